@@ -1,0 +1,17 @@
+// Nest 12 and a few others are ESM only, and jest cannot require() ESM on Node 20: compile them too.
+const esmOnly = [
+  '@nestjs', '@nest-lab', 'jose', 'file-type', '@tokenizer', 'uint8array-extras', 'token-types', 'strtok3',
+  'load-esm', 'es-toolkit', 'js-yaml', '@standard-schema',
+];
+
+/** @type {import('jest').Config} */
+module.exports = {
+  rootDir: __dirname,
+  testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/src/**/*.test.ts'],
+  transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', require('./test/support/swc.json')] },
+  transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
+  globalSetup: '<rootDir>/test/support/global-setup.ts',
+  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  maxWorkers: 2,
+  testTimeout: 20_000,
+};
