@@ -1,0 +1,55 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type ObjectLiteral,
+} from 'typeorm';
+
+@Entity('api_keys')
+@Check('api_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
+@Check('api_keys_key_hash_check', 'octet_length(key_hash) = 32')
+@Index('api_keys_key_hash_key', ['key_hash'], { unique: true })
+@Index('api_keys_user_id_idx', ['user_id'])
+export class ApiKey {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'api_keys_pkey',
+  })
+  id: number;
+
+  @Column('bytea')
+  key_hash: Buffer;
+
+  /** The first characters of the key, so that its owner recognises it in a list. */
+  @Column('text')
+  hint: string;
+
+  @Column('bigint')
+  user_id: number;
+
+  /** null: unscoped, reaches every endpoint. */
+  @Column('text', { array: true, nullable: true })
+  scopes: string[] | null;
+
+  @Column('text', { nullable: true })
+  label: string | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  last_used_at: Date | null;
+
+  @Column('timestamptz', { nullable: true })
+  revoked_at: Date | null;
+
+  // By name: auth lies left of users and imports nothing from there.
+  @ManyToOne('User', { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'api_keys_user_id_fkey' })
+  user?: ObjectLiteral;
+}

@@ -1,0 +1,40 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Game } from '../games/game.entity';
+import { User } from '../users/user.entity';
+import { Collection } from './collection.entity';
+
+@Entity('collection_games')
+@Check('collection_games_blurb_check', 'length(blurb) BETWEEN 1 AND 20000')
+@Index('collection_games_sort_key_key', { synchronize: false })
+export class CollectionGame {
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'collection_games_pkey' })
+  collection_id: number;
+
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'collection_games_pkey' })
+  game_id: number;
+
+  /** Orders the entries, with gaps; the position that readers see is the rank, counted when read. */
+  @Column('bigint')
+  sort_key: number;
+
+  @Column('text', { nullable: true })
+  blurb: string | null;
+
+  @Column('bigint')
+  user_id: number;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @ManyToOne(() => Collection, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'collection_id', foreignKeyConstraintName: 'collection_games_collection_id_fkey' })
+  collection?: Relation<Collection>;
+
+  @ManyToOne(() => Game)
+  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'collection_games_game_id_fkey' })
+  game?: Relation<Game>;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'collection_games_user_id_fkey' })
+  user?: Relation<User>;
+}

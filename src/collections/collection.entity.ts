@@ -1,0 +1,57 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type Relation,
+} from 'typeorm';
+import { User } from '../users/user.entity';
+
+export const COLLECTION_LAYOUTS = ['grid', 'list'] as const;
+
+@Entity('collections')
+@Check('collections_id_check', 'id BETWEEN 1 AND 9007199254740991')
+@Check('collections_title_check', 'length(title) BETWEEN 1 AND 60')
+@Check('collections_description_check', 'length(description) BETWEEN 1 AND 20000')
+@Check('collections_layout_check', `layout IN ('grid', 'list')`)
+@Check('collections_games_count_check', 'games_count >= 0')
+@Index('collections_user_id_idx', ['user_id'])
+export class Collection {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'collections_pkey',
+  })
+  id: number;
+
+  @Column('bigint')
+  user_id: number;
+
+  @Column('text')
+  title: string;
+
+  @Column('boolean', { default: false })
+  private: boolean;
+
+  @Column('text', { nullable: true })
+  description: string | null;
+
+  @Column('text', { default: 'grid' })
+  layout: (typeof COLLECTION_LAYOUTS)[number];
+
+  @Column('integer', { default: 0 })
+  games_count: number;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  updated_at: Date;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'collections_user_id_fkey' })
+  user?: Relation<User>;
+}

@@ -1,0 +1,21 @@
+import { Check, Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Game } from './game.entity';
+
+/** What completed purchases brought a game, in minor units; written in the transaction that writes the purchase. */
+@Entity('game_earnings')
+@Check('game_earnings_currency_check', `currency ~ '^[A-Z]{3}$'`)
+@Check('game_earnings_amount_check', 'amount >= 0')
+export class GameEarning {
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'game_earnings_pkey' })
+  game_id: number;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'game_earnings_pkey' })
+  currency: string;
+
+  @Column('bigint')
+  amount: number;
+
+  @ManyToOne(() => Game, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'game_earnings_game_id_fkey' })
+  game?: Relation<Game>;
+}

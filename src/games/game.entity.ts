@@ -1,0 +1,106 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type Relation,
+} from 'typeorm';
+import { User } from '../users/user.entity';
+
+export const GAME_TYPES = ['default', 'flash', 'unity', 'java', 'html'] as const;
+export const GAME_CLASSIFICATIONS = [
+  'game',
+  'tool',
+  'assets',
+  'game_mod',
+  'physical_game',
+  'soundtrack',
+  'other',
+  'comic',
+  'book',
+] as const;
+export const GAME_TRAITS = [
+  'p_windows',
+  'p_linux',
+  'p_osx',
+  'p_android',
+  'can_be_bought',
+  'has_demo',
+  'in_press_system',
+] as const;
+export const GAME_VISIBILITIES = ['public', 'restricted', 'private'] as const;
+
+const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(', ');
+
+@Entity('games')
+@Check('games_id_check', 'id BETWEEN 1 AND 9007199254740991')
+@Check('games_slug_check', `slug ~ '^[A-Za-z0-9_.-]{1,100}$'`)
+@Check('games_type_check', `type IN (${oneOf(GAME_TYPES)})`)
+@Check('games_classification_check', `classification IN (${oneOf(GAME_CLASSIFICATIONS)})`)
+@Check('games_traits_check', `traits <@ ARRAY[${oneOf(GAME_TRAITS)}]`)
+@Check('games_visibility_check', `visibility IN (${oneOf(GAME_VISIBILITIES)})`)
+@Check(
+  'games_counts_check',
+  'min_price >= 0 AND views_count >= 0 AND downloads_count >= 0 AND purchases_count >= 0',
+)
+@Index('games_slug_key', ['user_id', 'slug'], { unique: true })
+export class Game {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'games_pkey',
+  })
+  id: number;
+
+  @Column('bigint')
+  user_id: number;
+
+  @Column('text')
+  slug: string;
+
+  @Column('text')
+  title: string;
+
+  @Column('text', { nullable: true })
+  short_text: string | null;
+
+  @Column('text', { default: 'default' })
+  type: (typeof GAME_TYPES)[number];
+
+  @Column('text', { default: 'game' })
+  classification: (typeof GAME_CLASSIFICATIONS)[number];
+
+  @Column('text', { array: true, default: '{}' })
+  traits: (typeof GAME_TRAITS)[number][];
+
+  @Column('text', { default: 'public' })
+  visibility: (typeof GAME_VISIBILITIES)[number];
+
+  @Column('timestamptz', { nullable: true })
+  published_at: Date | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('bigint', { default: 0 })
+  min_price: number;
+
+  @Column('text', { nullable: true })
+  cover_url: string | null;
+
+  @Column('bigint', { default: 0 })
+  views_count: number;
+
+  @Column('bigint', { default: 0 })
+  downloads_count: number;
+
+  @Column('bigint', { default: 0 })
+  purchases_count: number;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'games_user_id_fkey' })
+  user?: Relation<User>;
+}

@@ -1,0 +1,68 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type Relation,
+} from 'typeorm';
+import { Game } from '../games/game.entity';
+import { User } from '../users/user.entity';
+import { Purchase } from './purchase.entity';
+
+@Entity('download_keys')
+@Check('download_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
+@Check('download_keys_key_check', 'length(key) BETWEEN 1 AND 512')
+@Check('download_keys_downloads_check', 'downloads >= 0')
+@Index('download_keys_key_key', ['key'], { unique: true })
+@Index('download_keys_user_id_idx', ['user_id', 'game_id'], {
+  where: 'user_id IS NOT NULL AND revoked_at IS NULL',
+})
+@Index('download_keys_email_idx', { synchronize: false })
+export class DownloadKey {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'download_keys_pkey',
+  })
+  id: number;
+
+  @Column('text')
+  key: string;
+
+  @Column('bigint')
+  game_id: number;
+
+  @Column('bigint', { nullable: true })
+  purchase_id: number | null;
+
+  @Column('text', { nullable: true })
+  email: string | null;
+
+  /** The account that claimed the key. */
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('bigint', { default: 0 })
+  downloads: number;
+
+  @Column('timestamptz', { nullable: true })
+  revoked_at: Date | null;
+
+  @ManyToOne(() => Game)
+  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'download_keys_game_id_fkey' })
+  game?: Relation<Game>;
+
+  @ManyToOne(() => Purchase)
+  @JoinColumn({ name: 'purchase_id', foreignKeyConstraintName: 'download_keys_purchase_id_fkey' })
+  purchase?: Relation<Purchase>;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'download_keys_user_id_fkey' })
+  user?: Relation<User>;
+}

@@ -1,0 +1,70 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type Relation,
+} from 'typeorm';
+import { User } from '../users/user.entity';
+
+export const PURCHASE_TYPES = ['game', 'bundle', 'sub_product'] as const;
+export const PURCHASE_STATUSES = ['complete', 'pending', 'failed', 'refunded'] as const;
+
+@Entity('purchases')
+@Check('purchases_id_check', 'id BETWEEN 1 AND 9007199254740991')
+@Check('purchases_purchase_type_check', `purchase_type IN ('game', 'bundle', 'sub_product')`)
+@Check('purchases_currency_check', `currency ~ '^[A-Z]{3}$'`)
+@Check('purchases_amount_check', 'amount BETWEEN 0 AND 9007199254740991')
+@Check('purchases_sale_rate_check', 'sale_rate BETWEEN 0 AND 100')
+@Check('purchases_quantity_check', 'quantity >= 1')
+@Check('purchases_status_check', `status IN ('complete', 'pending', 'failed', 'refunded')`)
+@Index('purchases_email_idx', { synchronize: false })
+@Index('purchases_user_id_idx', ['user_id'], { where: 'user_id IS NOT NULL' })
+export class Purchase {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'purchases_pkey',
+  })
+  id: number;
+
+  @Column('text', { default: 'game' })
+  purchase_type: (typeof PURCHASE_TYPES)[number];
+
+  @Column('text')
+  email: string;
+
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('text')
+  source: string;
+
+  @Column('text')
+  currency: string;
+
+  @Column('bigint')
+  amount: number;
+
+  @Column('double precision', { default: 0 })
+  sale_rate: number;
+
+  @Column('integer', { default: 1 })
+  quantity: number;
+
+  @Column('text', { default: 'complete' })
+  status: (typeof PURCHASE_STATUSES)[number];
+
+  @Column('boolean', { default: false })
+  donation: boolean;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'purchases_user_id_fkey' })
+  user?: Relation<User>;
+}

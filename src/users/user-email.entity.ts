@@ -1,0 +1,21 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { User } from './user.entity';
+
+/** An address is stored in lower case; any account may enter it, one may have verified it. */
+@Entity('user_emails')
+@Check('user_emails_email_check', `email <> '' AND email = lower(email)`)
+@Index('user_emails_verified_key', { synchronize: false })
+export class UserEmail {
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'user_emails_pkey' })
+  user_id: number;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'user_emails_pkey' })
+  email: string;
+
+  @Column('boolean', { default: false })
+  verified: boolean;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'user_emails_user_id_fkey' })
+  user?: Relation<User>;
+}
