@@ -1,7 +1,17 @@
 // Nest 12 and a few others are ESM only, and jest cannot require() ESM on Node 20: compile them too.
 const esmOnly = [
-  '@nestjs', '@nest-lab', 'jose', 'file-type', '@tokenizer', 'uint8array-extras', 'token-types', 'strtok3',
-  'load-esm', 'es-toolkit', 'js-yaml', '@standard-schema',
+  '@nestjs',
+  '@nest-lab',
+  'jose',
+  'file-type',
+  '@tokenizer',
+  'uint8array-extras',
+  'token-types',
+  'strtok3',
+  'load-esm',
+  'es-toolkit',
+  'js-yaml',
+  '@standard-schema',
 ];
 
 /** @type {import('jest').Config} */

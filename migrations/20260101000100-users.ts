@@ -28,7 +28,9 @@ export class Users20260101000100 implements MigrationInterface {
         CONSTRAINT user_emails_pkey PRIMARY KEY (user_id, email),
         CONSTRAINT user_emails_email_check CHECK (email <> '' AND email = lower(email))
       )`);
-    await db.query(`CREATE UNIQUE INDEX user_emails_verified_key ON user_emails (email) INCLUDE (user_id) WHERE verified`);
+    await db.query(
+      `CREATE UNIQUE INDEX user_emails_verified_key ON user_emails (email) INCLUDE (user_id) WHERE verified`,
+    );
   }
 
   async down(db: QueryRunner) {

@@ -28,7 +28,9 @@ export class Collections20260101000500 implements MigrationInterface {
         user_id bigint NOT NULL CONSTRAINT collection_admins_user_id_fkey REFERENCES users ON DELETE CASCADE,
         CONSTRAINT collection_admins_pkey PRIMARY KEY (collection_id, user_id)
       )`);
-    await db.query(`CREATE INDEX collection_admins_user_id_idx ON collection_admins (user_id, collection_id)`);
+    await db.query(
+      `CREATE INDEX collection_admins_user_id_idx ON collection_admins (user_id, collection_id)`,
+    );
     // A row here means: this user shows this collection on the profile.
     await db.query(`
       CREATE TABLE profile_collections (

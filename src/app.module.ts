@@ -1,0 +1,27 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { AuthModule } from './auth/auth.module';
+import { ScopesGuard } from './auth/scopes.guard';
+import { ConfigModule } from './config/config.module';
+import type { Settings } from './config/settings';
+import { DatabaseModule } from './database/database.module';
+import { ErrorFilter } from './http/error.filter';
+import { HttpModule } from './http/http.module';
+import type { FrontDoor } from './http/front-door';
+import { ParametersPipe } from './http/parameters.pipe';
+import type { RequestLog } from './http/request-log';
+import { OperationsModule } from './operations/operations.module';
+
+@Module({
+  imports: [DatabaseModule, AuthModule, OperationsModule],
+  providers: [
+    { provide: APP_GUARD, useClass: ScopesGuard },
+    { provide: APP_PIPE, useClass: ParametersPipe },
+    { provide: APP_FILTER, useClass: ErrorFilter },
+  ],
+})
+export class AppModule {
+  static with(settings: Settings, frontDoor: FrontDoor, log: RequestLog): DynamicModule {
+    return { module: AppModule, imports: [ConfigModule.with(settings), HttpModule.with(frontDoor, log)] };
+  }
+}

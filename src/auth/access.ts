@@ -1,0 +1,21 @@
+import { applyDecorators, SetMetadata } from '@nestjs/common';
+import { ApiSecurity } from '@nestjs/swagger';
+import type { Scope } from './scopes';
+
+export type Access = 'public' | 'any credential' | Scope;
+
+const ACCESS = 'gamewharf:access';
+
+/** Who may enter a handler, as it declares; undefined: it declares nothing, and nobody may. */
+export const accessOf = (handler: object): Access | undefined =>
+  Reflect.getMetadata(ACCESS, handler) as Access | undefined;
+
+/** No credential is needed, and none is read. */
+export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
+
+export const AnyCredential = () =>
+  applyDecorators(SetMetadata(ACCESS, 'any credential' satisfies Access), ApiSecurity('bearer', []));
+
+/** The credential must carry this scope or one above it. */
+export const Scopes = (scope: Scope) =>
+  applyDecorators(SetMetadata(ACCESS, scope), ApiSecurity('bearer', [scope]));

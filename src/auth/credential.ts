@@ -1,0 +1,18 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { Request } from 'express';
+
+/** A verified credential: who it acts for, and what it may do. */
+export interface Credential {
+  type: 'key' | 'jwt';
+  user_id: number;
+  scopes: readonly string[];
+  /** The API key, or the one that a JWT was made from. */
+  api_key_id: number | null;
+  /** Seconds since 1970; only JWTs end by themselves. */
+  expires_at?: number;
+}
+
+/** The credential of the request, which the guard has verified. */
+export const CurrentCredential = createParamDecorator(
+  (_: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<Request>().user as Credential,
+);

@@ -1,0 +1,21 @@
+import { Failure } from '../http/failure';
+import type { Credential } from './credential';
+
+const challenge = (status: number, text: string, parameters: string) =>
+  new Failure(status, [text], { 'WWW-Authenticate': `Bearer realm="gamewharf"${parameters}` });
+
+// Without a credential there is no error to name (RFC 6750, 3.1).
+export const authenticationRequired = () => challenge(401, 'authentication required', '');
+
+const invalid = (text: string) =>
+  challenge(401, text, `, error="invalid_token", error_description="${text}"`);
+export const invalidKey = () => invalid('invalid key');
+export const invalidToken = () => invalid('invalid token');
+export const tokenExpired = () => invalid('token expired');
+
+export const insufficientScope = ({ type }: Credential, scope: string) =>
+  challenge(
+    403,
+    `${type === 'key' ? 'api key' : 'token'} does not permit \`${scope}\``,
+    `, error="insufficient_scope", scope="${scope}"`,
+  );

@@ -1,0 +1,22 @@
+/** Every scope there is, with what it lets an application do, in words for the person who grants it. */
+export const SCOPES = {
+  profile: 'See everything on your profile',
+  'profile:me': 'See who you are',
+  'profile:games': 'See the games you uploaded or can edit, with their earnings',
+  'profile:collections': 'See the list of your collections',
+  game: 'Everything about your games',
+  'game:view': 'See your games',
+  'game:view:purchases': 'See who bought your games and who owns a key',
+  collection: 'Everything about your collections',
+  'collection:view': 'See your collections and what is in them',
+  'collection:edit': 'Change and delete your collections',
+} as const;
+
+export type Scope = keyof typeof SCOPES;
+
+/** What an unscoped credential reaches. */
+export const ROOT_SCOPES: readonly Scope[] = ['collection', 'game', 'profile'];
+
+/** A granted scope covers itself and everything below it. */
+export const covers = (granted: readonly string[], needed: string): boolean =>
+  granted.some((scope) => needed === scope || needed.startsWith(`${scope}:`));

@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs';
+import { plainToInstance, Transform } from 'class-transformer';
+import {
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsOptional,
+  IsString,
+  IsUrl,
+  Matches,
+  Max,
+  Min,
+  MinLength,
+  validateSync,
+} from 'class-validator';
+import { OperatorError } from '../operator-error';
+
+const WORDS: Record<string, boolean> = {
+  true: true,
+  1: true,
+  yes: true,
+  on: true,
+  false: false,
+  0: false,
+  no: false,
+  off: false,
+};
+
+const AsBoolean = () =>
+  Transform(({ value }) => (typeof value === 'string' ? (WORDS[value.toLowerCase()] ?? value) : value));
+const AsInteger = () =>
+  Transform(({ value }) => (typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value));
+const IsWebAddress = () =>
+  IsUrl(
+    { require_tld: false, require_protocol: true, protocols: ['http', 'https'] },
+    { message: '$property must be an http or https address' },
+  );
+const IsPostgresAddress = () =>
+  Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' });
+
+/** Every setting of the service, each an environment variable of the same name; nothing else reads the environment. */
+export class Settings {
+  @IsIn(['development', 'test', 'production'])
+  NODE_ENV: 'development' | 'test' | 'production' = 'development';
+
+  @AsInteger()
+  @IsInt()
+  @Min(0)
+  @Max(65535)
+  PORT: number = 3000;
+
+  @IsString()
+  HOST: string = '127.0.0.1';
+
+  @IsOptional()
+  @IsPostgresAddress()
+  DATABASE_URL?: string = undefined;
+
+  @AsInteger()
+  @IsInt()
+  @Min(1)
+  @Max(1000)
+  DATABASE_POOL_SIZE: number = 10;
+
+  // Off where a pooler gives each statement another connection and does not track prepared ones.
+  @AsBoolean()
+  @IsBoolean()
+  DATABASE_PREPARED_STATEMENTS: boolean = true;
+
+  @IsString()
+  @MinLength(1)
+  DATA_DIR: string = '.data';
+
+  @AsBoolean()
+  @IsBoolean()
+  DEMO_DATA: boolean = true;
+
+  @IsWebAddress()
+  STORE_URL: string = 'https://gamewharf.example';
+
+  @IsOptional()
+  @IsWebAddress()
+  PUBLIC_URL?: string = undefined;
+
+  @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+  LOG_LEVEL: string = 'info';
+
+  @AsBoolean()
+  @IsBoolean()
+  LENIENT_CLIENTS: boolean = false;
+
+  @IsOptional()
+  @MinLength(16)
+  OPERATOR_TOKEN?: string = undefined;
+
+  @IsOptional()
+  @MinLength(32)
+  API_KEY_PEPPER?: string = undefined;
+}
+
+export const SETTING_NAMES = Object.keys(new Settings());
+export const SECRET_NAMES = ['DATABASE_URL', 'OPERATOR_TOKEN', 'API_KEY_PEPPER'];
+
+export function loadSettings(env: NodeJS.ProcessEnv): Settings {
+  const problems: string[] = [];
+  const given: Record<string, string> = {};
+  for (const name of SETTING_NAMES) if (env[name]) given[name] = env[name];
+  for (const name of SECRET_NAMES) {
+    const file = env[`${name}_FILE`];
+    if (!file) continue;
+    if (given[name]) problems.push(`${name} and ${name}_FILE are both set: keep one`);
+    try {
+      given[name] = readFileSync(file, 'utf8').trim();
+    } catch (error) {
+      problems.push(
+        `${name}_FILE names a file that cannot be read (${(error as NodeJS.ErrnoException).code})`,
+      );
+    }
+  }
+  const settings = plainToInstance(Settings, given, { exposeDefaultValues: true });
+  for (const { constraints } of validateSync(settings)) problems.push(...Object.values(constraints ?? {}));
+  if (settings.NODE_ENV === 'production' && !settings.DATABASE_URL)
+    problems.push('DATABASE_URL is required in production');
+  if (settings.NODE_ENV === 'production' && !settings.API_KEY_PEPPER)
+    problems.push('API_KEY_PEPPER is required in production: at least 32 random characters');
+  if (problems.length > 0)
+    throw new OperatorError(
+      ['The configuration is wrong:', ...problems.map((line) => `  ${line}`)].join('\n'),
+    );
+  return settings;
+}

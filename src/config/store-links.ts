@@ -1,0 +1,32 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from './settings';
+
+/** Addresses of the store's own pages, which this service names and does not serve. */
+@Injectable()
+export class StoreLinks {
+  private readonly host: string;
+
+  constructor(settings: Settings) {
+    this.host = new URL(settings.STORE_URL).host;
+  }
+
+  user(username: string): string {
+    return `https://${username}.${this.host}`;
+  }
+
+  game(username: string, slug: string): string {
+    return `https://${username}.${this.host}/${slug}`;
+  }
+
+  collection(id: number, title: string): string {
+    return `https://${this.host}/c/${id}/${slugOf(title)}`;
+  }
+}
+
+const slugOf = (title: string) =>
+  title
+    .normalize('NFKD')
+    .replace(/[\p{Mark}'’]/gu, '')
+    .toLowerCase()
+    .replace(/[^\p{Letter}\p{Number}]+/gu, '-')
+    .replace(/^-|-$/g, '');

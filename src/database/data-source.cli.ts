@@ -1,0 +1,7 @@
+import 'reflect-metadata';
+import { DataSource } from 'typeorm';
+import { loadSettings } from '../config/settings';
+import { dataSourceOptions } from './data-source';
+
+/** For TypeORM's own command, such as `typeorm migration:generate --check`. */
+export default new DataSource(dataSourceOptions(loadSettings(process.env)));

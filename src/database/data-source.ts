@@ -1,0 +1,30 @@
+import { join } from 'node:path';
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions';
+import type { Settings } from '../config/settings';
+import { pgTypes } from './pg-types';
+
+const compiled = join(__dirname, '..', '..');
+
+export function dataSourceOptions(
+  settings: Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE'>,
+): PostgresDataSourceOptions {
+  return {
+    type: 'postgres',
+    url: settings.DATABASE_URL,
+    entities: [join(compiled, 'src', '*', '*.entity.{js,ts}')],
+    migrations: [join(compiled, 'migrations', '*.{js,ts}')],
+    migrationsTransactionMode: 'each',
+    synchronize: false,
+    installExtensions: false,
+    parseInt8: true,
+    applicationName: 'gamewharf',
+    poolSize: settings.DATABASE_POOL_SIZE,
+    extra: {
+      types: pgTypes,
+      // Waiting is bounded here and not by options of the connection, which a pooler in between refuses.
+      connectionTimeoutMillis: 800,
+      query_timeout: 2000,
+      keepAlive: true,
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import { Global, Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Settings } from '../config/settings';
+import { dataSourceOptions } from './data-source';
+import { Database } from './database';
+
+@Global()
+@Module({
+  imports: [
+    TypeOrmModule.forRootAsync({
+      inject: [Settings],
+      // Connected by Database, in the background: the service answers 503 while the server cannot be reached.
+      useFactory: (settings: Settings) => ({ ...dataSourceOptions(settings), manualInitialization: true }),
+    }),
+  ],
+  providers: [Database],
+  exports: [Database, TypeOrmModule],
+})
+export class DatabaseModule {}

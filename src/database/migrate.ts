@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import type { Settings } from '../config/settings';
+import { OperatorError } from '../operator-error';
+import { dataSourceOptions } from './data-source';
+
+// Any number that no other program on the same database takes for a lock of its own.
+const MIGRATION_LOCK = 7_104_201_886;
+const LOCK_NOT_AVAILABLE = '55P03';
+const ATTEMPTS = 150;
+
+/**
+ * Runs what is pending, one transaction each. A lock that a migration cannot have at once is given up after 200 ms and
+ * asked for again, so that readers and writers never queue behind it. A second migrator waits for the first.
+ */
+export async function migrate(
+  settings: Pick<Settings, 'DATABASE_URL'>,
+  say: (line: string) => void,
+): Promise<string[]> {
+  const lock = new Client({ connectionString: settings.DATABASE_URL, connectionTimeoutMillis: 5000 });
+  await lock.connect();
+  const source = new DataSource({
+    ...dataSourceOptions({ ...settings, DATABASE_POOL_SIZE: 1 }),
+    extra: { options: undefined, connectionTimeoutMillis: 5000 },
+  });
+  try {
+    await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await source.initialize();
+    await source.query(`SET lock_timeout = '200ms'`);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const done = await source.runMigrations();
+        return done.map(({ name }) => name);
+      } catch (error) {
+        const { code } = error as { code?: string };
+        if (code !== LOCK_NOT_AVAILABLE || attempt === ATTEMPTS) throw error;
+        if (attempt % 10 === 1) say('A table is in use by a long transaction: trying again');
+        await sleep(200);
+      }
+    }
+  } finally {
+    if (source.isInitialized) await source.destroy();
+    await lock.end();
+  }
+}
+
+/** Refuses a database that lacks migrations which this version needs. */
+export async function requireMigrated(source: DataSource): Promise<void> {
+  if (await source.showMigrations())
+    throw new OperatorError('The database schema is older than this version: run `gamewharf migrate` first.');
+}

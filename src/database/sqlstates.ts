@@ -1,0 +1,37 @@
+import { QueryFailedError } from 'typeorm';
+
+/** Asked before the first connection, or after the last. */
+export class NotConnected extends Error {}
+
+// A retry may succeed: connection lost, server stopping or starting, out of connections, memory or disk, read-only
+// standby, statement or lock time-out, deadlock, serialization failure.
+const UNAVAILABLE = /^(08|53|57P0[1-5]|57014|55P03|25006|25P0[34]|40001|40P01|58)/;
+const UNREACHABLE = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENOENT',
+]);
+// pg gives these no code.
+const LOST =
+  /timeout exceeded when trying to connect|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end/i;
+
+const NOT_UNICODE = /^(22021|22P05)$/;
+
+/** What kind of fault an error of the database is; undefined: none that a caller could do anything about. */
+export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if (error instanceof NotConnected) return 'unavailable';
+  if (error instanceof AggregateError) return error.errors.map(faultOf).find(Boolean);
+  const cause = error instanceof QueryFailedError ? error.driverError : error;
+  const { code } = cause as { code?: unknown };
+  if (typeof code === 'string') {
+    if (UNREACHABLE.has(code) || UNAVAILABLE.test(code)) return 'unavailable';
+    if (NOT_UNICODE.test(code)) return 'not unicode';
+  }
+  return LOST.test(cause.message) ? 'unavailable' : undefined;
+}

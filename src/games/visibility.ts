@@ -1,0 +1,21 @@
+/**
+ * Who may edit and who may view a game, as conditions for a WHERE clause: `game` names a row of games in the statement,
+ * `user` an expression for the user's id, such as `$1`.
+ */
+export const canEdit = (game: string, user: string) => `(${game}.user_id = ${user}
+  OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = ${game}.id AND ga.user_id = ${user}))`;
+
+/** Public and published for everyone, restricted for those who hold a key to it too, all for those who can edit. */
+export const canView = (game: string, user: string) => `(
+  (${game}.visibility = 'public' AND ${game}.published_at IS NOT NULL)
+  OR ${canEdit(game, user)}
+  OR (${game}.visibility = 'restricted' AND ${holdsKey(game, user)}))`;
+
+/** A key belongs to the account that claimed it, else to the one that verified its address. */
+const holdsKey = (game: string, user: string) => `(
+  EXISTS (SELECT FROM download_keys dk
+          WHERE dk.user_id = ${user} AND dk.game_id = ${game}.id AND dk.revoked_at IS NULL)
+  OR EXISTS (SELECT FROM user_emails ue
+             JOIN download_keys dk ON lower(dk.email) = ue.email AND dk.game_id = ${game}.id
+              AND dk.revoked_at IS NULL AND dk.user_id IS NULL
+             WHERE ue.user_id = ${user} AND ue.verified))`;

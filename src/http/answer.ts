@@ -1,0 +1,40 @@
+import type { ServerResponse } from 'node:http';
+import { faultOf } from '../database/sqlstates';
+import { badRequest, Failure, serviceUnavailable } from './failure';
+
+export const envelope = (errors: string[]) => JSON.stringify({ errors });
+
+const TEXTS: Record<number, string> = {
+  400: 'malformed request',
+  404: 'invalid api endpoint',
+  405: 'method not allowed',
+  408: 'request timeout',
+  413: 'request too large',
+  414: 'address too long',
+  415: 'unsupported media type',
+  431: 'request header fields too large',
+};
+
+/** The answer for anything thrown: ours as it stands, an HTTP library's by its status alone, all else by the database's table. */
+export function answerFor(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const fault = faultOf(error);
+  if (fault === 'unavailable') return serviceUnavailable();
+  if (fault === 'not unicode') return badRequest('text parameters must be valid Unicode');
+  const { status } = (error ?? {}) as { status?: unknown };
+  const text = typeof status === 'number' ? TEXTS[status] : undefined;
+  if (text) return new Failure(status as number, [text]);
+  return new Failure(500, ['internal server error']);
+}
+
+export function sendJson(res: ServerResponse, status: number, text: string): void {
+  res.statusCode = status;
+  res.setHeader('Content-Type', 'application/json');
+  res.setHeader('Content-Length', Buffer.byteLength(text));
+  res.end(text);
+}
+
+export function sendFailure(res: ServerResponse, { status, errors, headers }: Failure): void {
+  for (const name in headers) res.setHeader(name, headers[name]!);
+  sendJson(res, status, envelope(errors));
+}

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { envelope } from './answer';
+import { SECURITY_HEADERS } from './front-door';
+
+const ANSWERS: Record<string, [status: number, text: string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'request header fields too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request timeout'],
+  HPE_INVALID_METHOD: [405, 'method not allowed'],
+};
+
+/** What the HTTP parser rejects never becomes a request object: the answer is written on the socket. */
+export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  write(socket, ...(ANSWERS[error.code ?? ''] ?? [400, 'malformed request']));
+}
+
+export function answerConnect(socket: Socket): void {
+  write(socket, 405, 'method not allowed', { Allow: 'GET, HEAD, OPTIONS, POST' });
+}
+
+function write(socket: Socket, status: number, text: string, more: Record<string, string> = {}): void {
+  // An answer that is already on its way must not be cut by this one.
+  const pending = (socket as { _httpMessage?: { headersSent: boolean } })._httpMessage;
+  if (pending?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const body = envelope([text]);
+  const headers: Record<string, string | number> = {
+    ...SECURITY_HEADERS,
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'X-Request-Id': randomUUID(),
+    Connection: 'close',
+    ...more,
+  };
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`, () =>
+    socket.destroySoon(),
+  );
+}

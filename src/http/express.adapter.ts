@@ -1,0 +1,73 @@
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import express from 'express';
+import { sendJson } from './answer';
+import type { FrontDoor } from './front-door';
+import { answerBrokenRequest, answerConnect } from './broken-requests';
+
+const SECOND = 1000;
+
+/**
+ * Express calls Object.setPrototypeOf on every request and response, after which V8 no longer knows their shapes: three
+ * quarters of a small answer's time. Objects born with the very prototype that Express wants leave that call nothing to do.
+ */
+function bornAs<Class>(base: Class, prototype: object): Class {
+  function Born(...args: unknown[]): object {
+    return Reflect.construct(base as new (...args: unknown[]) => object, args, Born);
+  }
+  Born.prototype = prototype;
+  return Born as Class;
+}
+
+export class GamewharfAdapter extends ExpressAdapter {
+  constructor(private readonly frontDoor: FrontDoor) {
+    const app = express();
+    app.disable('x-powered-by');
+    app.disable('etag');
+    app.enable('strict routing');
+    app.enable('case sensitive routing');
+    // Parameters are parsed after the credential is known: see parameters.pipe.ts.
+    app.set('query parser', false);
+    super(app);
+  }
+
+  override initHttpServer(): void {
+    const app = this.getInstance<express.Express>();
+    const server = http.createServer(
+      {
+        IncomingMessage: bornAs(http.IncomingMessage, app.request),
+        ServerResponse: bornAs(http.ServerResponse, app.response),
+        // Checked by the front door, which answers in the envelope.
+        requireHostHeader: false,
+        maxHeaderSize: 16 * 1024,
+        headersTimeout: 8 * SECOND,
+        requestTimeout: 8 * SECOND,
+        keepAliveTimeout: 65 * SECOND,
+        connectionsCheckingInterval: SECOND,
+      },
+      this.frontDoor.before(app as unknown as (req: IncomingMessage, res: ServerResponse) => void),
+    );
+    // One more than is allowed, so that too many can be told from just enough.
+    server.maxHeadersCount = this.frontDoor.maxHeaders + 1;
+    server.on('clientError', (error: Error & { code?: string }, socket: Socket) =>
+      answerBrokenRequest(error, socket),
+    );
+    server.on('connect', (_req: IncomingMessage, socket: Socket) => answerConnect(socket));
+    server.on('checkExpectation', (req, res) => server.emit('request', req, res));
+    this.httpServer = server;
+  }
+
+  override reply(res: ServerResponse & express.Response, body: unknown, status?: number): void {
+    if (typeof body === 'string' || body === null || typeof body !== 'object') {
+      super.reply(res, body, status);
+      return;
+    }
+    sendJson(res, status ?? res.statusCode, JSON.stringify(body));
+  }
+
+  address(): string {
+    const { address, family, port } = (this.httpServer as http.Server).address() as AddressInfo;
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  }
+}

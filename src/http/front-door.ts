@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { sendFailure } from './answer';
+import { Failure, failure } from './failure';
+import type { RequestLog } from './request-log';
+
+type Handler = (req: IncomingMessage, res: ServerResponse) => void;
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Given by the caller in X-Request-Id, or made here; on every answer and every log line. */
+    id: string;
+  }
+}
+
+export const SECURITY_HEADERS: Record<string, string> = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers':
+    'Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id',
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+};
+
+const SANE_ID = /^[\w.:-]{1,64}$/;
+const MAX_URL = 16 * 1024;
+
+/** What happens to every request before any framework sees it, and is reported after it was answered. */
+export class FrontDoor {
+  readonly maxHeaders = 100;
+  draining = false;
+  private readonly headers: [string, string][];
+
+  constructor(
+    private readonly log: RequestLog,
+    https: boolean,
+  ) {
+    this.headers = Object.entries(SECURITY_HEADERS);
+    if (https) this.headers.push(['Strict-Transport-Security', 'max-age=63072000; includeSubDomains']);
+  }
+
+  before(next: Handler): Handler {
+    return (req, res) => {
+      const started = performance.now();
+      const given = req.headers['x-request-id'];
+      req.id = typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID();
+      res.setHeader('X-Request-Id', req.id);
+      for (const [name, value] of this.headers) res.setHeader(name, value);
+      if (this.draining) res.setHeader('Connection', 'close');
+      res.once('close', () => this.log.answered(req, res, performance.now() - started));
+
+      const refusal = this.refusal(req);
+      if (refusal) {
+        res.setHeader('Connection', 'close');
+        sendFailure(res, refusal);
+      } else if (req.method === 'OPTIONS' && req.headers['access-control-request-method'])
+        answerPreflight(res);
+      else next(req, res);
+    };
+  }
+
+  private refusal(req: IncomingMessage): Failure | undefined {
+    if (req.rawHeaders.length > this.maxHeaders * 2) return failure(431, 'request header fields too large');
+    if (req.url!.length > MAX_URL) return failure(414, 'address too long');
+    let hosts = 0;
+    for (let i = 0; i < req.rawHeaders.length; i += 2)
+      if (req.rawHeaders[i]!.length === 4 && req.rawHeaders[i]!.toLowerCase() === 'host') hosts++;
+    if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1'))
+      return failure(400, 'exactly one Host header is required');
+    return undefined;
+  }
+}
+
+/** Games in a browser may call from any origin: no cookie counts on API routes, so there is nothing to ride on. */
+function answerPreflight(res: ServerResponse): void {
+  res.statusCode = 204;
+  res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
+  res.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, Idempotency-Key, X-Request-Id');
+  res.setHeader('Access-Control-Max-Age', '86400');
+  res.removeHeader('Cache-Control');
+  res.end();
+}

@@ -1,0 +1,44 @@
+import type { LoggerService } from '@nestjs/common';
+import pino, { type DestinationStream, type Logger } from 'pino';
+
+/** JSON lines on standard output, written in batches; values that could be secrets are removed wherever they turn up. */
+export function createLogger(level: string, destination?: DestinationStream): Logger {
+  return pino(
+    {
+      level,
+      base: undefined,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: {
+        paths: [
+          'authorization',
+          'key',
+          'password',
+          'token',
+          '*.authorization',
+          '*.key',
+          '*.password',
+          '*.token',
+        ],
+      },
+    },
+    destination ?? pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 }),
+  );
+}
+
+/** Nest's own lines, in the same log. */
+export class NestLogger implements LoggerService {
+  constructor(private readonly logger: Logger) {}
+
+  log = (message: unknown, ...rest: unknown[]) => this.write('debug', message, rest);
+  error = (message: unknown, ...rest: unknown[]) => this.write('error', message, rest);
+  warn = (message: unknown, ...rest: unknown[]) => this.write('warn', message, rest);
+  debug = (message: unknown, ...rest: unknown[]) => this.write('debug', message, rest);
+  verbose = (message: unknown, ...rest: unknown[]) => this.write('trace', message, rest);
+  fatal = (message: unknown, ...rest: unknown[]) => this.write('fatal', message, rest);
+
+  private write(level: 'trace' | 'debug' | 'warn' | 'error' | 'fatal', message: unknown, rest: unknown[]) {
+    const context = rest.at(-1);
+    this.logger[level](typeof context === 'string' ? { context } : {}, String(message));
+  }
+}

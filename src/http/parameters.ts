@@ -1,0 +1,156 @@
+import 'reflect-metadata';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { registerDecorator } from 'class-validator';
+import type { Request } from 'express';
+import {
+  readBoolean,
+  readEmail,
+  readIdList,
+  readInteger,
+  readSelector,
+  readText,
+  type Reader,
+} from './readers';
+
+/** One parameter of a request class: how it is read, checked and documented. */
+export interface Parameter {
+  name: string;
+  in: 'path' | 'request';
+  required: boolean;
+  read: Reader<unknown>;
+  schema: Record<string, unknown>;
+  description: string;
+}
+
+interface Declared {
+  parameters: Parameter[];
+  exactlyOneOf?: string[];
+}
+
+const declared = new WeakMap<object, Declared>();
+
+function declarationOf(prototype: object): Declared {
+  let own = declared.get(prototype);
+  if (!own) {
+    const parent = Object.getPrototypeOf(prototype) as object | null;
+    const inherited = parent && parent !== Object.prototype ? declarationOf(parent) : undefined;
+    own = { parameters: [...(inherited?.parameters ?? [])], exactlyOneOf: inherited?.exactlyOneOf };
+    declared.set(prototype, own);
+  }
+  return own;
+}
+
+export const parametersOf = (request: abstract new () => object): Declared =>
+  declarationOf(request.prototype as object);
+
+interface Options {
+  in?: 'path';
+  required?: boolean;
+  default?: unknown;
+  example?: unknown;
+}
+
+const parameter =
+  (read: Reader<unknown>, schema: Record<string, unknown>) =>
+  (description: string, { in: place, required, ...more }: Options = {}): PropertyDecorator =>
+  (prototype, name) => {
+    declarationOf(prototype).parameters.push({
+      name: String(name),
+      in: place ?? 'request',
+      required: required ?? place === 'path',
+      read,
+      schema: { ...schema, ...more },
+      description,
+    });
+  };
+
+export const IntegerParameter = parameter(readInteger, { type: 'integer', format: 'int64', minimum: 0 });
+export const BooleanParameter = parameter(readBoolean, { type: 'boolean' });
+export const TextParameter = parameter(readText, { type: 'string' });
+export const SelectorParameter = parameter(readSelector, { type: 'string', minLength: 1 });
+export const EmailParameter = parameter(readEmail, { type: 'string', minLength: 1 });
+export const IdListParameter = parameter(readIdList, {
+  type: 'array',
+  items: { type: 'integer', format: 'int64', minimum: 0 },
+  maxItems: 500,
+  uniqueItems: true,
+});
+
+/** On the class: the caller gives one of these, and no more than one. */
+export const ExactlyOneOf =
+  (...names: string[]): ClassDecorator =>
+  (request) => {
+    declarationOf(request.prototype as object).exactlyOneOf = names;
+  };
+
+const codePoints = (text: string) => [...text].length;
+
+/** Counts what a reader would call characters of the alphabet: code points, not UTF-16 units. */
+export const MaxCharacters =
+  (max: number): PropertyDecorator =>
+  (prototype, name) => {
+    schemaOf(prototype, name).maxLength = max;
+    registerDecorator({
+      name: 'maxCharacters',
+      target: prototype.constructor,
+      propertyName: String(name),
+      options: { message: `${String(name)} must be at most ${max} characters` },
+      validator: { validate: (value) => typeof value !== 'string' || codePoints(value) <= max },
+    });
+  };
+
+export const OneOf =
+  (...values: readonly string[]): PropertyDecorator =>
+  (prototype, name) => {
+    schemaOf(prototype, name).enum = values;
+    registerDecorator({
+      name: 'oneOf',
+      target: prototype.constructor,
+      propertyName: String(name),
+      options: { message: `${String(name)} must be one of ${values.join(', ')}` },
+      validator: { validate: (value) => value === undefined || values.includes(value as string) },
+    });
+  };
+
+export const Between =
+  (min: number, max?: number): PropertyDecorator =>
+  (prototype, name) => {
+    const schema = schemaOf(prototype, name);
+    schema.minimum = min;
+    if (max !== undefined) schema.maximum = max;
+    const bounds = max === undefined ? `at least ${min}` : `between ${min} and ${max}`;
+    registerDecorator({
+      name: 'between',
+      target: prototype.constructor,
+      propertyName: String(name),
+      options: { message: `${String(name)} must be ${bounds}` },
+      validator: {
+        validate: (value) =>
+          value === undefined || (Number(value) >= min && Number(value) <= (max ?? Infinity)),
+      },
+    });
+  };
+
+// Decorators run from the property outwards: the reader's decorator stands nearest to the property.
+function schemaOf(prototype: object, name: string | symbol): Record<string, unknown> {
+  const found = declarationOf(prototype).parameters.find((one) => one.name === name);
+  if (!found) throw new Error(`${String(name)}: put the rule above the ...Parameter decorator`);
+  return found.schema;
+}
+
+const REQUEST_CLASS = 'gamewharf:request-class';
+
+/** The request class of a handler, for the API description. */
+export const requestClassOf = (handler: object): (new () => object) | undefined =>
+  Reflect.getMetadata(REQUEST_CLASS, handler) as (new () => object) | undefined;
+
+const injectRequest = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  context.switchToHttp().getRequest<Request>(),
+);
+
+/** The parameters of the request, whichever way they came, read into the declared class; all that is wrong is listed in a 400. */
+export const Parameters = (): ParameterDecorator => (target, key, index) => {
+  const types = Reflect.getMetadata('design:paramtypes', target, key!) as (new () => object)[];
+  Reflect.defineMetadata(REQUEST_CLASS, types[index], (target as Record<string | symbol, object>)[key!]!);
+  injectRequest()(target, key, index);
+};

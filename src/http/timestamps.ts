@@ -1,0 +1,11 @@
+// PostgreSQL writes `2013-03-03 23:02:14.5+00` in a session whose time zone is UTC, which is what our connections ask for;
+// another zone is handled too, by way of a Date.
+const utc = (text: string) =>
+  text.endsWith('+00') ? text : new Date(text).toISOString().replace('T', ' ').replace('Z', '+00');
+
+export const modernTimestamp = (text: string) => {
+  const at = utc(text);
+  return `${at.slice(0, 10)}T${at.slice(11, 19)}Z`;
+};
+
+export const legacyTimestamp = (text: string) => utc(text).slice(0, 19);

@@ -1,0 +1,41 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { Public } from '../auth/access';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import { serviceUnavailable } from '../http/failure';
+import { FrontDoor } from '../http/front-door';
+
+class HealthAnswer {
+  @ApiProperty({ enum: ['ok'] })
+  status: 'ok';
+}
+
+const ALIVE = statement('alive', 'SELECT 1');
+
+@ApiTags('Operations')
+@Controller('health')
+export class HealthController {
+  constructor(
+    private readonly database: Database,
+    private readonly frontDoor: FrontDoor,
+  ) {}
+
+  /** The process answers: asks nothing of the database, so that its loss does not restart every replica. */
+  @Get('live')
+  @Public()
+  @ApiOkResponse({ type: HealthAnswer })
+  live(): HealthAnswer {
+    return { status: 'ok' };
+  }
+
+  /** The process can serve: the database answers, and it is not stopping. */
+  @Get('ready')
+  @Public()
+  @ApiOkResponse({ type: HealthAnswer })
+  async ready(): Promise<HealthAnswer> {
+    if (this.frontDoor.draining) throw serviceUnavailable();
+    await this.database.rows(ALIVE, []);
+    return { status: 'ok' };
+  }
+}

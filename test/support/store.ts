@@ -1,0 +1,269 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Pool } from 'pg';
+import { hashApiKey } from '../../src/auth/api-key-hash';
+import type { Settings } from '../../src/config/settings';
+import { loadSettings } from '../../src/config/settings';
+import { createApp } from '../../src/create-app';
+import { Database } from '../../src/database/database';
+import { pgTypes } from '../../src/database/pg-types';
+import { createLogger } from '../../src/http/logger';
+import { Contract } from './contract';
+import { cloneDatabase } from './database';
+
+export const PEPPER = 'a pepper for tests, long enough to pass';
+
+let app: NestExpressApplication;
+let pool: Pool;
+let contract: Contract;
+let url = '';
+/** What the service logged so far in this file. */
+export let logged: string[] = [];
+
+export type Environment = Partial<Record<keyof Settings, string>>;
+
+/** A running service with a database of its own for this file. */
+export function useStore(environment: Environment = {}): void {
+  let drop: () => Promise<void>;
+  beforeAll(async () => {
+    const database = await cloneDatabase();
+    drop = database.drop;
+    pool = new Pool({ connectionString: database.url, types: pgTypes, max: 4 });
+    app = await openApp({ DATABASE_URL: database.url, ...environment });
+    url = await app.getUrl();
+    contract = new Contract(app);
+  });
+  afterAll(async () => {
+    await app?.close();
+    await pool?.end();
+    await drop?.();
+  });
+}
+
+/** One more replica on the same or another database; the caller closes it. */
+export async function openApp(environment: Environment): Promise<NestExpressApplication> {
+  const settings = loadSettings({
+    NODE_ENV: 'test',
+    PORT: '0',
+    API_KEY_PEPPER: PEPPER,
+    ...environment,
+  } as NodeJS.ProcessEnv);
+  const log = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      logged.push(chunk.toString());
+      done();
+    },
+  });
+  const opened = await createApp(settings, createLogger(settings.LOG_LEVEL, log));
+  await opened.listen(settings.PORT, settings.HOST);
+  await opened.get(Database).connect();
+  return opened;
+}
+
+export const baseUrl = () => url;
+export const theApp = () => app;
+export const theContract = () => contract;
+
+/** Straight to the database, past the service. */
+export async function sql<Row extends object = Record<string, unknown>>(
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  return (await pool.query(text, values)).rows as Row[];
+}
+
+export interface Answer {
+  status: number;
+  body: unknown;
+}
+
+export const ok = (body: unknown): Answer => ({ status: 200, body });
+export const failure = (status: number, ...errors: string[]): Answer => ({ status, body: { errors } });
+
+type Fields = Record<string, unknown>;
+
+const encoded = (fields: Fields) =>
+  new URLSearchParams(
+    Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]): [string, string] => [
+        name,
+        typeof value === 'object' ? JSON.stringify(value) : String(value),
+      ]),
+  ).toString();
+
+/** Sends one request, holds the answer against the API's description, and returns all of it. */
+export async function send(
+  method: string,
+  path: string,
+  options: { headers?: Record<string, string>; body?: RequestInit['body'] } = {},
+): Promise<Answer & { headers: Headers; text: string }> {
+  const response = await fetch(url + path, { method, redirect: 'manual', ...options });
+  const text = await response.text();
+  const type = response.headers.get('content-type') ?? '';
+  const body: unknown = type.startsWith('application/json') ? JSON.parse(text) : text;
+  contract.check(method, path, response.status, type, body);
+  return { status: response.status, body, headers: response.headers, text };
+}
+
+/** Somebody who speaks to the service: answers are cut down to status and body, which is what tests compare. */
+export class Actor {
+  constructor(
+    readonly id: number,
+    readonly username: string,
+    readonly key: string | undefined,
+  ) {}
+
+  /** The same user with another credential. */
+  with(credential: string | undefined): Actor {
+    return new Actor(this.id, this.username, credential);
+  }
+
+  get headers(): Record<string, string> {
+    return this.key === undefined ? {} : { authorization: `Bearer ${this.key}` };
+  }
+
+  async get(path: string, query: Fields = {}): Promise<Answer> {
+    const question = encoded(query);
+    const { status, body } = await send('GET', question ? `${path}?${question}` : path, {
+      headers: this.headers,
+    });
+    return { status, body };
+  }
+
+  async post(path: string, form: Fields = {}): Promise<Answer> {
+    const { status, body } = await send('POST', path, {
+      headers: { ...this.headers, 'content-type': 'application/x-www-form-urlencoded' },
+      body: encoded(form),
+    });
+    return { status, body };
+  }
+
+  async postJson(path: string, json: unknown): Promise<Answer> {
+    const { status, body } = await send('POST', path, {
+      headers: { ...this.headers, 'content-type': 'application/json' },
+      body: typeof json === 'string' ? json : JSON.stringify(json),
+    });
+    return { status, body };
+  }
+}
+
+export const anonymous = new Actor(0, 'anonymous', undefined);
+
+let serial = 0;
+
+async function insert<Row extends { id: number }>(table: string, fields: Fields): Promise<Row> {
+  const names = Object.keys(fields);
+  const places = names.map((_, i) => `$${i + 1}`);
+  const [row] = await sql<Row>(
+    `INSERT INTO ${table} (${names.join(', ')}) VALUES (${places.join(', ')}) RETURNING *`,
+    Object.values(fields),
+  );
+  return row!;
+}
+
+type Owner = { id: number };
+
+/** Rows, with the least that a test has to say. */
+export const make = {
+  async user(fields: Fields & { emails?: { email: string; verified: boolean }[] } = {}): Promise<Actor> {
+    const { emails = [], ...columns } = fields;
+    const username = String(columns.username ?? `user${++serial}`);
+    const { id } = await insert('users', { ...columns, username });
+    for (const { email, verified } of emails)
+      await sql('INSERT INTO user_emails (user_id, email, verified) VALUES ($1, lower($2), $3)', [
+        id,
+        email,
+        verified,
+      ]);
+    return new Actor(id, username, await make.key({ owner: { id } }));
+  },
+
+  /** An API key as text; scopes absent: unscoped. */
+  async key({ owner, scopes = null }: { owner: Owner; scopes?: string[] | null }): Promise<string> {
+    const key = randomBytes(20).toString('hex');
+    await insert('api_keys', {
+      key_hash: hashApiKey(key, Buffer.from(PEPPER)),
+      hint: key.slice(0, 4),
+      user_id: owner.id,
+      scopes,
+    });
+    return key;
+  },
+
+  async game({ owner, admins = [], ...fields }: Fields & { owner: Owner; admins?: Owner[] }) {
+    const n = ++serial;
+    const game = await insert<{ id: number; slug: string; title: string }>('games', {
+      user_id: owner.id,
+      slug: `game-${n}`,
+      title: `Game ${n}`,
+      published_at: '2024-05-06T07:08:09Z',
+      ...fields,
+    });
+    for (const admin of admins)
+      await sql('INSERT INTO game_admins (game_id, user_id) VALUES ($1, $2)', [game.id, admin.id]);
+    return game;
+  },
+
+  async purchase({ games, ...fields }: Fields & { games: Owner[] }) {
+    const purchase = await insert('purchases', {
+      email: `buyer${++serial}@example.com`,
+      source: 'card',
+      currency: 'USD',
+      amount: 500,
+      ...fields,
+    });
+    for (const game of games)
+      await sql('INSERT INTO purchase_games (purchase_id, game_id) VALUES ($1, $2)', [purchase.id, game.id]);
+    return purchase;
+  },
+
+  async downloadKey({ game, ...fields }: Fields & { game: Owner }) {
+    return insert<{ id: number; key: string }>('download_keys', {
+      key: createHash('sha256').update(`key ${++serial}`).digest('base64url').slice(0, 24),
+      game_id: game.id,
+      ...fields,
+    });
+  },
+
+  async collection({
+    owner,
+    admins = [],
+    games = [],
+    ...fields
+  }: Fields & { owner: Owner; admins?: Owner[]; games?: Owner[] }) {
+    const collection = await insert('collections', {
+      user_id: owner.id,
+      title: `Collection ${++serial}`,
+      games_count: games.length,
+      ...fields,
+    });
+    for (const admin of admins)
+      await sql('INSERT INTO collection_admins (collection_id, user_id) VALUES ($1, $2)', [
+        collection.id,
+        admin.id,
+      ]);
+    for (const [i, game] of games.entries())
+      await sql(
+        'INSERT INTO collection_games (collection_id, game_id, sort_key, user_id) VALUES ($1, $2, $3, $4)',
+        [collection.id, game.id, i + 1, owner.id],
+      );
+    return collection;
+  },
+
+  async build({ game, ...fields }: Fields & { game: Owner }) {
+    return insert('builds', { game_id: game.id, channel_name: 'windows', ...fields });
+  },
+};
+
+/** The people of most tests: who owns things, who helps, who makes other games, and who has nothing to do with it. */
+export async function actors() {
+  return {
+    owner: await make.user({ developer: true }),
+    admin: await make.user({ developer: true }),
+    developer: await make.user({ developer: true }),
+    stranger: await make.user(),
+    anonymous,
+  };
+}

@@ -1,0 +1,6 @@
+import { migrate } from '../../src/database/migrate';
+
+/** Brings an empty database to the schema that every test file starts from. */
+export async function migrateTemplate(url: string): Promise<void> {
+  await migrate({ DATABASE_URL: url }, () => undefined);
+}
