@@ -1,16 +1,15 @@
 import { readFileSync } from 'node:fs';
+import { applyDecorators } from '@nestjs/common';
 import { plainToInstance, Transform } from 'class-transformer';
 import {
   IsBoolean,
   IsIn,
-  IsInt,
   IsOptional,
   IsString,
   IsUrl,
   Matches,
-  Max,
-  Min,
   MinLength,
+  ValidateBy,
   validateSync,
 } from 'class-validator';
 import { OperatorError } from '../operator-error';
@@ -26,10 +25,19 @@ const WORDS: Record<string, boolean> = {
   off: false,
 };
 
-const AsBoolean = () =>
-  Transform(({ value }) => (typeof value === 'string' ? (WORDS[value.toLowerCase()] ?? value) : value));
-const AsInteger = () =>
-  Transform(({ value }) => (typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value));
+const YesOrNo = () =>
+  applyDecorators(
+    Transform(({ value }) => (typeof value === 'string' ? (WORDS[value.toLowerCase()] ?? value) : value)),
+    IsBoolean({ message: '$property must be true or false' }),
+  );
+const WholeNumber = (min: number, max: number) =>
+  applyDecorators(
+    Transform(({ value }) => (typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value)),
+    ValidateBy(
+      { name: 'wholeNumber', validator: { validate: (value) => Number.isInteger(value) && value >= min && value <= max } },
+      { message: `$property must be a whole number from ${min} to ${max}` },
+    ),
+  );
 const IsWebAddress = () =>
   IsUrl(
     { require_tld: false, require_protocol: true, protocols: ['http', 'https'] },
@@ -43,10 +51,7 @@ export class Settings {
   @IsIn(['development', 'test', 'production'])
   NODE_ENV: 'development' | 'test' | 'production' = 'development';
 
-  @AsInteger()
-  @IsInt()
-  @Min(0)
-  @Max(65535)
+  @WholeNumber(0, 65535)
   PORT: number = 3000;
 
   @IsString()
@@ -56,24 +61,21 @@ export class Settings {
   @IsPostgresAddress()
   DATABASE_URL?: string = undefined;
 
-  @AsInteger()
-  @IsInt()
-  @Min(1)
-  @Max(1000)
+  @WholeNumber(1, 1000)
   DATABASE_POOL_SIZE: number = 10;
 
   // Off where a pooler gives each statement another connection and does not track prepared ones.
-  @AsBoolean()
-  @IsBoolean()
+  @YesOrNo()
   DATABASE_PREPARED_STATEMENTS: boolean = true;
 
   @IsString()
   @MinLength(1)
   DATA_DIR: string = '.data';
 
-  @AsBoolean()
-  @IsBoolean()
-  DEMO_DATA: boolean = true;
+  // Default: true, in production false.
+  @IsOptional()
+  @YesOrNo()
+  DEMO_DATA?: boolean = undefined;
 
   @IsWebAddress()
   STORE_URL: string = 'https://gamewharf.example';
@@ -85,8 +87,7 @@ export class Settings {
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
   LOG_LEVEL: string = 'info';
 
-  @AsBoolean()
-  @IsBoolean()
+  @YesOrNo()
   LENIENT_CLIENTS: boolean = false;
 
   @IsOptional()
@@ -127,5 +128,6 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     throw new OperatorError(
       ['The configuration is wrong:', ...problems.map((line) => `  ${line}`)].join('\n'),
     );
+  settings.DEMO_DATA ??= settings.NODE_ENV !== 'production';
   return settings;
 }

@@ -19,7 +19,7 @@ let pool: Pool;
 let contract: Contract;
 let url = '';
 /** What the service logged so far in this file. */
-export let logged: string[] = [];
+export const logged: string[] = [];
 
 export type Environment = Partial<Record<keyof Settings, string>>;
 

@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+import 'reflect-metadata';
+import { Command } from 'commander';
+import { runCommand } from './command-runner';
+import { registerDatabaseCommands } from './database/database.command';
+import { explain } from './environment';
+
+const program = new Command('gamewharf').description('Looks after a Gamewharf store.');
+
+registerDatabaseCommands(program);
+
+void runCommand;
+
+program.parseAsync().catch((error: unknown) => {
+  console.error(explain(error));
+  process.exitCode = 1;
+});

@@ -1,0 +1,47 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from './app.module';
+import { Database } from './database/database';
+import { migrate } from './database/migrate';
+import { openDatabase } from './database/open-database';
+import { explain, settingsOfThisProcess } from './environment';
+import { FrontDoor } from './http/front-door';
+import { createLogger, NestLogger } from './http/logger';
+import { RequestLog } from './http/request-log';
+
+/**
+ * Runs an operator's command with all services and the database of the running store, or starts the embedded one for as
+ * long as it takes. Ctrl-C aborts the signal; what the command throws becomes its last words and exit code 1.
+ */
+export type CommandRunner = (
+  work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,
+) => Promise<void>;
+
+const INTERRUPTED = 130;
+
+export const runCommand: CommandRunner = async (work) => {
+  const interruption = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort());
+  const say = (line: string) => console.error(line);
+  const opened: { close(): Promise<unknown> }[] = [];
+  try {
+    const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say);
+    opened.push({ close: () => database.stop() });
+    const { settings } = database;
+    if (database.embedded) await migrate(settings, say);
+    const logger = createLogger(settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL, process.stderr);
+    const log = new RequestLog(logger);
+    const app = await NestFactory.createApplicationContext(
+      AppModule.with(settings, new FrontDoor(log, false), log),
+      { logger: new NestLogger(logger), abortOnError: false },
+    );
+    opened.push(app);
+    await app.get(Database).connect();
+    await work(app, interruption.signal);
+  } catch (error) {
+    if (!interruption.signal.aborted) console.error(explain(error));
+    process.exitCode = 1;
+  }
+  for (const one of opened.reverse()) await one.close().catch((error: unknown) => console.error(explain(error)));
+  if (interruption.signal.aborted) process.exitCode = INTERRUPTED;
+};

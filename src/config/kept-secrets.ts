@@ -1,0 +1,19 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OperatorError } from '../operator-error';
+
+/** A secret that nobody configured: made once and kept in the data folder, for its owner's eyes only. */
+export function keptSecret(dataDir: string, name: string, make = () => randomBytes(32).toString('base64url')): string {
+  const file = join(dataDir, name);
+  try {
+    mkdirSync(dataDir, { recursive: true });
+    // Two that start at once: one writes, the other reads what the first wrote.
+    writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EEXIST')
+      throw new OperatorError(`The data folder ${dataDir} cannot be written (${code}): set DATA_DIR to one that can.`);
+  }
+  return readFileSync(file, 'utf8').trim();
+}

@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { settingsOfThisProcess } from '../environment';
+import { migrate } from './migrate';
+import { openDatabase } from './open-database';
+
+export function registerDatabaseCommands(program: Command): void {
+  program
+    .command('migrate')
+    .description('Bring the database to the schema of this version; safe while older replicas serve.')
+    .action(async () => {
+      const say = (line: string) => console.error(line);
+      const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say);
+      try {
+        const done = await migrate(database.settings, say);
+        console.log(done.length === 0 ? 'The schema is up to date.' : done.map((name) => `ran ${name}`).join('\n'));
+      } finally {
+        await database.stop();
+      }
+    });
+}

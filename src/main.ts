@@ -1,0 +1,22 @@
+import 'reflect-metadata';
+import { explain, settingsOfThisProcess } from './environment';
+import { Server } from './server';
+
+const server = new Server();
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void server.stop(0));
+watchNpm();
+
+server.start(settingsOfThisProcess).catch((error: unknown) => {
+  console.error(explain(error));
+  void server.stop(1);
+});
+
+/** A signal to npm ends its shell and not this process, which would live on with the database: notice, and stop too. */
+function watchNpm(): void {
+  if (!process.env.npm_lifecycle_event) return;
+  const shell = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== shell) void server.stop(0);
+  }, 250).unref();
+}

@@ -1,0 +1,61 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Settings } from './config/settings';
+import { createApp } from './create-app';
+import { Database } from './database/database';
+import { migrate } from './database/migrate';
+import { openDatabase, type OpenDatabase } from './database/open-database';
+import { greeting } from './greeting';
+import { createLogger } from './http/logger';
+import { loadDemoStore } from './importing/demo-store';
+import { OperatorError } from './operator-error';
+
+/** One serving process, from its database to its port, and back. */
+export class Server {
+  private database?: OpenDatabase;
+  private app?: NestExpressApplication;
+  private stopping?: Promise<void>;
+
+  async start(readSettings: () => Settings): Promise<void> {
+    const say = (line: string) => console.error(line);
+    this.database = await openDatabase(readSettings(), 'serve', say);
+    const { settings } = this.database;
+    const production = settings.NODE_ENV === 'production';
+    // On a laptop one command does it all; a store's operator decides when a schema changes.
+    if (!production) await migrate(settings, say);
+    const logger = createLogger(settings.LOG_LEVEL);
+    this.app = await createApp(settings, logger);
+    await listen(this.app, settings);
+    await this.app.get(Database).connect();
+    const demoKey = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
+    const address = await this.app.getUrl();
+    logger.info({ address }, 'ready');
+    if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demoKey));
+  }
+
+  /** Ends the process; called more than once, it stops once. */
+  stop(code: number): Promise<void> {
+    this.stopping ??= (async () => {
+      try {
+        await this.app?.close();
+        await this.database?.stop();
+      } finally {
+        process.exit(code);
+      }
+    })();
+    return this.stopping;
+  }
+}
+
+async function listen(app: NestExpressApplication, { PORT, HOST }: Settings): Promise<void> {
+  try {
+    await app.listen(PORT, HOST);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE')
+      throw new OperatorError(`Port ${PORT} on ${HOST} is taken: stop what uses it, or set PORT to another.`);
+    if (code === 'EACCES') throw new OperatorError(`Port ${PORT} needs more rights: set PORT to one above 1023.`);
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+      throw new OperatorError(`HOST ${HOST} is not an address of this machine: set HOST to one that is, such as 0.0.0.0.`);
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+
+// Each group may import from the groups before it, and from its own folder.
+const ORDER = [
+  ['config'],
+  ['database'],
+  ['http'],
+  ['auth'],
+  ['operations'],
+  ['users'],
+  ['games'],
+  ['purchases', 'collections', 'wharf'],
+  ['profile', 'credentials'],
+  ['legacy'],
+  ['accounts'],
+  ['importing'],
+];
+
+const src = resolve('src');
+const files = (readdirSync(src, { recursive: true }) as string[]).filter(
+  (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
+);
+const rank = new Map(ORDER.flatMap((group, i) => group.map((folder) => [folder, i] as const)));
+
+const importsOf = (file: string): string[] =>
+  [...readFileSync(join(src, file), 'utf8').matchAll(/(?:from|import|require)\s*\(?\s*'(\.[^']+)'/g)].map(([, to]) =>
+    relative(src, resolve(src, dirname(file), to!)),
+  );
+
+const top = (path: string) => path.split(sep)[0]!;
+
+function allowed(from: string, to: string): boolean {
+  if (from === to) return true;
+  const [a, b] = [rank.get(from), rank.get(to)];
+  return a !== undefined && b !== undefined && b < a;
+}
+
+test.each(files.filter((file) => file.includes(sep)))('%s imports only from its left', (file) => {
+  const wrong = importsOf(file).filter((to) => to.includes(sep) && !allowed(top(file), top(to)));
+  expect(wrong).toEqual([]);
+});
+
+test('every folder has its place', () => {
+  const folders = new Set(files.filter((file) => file.includes(sep)).map(top));
+  expect([...folders].filter((folder) => !rank.has(folder))).toEqual([]);
+});
+
+test('nobody but the composition root reads the environment', () => {
+  const readers = files.filter((file) => /process\.env\b/.test(readFileSync(join(src, file), 'utf8')));
+  expect(readers.toSorted()).toEqual([join('database', 'data-source.cli.ts'), 'environment.ts', 'main.ts']);
+});
+
+test('legacy owns no SQL, and nothing needs forwardRef', () => {
+  const text = (file: string) => readFileSync(join(src, file), 'utf8');
+  expect(files.filter((file) => top(file) === 'legacy' && /\b(SELECT|INSERT|UPDATE|DELETE)\b/.test(text(file)))).toEqual([]);
+  expect(files.filter((file) => text(file).includes('forwardRef'))).toEqual([]);
+});
+
+test('migrations import nothing from the service', () => {
+  const wrong = readdirSync('migrations').filter((file) => /from '\.\./.test(readFileSync(join('migrations', file), 'utf8')));
+  expect(wrong).toEqual([]);
+});

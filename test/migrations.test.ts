@@ -1,0 +1,65 @@
+import { DataSource } from 'typeorm';
+import { Client } from 'pg';
+import { dataSourceOptions } from '../src/database/data-source';
+import { migrate } from '../src/database/migrate';
+import { cloneDatabase } from './support/database';
+
+let url: string;
+let drop: () => Promise<void>;
+let source: DataSource;
+
+beforeAll(async () => {
+  ({ url, drop } = await cloneDatabase());
+  source = await new DataSource(dataSourceOptions({ DATABASE_URL: url, DATABASE_POOL_SIZE: 1 })).initialize();
+});
+afterAll(async () => {
+  await source.destroy();
+  await drop();
+});
+
+const tables = async () =>
+  (
+    await source.query<{ name: string }[]>(
+      `SELECT relname AS name FROM pg_class
+       WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v', 'S', 'p') ORDER BY 1`,
+    )
+  )
+    .map(({ name }) => name)
+    .filter((name) => !name.startsWith('migrations'));
+
+test('the entities are the schema', async () => {
+  const { upQueries } = await source.driver.createSchemaBuilder().log();
+  expect(upQueries.map(({ query }) => query)).toEqual([]);
+});
+
+test('up, down, up', async () => {
+  const before = await tables();
+  for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
+  expect(await tables()).toEqual([]);
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  expect(await tables()).toEqual(before);
+  expect(await source.showMigrations()).toBe(false);
+});
+
+test('two migrators at once: one runs, the other finds it done', async () => {
+  for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
+  const done = await Promise.all([1, 2].map(() => migrate({ DATABASE_URL: url }, () => undefined)));
+  expect(done.map((names) => names.length).toSorted((a, b) => a - b)).toEqual([0, source.migrations.length]);
+});
+
+test('a table in use is waited for in short tries, and readers pass meanwhile', async () => {
+  await source.undoLastMigration({ transaction: 'each' });
+  const holder = new Client({ connectionString: url });
+  await holder.connect();
+  await holder.query('BEGIN; LOCK TABLE users, api_keys IN SHARE ROW EXCLUSIVE MODE');
+  const lines: string[] = [];
+  const migrating = migrate({ DATABASE_URL: url }, (line) => lines.push(line));
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  const started = performance.now();
+  await source.query('SELECT count(*) FROM users');
+  expect(performance.now() - started).toBeLessThan(450);
+  await holder.query('COMMIT');
+  await holder.end();
+  expect(await migrating).toHaveLength(1);
+  expect(lines).toEqual(['A table is in use by a long transaction: trying again']);
+});

@@ -1,0 +1,42 @@
+import { connect } from 'node:net';
+import { baseUrl } from './store';
+
+export interface RawAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+  ms: number;
+}
+
+/** Sends bytes that no HTTP client would, and reads what comes back until the server closes or has said all. */
+export function sendRaw(bytes: string | Buffer, { timeout = 12_000 } = {}): Promise<RawAnswer> {
+  const { hostname, port } = new URL(baseUrl());
+  const started = performance.now();
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    let text = '';
+    const finish = () => {
+      socket.destroy();
+      const end = text.indexOf('\r\n\r\n');
+      if (end < 0) return reject(new Error(`no answer: ${JSON.stringify(text)}`));
+      const [first = '', ...lines] = text.slice(0, end).split('\r\n');
+      resolve({
+        status: Number(first.split(' ')[1]),
+        headers: Object.fromEntries(
+          lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+        ),
+        body: text.slice(end + 4),
+        ms: performance.now() - started,
+      });
+    };
+    socket.setTimeout(timeout, finish);
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      const length = /content-length: (\d+)/i.exec(text)?.[1];
+      const end = text.indexOf('\r\n\r\n');
+      if (length !== undefined && end >= 0 && text.length >= end + 4 + Number(length)) finish();
+    });
+    socket.on('end', finish);
+    socket.on('error', (error) => (text ? finish() : reject(error)));
+  });
+}
