@@ -42,6 +42,7 @@ export const runCommand: CommandRunner = async (work) => {
     if (!interruption.signal.aborted) console.error(explain(error));
     process.exitCode = 1;
   }
-  for (const one of opened.reverse()) await one.close().catch((error: unknown) => console.error(explain(error)));
+  for (const one of opened.reverse())
+    await one.close().catch((error: unknown) => console.error(explain(error)));
   if (interruption.signal.aborted) process.exitCode = INTERRUPTED;
 };

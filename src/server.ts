@@ -6,7 +6,6 @@ import { migrate } from './database/migrate';
 import { openDatabase, type OpenDatabase } from './database/open-database';
 import { greeting } from './greeting';
 import { createLogger } from './http/logger';
-import { loadDemoStore } from './importing/demo-store';
 import { OperatorError } from './operator-error';
 
 /** One serving process, from its database to its port, and back. */
@@ -26,10 +25,9 @@ export class Server {
     this.app = await createApp(settings, logger);
     await listen(this.app, settings);
     await this.app.get(Database).connect();
-    const demoKey = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
     const address = await this.app.getUrl();
     logger.info({ address }, 'ready');
-    if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demoKey));
+    if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, undefined));
   }
 
   /** Ends the process; called more than once, it stops once. */
@@ -53,9 +51,12 @@ async function listen(app: NestExpressApplication, { PORT, HOST }: Settings): Pr
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE')
       throw new OperatorError(`Port ${PORT} on ${HOST} is taken: stop what uses it, or set PORT to another.`);
-    if (code === 'EACCES') throw new OperatorError(`Port ${PORT} needs more rights: set PORT to one above 1023.`);
+    if (code === 'EACCES')
+      throw new OperatorError(`Port ${PORT} needs more rights: set PORT to one above 1023.`);
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-      throw new OperatorError(`HOST ${HOST} is not an address of this machine: set HOST to one that is, such as 0.0.0.0.`);
+      throw new OperatorError(
+        `HOST ${HOST} is not an address of this machine: set HOST to one that is, such as 0.0.0.0.`,
+      );
     throw error;
   }
 }

@@ -14,10 +14,30 @@ describe.each<[string, string | Buffer, number, string]>([
   ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400, 'exactly one Host header is required'],
   ['two Hosts', get('/', 'Host: other'), 400, 'exactly one Host header is required'],
   ['two lengths', get('/', 'Content-Length: 1', 'Content-Length: 2'), 400, 'malformed request'],
-  ['a length and chunks', get('/', 'Content-Length: 5', 'Transfer-Encoding: chunked'), 400, 'malformed request'],
-  ['a bad chunk', 'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 404, 'invalid api endpoint'],
-  ['a header block over 16 KiB', get('/', `X-Big: ${'x'.repeat(17_000)}`), 431, 'request header fields too large'],
-  ['more than 100 headers', get('/', ...Array.from({ length: 100 }, (_, i) => `X-${i}: 1`)), 431, 'request header fields too large'],
+  [
+    'a length and chunks',
+    get('/', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
+    400,
+    'malformed request',
+  ],
+  [
+    'a bad chunk',
+    'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    404,
+    'invalid api endpoint',
+  ],
+  [
+    'a header block over 16 KiB',
+    get('/', `X-Big: ${'x'.repeat(17_000)}`),
+    431,
+    'request header fields too large',
+  ],
+  [
+    'more than 100 headers',
+    get('/', ...Array.from({ length: 100 }, (_, i) => `X-${i}: 1`)),
+    431,
+    'request header fields too large',
+  ],
   ['an address over 16 KiB', get(`/?${'x'.repeat(17_000)}`), 431, 'request header fields too large'],
   ['a NUL in a header', get('/', 'X-Nul: a\0b'), 400, 'malformed request'],
   ['a broken percent in the path', get('/health/%'), 404, 'invalid api endpoint'],
@@ -29,7 +49,10 @@ describe.each<[string, string | Buffer, number, string]>([
 ])('%s', (_name, bytes, status, text) => {
   test(`answers ${status} in the envelope, with a request id, echoing nothing`, async () => {
     const answer = await sendRaw(bytes);
-    expect({ status: answer.status, body: answer.body }).toEqual({ status, body: JSON.stringify({ errors: [text] }) });
+    expect({ status: answer.status, body: answer.body }).toEqual({
+      status,
+      body: JSON.stringify({ errors: [text] }),
+    });
     expect(answer.headers['content-type']).toBe('application/json');
     expect(answer.headers['x-request-id']).toMatch(/^[\w-]{36}$/);
     expect(answer.headers['x-content-type-options']).toBe('nosniff');
@@ -43,7 +66,10 @@ test('exactly 100 headers are served', async () => {
 
 test('a header that drips in is answered 408 within ten seconds', async () => {
   const answer = await sendRaw('GET / HTTP/1.1\r\nHost: localhost\r\n');
-  expect({ status: answer.status, body: answer.body }).toEqual({ status: 408, body: '{"errors":["request timeout"]}' });
+  expect({ status: answer.status, body: answer.body }).toEqual({
+    status: 408,
+    body: '{"errors":["request timeout"]}',
+  });
   expect(answer.ms).toBeLessThan(10_000);
 });
 

@@ -8,12 +8,17 @@ const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
     loadSettings(env);
     return [];
   } catch (error) {
-    return (error as Error).message.split('\n').slice(1).map((line) => line.trim());
+    return (error as Error).message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
   }
 };
 
 test('every problem is listed at once', () => {
-  expect(problemsOf({ PORT: 'http', STORE_URL: 'somewhere', LENIENT_CLIENTS: 'perhaps', OPERATOR_TOKEN: 'short' })).toEqual([
+  expect(
+    problemsOf({ PORT: 'http', STORE_URL: 'somewhere', LENIENT_CLIENTS: 'perhaps', OPERATOR_TOKEN: 'short' }),
+  ).toEqual([
     'PORT must be a whole number from 0 to 65535',
     'STORE_URL must be an http or https address',
     'LENIENT_CLIENTS must be true or false',
@@ -34,7 +39,11 @@ test('booleans take the words that people use', () => {
 });
 
 test('demo data comes by itself, but not in production', () => {
-  const production = { NODE_ENV: 'production', DATABASE_URL: 'postgres://db/store', API_KEY_PEPPER: 'x'.repeat(32) };
+  const production = {
+    NODE_ENV: 'production',
+    DATABASE_URL: 'postgres://db/store',
+    API_KEY_PEPPER: 'x'.repeat(32),
+  };
   expect(loadSettings({}).DEMO_DATA).toBe(true);
   expect(loadSettings({ DEMO_DATA: 'false' }).DEMO_DATA).toBe(false);
   expect(loadSettings(production).DEMO_DATA).toBe(false);
@@ -49,13 +58,15 @@ describe('a secret in a file', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   test('is read without its last line break', () => {
-    expect(loadSettings({ OPERATOR_TOKEN_FILE: join(folder, 'token') }).OPERATOR_TOKEN).toBe('a secret from a file');
+    expect(loadSettings({ OPERATOR_TOKEN_FILE: join(folder, 'token') }).OPERATOR_TOKEN).toBe(
+      'a secret from a file',
+    );
   });
 
   test('twice is one too many, and a missing file is named by its setting', () => {
-    expect(problemsOf({ OPERATOR_TOKEN: 'x'.repeat(16), OPERATOR_TOKEN_FILE: join(folder, 'token') })).toEqual([
-      'OPERATOR_TOKEN and OPERATOR_TOKEN_FILE are both set: keep one',
-    ]);
+    expect(
+      problemsOf({ OPERATOR_TOKEN: 'x'.repeat(16), OPERATOR_TOKEN_FILE: join(folder, 'token') }),
+    ).toEqual(['OPERATOR_TOKEN and OPERATOR_TOKEN_FILE are both set: keep one']);
     expect(problemsOf({ OPERATOR_TOKEN_FILE: join(folder, 'nothing') })).toEqual([
       'OPERATOR_TOKEN_FILE names a file that cannot be read (ENOENT)',
     ]);

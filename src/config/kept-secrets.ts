@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { OperatorError } from '../operator-error';
 
 /** A secret that nobody configured: made once and kept in the data folder, for its owner's eyes only. */
-export function keptSecret(dataDir: string, name: string, make = () => randomBytes(32).toString('base64url')): string {
+export function keptSecret(
+  dataDir: string,
+  name: string,
+  make = () => randomBytes(32).toString('base64url'),
+): string {
   const file = join(dataDir, name);
   try {
     mkdirSync(dataDir, { recursive: true });
@@ -13,7 +17,9 @@ export function keptSecret(dataDir: string, name: string, make = () => randomByt
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'EEXIST')
-      throw new OperatorError(`The data folder ${dataDir} cannot be written (${code}): set DATA_DIR to one that can.`);
+      throw new OperatorError(
+        `The data folder ${dataDir} cannot be written (${code}): set DATA_DIR to one that can.`,
+      );
   }
   return readFileSync(file, 'utf8').trim();
 }

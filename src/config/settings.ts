@@ -34,7 +34,10 @@ const WholeNumber = (min: number, max: number) =>
   applyDecorators(
     Transform(({ value }) => (typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value)),
     ValidateBy(
-      { name: 'wholeNumber', validator: { validate: (value) => Number.isInteger(value) && value >= min && value <= max } },
+      {
+        name: 'wholeNumber',
+        validator: { validate: (value) => Number.isInteger(value) && value >= min && value <= max },
+      },
       { message: `$property must be a whole number from ${min} to ${max}` },
     ),
   );

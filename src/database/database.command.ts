@@ -12,7 +12,9 @@ export function registerDatabaseCommands(program: Command): void {
       const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say);
       try {
         const done = await migrate(database.settings, say);
-        console.log(done.length === 0 ? 'The schema is up to date.' : done.map((name) => `ran ${name}`).join('\n'));
+        console.log(
+          done.length === 0 ? 'The schema is up to date.' : done.map((name) => `ran ${name}`).join('\n'),
+        );
       } finally {
         await database.stop();
       }

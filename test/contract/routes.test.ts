@@ -29,7 +29,10 @@ function routes(): Route[] {
         const method = RequestMethod[Reflect.getMetadata('method', handler) as number]!;
         for (const prefix of prefixes)
           for (const path of [paths].flat()) {
-            const full = `/${[prefix, path].map((part) => part.replace(/^\/|\/$/g, '')).filter(Boolean).join('/')}`;
+            const full = `/${[prefix, path]
+              .map((part) => part.replace(/^\/|\/$/g, ''))
+              .filter(Boolean)
+              .join('/')}`;
             const access = accessOf(handler);
             found.push({
               line: `${method} ${full} -> ${access}`,

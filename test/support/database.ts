@@ -1,17 +1,54 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, DatabaseError } from 'pg';
 
-export async function cloneDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
-  const server = process.env.TEST_SERVER_URL!;
+const OBJECT_IN_USE = '55006';
+
+export interface TestDatabase {
+  url: string;
+  drop(): Promise<void>;
+}
+
+/** A fresh copy of the migrated template. */
+export async function cloneDatabase(): Promise<TestDatabase> {
   const name = `gamewharf_test_${randomBytes(6).toString('hex')}`;
-  const run = async (statement: string) => {
-    const client = new Client({ connectionString: server });
-    await client.connect();
-    await client.query(statement);
-    await client.end();
+  await administer(async (client) => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await client.query(`CREATE DATABASE ${name} TEMPLATE ${process.env.TEST_TEMPLATE}`);
+      } catch (error) {
+        // Something else, such as autovacuum, is looking at the template.
+        if (!(error instanceof DatabaseError) || error.code !== OBJECT_IN_USE || attempt === 50) throw error;
+        await sleep(100);
+      }
+    }
+  });
+  return {
+    url: withDatabase(serverUrl(), name),
+    drop: async () => {
+      await administer((client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+    },
   };
-  await run(`CREATE DATABASE ${name} TEMPLATE ${process.env.TEST_TEMPLATE}`);
-  const url = new URL(server);
-  url.pathname = `/${name}`;
-  return { url: url.href, drop: () => run(`DROP DATABASE ${name} WITH (FORCE)`) };
+}
+
+export function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
+
+export async function administer<T>(work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: serverUrl() });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function serverUrl(): string {
+  const url = process.env.TEST_SERVER_URL;
+  if (!url) throw new Error('jest has not run test/support/global-setup.ts');
+  return url;
 }

@@ -1,17 +1,82 @@
-import 'reflect-metadata';
-import { Client } from 'pg';
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
+import { administer, withDatabase } from './database';
 import { migrateTemplate } from './template';
 
-export default async function setup(): Promise<void> {
-  const server = process.env.DATABASE_URL!;
-  const template = `gamewharf_template_${process.pid}`;
-  const client = new Client({ connectionString: server });
-  await client.connect();
-  await client.query(`CREATE DATABASE ${template}`);
-  await client.end();
-  const url = new URL(server);
-  url.pathname = `/${template}`;
-  await migrateTemplate(url.href);
-  process.env.TEST_SERVER_URL = server;
+const PREFIX = 'gamewharf-test-';
+const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' };
+
+export interface TestServer {
+  stop(): Promise<void>;
+}
+
+declare global {
+  var testServer: TestServer | undefined;
+}
+
+/** One server and one migrated template for the whole run: the server of DATABASE_URL, or an embedded one. */
+export default async function globalSetup(): Promise<void> {
+  const server = process.env.DATABASE_URL ? undefined : await startServer();
+  const url = server?.url ?? process.env.DATABASE_URL ?? '';
+  const template = `gamewharf_template_${randomBytes(4).toString('hex')}`;
+  process.env.TEST_SERVER_URL = url;
   process.env.TEST_TEMPLATE = template;
+
+  const stop = async () => {
+    if (server) return server.stop();
+    await administer((client) => client.query(`DROP DATABASE IF EXISTS ${template} WITH (FORCE)`));
+  };
+  globalThis.testServer = { stop };
+  // Ctrl-C ends jest without its teardown.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void stop().finally(() => process.exit(130)));
+  }
+  try {
+    await administer((client) => client.query(`CREATE DATABASE ${template}`));
+    await migrateTemplate(withDatabase(url, template));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startServer(): Promise<TestServer & { url: string }> {
+  await removeAbandoned();
+  const folder = await mkdtemp(join(tmpdir(), PREFIX));
+  // Root runs the server as another account, which has to pass here.
+  await chmod(folder, 0o755);
+  const server = await open(folder);
+  return {
+    url: server.url,
+    stop: async () => {
+      await server.stop();
+      await remove(folder, server);
+    },
+  };
+}
+
+const open = (folder: string) =>
+  openEmbeddedPostgres({ dataDir: folder, mode: 'serve', settings: fast, log: () => undefined });
+
+async function remove(folder: string, server?: EmbeddedPostgres): Promise<void> {
+  if (server) await rm(server.dataDir, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** Servers of test runs that were killed: whoever can take one over is the only one who knows of it. */
+async function removeAbandoned(): Promise<void> {
+  for (const name of (await readdir(tmpdir())).filter((entry) => entry.startsWith(PREFIX))) {
+    const folder = join(tmpdir(), name);
+    try {
+      if (Date.now() - (await stat(folder)).mtimeMs < 60_000) continue;
+      const server = await open(folder);
+      await server.stop();
+      await remove(folder, server);
+    } catch {
+      // In use by another run, or another account's.
+    }
+  }
 }

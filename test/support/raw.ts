@@ -23,7 +23,10 @@ export function sendRaw(bytes: string | Buffer, { timeout = 12_000 } = {}): Prom
       resolve({
         status: Number(first.split(' ')[1]),
         headers: Object.fromEntries(
-          lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+          lines.map((line) => [
+            line.slice(0, line.indexOf(':')).toLowerCase(),
+            line.slice(line.indexOf(':') + 1).trim(),
+          ]),
         ),
         body: text.slice(end + 4),
         ms: performance.now() - started,

@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { migrate } from '../../src/database/migrate';
 
 /** Brings an empty database to the schema that every test file starts from. */

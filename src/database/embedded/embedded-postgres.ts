@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { attach, Attached } from './attach';
+import { packagedBinaries } from './binaries';
+import { DataFolder } from './cluster';
+import { isServerOf, readPostmasterPid, stopServer } from './server';
+import { Session } from './session';
+import { withStartMutex } from './start-mutex';
+
+export interface EmbeddedPostgresOptions {
+  dataDir: string;
+  /** The service starts or takes over the server and keeps it running; a command joins it, or starts it for itself. */
+  mode: 'serve' | 'join-or-start';
+  log: (message: string) => void;
+  /** Settings of PostgreSQL, for tests that want speed and no durability. */
+  settings?: Record<string, string>;
+  /** Where this process can be found, for the message that another one on the same folder prints. */
+  servingAt?: string;
+  /** The server has ended by itself, and is being started again. */
+  onExit?: () => void;
+  /** Gives up a start that is under way. */
+  signal?: AbortSignal;
+  /** For root: the accounts that may run PostgreSQL, and places for data that they cannot reach in the data folder. */
+  accounts?: string[];
+  shelters?: string[];
+  /** The folder with bin/, lib/ and share/, if not that of the installed package. */
+  binaries?: string;
+}
+
+/** The PostgreSQL of a data folder, ready for use. */
+export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const folder = await DataFolder.open(options.dataDir);
+  const stopping = new AbortController();
+  const connect = (port?: number) =>
+    withStartMutex(folder.path, (exclusive) =>
+      attach({
+        accounts: ['postgres', 'nobody'],
+        shelters: ['/var/lib/gamewharf', '/var/tmp/gamewharf'],
+        settings: {},
+        ...options,
+        folder,
+        service: options.mode === 'serve',
+        name: `process ${process.pid}${options.servingAt ? ` (${options.servingAt})` : ''}`,
+        port,
+        onStart: port ? options.onExit : undefined,
+        exclusive,
+        signal: options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal,
+      }),
+    );
+  const attached = await connect();
+  return new EmbeddedPostgres(options, attached, !(await attached.session.isAlone()), stopping, connect);
+}
+
+export class EmbeddedPostgres {
+  /** The database of the application. */
+  readonly url: string;
+  /** Where the data lie: in the data folder, or where the account that runs the server can reach them. */
+  readonly dataDir: string;
+  private session: Session | undefined;
+  private recovery = Promise.resolve();
+  private stopped?: Promise<void>;
+
+  constructor(
+    private readonly options: EmbeddedPostgresOptions,
+    { session, cluster, url }: Attached,
+    /** Whether another process of Gamewharf was using the server already. */
+    readonly joined: boolean,
+    private readonly stopping: AbortController,
+    private readonly connect: (port: number) => Promise<Attached>,
+  ) {
+    this.url = url;
+    this.dataDir = cluster;
+    this.watch(session);
+  }
+
+  /** Stops the server within 5 s, unless another process of Gamewharf still uses it: that one stops it then. */
+  stop(): Promise<void> {
+    this.stopped ??= this.leave();
+    return this.stopped;
+  }
+
+  private async leave(): Promise<void> {
+    this.stopping.abort();
+    await this.recovery;
+    const running = await readPostmasterPid(this.dataDir);
+    const leaving = this.session?.leave().catch(() => undefined);
+    const last = await Promise.race([leaving, sleep(700, undefined, { ref: false })]);
+    await this.session?.close();
+    if (!running?.pid) return;
+    // A server that does not answer cannot tell who uses it: whoever did not join it stops it.
+    const ours = last ?? (!this.joined && (await isServerOf(this.dataDir, running.pid)));
+    if (ours) await stopServer(this.options.binaries ?? packagedBinaries(), this.dataDir, running.pid);
+  }
+
+  private watch(session: Session): void {
+    this.session = session;
+    session.onLost = () => {
+      this.session = undefined;
+      if (this.options.mode === 'serve' && !this.stopping.signal.aborted) this.recovery = this.recover();
+    };
+  }
+
+  private async recover(): Promise<void> {
+    const { log } = this.options;
+    log('lost the connection to PostgreSQL');
+    for (let pause = 50; !this.stopping.signal.aborted; pause = Math.min(pause * 2, 5_000)) {
+      try {
+        this.watch((await this.connect(Number(new URL(this.url).port))).session);
+        return log('PostgreSQL answers again');
+      } catch (error) {
+        log((error as Error).message);
+        await sleep(pause, undefined, { signal: this.stopping.signal }).catch(() => undefined);
+      }
+    }
+  }
+}

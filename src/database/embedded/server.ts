@@ -1,0 +1,226 @@
+import { ChildProcess, execFile, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { chmod, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Account } from './account';
+import { program } from './binaries';
+import { serverEnvironment, unlessMissing } from './cluster';
+
+const LOG_LIMIT = 10 * 1024 * 1024;
+const run = promisify(execFile);
+const windows = process.platform === 'win32';
+
+export interface ServerPlan {
+  native: string;
+  cluster: string;
+  account: Account | undefined;
+  port: number;
+  log: string;
+  settings: Record<string, string>;
+  /** The pid in postmaster.pid where it belongs to another program: PostgreSQL takes this one for its own ancestor. */
+  strangerPid?: number;
+}
+
+export interface PostmasterPid {
+  /** 0 in a file that is not whole, or not yet */
+  pid: number;
+  port: number;
+}
+
+/** A server process that we started. It outlives us unless it is stopped. */
+export class ServerProcess {
+  private exited = false;
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly plan: ServerPlan,
+    private readonly logStart: number,
+  ) {
+    const ended = () => (this.exited = true);
+    child.once('exit', ended).once('error', ended).unref();
+  }
+
+  static async start(plan: ServerPlan): Promise<ServerProcess> {
+    const { native, cluster, account } = plan;
+    // A copy or a backup has other permissions, which PostgreSQL would refuse.
+    await chmod(cluster, 0o700);
+    const logStart = await turnLog(plan.log);
+    if (windows) {
+      const options = { stdio: 'ignore', windowsHide: true, env: serverEnvironment() } as const;
+      return new ServerProcess(spawn(program(native, 'pg_ctl'), pgCtlStart(plan), options), plan, logStart);
+    }
+    const log = openSync(plan.log, 'a', 0o600);
+    try {
+      const child = spawn(program(native, 'postgres'), ['-D', cluster, ...serverOptions(plan)], {
+        ...(account && { uid: account.uid, gid: account.gid }),
+        cwd: '/',
+        // Ctrl-C in a terminal reaches the whole process group: the application drains first, then stops the server.
+        detached: true,
+        stdio: ['ignore', log, log],
+        env: {
+          ...serverEnvironment(),
+          ...(plan.strangerPid && { PG_GRANDPARENT_PID: String(plan.strangerPid) }),
+        },
+      });
+      return new ServerProcess(child, plan, logStart);
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  /** Why it ended by itself, or undefined while it runs. Its log tells more than its exit code. */
+  async failure(): Promise<string | undefined> {
+    if (!this.exited || (windows && this.child.exitCode === 0)) return undefined;
+    const lines = (await readFrom(this.plan.log, this.logStart)).trim().split('\n');
+    return lines.find((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1) ?? 'no reason given';
+  }
+
+  abandon(): void {
+    if (!this.exited && !windows) this.child.kill('SIGINT');
+  }
+}
+
+const fixedSettings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  password_encryption: 'scram-sha-256',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  lc_messages: 'C',
+  // The details of errors and the statements that caused them hold personal data.
+  log_error_verbosity: 'terse',
+  log_min_error_statement: 'panic',
+};
+
+function serverOptions({ port, settings }: ServerPlan): string[] {
+  const all = Object.entries({ ...settings, ...fixedSettings, port: String(port) });
+  return all.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+/** On Windows pg_ctl gives up the administrator's rights, with which the server would refuse to start. */
+export function pgCtlStart(plan: ServerPlan): string[] {
+  const options = serverOptions(plan)
+    .map((option) => (/[\s"]/.test(option) ? `"${option.replaceAll('"', '\\"')}"` : option))
+    .join(' ');
+  return ['start', '-W', '-D', plan.cluster, '-l', plan.log, '-o', options];
+}
+
+export async function readPostmasterPid(cluster: string): Promise<PostmasterPid | undefined> {
+  const file = join(cluster, 'postmaster.pid');
+  const text = await readFile(file, 'utf8').catch(unlessMissing);
+  if (text === undefined) return undefined;
+  const [pid, , , port] = text.split('\n').map((line) => Number.parseInt(line, 10));
+  return { pid: pid || 0, port: port || 0 };
+}
+
+/** An empty file is left by a full disk or a power cut, and PostgreSQL will not touch it; a fresh one is being written. */
+export async function removeBrokenPid(cluster: string): Promise<void> {
+  const file = join(cluster, 'postmaster.pid');
+  const age = Date.now() - ((await stat(file).catch(unlessMissing))?.mtimeMs ?? 0);
+  if (age > 2_000) await rm(file, { force: true });
+}
+
+/** Whether this process is a server of this very cluster, and not another program that got the same pid later. */
+export async function isServerOf(cluster: string, pid: number): Promise<boolean> {
+  try {
+    if (process.platform === 'linux') {
+      const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
+      return basename(words[0] ?? '') === 'postgres' && words.includes(cluster);
+    }
+    if (windows) {
+      const { stdout } = await run('tasklist', ['/NH', '/FO', 'CSV', '/FI', `PID eq ${pid}`], {
+        windowsHide: true,
+      });
+      return stdout.toLowerCase().startsWith('"postgres.exe"');
+    }
+    return (await run('ps', ['-ww', '-o', 'args=', '-p', String(pid)])).stdout.includes(
+      `postgres -D ${cluster}`,
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** A fast shutdown, made sharper as time runs out; what was committed is safe in each case. */
+export async function stopServer(native: string, cluster: string, pid: number): Promise<void> {
+  if (windows) {
+    const stop = (mode: string) =>
+      run(program(native, 'pg_ctl'), ['stop', '-D', cluster, '-m', mode, '-t', '2'], {
+        env: serverEnvironment(),
+        windowsHide: true,
+      });
+    await stop('fast').catch(() => stop('immediate'));
+    return;
+  }
+  for (const [signal, patience] of [
+    ['SIGINT', 2_300],
+    ['SIGQUIT', 1_000],
+    ['SIGKILL', 300],
+  ] as const) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      return;
+    }
+    if (await isGone(cluster, pid, patience)) return;
+  }
+}
+
+async function isGone(cluster: string, pid: number, patience: number): Promise<boolean> {
+  const deadline = Date.now() + patience;
+  while (Date.now() < deadline) {
+    if (!isAlive(pid)) return true;
+    // A process whose parent never collects it stays in the table: its file tells that it has finished.
+    const left = await readPostmasterPid(cluster);
+    if (!left) return sleep(50, true);
+    await sleep(10);
+  }
+  return false;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Below the ports that operating systems give to outgoing connections: one of those could hold it at the next start. */
+export async function freePort(wished?: number): Promise<number> {
+  if (wished && (await isFree(wished))) return wished;
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  const probe = createServer();
+  return new Promise((resolve) => {
+    probe.once('error', () => resolve(false));
+    probe.listen({ port, host: '127.0.0.1', exclusive: true }, () => probe.close(() => resolve(true)));
+  });
+}
+
+async function turnLog(path: string): Promise<number> {
+  const size = (await stat(path).catch(unlessMissing))?.size ?? 0;
+  if (size < LOG_LIMIT) return size;
+  await rename(path, `${path}.1`);
+  return 0;
+}
+
+async function readFrom(path: string, start: number): Promise<string> {
+  const handle = await open(path, 'r');
+  try {
+    const buffer = Buffer.alloc(16_384);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, start);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}

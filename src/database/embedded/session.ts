@@ -1,0 +1,127 @@
+import { realpath } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, DatabaseError } from 'pg';
+
+// Advisory locks, which the server frees when their process dies. Whoever uses the server holds PRESENT (shared), and
+// may stop the server only if it can have PRESENT for itself alone; the one service of a data folder holds SERVICE.
+const LOCKS = 0x67776866;
+const SERVICE = 1;
+const PRESENT = 2;
+
+export type Role = 'service' | 'command';
+
+/** Our administrative connection to the embedded server: it holds the locks, and its end tells that the server ended. */
+export class Session {
+  onLost: () => void = () => undefined;
+  lost = false;
+
+  private constructor(
+    private readonly client: Client,
+    readonly port: number,
+  ) {
+    const lose = () => {
+      if (this.lost) return;
+      this.lost = true;
+      this.onLost();
+    };
+    client.on('error', lose).on('end', lose);
+  }
+
+  /** A session on this very cluster, or why there is none (yet): not this server, still starting or stopping, no answer. */
+  static async connect(
+    cluster: string,
+    port: number,
+    password: string,
+    name: string,
+  ): Promise<Session | 'another' | 'busy' | 'refused' | 'silent'> {
+    if (!port) return 'silent';
+    const client = new Client({
+      host: '127.0.0.1',
+      port,
+      user: 'postgres',
+      password,
+      database: 'postgres',
+      ssl: false,
+      application_name: name.slice(0, 63),
+      connectionTimeoutMillis: 2_000,
+      query_timeout: 5_000,
+      // Also keeps PGOPTIONS of our environment out.
+      options: '-c statement_timeout=0 -c idle_session_timeout=0',
+    });
+    const session = new Session(client, port);
+    try {
+      await client.connect();
+      const [row] = await session.rows<{ data_directory: string }>('SHOW data_directory');
+      const directory = await realpath(row?.data_directory ?? '').catch(() => undefined);
+      if (directory === cluster) return session;
+      await session.close();
+      return 'another';
+    } catch (error) {
+      await session.close();
+      const code = error instanceof DatabaseError ? error.code : undefined;
+      if (code === '57P03' || code === '53300') return 'busy';
+      return code === '28P01' || code === '28000' ? 'refused' : 'silent';
+    }
+  }
+
+  /** Becomes the service of the data folder, or names the process that is. */
+  async becomeService(): Promise<true | string> {
+    // A process that was killed a moment ago may still be on its way out.
+    for (let attempt = 0; attempt < 20; attempt += 1) {
+      if (await this.lock('pg_try_advisory_lock', SERVICE)) return true;
+      await sleep(50);
+    }
+    const [holder] = await this.rows<{ name: string }>(
+      `SELECT a.application_name AS name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+       WHERE l.locktype = 'advisory' AND l.classid = $1 AND l.objid = $2 AND l.granted`,
+      [LOCKS, SERVICE],
+    );
+    return holder?.name ?? 'another process';
+  }
+
+  /** False where another process is just stopping the server. */
+  async enter(): Promise<boolean> {
+    return this.lock('pg_try_advisory_lock_shared', PRESENT);
+  }
+
+  async isAlone(): Promise<boolean> {
+    const others = await this.rows(
+      `SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = $1 AND objid = $2 AND pid <> pg_backend_pid()`,
+      [LOCKS, PRESENT],
+    );
+    return others.length === 0;
+  }
+
+  /** True for the last one out, who has to stop the server and whom nobody can join any more. */
+  async leave(): Promise<boolean> {
+    await this.lock('pg_advisory_unlock_shared', PRESENT);
+    return this.lock('pg_try_advisory_lock', PRESENT);
+  }
+
+  /** The role and the database of the application. */
+  async provide(role: string, password: string): Promise<void> {
+    const [found] = await this.rows<{ role: boolean; database: boolean }>(
+      `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS role,
+              EXISTS (SELECT FROM pg_database WHERE datname = $1) AS database`,
+      [role],
+    );
+    if (!found?.role) {
+      await this.rows(`CREATE ROLE ${role} LOGIN CREATEDB PASSWORD ${this.client.escapeLiteral(password)}`);
+    }
+    if (!found?.database) await this.rows(`CREATE DATABASE ${role} OWNER ${role}`);
+  }
+
+  async close(): Promise<void> {
+    this.onLost = () => undefined;
+    await Promise.race([this.client.end().catch(() => undefined), sleep(500, undefined, { ref: false })]);
+  }
+
+  private async lock(call: string, key: number): Promise<boolean> {
+    const [row] = await this.rows<{ done: boolean }>(`SELECT ${call}($1, $2) AS done`, [LOCKS, key]);
+    return row?.done === true;
+  }
+
+  private async rows<T>(sql: string, values?: unknown[]): Promise<T[]> {
+    return (await this.client.query(sql, values)).rows as T[];
+  }
+}

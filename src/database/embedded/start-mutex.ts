@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { createServer, connect, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const PATIENCE_MS = 15_000;
+
+/**
+ * Lets one process at a time look at a data folder and start its server. The lock is a local socket name, which the
+ * operating system frees when its process dies, however it dies. It only keeps starts in order: who owns what is decided
+ * by locks in the database, and PostgreSQL itself refuses a second server on one folder, so that a start that has
+ * waited long enough may go on without it.
+ */
+export async function withStartMutex<T>(
+  folder: string,
+  work: (exclusive: boolean) => Promise<T>,
+): Promise<T> {
+  const name = socketName(folder);
+  const deadline = Date.now() + PATIENCE_MS;
+  let lock = await listen(name);
+  while (!lock && Date.now() < deadline) {
+    await sleep(25);
+    lock = await listen(name);
+  }
+  try {
+    return await work(lock !== undefined);
+  } finally {
+    await new Promise((closed) => (lock ? lock.close(closed) : closed(undefined)));
+  }
+}
+
+function socketName(folder: string): string {
+  const name = `gamewharf-${createHash('sha256').update(folder).digest('hex').slice(0, 32)}`;
+  if (process.platform === 'win32') return `\\\\.\\pipe\\${name}`;
+  if (process.platform === 'linux') return `\0${name}`;
+  return join(tmpdir(), `${name}.sock`);
+}
+
+async function listen(name: string): Promise<Server | undefined> {
+  const server = createServer((socket) => socket.destroy());
+  const free = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(name, () => resolve(true));
+  });
+  if (free) return server.unref();
+  // A socket that is a file outlives its process.
+  if (name.startsWith('/') && !(await answers(name))) await rm(name, { force: true });
+  return undefined;
+}
+
+function answers(name: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(name, () => resolve(true));
+    socket.once('error', () => resolve(false)).once('connect', () => socket.destroy());
+  });
+}

@@ -1,0 +1,124 @@
+import {
+  readBoolean,
+  readEmail,
+  readIdList,
+  readInteger,
+  readSelector,
+  readText,
+  Unreadable,
+} from '../../src/http/readers';
+
+const refused = expect.any(Unreadable);
+
+describe('integer', () => {
+  test.each([
+    ['0', 0],
+    ['7', 7],
+    ['9007199254740991', 9007199254740991],
+    [12, 12],
+  ])('%p is %p', (given, value) => expect(readInteger(given)).toBe(value));
+
+  test.each(['9007199254740992', '9007199254740993', '9223372036854775807', 2 ** 53, 2 ** 62])(
+    '%p is well-formed, and the id of nothing',
+    (given) => expect(readInteger(given)).toBe(0),
+  );
+
+  test.each([
+    'abc',
+    '1.5',
+    '1e3',
+    '0x10',
+    ' 12 ',
+    '12 ',
+    '+5',
+    '-1',
+    '',
+    '007',
+    '\u0661\u0662',
+    '1\0',
+    '9223372036854775808',
+    '10000000000000000000',
+    '99999999999999999999',
+    1.5,
+    -1,
+    -0,
+    2 ** 63,
+    Number.NaN,
+    Infinity,
+    null,
+    true,
+    {},
+    [1],
+    ['1'],
+  ])('%p is none', (given) => expect(readInteger(given)).toEqual(new Unreadable('must be an integer')));
+});
+
+test.each(['true', 'TRUE', '1', 'on', 'Yes', true, 1])('%p is true', (given) =>
+  expect(readBoolean(given)).toBe(true),
+);
+test.each(['false', '0', 'OFF', 'no', false, 0])('%p is false', (given) =>
+  expect(readBoolean(given)).toBe(false),
+);
+test.each(['', 'y', 'truee', 2, null, [], {}, 'constructor'])('%p is no boolean', (given) =>
+  expect(readBoolean(given)).toEqual(new Unreadable('must be a boolean')),
+);
+
+describe('text', () => {
+  test.each(['', 'plain', 'ünï', '😀', '\ufffd'])('%p stays as it is', (given) =>
+    expect(readText(given)).toBe(given),
+  );
+  test.each(['a\0b', '\ud800', 'x\udc00', '\ude00\ud83d', 1, null, [], {}, true])('%p is refused', (given) =>
+    expect(readText(given)).toEqual(refused),
+  );
+  test('a selector is not empty', () =>
+    expect(readSelector('')).toEqual(new Unreadable('must not be empty')));
+  test('a space in an address was a plus', () =>
+    expect(readEmail('a b@example.com')).toBe('a+b@example.com'));
+});
+
+describe('list of ids', () => {
+  test.each<[unknown, number[]]>([
+    ['[]', []],
+    [' [ ] ', []],
+    ['[3,1,2]', [3, 1, 2]],
+    ['[ 3 , 1 ]', [3, 1]],
+    [
+      [3, '1'],
+      [3, 1],
+    ],
+    ['[9007199254740992,9007199254740993]', [0, 0]],
+  ])('%j is %j', (given, ids) => expect(readIdList(given)).toEqual(ids));
+
+  test.each([
+    '',
+    '1',
+    '1,2',
+    '[1,]',
+    '[,1]',
+    '[1.5]',
+    '[1e3]',
+    '["1"]',
+    '[[1]]',
+    '[01]',
+    '[-1]',
+    '{}',
+    'null',
+    '[null]',
+    null,
+    5,
+    {},
+    [null],
+    [[1]],
+    [1.5],
+  ])('%j is none', (given) =>
+    expect(readIdList(given)).toEqual(new Unreadable('must be a JSON array of integers')),
+  );
+
+  test('an id twice', () =>
+    expect(readIdList('[1,2,1]')).toEqual(new Unreadable('must not contain an id twice')));
+  test('500 ids are allowed, 501 are not', () => {
+    const ids = Array.from({ length: 501 }, (_, i) => i + 1);
+    expect(readIdList(JSON.stringify(ids.slice(1)))).toHaveLength(500);
+    expect(readIdList(ids)).toEqual(new Unreadable('must have at most 500 ids'));
+  });
+});
