@@ -1,6 +1,7 @@
-import { Readable } from 'node:stream';
-import { addAbortSignal } from 'node:stream';
-import { Client, DatabaseError, type ClientBase } from 'pg';
+import { addAbortSignal, Readable } from 'node:stream';
+import { Client, type ClientBase, DatabaseError } from 'pg';
+import type { Settings } from '../config/settings';
+import { pgTypes } from '../database/pg-types';
 import { OperatorError } from '../operator-error';
 import { checkTogether } from './checks';
 import { findSales, writeSales } from './earnings';
@@ -44,6 +45,18 @@ export const summaryLines = (summary: ImportSummary) =>
   Object.entries(summary).map(
     ([table, counts]) => `${table} ${counts.new} new, ${counts.changed} changed, ${counts.unchanged} unchanged`,
   );
+
+export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>): Promise<Client> {
+  const client = new Client({
+    connectionString: DATABASE_URL,
+    types: pgTypes,
+    application_name: 'gamewharf import',
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+  });
+  await client.connect();
+  return client;
+}
 
 /**
  * Imports a stream of records in one transaction, on a connection of its own: it may take minutes, and a pool's
