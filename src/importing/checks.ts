@@ -1,0 +1,123 @@
+import type { ClientBase } from 'pg';
+import { Problems } from './problems';
+import { bitOf, ENTRY_FIELDS, type Field, type RecordType } from './record-types';
+import type { Staging } from './staging';
+
+/** What only all records together can show: ids, names and addresses claimed twice, and references to nothing. */
+export async function checkTogether(
+  client: ClientBase,
+  types: RecordType[],
+  staging: Staging,
+  problems: Problems,
+) {
+  const given = types.filter((type) => staging.rowsOf(type));
+  const refused = staging.refused.rows > 0;
+  const checks = [
+    ...given.flatMap((type) => [repeated(type), ...taken(type)]),
+    ...given.flatMap((type) => type.fields.map((field) => missing(types, type, field, refused))),
+    ...(staging.entries.rows ? ENTRY_FIELDS.map((field) => missingInEntries(types, field, refused)) : []),
+  ];
+  for (const check of checks) {
+    if (!check) continue;
+    const { rows } = await client.query<{ line: string; text: string; count: string }>(
+      `SELECT line, text, count(*) OVER () AS count FROM (${check}) found ORDER BY line, text LIMIT ${Problems.limit}`,
+    );
+    if (!rows[0]) continue;
+    const found = rows.map((row) => ({ line: Number(row.line), text: row.text }));
+    problems.addFound(found, Number(rows[0].count));
+  }
+}
+
+/** Lines of the stream that claim what an earlier one has claimed. */
+const claimedTwice = (rows: string, values: string, subject: string, what: string) => `
+  SELECT r.line, ${subject} || ': ${what} is also on line ' || d.first AS text
+  FROM ${rows} r
+  JOIN (SELECT ${values}, min(line) AS first FROM ${rows} r GROUP BY ${values} HAVING count(*) > 1) d
+    USING (${values})
+  WHERE r.line > d.first`;
+
+function repeated({ name, table, key }: RecordType): string {
+  const rows = `import_${table}`;
+  if (name === 'api_key') return claimedTwice(rows, key, `'api_key'`, 'the key');
+  if (name === 'oauth_application') {
+    return claimedTwice(rows, key, `'oauth_application ' || left(client_id, 40)`, 'the client_id');
+  }
+  return claimedTwice(rows, key, `'${name} ' || id`, 'the id');
+}
+
+/** Unique values that a stored record has. One that the stream gives another value takes nothing. */
+function taken(type: RecordType): string[] {
+  const rows = `import_${type.table}`;
+  if (type.name === 'user') {
+    const usernames = `(SELECT line, id, lower(username) AS name FROM ${rows})`;
+    const addresses = `(
+      SELECT DISTINCT s.line, s.id, lower(e.email) AS email
+      FROM ${rows} s, unnest(s.emails, s.emails_verified) AS e (email, verified) WHERE e.verified)`;
+    return [
+      claimedTwice(usernames, 'name', `'user ' || id`, 'the username'),
+      `SELECT s.line, 'user ' || s.id || ': the username is taken by user ' || t.id AS text
+       FROM ${rows} s JOIN users t ON lower(t.username) = lower(s.username) AND t.id <> s.id
+       WHERE NOT EXISTS (SELECT FROM ${rows} o WHERE o.id = t.id)`,
+      `SELECT s.line, 'user ' || s.id || ': an address is in emails twice' AS text
+       FROM ${rows} s
+       WHERE cardinality(s.emails) > 1
+         AND cardinality(s.emails) > (SELECT count(DISTINCT lower(email)) FROM unnest(s.emails) AS email)`,
+      claimedTwice(addresses, 'email', `'user ' || id`, 'a verified address'),
+      `SELECT e.line, 'user ' || e.id || ': an address is already verified by user ' || t.user_id AS text
+       FROM ${addresses} e JOIN user_emails t ON t.email = e.email AND t.verified AND t.user_id <> e.id
+       WHERE NOT EXISTS (
+         SELECT FROM ${rows} o WHERE o.id = t.user_id AND o.present & ${bitOf(type, 'emails')} <> 0)`,
+    ];
+  }
+  if (type.name === 'game') {
+    return [
+      claimedTwice(rows, 'user_id, slug', `'game ' || id`, 'the slug'),
+      `SELECT s.line, 'game ' || s.id || ': the slug is taken by game ' || t.id AS text
+       FROM ${rows} s JOIN games t ON t.user_id = s.user_id AND t.slug = s.slug AND t.id <> s.id
+       WHERE NOT EXISTS (SELECT FROM ${rows} o WHERE o.id = t.id)`,
+    ];
+  }
+  if (type.name === 'download_key') {
+    return [
+      claimedTwice(rows, 'key', `'download_key ' || id`, 'the key'),
+      `SELECT s.line, 'download_key ' || s.id || ': the key is taken by download_key ' || t.id AS text
+       FROM ${rows} s JOIN download_keys t ON t.key = s.key AND t.id <> s.id
+       WHERE NOT EXISTS (SELECT FROM ${rows} o WHERE o.id = t.id)`,
+    ];
+  }
+  return [];
+}
+
+/** Ids that neither the stream nor the store has. */
+function unknown(types: RecordType[], name: string, id: string, refused: boolean) {
+  const { table } = types.find((type) => type.name === name)!;
+  const conditions = [
+    `NOT EXISTS (SELECT FROM import_${table} o WHERE o.id = ${id})`,
+    `NOT EXISTS (SELECT FROM ${table} t WHERE t.id = ${id})`,
+  ];
+  if (refused) {
+    conditions.push(`NOT EXISTS (SELECT FROM import_refused o WHERE o.type = '${name}' AND o.id = ${id})`);
+  }
+  return conditions.join(' AND ');
+}
+
+function missing(types: RecordType[], { name, table, key }: RecordType, { kind, columns }: Field, refused: boolean) {
+  if (!kind.references) return undefined;
+  const column = columns[0]!.name;
+  const subject = key === 'id' ? `'${name} ' || s.id || ': '` : `'${name}: '`;
+  const rows = kind.many
+    ? `(SELECT s.line, s.id, r.id AS reference FROM import_${table} s, unnest(s.${column}) AS r (id))`
+    : `(SELECT *, ${column} AS reference FROM import_${table} WHERE ${column} IS NOT NULL)`;
+  return `
+    SELECT s.line, ${subject} || '${kind.references} ' || s.reference || ' does not exist' AS text
+    FROM ${rows} s WHERE ${unknown(types, kind.references, 's.reference', refused)}`;
+}
+
+function missingInEntries(types: RecordType[], { kind, columns }: Field, refused: boolean) {
+  if (!kind.references) return undefined;
+  const column = `s.${columns[0]!.name}`;
+  return `
+    SELECT s.line, 'collection ' || s.collection_id || ': ${kind.references} ' || ${column} || ' does not exist' AS text
+    FROM import_collection_games s
+    WHERE ${column} IS NOT NULL AND ${unknown(types, kind.references, column, refused)}`;
+}

@@ -1,0 +1,25 @@
+// The counts of each pair have no common factor, so that the n-th pair of words comes back only after all others.
+export const ADJECTIVES = words(
+  'Amber Brave Bright Calm Clever Copper Crooked Dusty Distant Drifting Early Electric Emerald Faded Fearless Frozen ' +
+    'Gentle Gilded Hidden Hollow Humble Iron Ivory Last Little Lonely Lost Lucky Midnight Mossy Paper Patient ' +
+    'Quiet Restless Rusty Silent Silver Sleepy Velvet Wandering',
+);
+export const NOUNS = words(
+  'Anchor Arcade Balloon Beacon Bridge Canyon Castle Cavern Clockwork Comet Compass Cove Dungeon Ember Engine ' +
+    'Expedition Factory Farm Forest Galaxy Garden Ghosts Harbor Island Kingdom Lagoon Lantern Library Lighthouse ' +
+    'Machine Meadow Mountain Museum Orchard Planet Railway River Signal Station Temple Voyage',
+);
+export const COLOURS = words(
+  'amber ash azure birch bramble cedar clover cobalt coral crimson dune fern flint frost hazel heather indigo ivory ' +
+    'jade juniper lilac maple marble mint moss ochre onyx pepper plum rowan saffron willow',
+);
+export const ANIMALS = words(
+  'badger beetle bison crane cricket dormouse egret falcon ferret finch gecko hedgehog heron ibex jackdaw kestrel ' +
+    'lark lynx magpie marten mole newt otter owl puffin raven robin seal shrew sparrow stoat swift vole',
+);
+export const GENRES = words('adventure puzzle platformer strategy racing farming rhythm mystery roguelike card');
+export const SHELVES = words('Evening Weekend Family Couch Speedrun Relaxing Rainy-Day Two-Player Favourite Short');
+
+function words(text: string) {
+  return text.split(' ');
+}

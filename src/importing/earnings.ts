@@ -1,0 +1,58 @@
+import type { ClientBase } from 'pg';
+import { ImportProblems } from './problems';
+import { bitOf, type RecordType } from './record-types';
+
+const LARGEST_AMOUNT = Number.MAX_SAFE_INTEGER;
+
+/**
+ * What the stream's purchases add to each game's sales, and take away: the shares of new and changed ones as they will be,
+ * less the shares of the changed ones as they are. Run before anything is written.
+ */
+export async function findSales(client: ClientBase, purchase: RecordType) {
+  // New shares are split here as purchase_shares splits stored ones, which would have to be read once more for it.
+  await client.query(`
+    CREATE TEMP TABLE import_sales ON COMMIT DROP AS
+    WITH shares AS (
+      SELECT g.game_id, s.currency, 1 AS purchases,
+             s.amount / cardinality(s.game_ids) + (g.place <= s.amount % cardinality(s.game_ids))::int AS amount
+      FROM import_purchases s
+      LEFT JOIN purchases t ON t.id = s.id
+      CROSS JOIN unnest(s.game_ids) WITH ORDINALITY AS g (game_id, place)
+      WHERE (t.id IS NULL OR t.id IN (SELECT id FROM changed_purchases))
+        AND CASE WHEN t.id IS NULL OR s.present & ${bitOf(purchase, 'status')} <> 0
+                 THEN s.status ELSE t.status END = 'complete'
+      UNION ALL
+      SELECT v.game_id, v.currency, -1, -v.amount
+      FROM changed_purchases c
+      CROSS JOIN LATERAL (SELECT * FROM purchase_shares v WHERE v.purchase_id = c.id) v
+    )
+    SELECT game_id, currency, sum(purchases) AS purchases, sum(amount) AS amount
+    FROM shares GROUP BY game_id, currency`);
+  await client.query('ANALYZE import_sales');
+
+  const { rows } = await client.query<{ problem: string }>(`
+    SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${LARGEST_AMOUNT}' AS problem
+    FROM import_sales d LEFT JOIN game_earnings e USING (game_id, currency)
+    WHERE coalesce(e.amount, 0) + d.amount > ${LARGEST_AMOUNT}
+    ORDER BY d.game_id LIMIT 20`);
+  if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
+}
+
+/** Adds the sales to the games, those of the stream included. */
+export async function writeSales(client: ClientBase) {
+  await client.query(`
+    UPDATE games t SET purchases_count = t.purchases_count + d.purchases
+    FROM (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d
+    WHERE t.id = d.game_id AND d.purchases <> 0`);
+  await client.query(`
+    UPDATE game_earnings e SET amount = e.amount + d.amount
+    FROM import_sales d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount <> 0`);
+  await client.query(`
+    DELETE FROM game_earnings e USING import_sales d
+    WHERE d.game_id = e.game_id AND d.currency = e.currency AND e.amount = 0`);
+  await client.query(`
+    INSERT INTO game_earnings (game_id, currency, amount)
+    SELECT game_id, currency, amount FROM import_sales d
+    WHERE amount > 0
+      AND NOT EXISTS (SELECT FROM game_earnings e WHERE e.game_id = d.game_id AND e.currency = d.currency)`);
+}

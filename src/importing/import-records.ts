@@ -1,0 +1,251 @@
+import { addAbortSignal, Readable } from 'node:stream';
+import { Client, type ClientBase, DatabaseError } from 'pg';
+import type { Settings } from '../config/settings';
+import { pgTypes } from '../database/pg-types';
+import { OperatorError } from '../operator-error';
+import { checkTogether } from './checks';
+import { findSales, writeSales } from './earnings';
+import { findChanged, findStored, write } from './merges';
+import { linesOf } from './ndjson';
+import { hashesOf } from './passwords';
+import { Problems } from './problems';
+import { type JsonObject, recordTypes, type RecordType } from './record-types';
+import { RecordReader, type StagedRecord } from './record-reader';
+import { Staging } from './staging';
+
+/** A collection with a hundred thousand games is one line. */
+const LONGEST_LINE = 16 * 1024 * 1024;
+const PASSWORDS_AT_ONCE = 256;
+/** Any number, the same in every import: only one of them writes at a time. */
+const IMPORT_LOCK = 7_305_808;
+
+export interface TypeCounts {
+  new: number;
+  changed: number;
+  unchanged: number;
+}
+
+/** What was done, by table, for the types that the stream had. */
+export type ImportSummary = Record<string, TypeCounts>;
+
+export type Progress =
+  | { phase: 'waiting' }
+  | { phase: 'reading'; bytes: number; records: number }
+  | { phase: 'checking'; records: number }
+  | { phase: 'writing'; records: number; table: string; written: number };
+
+export interface ImportOptions {
+  /** What API keys are hashed under. */
+  pepper: Buffer;
+  progress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+}
+
+export const summaryLines = (summary: ImportSummary) =>
+  Object.entries(summary).map(
+    ([table, counts]) => `${table} ${counts.new} new, ${counts.changed} changed, ${counts.unchanged} unchanged`,
+  );
+
+export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>): Promise<Client> {
+  const client = new Client({
+    connectionString: DATABASE_URL,
+    types: pgTypes,
+    application_name: 'gamewharf import',
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+  });
+  await client.connect();
+  return client;
+}
+
+/**
+ * Imports a stream of records in one transaction, on a connection of its own: it may take minutes, and a pool's
+ * connections have time-outs. Rejects with ImportProblems when the stream has problems.
+ */
+export async function importRecords(
+  connect: () => Promise<Client>,
+  source: AsyncIterable<Buffer>,
+  { pepper, progress = () => {}, signal }: ImportOptions,
+): Promise<ImportSummary> {
+  signal?.throwIfAborted();
+  const client = await connect();
+  // A lost connection rejects the statement that is under way, or the next one.
+  client.on('error', () => {});
+  const cancel = () => void cancelStatement(connect, client);
+  signal?.addEventListener('abort', cancel, { once: true });
+  try {
+    await client.query('BEGIN');
+    const summary = await transfer(client, source, { pepper, progress, signal });
+    signal?.removeEventListener('abort', cancel);
+    signal?.throwIfAborted();
+    await client.query('COMMIT');
+    return summary;
+  } catch (error) {
+    // On a lost connection the server has rolled back by itself.
+    await client.query('ROLLBACK').catch(() => {});
+    if (signal?.aborted) throw signal.reason;
+    throw error instanceof DatabaseError ? explained(error) : error;
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+    await client.end().catch(() => {});
+  }
+}
+
+async function cancelStatement(connect: () => Promise<Client>, running: Client) {
+  const { processID } = running as Client & { processID: number };
+  const client = await connect().catch(() => undefined);
+  await client?.query('SELECT pg_cancel_backend($1)', [processID]).catch(() => {});
+  await client?.end().catch(() => {});
+}
+
+/** The checks ran before the writes: what a constraint refuses after them, somebody else has just written. */
+function explained(error: DatabaseError) {
+  const meanwhile = error.code?.startsWith('23') || error.code === '40P01';
+  return meanwhile
+    ? new OperatorError('the store was changed while the import ran, and nothing was imported: please try again')
+    : error;
+}
+
+async function transfer(
+  client: ClientBase,
+  source: AsyncIterable<Buffer>,
+  { pepper, progress, signal }: Required<Pick<ImportOptions, 'pepper' | 'progress'>> & ImportOptions,
+) {
+  await prepareSession(client);
+  if (!(await lockImports(client))) {
+    progress({ phase: 'waiting' });
+    await client.query('SELECT pg_advisory_xact_lock($1)', [IMPORT_LOCK]);
+  }
+
+  const types = recordTypes(pepper);
+  const staging = new Staging(client, types);
+  const problems = new Problems();
+  await staging.create();
+  const records = await stage(client, source, types, staging, problems, progress, signal);
+
+  progress({ phase: 'checking', records });
+  await checkTogether(client, types, staging, problems);
+  problems.throwIfAny();
+
+  const given = types.filter((type) => staging.rowsOf(type));
+  const has = (name: string) => given.find((type) => type.name === name);
+  for (const type of given) if (type.key === 'id') await reserveIds(client, type);
+
+  // Collections first: whoever else changes one locks it before the games and users that it refers to.
+  const inOrderOfLocks = [...given].sort((a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'));
+  for (const type of inOrderOfLocks) {
+    await findStored(client, type);
+    await findChanged(client, type);
+  }
+  const purchase = has('purchase');
+  if (purchase) await findSales(client, purchase);
+
+  const summary: ImportSummary = {};
+  let written = 0;
+  for (const type of given) {
+    progress({ phase: 'writing', records, table: type.table, written });
+    const counts = await write(client, type);
+    summary[type.table] = { ...counts, unchanged: staging.rowsOf(type) - counts.new - counts.changed };
+    written += staging.rowsOf(type);
+  }
+  if (purchase) await writeSales(client);
+  return summary;
+}
+
+async function prepareSession(client: ClientBase) {
+  // The server's time-outs are made for requests; compiling statements that run once costs more than it saves.
+  await client.query(`
+    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' WHEN 'work_mem' THEN '64MB' ELSE '0' END, true)
+    FROM pg_settings WHERE name IN ('jit', 'work_mem', 'statement_timeout', 'lock_timeout',
+      'idle_in_transaction_session_timeout', 'transaction_timeout')`);
+}
+
+async function lockImports(client: ClientBase) {
+  const { rows } = await client.query('SELECT pg_try_advisory_xact_lock($1) AS locked', [IMPORT_LOCK]);
+  return rows[0].locked as boolean;
+}
+
+async function stage(
+  client: ClientBase,
+  source: AsyncIterable<Buffer>,
+  types: RecordType[],
+  staging: Staging,
+  problems: Problems,
+  progress: (progress: Progress) => void,
+  signal?: AbortSignal,
+) {
+  const reader = new RecordReader(types, staging, problems);
+  const withPassword: { row: StagedRecord; record: JsonObject }[] = [];
+  let bytes = 0;
+  let records = 0;
+
+  const stagePasswords = async () => {
+    await staging.idle();
+    const plain = withPassword.map(({ record }) => ({
+      user_id: record.id as number,
+      password: record.password as string,
+    }));
+    const hashes = await hashesOf(client, plain, signal);
+    withPassword.forEach(({ row: { type, line, present, cells } }, index) => {
+      cells[type.fields.findIndex(({ name }) => name === 'password')] = hashes[index]!;
+      staging.add(type, line, present, cells);
+    });
+    withPassword.length = 0;
+  };
+
+  const counted = async function* () {
+    for await (const chunk of source) {
+      bytes += chunk.length;
+      yield chunk;
+    }
+  };
+  const stream = Readable.from(counted(), { highWaterMark: 1 });
+  if (signal) addAbortSignal(signal, stream);
+
+  for await (const lines of linesOf(stream, LONGEST_LINE)) {
+    for (const line of lines) {
+      const read = reader.read(line);
+      if (!read) continue;
+      records++;
+      const { row, record } = read;
+      if (typeof record.password === 'string') {
+        withPassword.push(read);
+        if (withPassword.length >= PASSWORDS_AT_ONCE) await stagePasswords();
+      } else {
+        staging.add(row.type, row.line, row.present, row.cells);
+      }
+    }
+    await staging.flushFull();
+    progress({ phase: 'reading', bytes, records });
+  }
+  if (withPassword.length) await stagePasswords();
+  await staging.finish();
+  return records;
+}
+
+/**
+ * Moves the sequence of ids past those that the stream gives, before they are there to collide with. The lock lets
+ * transactions that hold a smaller id finish and keeps new ones out meanwhile; giving up the savepoint gives it up at once.
+ */
+async function reserveIds(client: ClientBase, { table }: RecordType) {
+  const sequence = `${table}_id_seq`;
+  // Ids from 2^52 on are left out: the service never gets there by counting, and moving so far would leave it none.
+  const past = `
+    SELECT setval('${sequence}', given.id)
+    FROM (SELECT max(id) AS id FROM import_${table} WHERE id < ${2 ** 52}) given
+    WHERE given.id >= (SELECT last_value FROM ${sequence})`;
+  for (let attempt = 1; ; attempt++) {
+    await client.query(`SAVEPOINT reserve; SET LOCAL lock_timeout = '1s'`);
+    try {
+      await client.query(`LOCK TABLE ${table} IN SHARE MODE`);
+      await client.query(past);
+      return;
+    } catch (error) {
+      if (!(error instanceof DatabaseError && error.code === '55P03')) throw error;
+      if (attempt === 60) throw new OperatorError(`another transaction has been writing to ${table} for a minute`);
+    } finally {
+      await client.query('ROLLBACK TO SAVEPOINT reserve').catch(() => {});
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}

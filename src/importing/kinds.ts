@@ -1,0 +1,233 @@
+/** Says what is wrong with a value; `at` is where in a list. Returns '' so that an encoder can end with it. */
+export type Refuse = (why: string, at?: string) => string;
+
+/** One kind of value: the column that it is staged in, and its JSON form as the text that COPY reads. */
+export interface Kind {
+  sql: string;
+  encode(value: unknown, refuse: Refuse): string;
+  /** The record type whose ids these are. */
+  references?: string;
+  /** Holds a list of ids rather than one. */
+  many?: boolean;
+}
+
+export const NULL = '\\N';
+const LARGEST_ID = Number.MAX_SAFE_INTEGER;
+
+const NEEDS_CARE = /[\\\n\r\t\0\ud800-\udfff]/;
+const ESCAPES: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+const escaped = (text: string) => text.replace(/[\\\n\r\t]/g, (character) => ESCAPES[character]!);
+
+// String.prototype.isWellFormed is in Node 20 and not yet in the compiler's ES2023 library.
+const isWellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
+
+const codePoints = (text: string) => {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+};
+
+interface TextRules {
+  min?: number;
+  max: number;
+  pattern?: RegExp;
+  /** What the pattern asks for, after `must`. */
+  form?: string;
+  /** The form in which the text is stored. */
+  stored?: (text: string) => string;
+}
+
+/** A text that is fit to be stored, or undefined after a refusal. */
+export function fit(value: unknown, { min = 1, max, pattern, form, stored }: TextRules, refuse: Refuse, at?: string) {
+  if (typeof value !== 'string') return void refuse('must be a text', at);
+  const text = stored ? stored(value) : value;
+  if (NEEDS_CARE.test(text)) {
+    if (text.includes('\0')) return void refuse('must not contain NUL', at);
+    if (!isWellFormed(text)) return void refuse('must be valid Unicode', at);
+  }
+  if (text.length < min) return void refuse(min === 1 ? 'must not be empty' : `must be at least ${min} characters`, at);
+  if (text.length > max && codePoints(text) > max) return void refuse(`must be at most ${max} characters`, at);
+  if (pattern && !pattern.test(text)) return void refuse(`must ${form}`, at);
+  return text;
+}
+
+const copied = (text: string) => (NEEDS_CARE.test(text) ? escaped(text) : text);
+
+export const text = (rules: TextRules): Kind => ({
+  sql: 'text',
+  encode(value, refuse) {
+    const found = fit(value, rules, refuse);
+    return found === undefined ? '' : copied(found);
+  },
+});
+
+export const email: TextRules = {
+  max: 254,
+  pattern: /^[^\s@]+@[^\s@]+$/,
+  form: 'be an e-mail address',
+};
+
+export const url = text({ max: 2000, pattern: /^https?:\/\/[^\s/]\S*$/i, form: 'be an http or https URL' });
+
+/** HTML that is stored as `sanitise` leaves it. */
+export const html = (sanitise: (html: string) => string | null, max: number): Kind => ({
+  sql: 'text',
+  encode(value, refuse) {
+    const given = fit(value, { min: 0, max: Infinity }, refuse);
+    if (given === undefined) return '';
+    const clean = sanitise(given);
+    if (clean === null) return NULL;
+    const found = fit(clean, { max }, refuse);
+    return found === undefined ? '' : copied(found);
+  },
+});
+
+export const boolean: Kind = {
+  sql: 'boolean',
+  encode: (value, refuse) => (value === true ? 't' : value === false ? 'f' : refuse('must be true or false')),
+};
+
+export const integer = (min: number, max: number, sql = 'bigint'): Kind => ({
+  sql,
+  encode(value, refuse) {
+    if (typeof value !== 'number' || !Number.isInteger(value)) return refuse('must be an integer');
+    if (value < min || value > max) return refuse(`must be between ${min} and ${max}`);
+    return String(value);
+  },
+});
+
+export const amount = integer(0, Number.MAX_SAFE_INTEGER);
+
+export const number = (min: number, max: number): Kind => ({
+  sql: 'double precision',
+  encode(value, refuse) {
+    if (typeof value !== 'number') return refuse('must be a number');
+    if (!(value >= min && value <= max)) return refuse(`must be between ${min} and ${max}`);
+    return String(value);
+  },
+});
+
+export const oneOf = (values: readonly string[]): Kind => {
+  const known = new Set<unknown>(values);
+  return {
+    sql: 'text',
+    encode: (value, refuse) => (known.has(value) ? (value as string) : refuse(`must be one of ${values.join(', ')}`)),
+  };
+};
+
+export const isId = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= LARGEST_ID;
+
+const idText = (value: unknown, refuse: Refuse, at?: string) => {
+  if (typeof value !== 'number' || !Number.isInteger(value)) return refuse('must be an integer', at);
+  return isId(value) ? String(value) : refuse(`must be between 1 and ${LARGEST_ID}`, at);
+};
+
+export const id: Kind = { sql: 'bigint', encode: (value, refuse) => idText(value, refuse) };
+
+export const idOf = (type: string): Kind => ({ ...id, references: type });
+
+/** A list of ids, staged in ascending order: which is all that a set of them means. */
+export const idsOf = (type: string): Kind => ({
+  sql: 'bigint[]',
+  references: type,
+  many: true,
+  encode(value, refuse) {
+    if (!Array.isArray(value)) return refuse('must be a list');
+    if (value.length === 1) return `{${idText(value[0], refuse, '[0]')}}`;
+    const seen = new Set<unknown>();
+    value.forEach((one, index) => {
+      if (!idText(one, refuse, `[${index}]`)) return;
+      if (seen.has(one)) refuse('is in the list twice', `[${index}]`);
+      seen.add(one);
+    });
+    return `{${[...(seen as Set<number>)].sort((a, b) => a - b).join(',')}}`;
+  },
+});
+
+/** One id or several, staged as a list. */
+export const idOrIdsOf = (type: string): Kind => {
+  const several = idsOf(type);
+  return {
+    ...several,
+    encode(value, refuse) {
+      if (!Array.isArray(value)) return `{${idText(value, refuse)}}`;
+      return value.length ? several.encode(value, refuse) : refuse('must not be empty');
+    },
+  };
+};
+
+const arrayLiteral = (texts: string[]) =>
+  copied(`{${texts.map((one) => `"${one.replace(/["\\]/g, '\\$&')}"`).join(',')}}`);
+
+export const texts = (rules: TextRules & { known?: readonly string[]; required?: boolean }): Kind => ({
+  sql: 'text[]',
+  encode(value, refuse) {
+    if (!Array.isArray(value)) return refuse('must be a list');
+    if (rules.required && !value.length) return refuse('must not be empty');
+    const seen = new Set<string>();
+    value.forEach((one, index) => {
+      const at = `[${index}]`;
+      const found = fit(one, rules, refuse, at);
+      if (found === undefined) return;
+      if (rules.known && !rules.known.includes(found)) refuse(`must be one of ${rules.known.join(', ')}`, at);
+      else if (seen.has(found)) refuse('is in the list twice', at);
+      seen.add(found);
+    });
+    return arrayLiteral([...seen]);
+  },
+});
+
+/** A list of `{email, verified}`, staged as two arrays. */
+export const emails: Kind = {
+  sql: 'text[]',
+  encode(value, refuse) {
+    if (!Array.isArray(value)) return refuse('must be a list');
+    const addresses: string[] = [];
+    const verified: string[] = [];
+    value.forEach((one: unknown, index) => {
+      const at = `[${index}]`;
+      if (typeof one !== 'object' || one === null || Array.isArray(one)) return refuse('must be an object', at);
+      const entry = one as Record<string, unknown>;
+      for (const name of Object.keys(entry)) {
+        if (name !== 'email' && name !== 'verified') refuse('is unknown', `${at}.${shown(name)}`);
+      }
+      if (typeof entry.verified !== 'boolean') refuse('must be true or false', `${at}.verified`);
+      const address = fit(entry.email, email, refuse, `${at}.email`);
+      if (address !== undefined) addresses.push(address);
+      verified.push(entry.verified ? 't' : 'f');
+    });
+    return `${arrayLiteral(addresses)}\t{${verified.join(',')}}`;
+  },
+};
+
+// From 1000 to 2999: what PostgreSQL prints with four digits of year whatever the offset.
+const TIMESTAMP = /^([12]\d{3})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:Z|[+-](\d\d):(\d\d))$/;
+const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+function isDate(year: number, month: number, day: number) {
+  if (month < 1 || month > 12 || day < 1) return false;
+  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  return day <= DAYS[month - 1]! + (leap ? 1 : 0);
+}
+
+export const timestamp: Kind = {
+  sql: 'timestamptz',
+  encode(value, refuse) {
+    const parts = typeof value === 'string' ? TIMESTAMP.exec(value) : null;
+    if (
+      !parts ||
+      !isDate(+parts[1]!, +parts[2]!, +parts[3]!) ||
+      +parts[4]! > 23 ||
+      +parts[5]! > 59 ||
+      +parts[6]! > 59 ||
+      (parts[7] !== undefined && (+parts[7] > 14 || +parts[8]! > 59))
+    ) {
+      return refuse('must be a timestamp such as 2013-03-03T23:02:14Z');
+    }
+    return value as string;
+  },
+};
+
+/** A name out of a file, cut to what a terminal and an error message can take. */
+export const shown = (name: string) => name.replace(/[^\w.:-]/g, '?').slice(0, 40);

@@ -1,0 +1,235 @@
+import type { ClientBase } from 'pg';
+import { bitOf, ENTRY_FIELDS, type Field, type RecordType } from './record-types';
+
+// Room between entries, so that one can be put between two others without touching them.
+const SORT_KEY_GAP = 1024;
+
+/** Names for the working tables of a type: what is stored already, and what of it the stream changes. */
+export const stagedIn = ({ table }: RecordType) => `import_${table}`;
+export const storedIn = ({ table }: RecordType) => `stored_${table}`;
+export const changedIn = ({ table }: RecordType) => `changed_${table}`;
+
+const isNew = (type: RecordType) =>
+  `NOT EXISTS (SELECT FROM ${storedIn(type)} o WHERE o.${type.key} = s.${type.key})`;
+const isChanged = (type: RecordType) => `s.${type.key} IN (SELECT ${type.key} FROM ${changedIn(type)})`;
+const given = (bit: number) => `s.present & ${bit} <> 0`;
+
+interface Column {
+  name: string;
+  field: Field;
+}
+
+const columnsOf = (type: RecordType): Column[] =>
+  type.fields
+    .filter((field) => !field.list)
+    .flatMap((field) => field.columns.map(({ name }) => ({ name, field })));
+
+/** The value for a stored record `t`: an absent optional field keeps what is there. */
+const valueFor = ({ name, field }: Column) =>
+  field.required ? `s.${name}` : `CASE WHEN ${given(field.bit)} THEN s.${name} ELSE t.${name} END`;
+
+/** The value for a record that is not stored yet. */
+const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
+
+/** What a record type has beside the columns of its own table. */
+interface Lists {
+  /** Statements to run before stored and staged records are compared. */
+  prepare?: string[];
+  /** Whether the lists of the staged record `s` differ from those of the stored record `t`. */
+  differ: string;
+  /** Statements that make the stored lists what the staged ones say. */
+  write: string[];
+}
+
+const adminsOf = (type: RecordType, table: string, parent: string): Lists => {
+  const bit = given(bitOf(type, 'admins'));
+  const insert = `
+    INSERT INTO ${table} (${parent}, user_id)
+    SELECT s.id, a.user_id FROM ${stagedIn(type)} s, unnest(s.admins) AS a (user_id)`;
+  return {
+    differ: `${bit} AND s.admins IS DISTINCT FROM
+      ARRAY(SELECT a.user_id FROM ${table} a WHERE a.${parent} = s.id ORDER BY a.user_id)`,
+    write: [
+      `DELETE FROM ${table} a USING ${stagedIn(type)} s
+       WHERE a.${parent} = s.id AND ${isChanged(type)} AND ${bit} AND NOT a.user_id = ANY (s.admins)`,
+      `${insert} WHERE ${isChanged(type)} AND ${bit} ON CONFLICT DO NOTHING`,
+      `${insert} WHERE ${isNew(type)}`,
+    ],
+  };
+};
+
+const emailsOf = (type: RecordType): Lists => {
+  const bit = given(bitOf(type, 'emails'));
+  const staged = 'unnest(s.emails, s.emails_verified) AS e (email, verified)';
+  const insert = `
+    INSERT INTO user_emails (user_id, email, verified)
+    SELECT s.id, lower(e.email), e.verified FROM import_users s, ${staged}`;
+  return {
+    differ: `${bit} AND
+      ARRAY(SELECT lower(e.email) || ' ' || e.verified AS one FROM ${staged} ORDER BY one) IS DISTINCT FROM
+      ARRAY(SELECT e.email || ' ' || e.verified AS one FROM user_emails e WHERE e.user_id = s.id ORDER BY one)`,
+    // An address that changes hands or becomes verified goes and comes back: no order of updates suits every case.
+    write: [
+      `DELETE FROM user_emails t USING import_users s
+       WHERE t.user_id = s.id AND ${isChanged(type)} AND ${bit}
+         AND NOT EXISTS (SELECT FROM ${staged} WHERE lower(e.email) = t.email AND e.verified = t.verified)`,
+      `${insert} WHERE ${isChanged(type)} AND ${bit} ON CONFLICT (user_id, email) DO NOTHING`,
+      `${insert} WHERE ${isNew(type)}`,
+    ],
+  };
+};
+
+const gamesOfPurchases = (type: RecordType): Lists => {
+  const insert = `
+    INSERT INTO purchase_games (purchase_id, game_id)
+    SELECT s.id, g.game_id FROM import_purchases s, unnest(s.game_ids) AS g (game_id)`;
+  return {
+    differ: `s.game_ids IS DISTINCT FROM
+      ARRAY(SELECT g.game_id FROM purchase_games g WHERE g.purchase_id = s.id ORDER BY g.game_id)`,
+    write: [
+      `DELETE FROM purchase_games g USING import_purchases s
+       WHERE g.purchase_id = s.id AND ${isChanged(type)} AND NOT g.game_id = ANY (s.game_ids)`,
+      `${insert} WHERE ${isChanged(type)} ON CONFLICT DO NOTHING`,
+      `${insert} WHERE ${isNew(type)}`,
+    ],
+  };
+};
+
+const listsOfCollections = (type: RecordType): Lists => {
+  const admins = adminsOf(type, 'collection_admins', 'collection_id');
+  const [, blurb, user, time] = ENTRY_FIELDS as [Field, Field, Field, Field];
+  const givenByEntry = (field: Field) => `e.present & ${field.bit} <> 0`;
+  return {
+    prepare: [
+      // Entries of stored collections as they are to be. Those that stand in the right order from the start keep their
+      // sort_key; the ones after them get keys above all that are in use, so that no update meets another row's key.
+      `CREATE TEMP TABLE planned_entries ON COMMIT DROP AS
+       WITH staged AS (
+         SELECT e.collection_id, e.game_id, e.rank, t.game_id IS NOT NULL AS stored,
+                CASE WHEN ${givenByEntry(blurb)} THEN e.blurb ELSE t.blurb END AS blurb,
+                CASE WHEN ${givenByEntry(user)} OR t.user_id IS NULL
+                     THEN coalesce(e.user_id, s.user_id) ELSE t.user_id END AS user_id,
+                CASE WHEN ${givenByEntry(time)} THEN e.created_at
+                     ELSE coalesce(t.created_at, now()) END AS created_at,
+                t.sort_key AS old_key, t.blurb AS old_blurb, t.user_id AS old_user, t.created_at AS old_time,
+                lag(t.sort_key, 1, t.sort_key - 1) OVER (PARTITION BY e.collection_id ORDER BY e.rank) AS key_before,
+                (SELECT greatest(max(g.sort_key), 0) FROM collection_games g
+                 WHERE g.collection_id = o.id) AS highest_key
+         FROM stored_collections o
+         JOIN import_collections s ON s.id = o.id
+         JOIN import_collection_games e ON e.collection_id = o.id
+         LEFT JOIN collection_games t ON t.collection_id = e.collection_id AND t.game_id = e.game_id
+       ), placed AS (
+         SELECT *, CASE WHEN bool_and(coalesce(old_key > key_before, false))
+                               OVER (PARTITION BY collection_id ORDER BY rank)
+                        THEN old_key ELSE highest_key + rank::bigint * ${SORT_KEY_GAP} END AS sort_key
+         FROM staged
+       )
+       SELECT collection_id, game_id, stored, blurb, user_id, created_at, sort_key,
+              NOT stored OR (blurb, user_id, created_at, sort_key)
+                IS DISTINCT FROM (old_blurb, old_user, old_time, old_key) AS differs
+       FROM placed`,
+      `CREATE TEMP TABLE dropped_entries ON COMMIT DROP AS
+       SELECT g.collection_id, g.game_id
+       FROM stored_collections o
+       JOIN import_collections s ON s.id = o.id
+       JOIN collection_games g ON g.collection_id = o.id
+       WHERE ${given(bitOf(type, 'games'))} AND NOT EXISTS (
+         SELECT FROM import_collection_games e WHERE e.collection_id = g.collection_id AND e.game_id = g.game_id)`,
+      `ANALYZE planned_entries, dropped_entries`,
+    ],
+    differ: `${admins.differ}
+      OR EXISTS (SELECT FROM planned_entries p WHERE p.collection_id = s.id AND p.differs)
+      OR EXISTS (SELECT FROM dropped_entries d WHERE d.collection_id = s.id)`,
+    write: [
+      ...admins.write,
+      `DELETE FROM collection_games g USING dropped_entries d
+       WHERE g.collection_id = d.collection_id AND g.game_id = d.game_id`,
+      `UPDATE collection_games g
+       SET sort_key = p.sort_key, blurb = p.blurb, user_id = p.user_id, created_at = p.created_at
+       FROM planned_entries p
+       WHERE p.stored AND p.differs AND g.collection_id = p.collection_id AND g.game_id = p.game_id`,
+      `INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id, created_at)
+       SELECT collection_id, game_id, sort_key, blurb, user_id, created_at FROM planned_entries WHERE NOT stored`,
+      `INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id, created_at)
+       SELECT e.collection_id, e.game_id, e.rank::bigint * ${SORT_KEY_GAP}, e.blurb,
+              coalesce(e.user_id, s.user_id), coalesce(e.created_at, now())
+       FROM import_collection_games e JOIN import_collections s ON s.id = e.collection_id
+       WHERE ${isNew(type)}`,
+    ],
+  };
+};
+
+function listsOf(type: RecordType): Lists | undefined {
+  switch (type.name) {
+    case 'user':
+      return emailsOf(type);
+    case 'game':
+      return adminsOf(type, 'game_admins', 'game_id');
+    case 'purchase':
+      return gamesOfPurchases(type);
+    case 'collection':
+      return listsOfCollections(type);
+  }
+}
+
+/** Unique values that records of a type may swap among each other. */
+const SWAPPABLE: Record<string, { value: string; clash: string; placeholder: string }> = {
+  user: { value: 'username', clash: 'lower(s.username) = lower(t.username)', placeholder: `'_' || md5(random()::text || t.id)` },
+  game: { value: 'slug', clash: 's.slug = t.slug AND s.user_id = t.user_id', placeholder: `'_' || md5(random()::text || t.id)` },
+  download_key: { value: 'key', clash: 's.key = t.key', placeholder: `'_' || md5(random()::text || t.id)` },
+};
+
+// The service itself deletes these: a row that is to be changed must not vanish in between.
+const DELETABLE = new Set(['collection', 'api_key', 'oauth_application']);
+
+/** Finds which records are stored, and locks those that could be deleted, in the order of their ids. */
+export async function findStored(client: ClientBase, type: RecordType) {
+  const lock = DELETABLE.has(type.name) ? 'FOR UPDATE OF t' : '';
+  await client.query(`
+    CREATE TEMP TABLE ${storedIn(type)} ON COMMIT DROP AS
+    SELECT t.${type.key} FROM ${type.table} t
+    WHERE t.${type.key} IN (SELECT ${type.key} FROM ${stagedIn(type)}) ORDER BY t.${type.key} ${lock}`);
+  await client.query(`ANALYZE ${storedIn(type)}`);
+}
+
+/** Finds which stored records the stream changes. */
+export async function findChanged(client: ClientBase, type: RecordType) {
+  const lists = listsOf(type);
+  for (const statement of lists?.prepare ?? []) await client.query(statement);
+  const columns = columnsOf(type);
+  await client.query(`
+    CREATE TEMP TABLE ${changedIn(type)} ON COMMIT DROP AS
+    SELECT t.${type.key} FROM ${stagedIn(type)} s JOIN ${type.table} t ON t.${type.key} = s.${type.key}
+    WHERE (${columns.map(({ name }) => `t.${name}`).join(', ')})
+        IS DISTINCT FROM (${columns.map(valueFor).join(', ')})
+      ${lists ? `OR ${lists.differ}` : ''}`);
+  await client.query(`ANALYZE ${changedIn(type)}`);
+}
+
+/** Writes the changed and the new records, and counts them. */
+export async function write(client: ClientBase, type: RecordType) {
+  const columns = columnsOf(type);
+  const swappable = SWAPPABLE[type.name];
+  if (swappable) {
+    const { value, clash, placeholder } = swappable;
+    await client.query(`
+      UPDATE ${type.table} t SET ${value} = ${placeholder}
+      WHERE t.id IN (SELECT id FROM ${changedIn(type)})
+        AND EXISTS (SELECT FROM ${stagedIn(type)} s WHERE ${clash} AND s.id <> t.id)`);
+  }
+  const assignments = columns
+    .filter(({ name }) => name !== type.key)
+    .map((column) => `${column.name} = ${column.name === 'updated_at' ? updatedAt(column) : valueFor(column)}`);
+  const changed = await client.query(`
+    UPDATE ${type.table} t SET ${assignments.join(', ')}
+    FROM ${stagedIn(type)} s WHERE s.${type.key} = t.${type.key} AND ${isChanged(type)}`);
+  const created = await client.query(`
+    INSERT INTO ${type.table} (${columns.map(({ name }) => name).join(', ')})
+    SELECT ${columns.map(newValueFor).join(', ')} FROM ${stagedIn(type)} s WHERE ${isNew(type)}`);
+  for (const statement of listsOf(type)?.write ?? []) await client.query(statement);
+  return { new: created.rowCount ?? 0, changed: changed.rowCount ?? 0 };
+}
+
+/** A collection that changes was updated now, unless the stream says when. */
+const updatedAt = ({ name, field }: Column) => `CASE WHEN ${given(field.bit)} THEN s.${name} ELSE now() END`;

@@ -1,0 +1,309 @@
+import { hashApiKey } from '../auth/api-key-hash';
+import { COLLECTION_LAYOUTS } from '../collections/collection.entity';
+import { sanitiseHtml } from '../collections/html';
+import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from '../games/game.entity';
+import { PURCHASE_STATUSES, PURCHASE_TYPES } from '../purchases/purchase.entity';
+import { BUILD_STATES } from '../wharf/build.entity';
+import {
+  amount,
+  boolean,
+  email,
+  emails,
+  fit,
+  html,
+  id,
+  idOf,
+  idOrIdsOf,
+  idsOf,
+  integer,
+  type Kind,
+  NULL,
+  number,
+  oneOf,
+  text,
+  texts,
+  timestamp,
+  url,
+} from './kinds';
+
+export type JsonObject = Record<string, unknown>;
+
+export interface Field {
+  name: string;
+  kind: Kind;
+  /** The columns of the staging table that the field fills. */
+  columns: { name: string; sql: string }[];
+  /** Of an optional field: its bit in `present`, and what a record without it gets, as COPY text. */
+  bit: number;
+  required: boolean;
+  default: string;
+  /** The default is the time of the import: it has no cleared state, and null is the same as absent. */
+  now: boolean;
+  /** Lists go to tables of their own instead of a column of the record's. */
+  list: boolean;
+  /** What other fields of the record say about an absent one. */
+  implied?: (record: JsonObject) => unknown;
+}
+
+export interface RecordType {
+  name: string;
+  table: string;
+  /** The column that a record is found by. */
+  key: string;
+  fields: Field[];
+  /** Says what no single field can. */
+  check?: (record: JsonObject, refuse: (problem: string) => void) => void;
+}
+
+type Options = Partial<Pick<Field, 'columns' | 'list' | 'implied'>>;
+
+const required = (name: string, kind: Kind, options: Options = {}): Field => ({
+  name,
+  kind,
+  columns: [{ name, sql: kind.sql }],
+  bit: 0,
+  required: true,
+  default: NULL,
+  now: false,
+  list: false,
+  ...options,
+});
+
+const optional = (name: string, kind: Kind, fallback = NULL, options: Options = {}): Field => ({
+  ...required(name, kind, options),
+  required: false,
+  default: fallback,
+});
+
+const NOW = Symbol('now');
+const time = (name: string, fallback: typeof NOW | string = NULL): Field =>
+  fallback === NOW ? { ...optional(name, timestamp), now: true } : optional(name, timestamp, fallback);
+
+/** Gives each optional field its bit. */
+const withBits = (fields: Field[]) => {
+  let bit = 1;
+  for (const field of fields) {
+    if (field.required) continue;
+    field.bit = bit;
+    bit *= 2;
+  }
+  return fields;
+};
+
+const username = text({ max: 63, pattern: /^[A-Za-z0-9_-]+$/, form: 'consist of letters, digits, _ and -' });
+const slug = text({ max: 100, pattern: /^[A-Za-z0-9_.-]+$/, form: 'consist of letters, digits, _, . and -' });
+const line = text({ max: 1000 });
+const trimmedTitle = (max: number) => text({ max, stored: (title) => title.trim() });
+const scopes = texts({ max: 100, pattern: /^[a-z_]+(:[a-z_]+)*$/, form: 'be a scope such as profile:me' });
+const LARGEST_INTEGER = 2 ** 31 - 1;
+
+/** Where a plain password waits until it is hashed: it never reaches the database. */
+const password: Kind = {
+  sql: 'text',
+  encode: (value, refuse) => (fit(value, { max: 1000 }, refuse) === undefined ? '' : NULL),
+};
+
+const counted: Kind = {
+  sql: 'integer',
+  encode: (value, refuse) => (Array.isArray(value) ? String(value.length) : refuse('must be a list')),
+};
+
+const redirectUris: Kind = {
+  ...texts({ max: 2000, required: true }),
+  encode(value, refuse) {
+    if (Array.isArray(value)) {
+      value.forEach((one: unknown, index) => {
+        if (typeof one !== 'string') return;
+        const uri = URL.canParse(one) ? new URL(one) : undefined;
+        if (!uri || uri.hash || ['javascript:', 'data:', 'vbscript:'].includes(uri.protocol)) {
+          refuse('must be an absolute URI without a fragment', `[${index}]`);
+        }
+      });
+    }
+    return texts({ max: 2000, required: true }).encode(value, refuse);
+  },
+};
+
+/** What a list of keys shows: enough to recognise a key, never enough to use it. */
+const hintOf = (key: string) => {
+  const characters = [...key];
+  return characters.slice(0, Math.min(8, Math.floor(characters.length / 3))).join('');
+};
+
+const apiKey = (pepper: Buffer): Kind => {
+  const visible = text({ max: 512 });
+  return {
+    sql: 'bytea',
+    encode(value, refuse) {
+      const key = fit(value, { max: 512, pattern: /^\S+$/, form: 'not contain blanks' }, refuse);
+      if (key === undefined) return '';
+      if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(key)) return refuse('must not have the form of a JWT');
+      return `\\\\x${hashApiKey(key, pepper).toString('hex')}\t${visible.encode(hintOf(key), () => '')}`;
+    },
+  };
+};
+
+/** The fields of an entry of a collection's `games`. */
+export const ENTRY_FIELDS = withBits([
+  required('game_id', idOf('game')),
+  optional('blurb', html(sanitiseHtml, 20_000)),
+  optional('user_id', idOf('user')),
+  time('created_at', NOW),
+]);
+
+/** The one place that says what a record may contain. Order: what is written first. */
+export const recordTypes = (pepper: Buffer): RecordType[] => [
+  {
+    name: 'user',
+    table: 'users',
+    key: 'id',
+    fields: withBits([
+      required('id', id),
+      required('username', username),
+      optional('display_name', text({ max: 200 })),
+      optional('gamer', boolean, 't'),
+      optional('developer', boolean, 'f'),
+      optional('press_user', boolean, 'f'),
+      optional('cover_url', url),
+      optional('password', password, NULL, { columns: [{ name: 'password_hash', sql: 'text' }] }),
+      optional('emails', emails, '{}\t{}', {
+        columns: [
+          { name: 'emails', sql: 'text[]' },
+          { name: 'emails_verified', sql: 'boolean[]' },
+        ],
+        list: true,
+      }),
+      time('created_at', NOW),
+    ]),
+  },
+  {
+    name: 'game',
+    table: 'games',
+    key: 'id',
+    fields: withBits([
+      required('id', id),
+      required('user_id', idOf('user')),
+      required('slug', slug),
+      required('title', trimmedTitle(500)),
+      optional('short_text', line),
+      // A record's own `type` says that it is a game, so its type among games goes by this name.
+      optional('game_type', oneOf(GAME_TYPES), 'default', { columns: [{ name: 'type', sql: 'text' }] }),
+      optional('classification', oneOf(GAME_CLASSIFICATIONS), 'game'),
+      optional('traits', texts({ max: 100, known: GAME_TRAITS }), '{}'),
+      optional('visibility', oneOf(GAME_VISIBILITIES), 'public'),
+      time('published_at'),
+      time('created_at', NOW),
+      optional('min_price', amount, '0'),
+      optional('cover_url', url),
+      optional('views_count', amount, '0'),
+      optional('downloads_count', amount, '0'),
+      optional('admins', idsOf('user'), '{}', { list: true }),
+    ]),
+  },
+  {
+    name: 'purchase',
+    table: 'purchases',
+    key: 'id',
+    fields: withBits([
+      required('id', id),
+      required('game_id', idOrIdsOf('game'), { columns: [{ name: 'game_ids', sql: 'bigint[]' }], list: true }),
+      optional('purchase_type', oneOf(PURCHASE_TYPES), 'game', {
+        implied: (record) => (Array.isArray(record.game_id) ? 'bundle' : undefined),
+      }),
+      required('email', text(email)),
+      optional('user_id', idOf('user')),
+      time('created_at', NOW),
+      required('source', text({ max: 100 })),
+      required('currency', text({ max: 3, pattern: /^[A-Z]{3}$/, form: 'be an ISO 4217 code such as USD' })),
+      required('amount', amount),
+      optional('sale_rate', number(0, 100), '0'),
+      optional('quantity', integer(1, LARGEST_INTEGER, 'integer'), '1'),
+      optional('status', oneOf(PURCHASE_STATUSES), 'complete'),
+      optional('donation', boolean, 'f'),
+    ]),
+    check(record, refuse) {
+      if (Array.isArray(record.game_id) && (record.purchase_type ?? 'bundle') !== 'bundle') {
+        refuse('purchase_type must be bundle when game_id is a list');
+      }
+    },
+  },
+  {
+    name: 'download_key',
+    table: 'download_keys',
+    key: 'id',
+    fields: withBits([
+      required('id', id),
+      required('key', text({ max: 512 })),
+      required('game_id', idOf('game')),
+      optional('purchase_id', idOf('purchase')),
+      optional('email', text(email)),
+      optional('user_id', idOf('user')),
+      time('created_at', NOW),
+      optional('downloads', amount, '0'),
+      time('revoked_at'),
+    ]),
+  },
+  {
+    name: 'collection',
+    table: 'collections',
+    key: 'id',
+    fields: withBits([
+      required('id', id),
+      required('user_id', idOf('user')),
+      required('title', trimmedTitle(60)),
+      optional('private', boolean, 'f'),
+      optional('description', html(sanitiseHtml, 20_000)),
+      optional('layout', oneOf(COLLECTION_LAYOUTS), 'grid'),
+      optional('admins', idsOf('user'), '{}', { list: true }),
+      // Its entries are staged in a table of their own: a collection may hold a hundred thousand.
+      optional('games', counted, '0', { columns: [{ name: 'games_count', sql: 'integer' }] }),
+      time('created_at', NOW),
+      time('updated_at', NOW),
+    ]),
+  },
+  {
+    name: 'build',
+    table: 'builds',
+    key: 'id',
+    fields: withBits([
+      required('id', id),
+      required('game_id', idOf('game')),
+      required('channel_name', text({ max: 200 })),
+      optional('user_version', text({ max: 200 })),
+      optional('state', oneOf(BUILD_STATES), 'completed'),
+      time('created_at', NOW),
+    ]),
+  },
+  {
+    name: 'api_key',
+    table: 'api_keys',
+    key: 'key_hash',
+    fields: withBits([
+      required('key', apiKey(pepper), {
+        columns: [
+          { name: 'key_hash', sql: 'bytea' },
+          { name: 'hint', sql: 'text' },
+        ],
+      }),
+      required('user_id', idOf('user')),
+      optional('scopes', scopes),
+      optional('label', text({ max: 200 })),
+      time('created_at', NOW),
+      time('revoked_at'),
+    ]),
+  },
+  {
+    name: 'oauth_application',
+    table: 'oauth_applications',
+    key: 'client_id',
+    fields: withBits([
+      required('client_id', text({ max: 200, pattern: /^[\x21-\x7e]+$/, form: 'be printable ASCII' })),
+      required('user_id', idOf('user')),
+      required('name', trimmedTitle(100)),
+      required('redirect_uris', redirectUris),
+      required('scopes', scopes),
+    ]),
+  },
+];
+
+export const bitOf = (type: RecordType, field: string) => type.fields.find(({ name }) => name === field)!.bit;
