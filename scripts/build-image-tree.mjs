@@ -33,7 +33,8 @@ try {
 
 function build() {
   if (!out) throw new Error('Usage: node scripts/build-image-tree.mjs FOLDER');
-  if (existsSync(out) && readdirSync(out).length > 0) throw new Error(`${out} is not empty: name a new folder`);
+  if (existsSync(out) && readdirSync(out).length > 0)
+    throw new Error(`${out} is not empty: name a new folder`);
   if (!Number.isSafeInteger(modifiedAt) || modifiedAt < 0) {
     throw new Error('SOURCE_DATE_EPOCH must be a number of seconds since 1970');
   }
@@ -64,7 +65,12 @@ function compile() {
       config,
       JSON.stringify({
         extends: '../tsconfig.build.json',
-        compilerOptions: { outDir: path.join(out, 'dist'), incremental: false, tsBuildInfoFile: null, sourceMap: false },
+        compilerOptions: {
+          outDir: path.join(out, 'dist'),
+          incremental: false,
+          tsBuildInfoFile: null,
+          sourceMap: false,
+        },
         include: ['../src', '../migrations'],
       }),
     );
@@ -74,7 +80,8 @@ function compile() {
     rmSync(work, { recursive: true, force: true });
   }
   for (const entry of ['main.js', 'cli.js']) {
-    if (!existsSync(path.join(out, 'dist', 'src', entry))) throw new Error(`The build made no dist/src/${entry}`);
+    if (!existsSync(path.join(out, 'dist', 'src', entry)))
+      throw new Error(`The build made no dist/src/${entry}`);
   }
 }
 
