@@ -12,12 +12,15 @@ const esmOnly = [
   'es-toolkit',
   'js-yaml',
   '@standard-schema',
+  '@kubernetes/client-node',
 ];
 
 /** @type {import('jest').Config} */
 module.exports = {
   rootDir: __dirname,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  // Builds the image tree twice, with npm: `npm run test:image`.
+  testPathIgnorePatterns: ['/node_modules/', '/test/image\\.test\\.ts$'],
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', require('./test/support/swc.json')] },
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
