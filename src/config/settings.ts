@@ -85,6 +85,13 @@ export class Settings {
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
   LOG_LEVEL: string = 'info';
 
+  // Seconds for which copies of a game, and caches in between, may keep the answer to which version is newest.
+  @AsInteger()
+  @IsInt()
+  @Min(0)
+  @Max(3600)
+  LATEST_MAX_AGE: number = 10;
+
   @AsBoolean()
   @IsBoolean()
   LENIENT_CLIENTS: boolean = false;
