@@ -11,9 +11,10 @@ import type { FrontDoor } from './http/front-door';
 import { ParametersPipe } from './http/parameters.pipe';
 import type { RequestLog } from './http/request-log';
 import { OperationsModule } from './operations/operations.module';
+import { WharfModule } from './wharf/wharf.module';
 
 @Module({
-  imports: [DatabaseModule, AuthModule, OperationsModule],
+  imports: [DatabaseModule, AuthModule, WharfModule, OperationsModule],
   providers: [
     { provide: APP_GUARD, useClass: ScopesGuard },
     { provide: APP_PIPE, useClass: ParametersPipe },

@@ -6,6 +6,7 @@ import { migrate } from './database/migrate';
 import { openDatabase, type OpenDatabase } from './database/open-database';
 import { greeting } from './greeting';
 import { createLogger } from './http/logger';
+import { loadDemoStore } from './importing/demo-store';
 import { OperatorError } from './operator-error';
 
 /** One serving process, from its database to its port, and back. */
@@ -25,9 +26,10 @@ export class Server {
     this.app = await createApp(settings, logger);
     await listen(this.app, settings);
     await this.app.get(Database).connect();
+    const demoKey = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
     const address = await this.app.getUrl();
     logger.info({ address }, 'ready');
-    if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, undefined));
+    if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demoKey));
   }
 
   /** Ends the process; called more than once, it stops once. */

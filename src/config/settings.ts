@@ -90,6 +90,10 @@ export class Settings {
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
   LOG_LEVEL: string = 'info';
 
+  // Seconds for which copies of a game, and caches in between, may keep the answer to which version is newest.
+  @WholeNumber(0, 3600)
+  LATEST_MAX_AGE: number = 10;
+
   @YesOrNo()
   LENIENT_CLIENTS: boolean = false;
 

@@ -16,7 +16,7 @@ declare module 'node:http' {
 export const SECURITY_HEADERS: Record<string, string> = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
-    'Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id',
+    'ETag, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id',
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'cross-origin',
@@ -78,7 +78,10 @@ export class FrontDoor {
 function answerPreflight(res: ServerResponse): void {
   res.statusCode = 204;
   res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
-  res.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, Idempotency-Key, X-Request-Id');
+  res.setHeader(
+    'Access-Control-Allow-Headers',
+    'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',
+  );
   res.setHeader('Access-Control-Max-Age', '86400');
   res.removeHeader('Cache-Control');
   res.end();

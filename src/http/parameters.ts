@@ -50,7 +50,8 @@ interface Options {
   example?: unknown;
 }
 
-const parameter =
+/** Makes the decorator of a kind of parameter. */
+export const parameter =
   (read: Reader<unknown>, schema: Record<string, unknown>) =>
   (description: string, { in: place, required, ...more }: Options = {}): PropertyDecorator =>
   (prototype, name) => {

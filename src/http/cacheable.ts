@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { sendJson } from './answer';
+
+/** An answer that callers may keep, with the tag by which they ask whether it still stands. */
+export interface Cacheable {
+  body: string;
+  etag: string;
+}
+
+export function cacheable(answer: object): Cacheable {
+  const body = JSON.stringify(answer);
+  // Weak: what is behind may compress the body.
+  return { body, etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
+}
+
+export function sendCacheable(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { body, etag }: Cacheable,
+  cacheControl: string,
+): void {
+  res.setHeader('ETag', etag);
+  res.setHeader('Cache-Control', cacheControl);
+  if (!isKnown(req.headers['if-none-match'], etag)) {
+    sendJson(res, 200, body);
+    return;
+  }
+  res.statusCode = 304;
+  res.end();
+}
+
+const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
+
+// Not Express's req.fresh: it never says 304 to `Cache-Control: no-cache`, which fetch() adds to every If-None-Match.
+function isKnown(known: string | undefined, etag: string): boolean {
+  if (known === undefined) return false;
+  if (known === etag || known.trim() === '*') return true;
+  const tags: string[] = known.match(/(?:W\/)?"[^"]*"/g) ?? [];
+  return tags.some((tag) => opaque(tag) === opaque(etag));
+}

@@ -1,0 +1,32 @@
+import { ShortMemory } from '../src/wharf/short-memory';
+
+test('forgets what is too old, counted from when it was asked', () => {
+  const memory = new ShortMemory<string>(500, 10);
+  memory.set('a', 'one', 1000);
+  expect(memory.get('a', 1499)).toBe('one');
+  expect(memory.get('a', 1500)).toBeUndefined();
+  memory.set('a', 'two', 1500);
+  expect(memory.get('a', 1999)).toBe('two');
+});
+
+test('holds no more than it may, and drops the oldest', () => {
+  const memory = new ShortMemory<number>(500, 3);
+  for (let i = 0; i < 5; i++) memory.set(`n${i}`, i, 1000 + i);
+  memory.set('n2', 22, 1010);
+  memory.set('n5', 5, 1011);
+  expect(['n0', 'n1', 'n2', 'n3', 'n4', 'n5'].map((name) => memory.get(name, 1012))).toEqual([
+    undefined,
+    undefined,
+    22,
+    undefined,
+    4,
+    5,
+  ]);
+});
+
+test('lets go of what is stale as soon as something new comes', () => {
+  const memory = new ShortMemory<number>(500, 1000);
+  for (let i = 0; i < 100; i++) memory.set(`n${i}`, i, 1000);
+  memory.set('new', 1, 1500);
+  expect((memory as unknown as { entries: Map<string, unknown> }).entries.size).toBe(1);
+});

@@ -1,0 +1,365 @@
+import { Database } from '../src/database/database';
+import { NEWEST_BY_GAME, NEWEST_BY_TARGET } from '../src/wharf/builds.service';
+import {
+  actors,
+  anonymous,
+  baseUrl,
+  failure,
+  make,
+  ok,
+  openApp,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from './support/store';
+import { moment } from './support/time';
+
+useStore({ LATEST_MAX_AGE: '7' });
+
+const latest = (query: Record<string, unknown>) => anonymous.get('/wharf/latest', query);
+
+async function gameWithBuilds(fields: Record<string, unknown> = {}) {
+  const owner = await make.user();
+  const game = await make.game({ owner, ...fields });
+  await make.build({ game, user_version: '1.0' });
+  await make.build({ game, user_version: '2.0' });
+  return { owner, game, target: `${owner.username}/${game.slug}` };
+}
+
+describe('what is asked for', () => {
+  test.each([
+    [{}, ['channel_name is required', 'exactly one of game_id, target is required']],
+    [{ channel_name: 'windows' }, ['exactly one of game_id, target is required']],
+    [{ channel_name: 'windows', game_id: 1, target: 'a/b' }, ['exactly one of game_id, target is required']],
+    [{ game_id: 1 }, ['channel_name is required']],
+    [{ game_id: 1, channel_name: '' }, ['channel_name must not be empty']],
+    [{ game_id: '', channel_name: 'windows' }, ['game_id must be an integer']],
+    [{ game_id: '1.5', channel_name: 'windows' }, ['game_id must be an integer']],
+    [{ game_id: '-1', channel_name: 'windows' }, ['game_id must be an integer']],
+    [{ game_id: '9223372036854775808', channel_name: 'windows' }, ['game_id must be an integer']],
+  ])('%j is refused', async (query, errors) => {
+    expect(await latest(query)).toEqual(failure(400, ...errors));
+  });
+
+  test.each([
+    '',
+    '/',
+    'leaf',
+    'leaf/',
+    '/x-moon',
+    'leaf/x-moon/',
+    'leaf/x/moon',
+    '//',
+    'https://leaf/x-moon',
+  ])('target %j is refused', async (target) => {
+    expect(await latest({ target, channel_name: 'windows' })).toEqual(
+      failure(400, 'target must be of the form user/game'),
+    );
+  });
+
+  test.each([
+    ['game_id=1&game_id=2&channel_name=a', 'game_id must be given once'],
+    ['game_id[]=1&channel_name=a', 'game_id must be a single value'],
+    ['game_id=1&channel_name=a&channel_name=b', 'channel_name must be given once'],
+    ['game_id=1&channel_name=%ff', 'channel_name must be valid UTF-8 text'],
+    ['game_id=1&channel_name=a%00', 'channel_name must be valid Unicode text without NUL'],
+    ['target=a/b%00&channel_name=a', 'target must be valid Unicode text without NUL'],
+  ])('%s is refused', async (query, problem) => {
+    const { status, body } = await send('GET', `/wharf/latest?${query}`);
+    expect({ status, body }).toMatchObject({
+      status: 400,
+      body: { errors: expect.arrayContaining([problem]) },
+    });
+  });
+
+  test.each(['0', '2147483648', '9007199254740993', '9223372036854775807'])(
+    'game %s does not exist',
+    async (game_id) => {
+      expect(await latest({ game_id, channel_name: 'windows' })).toEqual(failure(404, 'invalid game'));
+    },
+  );
+
+  test('an unknown owner, an unknown slug and very long names are no game', async () => {
+    const { owner, game } = await gameWithBuilds();
+    for (const target of [
+      `nobody/${game.slug}`,
+      `${owner.username}/nothing`,
+      `${owner.username}/${game.slug.toUpperCase()}`,
+      `${'a'.repeat(4000)}/${game.slug}`,
+      `${owner.username}/${game.slug}:windows`,
+      `%/_`,
+    ])
+      expect(await latest({ target, channel_name: 'windows' })).toEqual(failure(404, 'invalid game'));
+  });
+});
+
+describe('the newest finished build', () => {
+  test('by game and by target, whose owner may be written in any case', async () => {
+    const { game, owner, target } = await gameWithBuilds();
+    expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+    expect(await latest({ target, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+    expect(
+      await latest({ target: `${owner.username.toUpperCase()}/${game.slug}`, channel_name: 'windows' }),
+    ).toEqual(ok({ latest: '2.0' }));
+  });
+
+  test('is the one with the highest id, whenever it was made', async () => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game, user_version: 'late', created_at: '2001-01-01T00:00:00Z' });
+    expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: 'late' }));
+  });
+
+  test.each(['started', 'processing', 'failed'])('is not one that is %s', async (state) => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game, user_version: '3.0', state });
+    expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+  });
+
+  test('without a version answers nothing, not the version before it', async () => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game });
+    const { text } = await send('GET', `/wharf/latest?game_id=${game.id}&channel_name=windows`);
+    expect(text).toBe('{}');
+  });
+
+  test.each(['nightly', 'WINDOWS', ' windows', 'windows ', "windows' OR true --", 'windows%'])(
+    'of channel %j, which is not there',
+    async (channel_name) => {
+      const { game } = await gameWithBuilds();
+      expect(await latest({ game_id: game.id, channel_name })).toEqual(failure(404, 'invalid channel'));
+    },
+  );
+
+  test('of a channel whose name is longer than any', async () => {
+    const { game } = await gameWithBuilds();
+    for (const channel_name of ['x'.repeat(201), 'x'.repeat(15_000)])
+      expect(await latest({ game_id: game.id, channel_name })).toEqual(failure(404, 'invalid channel'));
+  });
+
+  test('of a channel where nothing has finished', async () => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game, channel_name: 'linux', user_version: '1', state: 'processing' });
+    expect(await latest({ game_id: game.id, channel_name: 'linux' })).toEqual(
+      failure(404, 'invalid channel'),
+    );
+  });
+
+  test.each([
+    'windows beta',
+    'windows+beta',
+    'win&x=1',
+    'ウィンドウズ',
+    '🎮 é',
+    'a/b',
+    '100%',
+    'x'.repeat(200),
+  ])('of channel %j', async (channel_name) => {
+    const { game, target } = await gameWithBuilds();
+    await make.build({ game, channel_name, user_version: 'here' });
+    expect(await latest({ game_id: game.id, channel_name })).toEqual(ok({ latest: 'here' }));
+    expect(await latest({ target, channel_name })).toEqual(ok({ latest: 'here' }));
+  });
+
+  test('a plus sign in the query is a space, and %2B is a plus sign', async () => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game, channel_name: 'a b', user_version: 'space' });
+    await make.build({ game, channel_name: 'a+b', user_version: 'plus' });
+    const ask = async (written: string) =>
+      (await send('GET', `/wharf/latest?game_id=${game.id}&channel_name=${written}`)).body;
+    expect(await ask('a+b')).toEqual({ latest: 'space' });
+    expect(await ask('a%20b')).toEqual({ latest: 'space' });
+    expect(await ask('a%2Bb')).toEqual({ latest: 'plus' });
+  });
+});
+
+describe('who may ask', () => {
+  test('anyone, of a game that is public, restricted or not published yet', async () => {
+    for (const fields of [{}, { visibility: 'restricted' }, { published_at: null }]) {
+      const { game, target } = await gameWithBuilds(fields);
+      expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+      expect(await latest({ target, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+    }
+  });
+
+  test('nobody, of a private game: not even its owner', async () => {
+    const { owner, game, target } = await gameWithBuilds({ visibility: 'private' });
+    for (const actor of [anonymous, owner])
+      for (const query of [{ game_id: game.id }, { target }])
+        for (const channel_name of ['windows', 'nightly'])
+          expect(await actor.get('/wharf/latest', { ...query, channel_name })).toEqual(
+            failure(404, 'invalid game'),
+          );
+  });
+
+  test('a credential is not read, however wrong', async () => {
+    const { game } = await gameWithBuilds();
+    for (const credential of ['nonsense', 'a.b.c', ''])
+      expect(
+        await anonymous.with(credential).get('/wharf/latest', { game_id: game.id, channel_name: 'windows' }),
+      ).toEqual(ok({ latest: '2.0' }));
+  });
+});
+
+describe('copies of the answer', () => {
+  async function tagged() {
+    const { game } = await gameWithBuilds();
+    const path = `/wharf/latest?game_id=${game.id}&channel_name=windows`;
+    const { headers } = await send('GET', path);
+    const etag = headers.get('etag')!;
+    const ask = async (known: string, method = 'GET') => {
+      const answer = await fetch(baseUrl() + path, { method, headers: { 'if-none-match': known } });
+      return { status: answer.status, text: await answer.text(), headers: answer.headers };
+    };
+    return { game, path, etag, headers, ask };
+  }
+
+  test('may be kept for as long as the setting says, and carry a weak tag', async () => {
+    const { etag, headers } = await tagged();
+    expect(headers.get('cache-control')).toBe('public, max-age=7');
+    expect(etag).toMatch(/^W\/"[\w-]{22}"$/);
+  });
+
+  test('are confirmed by 304, without a body and with the same headers', async () => {
+    const { etag, ask } = await tagged();
+    for (const known of [
+      etag,
+      etag.slice(2),
+      '*',
+      `"other", ${etag}`,
+      `W/"a,b",${etag.slice(2)} , "c"`,
+      ` ${etag} `,
+    ]) {
+      const { status, text, headers } = await ask(known);
+      expect({ known, status, text }).toEqual({ known, status: 304, text: '' });
+      expect(headers.get('etag')).toBe(etag);
+      expect(headers.get('cache-control')).toBe('public, max-age=7');
+      expect(headers.get('content-type')).toBeNull();
+    }
+  });
+
+  test('are replaced where the tag is another one or malformed', async () => {
+    const { etag, ask } = await tagged();
+    for (const known of ['"other"', '', 'W/', etag.replaceAll('"', ''), `"${etag}"`, 'W/"', '**'])
+      expect(await ask(known)).toMatchObject({ status: 200, text: '{"latest":"2.0"}' });
+  });
+
+  test('HEAD has the headers of GET and no body', async () => {
+    const { etag, ask } = await tagged();
+    const { status, text, headers } = await ask('"other"', 'HEAD');
+    expect({ status, text }).toEqual({ status: 200, text: '' });
+    expect(headers.get('etag')).toBe(etag);
+    expect(headers.get('content-length')).toBe(String('{"latest":"2.0"}'.length));
+    expect((await ask(etag, 'HEAD')).status).toBe(304);
+  });
+
+  test('of a failure are not kept, and it is no 304', async () => {
+    const { game } = await gameWithBuilds();
+    for (const query of [
+      'channel_name=windows',
+      `game_id=${game.id}&channel_name=no`,
+      'game_id=0&channel_name=a',
+    ]) {
+      const { status, headers } = await send('GET', `/wharf/latest?${query}`, {
+        headers: { 'if-none-match': '*' },
+      });
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('etag')).toBeNull();
+    }
+  });
+
+  test('a page in a browser may read the tag and send it back', async () => {
+    const { headers } = await tagged();
+    expect(headers.get('access-control-expose-headers')).toContain('ETag');
+    const preflight = await fetch(`${baseUrl()}/wharf/latest`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://game.example', 'access-control-request-method': 'GET' },
+    });
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('If-None-Match');
+  });
+});
+
+describe('within a second', () => {
+  // What is shown must be at most a second old, the time of the question included.
+  async function shows(url: string, game: { id: number }, expected: string, channel_name = 'windows') {
+    const answer = await fetch(`${url}/wharf/latest?game_id=${game.id}&channel_name=${channel_name}`);
+    expect(await answer.text()).toBe(expected);
+  }
+
+  test('every replica shows a new build, a new channel, and that a game became private', async () => {
+    const { game } = await gameWithBuilds();
+    const [{ name }] = (await sql<{ name: string }>('SELECT current_database() AS name')) as [
+      { name: string },
+    ];
+    const database = new URL(process.env.TEST_SERVER_URL!);
+    database.pathname = `/${name}`;
+    const replica = await openApp({ DATABASE_URL: database.href });
+    try {
+      const urls = [baseUrl(), await replica.getUrl()];
+      for (const url of urls) {
+        await shows(url, game, '{"latest":"2.0"}');
+        await shows(url, game, '{"errors":["invalid channel"]}', 'linux');
+      }
+      await make.build({ game, user_version: '3.0' });
+      await make.build({ game, user_version: '1', channel_name: 'linux' });
+      await moment(900);
+      for (const url of urls) {
+        await shows(url, game, '{"latest":"3.0"}');
+        await shows(url, game, '{"latest":"1"}', 'linux');
+      }
+      await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [game.id]);
+      await moment(900);
+      for (const url of urls) await shows(url, game, '{"errors":["invalid game"]}');
+    } finally {
+      await replica.close();
+    }
+  });
+
+  test('many who ask at once cost one question to the database', async () => {
+    const { game } = await gameWithBuilds();
+    await latest({ game_id: 0, channel_name: 'warm' });
+    const questions = jest.spyOn(theApp().get(Database), 'row');
+    for (const [channel_name, answer] of [
+      ['windows', ok({ latest: '2.0' })],
+      ['nowhere', failure(404, 'invalid channel')],
+    ] as const) {
+      questions.mockClear();
+      const all = await Promise.all(
+        Array.from({ length: 50 }, () => latest({ game_id: game.id, channel_name })),
+      );
+      expect(all).toEqual(Array.from({ length: 50 }, () => answer));
+      // Two where a slow machine takes longer than answers are remembered.
+      expect(questions.mock.calls.length).toBeLessThanOrEqual(2);
+    }
+    questions.mockRestore();
+  });
+});
+
+test('one index probe a question, however many builds', async () => {
+  const { owner } = await actors();
+  await sql(
+    `INSERT INTO games (user_id, slug, title) SELECT $1, 'many-' || n, 'Many' FROM generate_series(1, 20000) n`,
+    [owner.id],
+  );
+  await sql(`INSERT INTO users (username) SELECT 'many' || n FROM generate_series(1, 20000) n`);
+  await sql(
+    `INSERT INTO builds (game_id, channel_name, user_version)
+     SELECT g.id, 'windows', v FROM games g, generate_series(1, 10) v WHERE g.user_id = $1`,
+    [owner.id],
+  );
+  await sql('VACUUM ANALYZE users, games, builds');
+  for (const [{ text }, values] of [
+    [NEWEST_BY_GAME, ['17', 'windows']],
+    [NEWEST_BY_TARGET, [owner.username, 'many-17', 'windows']],
+  ] as const) {
+    const literal = text.replace(/\$(\d)/g, (_, n: string) => `'${values[Number(n) - 1]}'`);
+    const plan = (await sql<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${literal}`))
+      .map((row) => row['QUERY PLAN'])
+      .join('\n');
+    expect(plan).not.toContain('Seq Scan');
+    expect(plan).not.toContain('Bitmap');
+    expect(plan).not.toContain('Sort');
+    expect(plan).toContain('Index Only Scan using builds_newest_idx');
+  }
+});
