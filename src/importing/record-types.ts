@@ -206,7 +206,10 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
     key: 'id',
     fields: withBits([
       required('id', id),
-      required('game_id', idOrIdsOf('game'), { columns: [{ name: 'game_ids', sql: 'bigint[]' }], list: true }),
+      required('game_id', idOrIdsOf('game'), {
+        columns: [{ name: 'game_ids', sql: 'bigint[]' }],
+        list: true,
+      }),
       optional('purchase_type', oneOf(PURCHASE_TYPES), 'game', {
         implied: (record) => (Array.isArray(record.game_id) ? 'bundle' : undefined),
       }),
