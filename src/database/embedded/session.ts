@@ -67,7 +67,7 @@ export class Session {
   /** Becomes the service of the data folder, or names the process that is. */
   async becomeService(): Promise<true | string> {
     // A process that was killed a moment ago may still be on its way out.
-    for (let attempt = 0; attempt < 20; attempt += 1) {
+    for (let attempt = 0; attempt < 6; attempt += 1) {
       if (await this.lock('pg_try_advisory_lock', SERVICE)) return true;
       await sleep(50);
     }
