@@ -562,6 +562,14 @@ suite('restoring production', () => {
     );
     for (const { kind, metadata } of restored) expect(names).not.toContain(`${kind} ${metadata.name}`);
   });
+  it('can be reached by the service and by its migration', () => {
+    const egress = (folder: string, name: string) =>
+      one(render(overlay('production', folder)), 'NetworkPolicy', name).spec.egress;
+    const { metadata } = one(restored, 'Pooler');
+    expect(allows(egress('', 'gamewharf'), 'to', { 'cnpg.io/poolerName': metadata.name }, 5432)).toBe(true);
+    const labels = { 'cnpg.io/cluster': one(restored, 'Cluster').metadata.name };
+    expect(allows(egress('migrate', 'gamewharf-migrate'), 'to', labels, 5432)).toBe(true);
+  });
   it('is put in use by one line, for the service and the migration, whole', () => {
     const copy = mkdtempSync(path.join(tmpdir(), 'gamewharf-deploy-'));
     try {
