@@ -2,19 +2,18 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module';
+import { addressRangesOf } from './config/address-ranges';
 import type { Settings } from './config/settings';
 import { GamewharfAdapter } from './http/express.adapter';
 import { FrontDoor } from './http/front-door';
 import { NestLogger } from './http/logger';
-import { RequestLog } from './http/request-log';
 
 /** The application as it is served, and as the tests speak to it. */
 export async function createApp(settings: Settings, logger: Logger): Promise<NestExpressApplication> {
-  const log = new RequestLog(logger);
-  const frontDoor = new FrontDoor(log, settings.PUBLIC_URL?.startsWith('https:') ?? false);
+  const frontDoor = new FrontDoor(settings, logger);
   return NestFactory.create<NestExpressApplication>(
-    AppModule.with(settings, frontDoor, log),
-    new GamewharfAdapter(frontDoor),
+    AppModule.with(settings, frontDoor),
+    new GamewharfAdapter(frontDoor, addressRangesOf(settings.TRUSTED_PROXIES)),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );
 }

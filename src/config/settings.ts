@@ -13,6 +13,8 @@ import {
   validateSync,
 } from 'class-validator';
 import { OperatorError } from '../operator-error';
+import { addressRangesOf, isAddressRange } from './address-ranges';
+import { rateLimitsOf } from './rate-limits';
 
 const WORDS: Record<string, boolean> = {
   true: true,
@@ -48,6 +50,17 @@ const IsWebAddress = () =>
   );
 const IsPostgresAddress = () =>
   Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' });
+
+const IsRateLimits = () =>
+  ValidateBy(
+    { name: 'rateLimits', validator: { validate: (value) => rateLimitsOf(String(value)) !== undefined } },
+    { message: '$property must be off, or like credential=600/10s,address=600/10s,misses=150/10s,sign-in=10/60s' },
+  );
+const AreAddressRanges = () =>
+  ValidateBy(
+    { name: 'addressRanges', validator: { validate: (value) => addressRangesOf(String(value)).every(isAddressRange) } },
+    { message: '$property must list addresses or ranges such as 10.0.0.0/8, or loopback, linklocal, uniquelocal' },
+  );
 
 /** Every setting of the service, each an environment variable of the same name; nothing else reads the environment. */
 export class Settings {
@@ -97,6 +110,24 @@ export class Settings {
   @YesOrNo()
   LENIENT_CLIENTS: boolean = false;
 
+  @IsRateLimits()
+  RATE_LIMIT: string = '';
+
+  @IsOptional()
+  @Matches(/^rediss?:\/\//, { message: '$property must start with redis:// or rediss://' })
+  REDIS_URL?: string = undefined;
+
+  @AreAddressRanges()
+  TRUSTED_PROXIES: string = '';
+
+  // Requests being answered at one time; one more is refused.
+  @WholeNumber(1, 100_000)
+  MAX_IN_FLIGHT: number = 500;
+
+  // Seconds between a SIGTERM and the first refused connection: as long as it takes a load balancer to notice.
+  @WholeNumber(0, 600)
+  DRAIN_SECONDS: number = 5;
+
   @IsOptional()
   @MinLength(16)
   OPERATOR_TOKEN?: string = undefined;
@@ -107,7 +138,7 @@ export class Settings {
 }
 
 export const SETTING_NAMES = Object.keys(new Settings());
-export const SECRET_NAMES = ['DATABASE_URL', 'OPERATOR_TOKEN', 'API_KEY_PEPPER'];
+export const SECRET_NAMES = ['DATABASE_URL', 'REDIS_URL', 'OPERATOR_TOKEN', 'API_KEY_PEPPER'];
 
 export function loadSettings(env: NodeJS.ProcessEnv): Settings {
   const problems: string[] = [];
