@@ -54,12 +54,21 @@ const IsPostgresAddress = () =>
 const IsRateLimits = () =>
   ValidateBy(
     { name: 'rateLimits', validator: { validate: (value) => rateLimitsOf(String(value)) !== undefined } },
-    { message: '$property must be off, or like credential=600/10s,address=600/10s,misses=150/10s,sign-in=10/60s' },
+    {
+      message:
+        '$property must be off, or like credential=600/10s,address=600/10s,misses=150/10s,sign-in=10/60s',
+    },
   );
 const AreAddressRanges = () =>
   ValidateBy(
-    { name: 'addressRanges', validator: { validate: (value) => addressRangesOf(String(value)).every(isAddressRange) } },
-    { message: '$property must list addresses or ranges such as 10.0.0.0/8, or loopback, linklocal, uniquelocal' },
+    {
+      name: 'addressRanges',
+      validator: { validate: (value) => addressRangesOf(String(value)).every(isAddressRange) },
+    },
+    {
+      message:
+        '$property must list addresses or ranges such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
+    },
   );
 
 /** Every setting of the service, each an environment variable of the same name; nothing else reads the environment. */

@@ -18,7 +18,8 @@ export function clientNetwork(req: Request): string {
   return address.includes(':') ? ipv6Network(address) : address;
 }
 
-const plain = (address: string) => (address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address);
+const plain = (address: string) =>
+  address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 
 function ipv6Network(address: string): string {
   const [head = '', tail] = address.split('%')[0]!.split('::');

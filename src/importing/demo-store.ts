@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { Client } from 'pg';
 import { hashApiKey } from '../auth/api-key-hash';
 import { keptSecret } from '../config/kept-secrets';
 import type { Settings } from '../config/settings';

@@ -12,7 +12,8 @@ export const Unlimited = () => SkipThrottle();
 export const LimitSignIns = () => SetMetadata(SIGN_IN, true);
 
 /** A lookup by what a caller might be guessing: those that find nothing are counted, and too many of them end it. */
-export const LimitMisses = () => applyDecorators(SetMetadata(MISSES, true), UseInterceptors(MissesInterceptor));
+export const LimitMisses = () =>
+  applyDecorators(SetMetadata(MISSES, true), UseInterceptors(MissesInterceptor));
 
 export const isSignIn = (handler: object) => Reflect.getMetadata(SIGN_IN, handler) === true;
 export const countsMisses = (handler: object) => Reflect.getMetadata(MISSES, handler) === true;

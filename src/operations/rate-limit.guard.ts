@@ -118,7 +118,8 @@ export class RateLimitGuard extends ThrottlerGuard {
 }
 
 // A JWT counts for the API key that it was made from: making more of them gives no more.
-const nameOf = ({ api_key_id, user_id }: Credential) => (api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`);
+const nameOf = ({ api_key_id, user_id }: Credential) =>
+  api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`;
 
 const passed = (spent: void | Promise<void>): boolean | Promise<boolean> =>
   spent instanceof Promise ? spent.then(() => true) : true;

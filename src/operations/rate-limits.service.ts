@@ -33,9 +33,15 @@ export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdow
         });
       this.decisions.set(limit, { allowed: counter('allowed'), limited: counter('limited') });
     }
-    measurements.gauge('gamewharf_rate_limit_counters', 'Counters kept by this process', () => this.local.size);
-    measurements.gauge('gamewharf_rate_limit_shared', 'Whether the counters are shared through Redis now', () =>
-      this.shared?.available ? 1 : 0,
+    measurements.gauge(
+      'gamewharf_rate_limit_counters',
+      'Counters kept by this process',
+      () => this.local.size,
+    );
+    measurements.gauge(
+      'gamewharf_rate_limit_shared',
+      'Whether the counters are shared through Redis now',
+      () => (this.shared?.available ? 1 : 0),
     );
     this.alone = measurements.counter(
       'gamewharf_rate_limit_fallbacks_total',
@@ -108,6 +114,8 @@ export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdow
       return;
     }
     counters.limited.value++;
-    throw new Failure(429, ['rate limit exceeded'], { 'Retry-After': String(Math.max(1, seconds(decision.retry_ms))) });
+    throw new Failure(429, ['rate limit exceeded'], {
+      'Retry-After': String(Math.max(1, seconds(decision.retry_ms))),
+    });
   }
 }
