@@ -52,13 +52,16 @@ export async function usableBinaries(
   const fault = await faultOf(native, account);
   if (!fault) return native;
 
-  const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as { version: string };
+  const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
+    version: string;
+  };
   const copy = join(await shelter(), `postgres-binaries-${version}`);
   if (await faultOf(copy, account)) {
     log(`copying the PostgreSQL binaries to ${copy}, because ${fault}`);
     await replaceByCopy(native, copy);
     const left = await faultOf(copy, account);
-    if (left) throw new OperatorError(`The embedded PostgreSQL cannot be used, because ${left}: ${USE_A_SERVER}.`);
+    if (left)
+      throw new OperatorError(`The embedded PostgreSQL cannot be used, because ${left}: ${USE_A_SERVER}.`);
   }
   return copy;
 }
