@@ -4,6 +4,7 @@ import { AuthModule } from './auth/auth.module';
 import { ScopesGuard } from './auth/scopes.guard';
 import { ConfigModule } from './config/config.module';
 import type { Settings } from './config/settings';
+import { CredentialsModule } from './credentials/credentials.module';
 import { DatabaseModule } from './database/database.module';
 import { ErrorFilter } from './http/error.filter';
 import { HttpModule } from './http/http.module';
@@ -11,10 +12,20 @@ import type { FrontDoor } from './http/front-door';
 import { ParametersPipe } from './http/parameters.pipe';
 import type { RequestLog } from './http/request-log';
 import { OperationsModule } from './operations/operations.module';
+import { ProfileModule } from './profile/profile.module';
+import { PurchasesModule } from './purchases/purchases.module';
 import { WharfModule } from './wharf/wharf.module';
 
 @Module({
-  imports: [DatabaseModule, AuthModule, WharfModule, OperationsModule],
+  imports: [
+    DatabaseModule,
+    AuthModule,
+    PurchasesModule,
+    WharfModule,
+    ProfileModule,
+    CredentialsModule,
+    OperationsModule,
+  ],
   providers: [
     { provide: APP_GUARD, useClass: ScopesGuard },
     { provide: APP_PIPE, useClass: ParametersPipe },

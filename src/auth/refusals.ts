@@ -13,6 +13,8 @@ export const invalidKey = () => invalid('invalid key');
 export const invalidToken = () => invalid('invalid token');
 export const tokenExpired = () => invalid('token expired');
 
+export const noLongerValid = ({ type }: Credential) => (type === 'key' ? invalidKey() : invalidToken());
+
 export const insufficientScope = ({ type }: Credential, scope: string) =>
   challenge(
     403,

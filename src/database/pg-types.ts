@@ -2,6 +2,9 @@ import { types } from 'pg';
 
 const { INT8, NUMERIC, TIMESTAMPTZ } = types.builtins;
 const INT8_ARRAY = 1016;
+const TEXT_ARRAY = 1009;
+
+const parseTextArray = types.getTypeParser(TEXT_ARRAY as never) as (text: string) => string[];
 
 // Ids and counts are numbers: CHECK constraints keep them below 2^53. Timestamps stay text, as PostgreSQL writes them:
 // the wire formats are a rearrangement of that text, and a Date in between costs more than the rest of the row.
@@ -9,6 +12,9 @@ const parsers: Record<number, (text: string) => unknown> = {
   [INT8]: Number,
   [NUMERIC]: Number,
   [TIMESTAMPTZ]: (text) => text,
+  // Ours hold words without quotes, and the library's parser reads them letter by letter.
+  [TEXT_ARRAY]: (text) =>
+    text === '{}' ? [] : /["\\]|NULL/.test(text) ? parseTextArray(text) : text.slice(1, -1).split(','),
   [INT8_ARRAY]: (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number)),
 };
 

@@ -9,3 +9,10 @@ export const modernTimestamp = (text: string) => {
 };
 
 export const legacyTimestamp = (text: string) => utc(text).slice(0, 19);
+
+/** Seconds since 1970 as PostgreSQL would write them. */
+export const timestampOf = (seconds: number) =>
+  new Date(seconds * 1000)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, '+00');

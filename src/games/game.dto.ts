@@ -1,0 +1,116 @@
+import { ApiProperty } from '@nestjs/swagger';
+import type { StoreLinks } from '../config/store-links';
+import { formatMoney } from '../http/money';
+import { modernTimestamp } from '../http/timestamps';
+import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
+
+/** The columns that a game's answers are made of; timestamps as PostgreSQL writes them. */
+export interface GameRow {
+  id: number;
+  username: string;
+  slug: string;
+  title: string;
+  short_text: string | null;
+  cover_url: string | null;
+  type: (typeof GAME_TYPES)[number];
+  classification: (typeof GAME_CLASSIFICATIONS)[number];
+  traits: (typeof GAME_TRAITS)[number][];
+  published_at: string | null;
+  created_at: string;
+  min_price: number;
+  views_count: number;
+  downloads_count: number;
+  purchases_count: number;
+  /** Currency code and minor units in one text each (`USD500`), by currency. */
+  earnings: string[];
+}
+
+export class EarningAnswer {
+  @ApiProperty({ description: 'ISO 4217 code', example: 'USD' })
+  currency: string;
+
+  @ApiProperty({ description: 'As American English displays it', example: '$50.47' })
+  amount_formatted: string;
+
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'In minor units', example: 5047 })
+  amount: number;
+}
+
+export class GameAnswer {
+  @ApiProperty({ type: 'integer', format: 'int64', example: 3 })
+  id: number;
+
+  @ApiProperty({ example: 'X-Moon' })
+  title: string;
+
+  @ApiProperty({ type: String, nullable: true, example: 'Humans have been colonizing planets' })
+  short_text: string | null;
+
+  @ApiProperty({ format: 'uri', example: 'https://leaf.gamewharf.example/x-moon' })
+  url: string;
+
+  @ApiProperty({ type: String, format: 'uri', nullable: true })
+  cover_url: string | null;
+
+  @ApiProperty({ enum: GAME_TYPES })
+  type: (typeof GAME_TYPES)[number];
+
+  @ApiProperty({ enum: GAME_CLASSIFICATIONS })
+  classification: (typeof GAME_CLASSIFICATIONS)[number];
+
+  @ApiProperty({ enum: GAME_TRAITS, isArray: true })
+  traits: (typeof GAME_TRAITS)[number][];
+
+  @ApiProperty()
+  published: boolean;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'null: not published' })
+  published_at: string | null;
+
+  @ApiProperty({ format: 'date-time' })
+  created_at: string;
+
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'In minor units; 0: free' })
+  min_price: number;
+
+  @ApiProperty({ type: 'integer', format: 'int64' })
+  views_count: number;
+
+  @ApiProperty({ type: 'integer', format: 'int64' })
+  downloads_count: number;
+
+  @ApiProperty({
+    type: 'integer',
+    format: 'int64',
+    description: 'Completed purchases, those of bundles with the game included',
+  })
+  purchases_count: number;
+
+  @ApiProperty({ type: [EarningAnswer], description: 'By currency, in alphabetical order' })
+  earnings: EarningAnswer[];
+}
+
+export function earningAnswer(earning: string): EarningAnswer {
+  const currency = earning.slice(0, 3);
+  const amount = Number(earning.slice(3));
+  return { currency, amount_formatted: formatMoney(amount, currency), amount };
+}
+
+export const gameAnswer = (row: GameRow, links: StoreLinks): GameAnswer => ({
+  id: row.id,
+  title: row.title,
+  short_text: row.short_text,
+  url: links.game(row.username, row.slug),
+  cover_url: row.cover_url,
+  type: row.type,
+  classification: row.classification,
+  traits: row.traits,
+  published: row.published_at !== null,
+  published_at: row.published_at && modernTimestamp(row.published_at),
+  created_at: modernTimestamp(row.created_at),
+  min_price: row.min_price,
+  views_count: row.views_count,
+  downloads_count: row.downloads_count,
+  purchases_count: row.purchases_count,
+  earnings: row.earnings.map(earningAnswer),
+});

@@ -1,0 +1,27 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import type { GameRow } from './game.dto';
+
+const EDITABLE_GAMES = statement(
+  'editable_games',
+  `SELECT g.id, u.username, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits,
+          g.published_at, g.created_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count,
+          ARRAY(SELECT currency || amount FROM game_earnings ge
+                WHERE ge.game_id = g.id ORDER BY currency) AS earnings
+   FROM (SELECT id FROM games WHERE user_id = $1
+         UNION SELECT game_id FROM game_admins WHERE user_id = $1) editable
+   JOIN games g USING (id)
+   JOIN users u ON u.id = g.user_id
+   ORDER BY g.created_at DESC, g.id DESC`,
+);
+
+@Injectable()
+export class GamesService {
+  constructor(private readonly database: Database) {}
+
+  /** The games that the user uploaded or administers, newest first. */
+  editableBy(user_id: number): Promise<GameRow[]> {
+    return this.database.rows<GameRow & { id: number }>(EDITABLE_GAMES, [user_id]);
+  }
+}

@@ -1,0 +1,37 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../auth/access';
+import { type Credential, CurrentCredential } from '../auth/credential';
+import { StoreLinks } from '../config/store-links';
+import { gameAnswer } from '../games/game.dto';
+import { GamesService } from '../games/games.service';
+import { userAnswer } from '../users/user.dto';
+import { UsersService } from '../users/users.service';
+import { ProfileAnswer, ProfileGamesAnswer } from './profile.dto';
+
+@ApiTags('Profile')
+@Controller('profile')
+export class ProfileController {
+  constructor(
+    private readonly users: UsersService,
+    private readonly games: GamesService,
+    private readonly links: StoreLinks,
+  ) {}
+
+  /** The user that the credential acts for. */
+  @Get()
+  @Scopes('profile:me')
+  @ApiOkResponse({ type: ProfileAnswer })
+  async profile(@CurrentCredential() credential: Credential): Promise<ProfileAnswer> {
+    return { user: userAnswer(await this.users.ownerOf(credential), this.links) };
+  }
+
+  /** The games that the user uploaded or can edit, newest first. */
+  @Get('games')
+  @Scopes('profile:games')
+  @ApiOkResponse({ type: ProfileGamesAnswer })
+  async profileGames(@CurrentCredential() { user_id }: Credential): Promise<ProfileGamesAnswer> {
+    const rows = await this.games.editableBy(user_id);
+    return { games: rows.map((row) => gameAnswer(row, this.links)) };
+  }
+}

@@ -1,0 +1,13 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { GameAnswer } from '../games/game.dto';
+import { UserAnswer } from '../users/user.dto';
+
+export class ProfileAnswer {
+  @ApiProperty({ type: UserAnswer })
+  user: UserAnswer;
+}
+
+export class ProfileGamesAnswer {
+  @ApiProperty({ type: [GameAnswer] })
+  games: GameAnswer[];
+}

@@ -1,0 +1,61 @@
+import { ApiProperty } from '@nestjs/swagger';
+import type { StoreLinks } from '../config/store-links';
+import { EmailParameter, ExactlyOneOf, IntegerParameter, SelectorParameter } from '../http/parameters';
+import { modernTimestamp } from '../http/timestamps';
+import { UserAnswer, userAnswer } from '../users/user.dto';
+import type { DownloadKeyRow } from './download-keys.service';
+
+@ExactlyOneOf('download_key', 'user_id', 'email')
+export class DownloadKeyRequest {
+  @IntegerParameter('A game that the caller can edit', { in: 'path' })
+  game_id: number;
+
+  @SelectorParameter("The key to look up: the last part of the path of a buyer's download page")
+  download_key?: string;
+
+  @IntegerParameter('The user to look up a key for')
+  user_id?: number;
+
+  @EmailParameter(
+    'The address to look up a key for; the caller has made sure that it is the address of whom it serves',
+  )
+  email?: string;
+}
+
+export class DownloadKeyObject {
+  @ApiProperty({ type: 'integer', format: 'int64' })
+  id: number;
+
+  @ApiProperty({ format: 'date-time' })
+  created_at: string;
+
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'How many times it was used' })
+  downloads: number;
+
+  @ApiProperty()
+  key: string;
+
+  @ApiProperty({ type: 'integer', format: 'int64' })
+  game_id: number;
+
+  @ApiProperty({
+    type: UserAnswer,
+    required: false,
+    description: 'The account that claimed the key, else the one that verified its address; absent: neither',
+  })
+  owner?: UserAnswer;
+}
+
+export class DownloadKeyAnswer {
+  @ApiProperty({ type: DownloadKeyObject })
+  download_key: DownloadKeyObject;
+}
+
+export const downloadKeyAnswer = (row: DownloadKeyRow, links: StoreLinks): DownloadKeyObject => ({
+  id: row.id,
+  created_at: modernTimestamp(row.created_at),
+  downloads: row.downloads,
+  key: row.key,
+  game_id: row.game_id,
+  ...(row.owner ? { owner: userAnswer(row.owner, links) } : {}),
+});

@@ -1,0 +1,95 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import { invalidGame } from '../games/refusals';
+import { canEdit } from '../games/visibility';
+import { failure } from '../http/failure';
+import type { UserRow } from '../users/user.dto';
+
+/** Exactly one of them is given. */
+export interface DownloadKeySelector {
+  download_key?: string;
+  user_id?: number;
+  email?: string;
+}
+
+/** created_at as PostgreSQL writes it; owner null: no account claimed the key or verified its address. */
+export interface DownloadKeyRow {
+  id: number;
+  created_at: string;
+  downloads: number;
+  key: string;
+  game_id: number;
+  owner: UserRow | null;
+}
+
+interface Row extends Record<keyof UserRow, unknown> {
+  key_id: number | null;
+  created_at: string;
+  downloads: number;
+  key: string;
+}
+
+/**
+ * A row whenever the caller may edit the game, with the chosen key if there is one: so that "no such game" and "no such
+ * key" come out of one statement. The selector is $3; `dk` is a row of download_keys.
+ */
+const lookup = (name: string, chosen: string) =>
+  statement(
+    name,
+    `SELECT dk.id AS key_id, dk.created_at, dk.downloads, dk.key,
+            u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url
+     FROM games g
+     LEFT JOIN LATERAL (${chosen}) dk ON true
+     LEFT JOIN users u ON u.id = coalesce(dk.user_id,
+       (SELECT user_id FROM user_emails WHERE email = lower(dk.email) AND verified))
+     WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
+  );
+
+const COLUMNS = 'dk.id, dk.created_at, dk.downloads, dk.key, dk.email, dk.user_id';
+const OF_GAME = 'dk.game_id = g.id AND dk.revoked_at IS NULL';
+const newestOf = (...keys: string[]) =>
+  `${keys.join(' UNION ALL ')} ORDER BY created_at DESC, id DESC LIMIT 1`;
+
+const claimedBy = (user: string) =>
+  `SELECT ${COLUMNS} FROM download_keys dk WHERE dk.user_id = ${user} AND ${OF_GAME}`;
+const unclaimedOfAddressesOf = (user: string) =>
+  `SELECT ${COLUMNS} FROM user_emails ue JOIN download_keys dk ON lower(dk.email) = ue.email
+   WHERE ue.user_id = ${user} AND ue.verified AND dk.user_id IS NULL AND ${OF_GAME}`;
+const VERIFIER = '(SELECT user_id FROM user_emails WHERE email = lower($3) AND verified)';
+
+const BY_KEY = lookup(
+  'download_key_by_key',
+  `SELECT ${COLUMNS} FROM download_keys dk WHERE dk.key = $3 AND ${OF_GAME}`,
+);
+const BY_USER = lookup('download_key_by_user', newestOf(claimedBy('$3'), unclaimedOfAddressesOf('$3')));
+const BY_EMAIL = lookup(
+  'download_key_by_email',
+  newestOf(
+    `SELECT ${COLUMNS} FROM download_keys dk WHERE lower(dk.email) = lower($3) AND ${OF_GAME}`,
+    claimedBy(VERIFIER),
+    unclaimedOfAddressesOf(VERIFIER),
+  ),
+);
+
+@Injectable()
+export class DownloadKeysService {
+  constructor(private readonly database: Database) {}
+
+  /** The key that the selector names, the newest where several do; for those who may edit the game. */
+  async find(game_id: number, selector: DownloadKeySelector, editor_id: number): Promise<DownloadKeyRow> {
+    const { download_key, user_id, email } = selector;
+    const row =
+      download_key !== undefined
+        ? await this.database.row<Row>(BY_KEY, [game_id, editor_id, download_key])
+        : user_id !== undefined
+          ? await this.database.row<Row>(BY_USER, [game_id, editor_id, user_id])
+          : await this.database.row<Row>(BY_EMAIL, [game_id, editor_id, email]);
+    if (!row) throw invalidGame();
+    const { key_id, created_at, downloads, key, ...user } = row;
+    if (key_id === null)
+      throw failure(404, download_key === undefined ? 'no download key found' : 'invalid download key');
+    const owner = user.id === null ? null : (user as UserRow);
+    return { id: key_id, created_at, downloads, key, game_id, owner };
+  }
+}

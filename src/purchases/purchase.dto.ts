@@ -1,0 +1,82 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { formatMoney } from '../http/money';
+import { EmailParameter, ExactlyOneOf, IntegerParameter } from '../http/parameters';
+import { modernTimestamp } from '../http/timestamps';
+import { PURCHASE_TYPES } from './purchase.entity';
+import type { PurchaseRow } from './purchases.service';
+
+@ExactlyOneOf('email', 'user_id')
+export class PurchasesRequest {
+  @IntegerParameter('A game that the caller can edit', { in: 'path' })
+  game_id: number;
+
+  @EmailParameter('The address to look up; the caller has made sure that it is the address of whom it serves')
+  email?: string;
+
+  @IntegerParameter('The user to look up')
+  user_id?: number;
+}
+
+export class PurchaseObject {
+  @ApiProperty({ type: 'integer', format: 'int64' })
+  id: number;
+
+  @ApiProperty({ description: 'No download key came with it' })
+  donation: boolean;
+
+  @ApiProperty()
+  email: string;
+
+  @ApiProperty({ format: 'date-time' })
+  created_at: string;
+
+  @ApiProperty({ description: 'How it was paid' })
+  source: string;
+
+  @ApiProperty({ description: 'ISO 4217 code', example: 'USD' })
+  currency: string;
+
+  @ApiProperty({ description: 'As American English displays it', example: '$5.00' })
+  price: string;
+
+  @ApiProperty({ description: 'Percent off the price' })
+  sale_rate: number;
+
+  @ApiProperty({ type: 'integer' })
+  quantity: number;
+
+  @ApiProperty({ enum: ['complete'] })
+  status: 'complete';
+
+  @ApiProperty({ enum: PURCHASE_TYPES })
+  purchase_type: (typeof PURCHASE_TYPES)[number];
+
+  @ApiProperty({
+    oneOf: [
+      { type: 'integer', format: 'int64' },
+      { type: 'array', items: { type: 'integer', format: 'int64' } },
+    ],
+    description: 'For a bundle all games in it, ascending',
+  })
+  game_id: number | number[];
+}
+
+export class PurchasesAnswer {
+  @ApiProperty({ type: [PurchaseObject] })
+  purchases: PurchaseObject[];
+}
+
+export const purchaseAnswer = (row: PurchaseRow, game_id: number): PurchaseObject => ({
+  id: row.id,
+  donation: row.donation,
+  email: row.email,
+  created_at: modernTimestamp(row.created_at),
+  source: row.source,
+  currency: row.currency,
+  price: formatMoney(row.amount, row.currency),
+  sale_rate: row.sale_rate,
+  quantity: row.quantity,
+  status: row.status,
+  purchase_type: row.purchase_type,
+  game_id: row.game_ids ?? game_id,
+});

@@ -1,0 +1,47 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../auth/access';
+import { type Credential, CurrentCredential } from '../auth/credential';
+import { StoreLinks } from '../config/store-links';
+import { Fails } from '../http/openapi';
+import { Parameters } from '../http/parameters';
+import { DownloadKeyAnswer, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
+import { DownloadKeysService } from './download-keys.service';
+import { purchaseAnswer, PurchasesAnswer, PurchasesRequest } from './purchase.dto';
+import { PurchasesService } from './purchases.service';
+
+@ApiTags('Purchases')
+@Controller('games/:game_id')
+export class PurchasesController {
+  constructor(
+    private readonly download_keys: DownloadKeysService,
+    private readonly purchases: PurchasesService,
+    private readonly links: StoreLinks,
+  ) {}
+
+  /** Whether somebody owns the game: looks up a key, purchased or claimed; the newest where there are several. */
+  @Get('download_keys')
+  @Scopes('game:view:purchases')
+  @ApiOkResponse({ type: DownloadKeyAnswer })
+  @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
+  async downloadKey(
+    @Parameters() { game_id, ...selector }: DownloadKeyRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<DownloadKeyAnswer> {
+    const row = await this.download_keys.find(game_id, selector, user_id);
+    return { download_key: downloadKeyAnswer(row, this.links) };
+  }
+
+  /** What somebody bought of the game: completed purchases, newest first, under all linked verified addresses. */
+  @Get('purchases')
+  @Scopes('game:view:purchases')
+  @ApiOkResponse({ type: PurchasesAnswer })
+  @Fails(404, 'invalid game')
+  async purchasesOf(
+    @Parameters() { game_id, ...selector }: PurchasesRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<PurchasesAnswer> {
+    const rows = await this.purchases.find(game_id, selector, user_id);
+    return { purchases: rows.map((row) => purchaseAnswer(row, game_id)) };
+  }
+}
