@@ -11,6 +11,7 @@ import { HttpModule } from './http/http.module';
 import type { FrontDoor } from './http/front-door';
 import { ParametersPipe } from './http/parameters.pipe';
 import type { RequestLog } from './http/request-log';
+import { LegacyModule } from './legacy/legacy.module';
 import { OperationsModule } from './operations/operations.module';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
@@ -24,6 +25,7 @@ import { WharfModule } from './wharf/wharf.module';
     WharfModule,
     ProfileModule,
     CredentialsModule,
+    LegacyModule,
     OperationsModule,
   ],
   providers: [

@@ -7,14 +7,19 @@ import { GamewharfAdapter } from './http/express.adapter';
 import { FrontDoor } from './http/front-door';
 import { NestLogger } from './http/logger';
 import { RequestLog } from './http/request-log';
+import { legacyOnlyUnder } from './legacy/legacy-host';
+import { lenientClients } from './legacy/lenient-clients';
 
 /** The application as it is served, and as the tests speak to it. */
 export async function createApp(settings: Settings, logger: Logger): Promise<NestExpressApplication> {
   const log = new RequestLog(logger);
   const frontDoor = new FrontDoor(log, settings.PUBLIC_URL?.startsWith('https:') ?? false);
-  return NestFactory.create<NestExpressApplication>(
+  const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(settings, frontDoor, log),
     new GamewharfAdapter(frontDoor),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );
+  if (settings.LEGACY_HOST) app.use(legacyOnlyUnder(settings.LEGACY_HOST));
+  if (settings.LENIENT_CLIENTS) app.use(lenientClients);
+  return app;
 }
