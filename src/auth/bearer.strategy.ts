@@ -4,9 +4,10 @@ import type { Request } from 'express';
 import { Strategy } from 'passport-http-bearer';
 import { ApiKeysService } from './api-keys.service';
 import type { Credential } from './credential';
-import { authenticationRequired, invalidKey } from './refusals';
+import { type Presented, presentedBy } from './presented';
+import { invalidKey, invalidToken } from './refusals';
 
-/** Reads the credential from the Authorization header and nowhere else: `Bearer CREDENTIAL`, or bare as some clients send it. */
+/** Verifies the credential that a request presents. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   // Given to every strategy by passport, for the length of one request.
@@ -19,7 +20,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 
   // The library would also look into the query and the body, where a credential ends up in logs.
   override authenticate(req: Request): void {
-    this.verify(req.headers.authorization).then(
+    this.verify(req).then(
       (credential) => this.success(credential),
       (error: unknown) => this.error(error),
     );
@@ -30,9 +31,9 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     throw new Error('not used');
   }
 
-  private async verify(header: string | undefined): Promise<Credential> {
-    const text = header?.replace(/^bearer(\s+|$)/i, '').trim();
-    if (!text) throw authenticationRequired();
+  private async verify(req: Request): Promise<Credential> {
+    const { type, text }: Presented = presentedBy(req);
+    if (type === 'jwt') throw invalidToken();
     const credential = await this.keys.credentialOf(text);
     if (!credential) throw invalidKey();
     return credential;

@@ -112,6 +112,13 @@ export class Settings {
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
   LOG_LEVEL: string = 'info';
 
+  @IsOptional()
+  @Transform(({ value }) => (typeof value === 'string' ? value.toLowerCase() : value))
+  @Matches(/^([a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[[0-9a-f:.]+\])$/, {
+    message: '$property must be a host name alone, without scheme and port',
+  })
+  LEGACY_HOST?: string = undefined;
+
   // Seconds for which copies of a game, and caches in between, may keep the answer to which version is newest.
   @WholeNumber(0, 3600)
   LATEST_MAX_AGE: number = 10;
