@@ -1,3 +1,5 @@
+import { OperatorError } from '../operator-error';
+
 /** How many problems are told one by one; the others are counted. */
 const TOLD = 20;
 
@@ -36,3 +38,8 @@ export class Problems {
     return TOLD;
   }
 }
+
+export const storeChanged = () =>
+  new OperatorError(
+    'The store was changed while the import ran, and nothing was imported: please try again.',
+  );
