@@ -4,12 +4,12 @@ import { Command } from 'commander';
 import { runCommand } from './command-runner';
 import { registerDatabaseCommands } from './database/database.command';
 import { explain } from './environment';
+import { registerImportCommands } from './importing/import.command';
 
 const program = new Command('gamewharf').description('Looks after a Gamewharf store.');
 
 registerDatabaseCommands(program);
-
-void runCommand;
+registerImportCommands(program, runCommand);
 
 program.parseAsync().catch((error: unknown) => {
   console.error(explain(error));

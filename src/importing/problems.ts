@@ -4,7 +4,7 @@ import { OperatorError } from '../operator-error';
 const TOLD = 20;
 
 /** The stream holds records that cannot be imported. Nothing was changed. */
-export class ImportProblems extends Error {
+export class ImportProblems extends OperatorError {
   constructor(readonly lines: string[]) {
     super(lines.join('\n'));
   }
