@@ -17,8 +17,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { packagedBinaries } from '../src/database/embedded/binaries';
-import { isServerOf } from '../src/database/embedded/server';
+import { packagedBinaries, program } from '../src/database/embedded/binaries';
+import { isServerOf, pgCtlStart, readPostmasterPid } from '../src/database/embedded/server';
 import { compileEmbedded, EmbeddedProcess, Failure, Ready } from './support/embedded-process';
 import { temporaryFolder } from './support/temporary';
 
@@ -605,6 +605,31 @@ describe('binaries', () => {
       expect(await isUp(url)).toBe(true);
     },
   );
+
+  posix('start a server through pg_ctl too, as they do on Windows', async () => {
+    const dataDir = await existing();
+    const cluster = join(dataDir, 'postgres');
+    clusters.add(cluster);
+    const { uid } = await stat(cluster);
+    await chown(dataDir, uid, -1);
+    const native = packagedBinaries();
+    const plan = {
+      native,
+      cluster,
+      account: undefined,
+      port: 0,
+      log: join(dataDir, 'start.log'),
+      settings: {},
+    };
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    await promisify(execFile)(program(native, 'pg_ctl'), pgCtlStart({ ...plan, port }), { uid, cwd: '/' });
+    await wait(async () => (await readPostmasterPid(cluster))?.ready === true, 'the server');
+    const [command, { url }] = await open({ dataDir, mode: 'join-or-start' });
+    expect(new URL(url).port).toBe(String(port));
+    expect(await marks(url)).toEqual([{ n: 1 }]);
+    await command.stop();
+    expect(await isUp(url)).toBe(false);
+  });
 
   test('that do not exist for a platform are explained with the remedy', () => {
     expect(() => packagedBinaries('linux', 'mips')).toThrow(

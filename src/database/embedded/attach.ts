@@ -81,12 +81,16 @@ class Attempt {
         if (exclusive) await removeBrokenPid(this.cluster);
         return undefined;
       }
-      const answer = await Session.connect(this.cluster, running.port, await folder.password(), name);
+      const answer = running.ready
+        ? await Session.connect(this.cluster, running.port, await folder.password(), name)
+        : 'not ready';
       if (answer instanceof Session) return this.moveIn(answer, this.cluster);
       if (answer === 'busy') return this.patience.withBusy();
       if (this.server) return undefined;
       if (running.pid !== this.strangerPid && (await isServerOf(this.cluster, running.pid))) {
-        return this.patience.withSilent(answer, running.pid);
+        return answer === 'not ready'
+          ? this.patience.withBusy()
+          : this.patience.withSilent(answer, running.pid);
       }
       this.strangerPid = running.pid;
     }
