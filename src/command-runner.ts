@@ -4,7 +4,7 @@ import { AppModule } from './app.module';
 import { Database } from './database/database';
 import { migrate } from './database/migrate';
 import { openDatabase } from './database/open-database';
-import { explain, settingsOfThisProcess } from './environment';
+import { explain, interruption, settingsOfThisProcess } from './environment';
 import { FrontDoor } from './http/front-door';
 import { createLogger, NestLogger } from './http/logger';
 
@@ -19,12 +19,11 @@ export type CommandRunner = (
 const INTERRUPTED = 130;
 
 export const runCommand: CommandRunner = async (work) => {
-  const interruption = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort());
+  const interrupted = interruption();
   const say = (line: string) => console.error(line);
   const opened: { close(): Promise<unknown> }[] = [];
   try {
-    const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say);
+    const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say, interrupted);
     opened.push({ close: () => database.stop() });
     const { settings } = database;
     if (database.embedded) await migrate(settings, say);
@@ -35,12 +34,12 @@ export const runCommand: CommandRunner = async (work) => {
     );
     opened.push(app);
     await app.get(Database).connect();
-    await work(app, interruption.signal);
+    await work(app, interrupted);
   } catch (error) {
-    if (!interruption.signal.aborted) console.error(explain(error));
+    if (!interrupted.aborted) console.error(explain(error));
     process.exitCode = 1;
   }
   for (const one of opened.reverse())
     await one.close().catch((error: unknown) => console.error(explain(error)));
-  if (interruption.signal.aborted) process.exitCode = INTERRUPTED;
+  if (interrupted.aborted) process.exitCode = INTERRUPTED;
 };

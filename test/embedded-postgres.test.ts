@@ -74,6 +74,12 @@ const isUp = (url: string) =>
 const postmaster = async ({ dataDir }: Ready) =>
   Number((await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n')[0]);
 
+async function isHalfMade(dataDir: string): Promise<boolean> {
+  const entries = await readdir(dataDir).catch(() => []);
+  const work = entries.find((name) => name.startsWith('postgres.init')) ?? 'none';
+  return (await readdir(join(dataDir, work, 'data', 'base')).catch(() => [])).length > 0;
+}
+
 function alive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -215,15 +221,7 @@ describe('a data folder', () => {
   posix('half made by a start that was killed is made anew', async () => {
     const dataDir = newPath();
     const victim = launch({ dataDir });
-    const halfMade = async () => {
-      const [work] = (await readdir(dataDir).catch(() => [])).filter((name) =>
-        name.startsWith('postgres.init'),
-      );
-      return (
-        work !== undefined && (await readdir(join(dataDir, work, 'data', 'base')).catch(() => [])).length > 0
-      );
-    };
-    await wait(halfMade, 'initdb in the middle');
+    await wait(() => isHalfMade(dataDir), 'initdb in the middle');
     await victim.kill();
 
     const [, { url }] = await open({ dataDir });
@@ -525,6 +523,15 @@ describe('stop', () => {
     process.kill(pid, 'SIGSTOP');
     expect(await service.stop()).toBeLessThan(5_000);
     await wait(() => !alive(pid), 'the end of the server');
+  });
+
+  posix('can come while the data are being created, and nothing is left of them', async () => {
+    const dataDir = newPath();
+    const starting = launch({ dataDir });
+    await wait(() => isHalfMade(dataDir), 'initdb in the middle');
+    starting.abort();
+    await starting.failure();
+    expect(await readdir(dataDir)).toEqual(['postgres-password']);
   });
 
   posix('can come while the server is being started, and nothing is left running', async () => {

@@ -149,7 +149,7 @@ const inUse = (holder: string, port: number, folder: DataFolder) =>
   );
 
 async function prepare(options: AttachOptions, existing: string | undefined): Promise<Ground> {
-  const { folder, accounts, shelters, log } = options;
+  const { folder, accounts, shelters, log, signal } = options;
   const account = existing ? await clusterAccount(existing, accounts) : await serverAccount(accounts);
   const shelterOf = async () =>
     account && !(await canReach(account, folder.path)) ? shelter(account, shelters) : folder.path;
@@ -163,8 +163,8 @@ async function prepare(options: AttachOptions, existing: string | undefined): Pr
   }
   if (existing) return { native, account, cluster: await folder.moveCluster(existing, home) };
   if (options.exclusive) await removeLeftovers(home);
-  const durable = options.settings.fsync !== 'off';
-  return { native, account, cluster: await folder.createCluster(native, account, home, durable) };
+  const sync = options.settings.fsync !== 'off';
+  return { native, account, cluster: await folder.createCluster(home, { native, account, sync, signal }) };
 }
 
 /** How long a start may be kept waiting, and by what. */
