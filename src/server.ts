@@ -7,6 +7,7 @@ import { openDatabase, type OpenDatabase } from './database/open-database';
 import { greeting } from './greeting';
 import { createLogger } from './http/logger';
 import { loadDemoStore } from './importing/demo-store';
+import { gracefulStop } from './operations/graceful-stop';
 import { OperatorError } from './operator-error';
 
 /** One serving process, from its database to its port, and back. */
@@ -36,7 +37,7 @@ export class Server {
   stop(code: number): Promise<void> {
     this.stopping ??= (async () => {
       try {
-        await this.app?.close();
+        if (this.app) await gracefulStop(this.app);
         await this.database?.stop();
       } finally {
         process.exit(code);

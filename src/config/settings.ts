@@ -141,8 +141,10 @@ export class Settings {
   MAX_IN_FLIGHT: number = 500;
 
   // Seconds between a SIGTERM and the first refused connection: as long as it takes a load balancer to notice.
+  // Default: 5 in production, else 0.
+  @IsOptional()
   @WholeNumber(0, 600)
-  DRAIN_SECONDS: number = 5;
+  DRAIN_SECONDS?: number = undefined;
 
   @IsOptional()
   @MinLength(16)
@@ -182,6 +184,7 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     throw new OperatorError(
       ['The configuration is wrong:', ...problems.map((line) => `  ${line}`)].join('\n'),
     );
+  settings.DRAIN_SECONDS ??= settings.NODE_ENV === 'production' ? 5 : 0;
   settings.DEMO_DATA ??= settings.NODE_ENV !== 'production';
   return settings;
 }

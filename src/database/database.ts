@@ -1,12 +1,15 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { InjectDataSource } from '@nestjs/typeorm';
-import type { Pool, QueryResultRow } from 'pg';
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
 import { requireMigrated } from './migrate';
-import { NotConnected } from './sqlstates';
+import { isSilent, NotConnected } from './sqlstates';
 import type { Statement } from './statement';
+
+const GOODBYE = 2000;
 
 /** Statements outside of transactions go straight to the pool; transactions are TypeORM's. */
 @Injectable()
@@ -33,7 +36,7 @@ export class Database implements OnApplicationShutdown {
       } catch (error) {
         if (attempt % 10 === 0)
           this.log.warn(`The database cannot be reached yet: ${(error as Error).message}`);
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await sleep(500);
       }
     }
     if (this.stopped) return;
@@ -52,14 +55,34 @@ export class Database implements OnApplicationShutdown {
     return (await this.rows<Row>(statement, values))[0];
   }
 
-  transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
+  /**
+   * As TypeORM's own, but for a connection that no longer answers: its ROLLBACK would wait behind the query that hangs, and
+   * the connection would go back to the pool with that query still on it. It is thrown away, and the server rolls back.
+   */
+  async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
-    return this.source.transaction(work);
+    const runner = this.source.createQueryRunner();
+    const connection = (await runner.connect()) as PoolClient;
+    const discard = (error: unknown) => void connection.emit('error', error as Error);
+    try {
+      await runner.startTransaction();
+      const result = await work(runner.manager);
+      await runner.commitTransaction();
+      return result;
+    } catch (error) {
+      if (isSilent(error)) discard(error);
+      else if (!runner.isReleased) await runner.rollbackTransaction().catch(discard);
+      throw error;
+    } finally {
+      await runner.release();
+    }
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.stopped = true;
     this.pool = undefined;
-    if (this.source.isInitialized) await this.source.destroy();
+    // A server that hangs says goodbye to nobody.
+    if (this.source.isInitialized)
+      await Promise.race([this.source.destroy(), sleep(GOODBYE, undefined, { ref: false })]);
   }
 }

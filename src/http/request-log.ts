@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 
@@ -29,7 +30,7 @@ export class RequestLog {
 
 /** The error without what it may quote: TypeORM and pg put parameters and rows into their errors. */
 function describe(error: unknown) {
-  if (!(error instanceof Error)) return { type: typeof error };
+  if (!types.isNativeError(error) && !(error instanceof Error)) return { type: typeof error };
   const cause = (error as { driverError?: Error }).driverError ?? error;
   const { code, constraint, routine } = cause as { code?: unknown; constraint?: unknown; routine?: unknown };
   return { type: error.name, message: cause.message, code, constraint, routine, stack: error.stack };
