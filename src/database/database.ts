@@ -27,6 +27,13 @@ export class Database implements OnApplicationShutdown {
     return this.pool !== undefined;
   }
 
+  /** What the pool is doing now. */
+  get connections(): { busy: number; idle: number; waiting: number } {
+    if (!this.pool) return { busy: 0, idle: 0, waiting: 0 };
+    const { totalCount, idleCount, waitingCount } = this.pool;
+    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+  }
+
   /** Waits for the server as long as it takes; a schema that is too old is the operator's to mend. */
   async connect(): Promise<void> {
     for (let attempt = 0; !this.stopped; attempt++) {
