@@ -7,12 +7,13 @@ import type { Settings } from './config/settings';
 import { CredentialsModule } from './credentials/credentials.module';
 import { DatabaseModule } from './database/database.module';
 import { ErrorFilter } from './http/error.filter';
-import { HttpModule } from './http/http.module';
 import type { FrontDoor } from './http/front-door';
+import { HttpModule } from './http/http.module';
 import { ParametersPipe } from './http/parameters.pipe';
-import type { RequestLog } from './http/request-log';
 import { LegacyModule } from './legacy/legacy.module';
+import { CredentialLimitGuard } from './operations/credential-limit.guard';
 import { OperationsModule } from './operations/operations.module';
+import { RateLimitGuard } from './operations/rate-limit.guard';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
 import { WharfModule } from './wharf/wharf.module';
@@ -22,20 +23,22 @@ import { WharfModule } from './wharf/wharf.module';
     DatabaseModule,
     AuthModule,
     PurchasesModule,
-    WharfModule,
     ProfileModule,
     CredentialsModule,
+    WharfModule,
     LegacyModule,
     OperationsModule,
   ],
   providers: [
+    { provide: APP_GUARD, useExisting: RateLimitGuard },
     { provide: APP_GUARD, useClass: ScopesGuard },
+    { provide: APP_GUARD, useClass: CredentialLimitGuard },
     { provide: APP_PIPE, useClass: ParametersPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },
   ],
 })
 export class AppModule {
-  static with(settings: Settings, frontDoor: FrontDoor, log: RequestLog): DynamicModule {
-    return { module: AppModule, imports: [ConfigModule.with(settings), HttpModule.with(frontDoor, log)] };
+  static with(settings: Settings, frontDoor: FrontDoor): DynamicModule {
+    return { module: AppModule, imports: [ConfigModule.with(settings), HttpModule.with(frontDoor)] };
   }
 }

@@ -7,7 +7,6 @@ import { openDatabase } from './database/open-database';
 import { explain, settingsOfThisProcess } from './environment';
 import { FrontDoor } from './http/front-door';
 import { createLogger, NestLogger } from './http/logger';
-import { RequestLog } from './http/request-log';
 
 /**
  * Runs an operator's command with all services and the database of the running store, or starts the embedded one for as
@@ -30,9 +29,8 @@ export const runCommand: CommandRunner = async (work) => {
     const { settings } = database;
     if (database.embedded) await migrate(settings, say);
     const logger = createLogger(settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL, process.stderr);
-    const log = new RequestLog(logger);
     const app = await NestFactory.createApplicationContext(
-      AppModule.with(settings, new FrontDoor(log, false), log),
+      AppModule.with(settings, new FrontDoor(settings, logger)),
       { logger: new NestLogger(logger), abortOnError: false },
     );
     opened.push(app);

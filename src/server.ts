@@ -26,10 +26,10 @@ export class Server {
     this.app = await createApp(settings, logger);
     await listen(this.app, settings);
     await this.app.get(Database).connect();
-    const demoKey = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
+    const demo = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
     const address = await this.app.getUrl();
     logger.info({ address }, 'ready');
-    if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demoKey));
+    if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demo));
   }
 
   /** Ends the process; called more than once, it stops once. */

@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, appendFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { SECRET_NAMES, SETTING_NAMES, loadSettings } from '../src/config/settings';
 import {
   type Container,
   type Manifest,
@@ -75,6 +76,16 @@ suite.each(['staging', 'production'])('%s', (environment) => {
     api = only(deployment.spec.template.spec.containers);
     migrate = only(job.spec.template.spec.containers);
   });
+
+  /** What the service makes of this environment, with something likely in place of each secret. */
+  const settingsOf = ({ env }: Container) => {
+    const secret = (name: string) => (name === 'REDIS_URL' ? 'redis://redis:6379' : 'x'.repeat(64));
+    const given = env.map(({ name, value }) => [
+      name.replace(/_FILE$/, ''),
+      value === undefined || name.endsWith('_FILE') ? secret(name) : value.replace(/\$\(\w+\)/g, 'x'),
+    ]);
+    return loadSettings({ ...one(service, 'ConfigMap').data, ...Object.fromEntries(given) });
+  };
 
   describe('schemas', () => {
     it('every object is of a kind and version that exists, with known fields, and none missing', async () => {
@@ -226,6 +237,19 @@ suite.each(['staging', 'production'])('%s', (environment) => {
         });
       }
     });
+    it('are ones that the service has', () => {
+      expect(SETTING_NAMES).toEqual(
+        expect.arrayContaining(Object.keys(one(service, 'ConfigMap').data ?? {})),
+      );
+      const files = containers
+        .flatMap(({ env }) => env.map(({ name }) => name))
+        .filter((name) => name.endsWith('_FILE'));
+      expect(SECRET_NAMES).toEqual(expect.arrayContaining(files.map((name) => name.replace(/_FILE$/, ''))));
+    });
+    it('are accepted by the service', () => {
+      expect(() => settingsOf(api)).not.toThrow();
+      expect(() => settingsOf(migrate)).not.toThrow();
+    });
     it('listen on the ports that the container declares', () => {
       const ports = new Map(api.ports?.map(({ name, containerPort }) => [name, String(containerPort)]));
       expect(variable(api, 'PORT')?.value).toBe(ports.get('http'));
@@ -249,7 +273,9 @@ suite.each(['staging', 'production'])('%s', (environment) => {
     it('lets load balancers forget a pod before it starts to drain, and leaves time to drain', () => {
       const sleep = api.lifecycle?.preStop.sleep.seconds ?? 0;
       expect(sleep).toBeGreaterThanOrEqual(3);
-      expect(deployment.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(sleep + 30);
+      // Five seconds more for the last answers, and as much again to close connections.
+      const needed = sleep + settingsOf(api).DRAIN_SECONDS + 10;
+      expect(deployment.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(needed);
     });
     it('sends requests only to a pod that is ready', () => {
       expect(api.readinessProbe?.httpGet).toEqual({ path: '/health/ready', port: 'http' });
@@ -467,7 +493,7 @@ suite.each(['staging', 'production'])('%s', (environment) => {
     });
     it('has poolers with room for all replicas, one pooler away', () => {
       const clients = (pooler().instances - 1) * Number(pooler().pgbouncer.parameters.max_client_conn);
-      const perReplica = Number(one(service, 'ConfigMap').data?.DATABASE_POOL_SIZE ?? 10);
+      const perReplica = settingsOf(api).DATABASE_POOL_SIZE;
       expect(one(service, 'HorizontalPodAutoscaler').spec.maxReplicas * perReplica).toBeLessThanOrEqual(
         clients,
       );
@@ -561,6 +587,14 @@ suite('restoring production', () => {
       ({ kind, metadata }) => `${kind} ${metadata.name}`,
     );
     for (const { kind, metadata } of restored) expect(names).not.toContain(`${kind} ${metadata.name}`);
+  });
+  it('can be reached by the service and by its migration', () => {
+    const egress = (folder: string, name: string) =>
+      one(render(overlay('production', folder)), 'NetworkPolicy', name).spec.egress;
+    const { metadata } = one(restored, 'Pooler');
+    expect(allows(egress('', 'gamewharf'), 'to', { 'cnpg.io/poolerName': metadata.name }, 5432)).toBe(true);
+    const labels = { 'cnpg.io/cluster': one(restored, 'Cluster').metadata.name };
+    expect(allows(egress('migrate', 'gamewharf-migrate'), 'to', labels, 5432)).toBe(true);
   });
   it('is put in use by one line, for the service and the migration, whole', () => {
     const copy = mkdtempSync(path.join(tmpdir(), 'gamewharf-deploy-'));

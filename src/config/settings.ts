@@ -13,6 +13,8 @@ import {
   validateSync,
 } from 'class-validator';
 import { OperatorError } from '../operator-error';
+import { addressRangesOf, isAddressRange } from './address-ranges';
+import { rateLimitsOf } from './rate-limits';
 
 const WORDS: Record<string, boolean> = {
   true: true,
@@ -41,6 +43,10 @@ const WholeNumber = (min: number, max: number) =>
       { message: `$property must be a whole number from ${min} to ${max}` },
     ),
   );
+const SplitAt = (separator: RegExp) =>
+  Transform(({ value }) =>
+    typeof value === 'string' ? value.split(separator).filter((part) => part !== '') : (value as unknown),
+  );
 const IsWebAddress = () =>
   IsUrl(
     { require_tld: false, require_protocol: true, protocols: ['http', 'https'] },
@@ -48,6 +54,26 @@ const IsWebAddress = () =>
   );
 const IsPostgresAddress = () =>
   Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' });
+
+const IsRateLimits = () =>
+  ValidateBy(
+    { name: 'rateLimits', validator: { validate: (value) => rateLimitsOf(String(value)) !== undefined } },
+    {
+      message:
+        '$property must be off, or like credential=600/10s,address=600/10s,misses=150/10s,sign-in=10/60s',
+    },
+  );
+const AreAddressRanges = () =>
+  ValidateBy(
+    {
+      name: 'addressRanges',
+      validator: { validate: (value) => addressRangesOf(String(value)).every(isAddressRange) },
+    },
+    {
+      message:
+        '$property must list addresses or ranges such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
+    },
+  );
 
 /** Every setting of the service, each an environment variable of the same name; nothing else reads the environment. */
 export class Settings {
@@ -104,17 +130,71 @@ export class Settings {
   @YesOrNo()
   LENIENT_CLIENTS: boolean = false;
 
+  @IsRateLimits()
+  RATE_LIMIT: string = '';
+
+  @IsOptional()
+  @Matches(/^rediss?:\/\//, { message: '$property must start with redis:// or rediss://' })
+  REDIS_URL?: string = undefined;
+
+  @AreAddressRanges()
+  TRUSTED_PROXIES: string = '';
+
+  // Requests being answered at one time; one more is refused.
+  @WholeNumber(1, 100_000)
+  MAX_IN_FLIGHT: number = 500;
+
+  // Seconds between a SIGTERM and the first refused connection: as long as it takes a load balancer to notice.
+  @WholeNumber(0, 600)
+  DRAIN_SECONDS: number = 5;
+
   @IsOptional()
   @MinLength(16)
   OPERATOR_TOKEN?: string = undefined;
 
+  // API keys are stored as a hash under the pepper, signing keys sealed under it.
   @IsOptional()
   @MinLength(32)
   API_KEY_PEPPER?: string = undefined;
+
+  // What the pepper was before, one a line: keys stored under these still work, and move to the new one when used.
+  @SplitAt(/\r?\n/)
+  @MinLength(32, { each: true, message: 'each pepper in $property must have at least 32 characters' })
+  API_KEY_PEPPER_PREVIOUS: string[] = [];
+
+  // Private Ed25519 keys in PEM form, for stores that keep them out of the database: the first one signs.
+  @IsOptional()
+  @Matches(/-----BEGIN PRIVATE KEY-----/, { message: '$property must hold private keys in PEM form' })
+  SIGNING_KEYS?: string = undefined;
+
+  // The claims of JWTs. Default: PUBLIC_URL, else http://localhost:PORT; the audience is the issuer.
+  @IsOptional()
+  @IsString()
+  JWT_ISSUER?: string = undefined;
+
+  @IsOptional()
+  @IsString()
+  JWT_AUDIENCE?: string = undefined;
+
+  // Seconds.
+  @WholeNumber(60, 86_400)
+  JWT_LIFETIME: number = 3600;
+
+  // What a game's manifest may ask for.
+  @SplitAt(/[\s,]+/)
+  @IsString({ each: true })
+  MANIFEST_SCOPES: string[] = ['profile:me'];
 }
 
 export const SETTING_NAMES = Object.keys(new Settings());
-export const SECRET_NAMES = ['DATABASE_URL', 'OPERATOR_TOKEN', 'API_KEY_PEPPER'];
+export const SECRET_NAMES = [
+  'DATABASE_URL',
+  'REDIS_URL',
+  'OPERATOR_TOKEN',
+  'API_KEY_PEPPER',
+  'API_KEY_PEPPER_PREVIOUS',
+  'SIGNING_KEYS',
+];
 
 export function loadSettings(env: NodeJS.ProcessEnv): Settings {
   const problems: string[] = [];

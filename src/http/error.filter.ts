@@ -14,6 +14,8 @@ export class ErrorFilter implements ExceptionFilter {
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const answer = req.route ? answerFor(error) : notFound(req, error);
     if (answer.status >= 500) this.log.failed(req.id, error);
+    // The deadline was faster.
+    if (res.writableEnded) return;
     if (res.headersSent) {
       // Half an answer is out: the broken connection is the only way left to say so.
       res.destroy();

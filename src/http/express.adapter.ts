@@ -21,7 +21,10 @@ function bornAs<Class>(base: Class, prototype: object): Class {
 }
 
 export class GamewharfAdapter extends ExpressAdapter {
-  constructor(private readonly frontDoor: FrontDoor) {
+  constructor(
+    private readonly frontDoor: FrontDoor,
+    trustedProxies: string[],
+  ) {
     const app = express();
     app.disable('x-powered-by');
     app.disable('etag');
@@ -29,6 +32,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     // Parameters are parsed after the credential is known: see parameters.pipe.ts.
     app.set('query parser', false);
+    app.set('trust proxy', trustedProxies);
     super(app);
   }
 
@@ -55,10 +59,14 @@ export class GamewharfAdapter extends ExpressAdapter {
     );
     server.on('connect', (_req: IncomingMessage, socket: Socket) => answerConnect(socket));
     server.on('checkExpectation', (req, res) => server.emit('request', req, res));
+    server.on('listening', () => this.frontDoor.inFlight.start());
+    server.on('close', () => this.frontDoor.inFlight.stop());
     this.httpServer = server;
   }
 
   override reply(res: ServerResponse & express.Response, body: unknown, status?: number): void {
+    // The deadline was faster.
+    if (res.writableEnded) return;
     if (typeof body === 'string' || body === null || typeof body !== 'object') {
       super.reply(res, body, status);
       return;

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { Settings } from '../config/settings';
 import { sendFailure } from './answer';
-import { Failure, failure } from './failure';
-import type { RequestLog } from './request-log';
+import { Failure, failure, serviceUnavailable } from './failure';
+import { type Arrival, InFlight } from './in-flight';
+import { type Counter, Measurements } from './measurements';
+import { RequestLog } from './request-log';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -28,38 +32,65 @@ export const SECURITY_HEADERS: Record<string, string> = {
 const SANE_ID = /^[\w.:-]{1,64}$/;
 const MAX_URL = 16 * 1024;
 
+/** Told of every request after it was answered, or its connection was lost. */
+export type Observer = (req: IncomingMessage, res: ServerResponse, ms: number) => void;
+
 /** What happens to every request before any framework sees it, and is reported after it was answered. */
 export class FrontDoor {
   readonly maxHeaders = 100;
+  readonly inFlight = new InFlight();
+  readonly observers: Observer[] = [];
   draining = false;
+  readonly log: RequestLog;
+  readonly measurements = new Measurements();
   private readonly headers: [string, string][];
+  private readonly maxInFlight: number;
+  private readonly overloads: Counter;
 
-  constructor(
-    private readonly log: RequestLog,
-    https: boolean,
-  ) {
+  constructor({ PUBLIC_URL, MAX_IN_FLIGHT }: Settings, logger: Logger) {
+    this.log = new RequestLog(logger);
+    this.observers.push((req, res, ms) => this.log.answered(req, res, ms));
+    this.maxInFlight = MAX_IN_FLIGHT;
     this.headers = Object.entries(SECURITY_HEADERS);
-    if (https) this.headers.push(['Strict-Transport-Security', 'max-age=63072000; includeSubDomains']);
+    if (PUBLIC_URL?.startsWith('https:'))
+      this.headers.push(['Strict-Transport-Security', 'max-age=63072000; includeSubDomains']);
+    this.overloads = this.measurements.counter(
+      'gamewharf_http_overloads_total',
+      'Requests refused because MAX_IN_FLIGHT others were being answered',
+    );
+    this.measurements.gauge('gamewharf_http_in_flight', 'Requests being answered', () => this.inFlight.count);
   }
 
   before(next: Handler): Handler {
     return (req, res) => {
-      const started = performance.now();
+      const at = performance.now();
+      const arrival: Arrival = { req, res, at, since: at };
       const given = req.headers['x-request-id'];
       req.id = typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID();
       res.setHeader('X-Request-Id', req.id);
       for (const [name, value] of this.headers) res.setHeader(name, value);
       if (this.draining) res.setHeader('Connection', 'close');
-      res.once('close', () => this.log.answered(req, res, performance.now() - started));
+      const overloaded = this.inFlight.count >= this.maxInFlight && !req.url!.startsWith('/health/');
+      this.inFlight.enter(arrival);
+      res.once('close', () => this.left(arrival));
 
       const refusal = this.refusal(req);
       if (refusal) {
         res.setHeader('Connection', 'close');
         sendFailure(res, refusal);
+      } else if (overloaded) {
+        this.overloads.value++;
+        sendFailure(res, serviceUnavailable());
       } else if (req.method === 'OPTIONS' && req.headers['access-control-request-method'])
         answerPreflight(res);
       else next(req, res);
     };
+  }
+
+  private left(arrival: Arrival): void {
+    this.inFlight.leave(arrival);
+    const ms = performance.now() - arrival.at;
+    for (const observer of this.observers) observer(arrival.req, arrival.res, ms);
   }
 
   private refusal(req: IncomingMessage): Failure | undefined {

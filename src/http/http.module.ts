@@ -1,18 +1,20 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { FrontDoor } from './front-door';
+import { Measurements } from './measurements';
 import { RequestLog } from './request-log';
 
 @Module({})
 export class HttpModule {
-  static with(frontDoor: FrontDoor, log: RequestLog): DynamicModule {
+  static with(frontDoor: FrontDoor): DynamicModule {
     return {
       module: HttpModule,
       global: true,
       providers: [
         { provide: FrontDoor, useValue: frontDoor },
-        { provide: RequestLog, useValue: log },
+        { provide: RequestLog, useValue: frontDoor.log },
+        { provide: Measurements, useValue: frontDoor.measurements },
       ],
-      exports: [FrontDoor, RequestLog],
+      exports: [FrontDoor, RequestLog, Measurements],
     };
   }
 }

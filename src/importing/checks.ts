@@ -101,7 +101,12 @@ function unknown(types: RecordType[], name: string, id: string, refused: boolean
   return conditions.join(' AND ');
 }
 
-function missing(types: RecordType[], { name, table, key }: RecordType, { kind, columns }: Field, refused: boolean) {
+function missing(
+  types: RecordType[],
+  { name, table, key }: RecordType,
+  { kind, columns }: Field,
+  refused: boolean,
+) {
   if (!kind.references) return undefined;
   const column = columns[0]!.name;
   const subject = key === 'id' ? `'${name} ' || s.id || ': '` : `'${name}: '`;

@@ -17,8 +17,12 @@ export const ANIMALS = words(
   'badger beetle bison crane cricket dormouse egret falcon ferret finch gecko hedgehog heron ibex jackdaw kestrel ' +
     'lark lynx magpie marten mole newt otter owl puffin raven robin seal shrew sparrow stoat swift vole',
 );
-export const GENRES = words('adventure puzzle platformer strategy racing farming rhythm mystery roguelike card');
-export const SHELVES = words('Evening Weekend Family Couch Speedrun Relaxing Rainy-Day Two-Player Favourite Short');
+export const GENRES = words(
+  'adventure puzzle platformer strategy racing farming rhythm mystery roguelike card',
+);
+export const SHELVES = words(
+  'Evening Weekend Family Couch Speedrun Relaxing Rainy-Day Two-Player Favourite Short',
+);
 
 function words(text: string) {
   return text.split(' ');

@@ -47,7 +47,8 @@ const DOMAINS = ['example.com', 'example.org', 'example.net'];
 /** The records of a store, the same for the same options, made one by one. */
 export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
   const store = new DemoStore({ ...SMALL_STORE, ...options });
-  const { users, games, purchases, download_keys, collections, large_collection, builds, api_keys } = store.options;
+  const { users, games, purchases, download_keys, collections, large_collection, builds, api_keys } =
+    store.options;
   for (let id = 1; id <= users; id++) yield store.user(id);
   for (let id = 1; id <= games; id++) yield store.game(id);
   for (let id = 1; id <= purchases; id++) yield store.purchase(id);
@@ -59,7 +60,8 @@ export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<Json
 }
 
 /** The n-th of the API keys that follow from a seed, from 1. */
-export const demoApiKey = (seed: number, n: number) => `demo-${seed}-${n}-${randomOf(seed, 'api_key', n).text(24)}`;
+export const demoApiKey = (seed: number, n: number) =>
+  `demo-${seed}-${n}-${randomOf(seed, 'api_key', n).text(24)}`;
 
 /** Each record is made from its own random numbers, so that any other one can look at it. */
 class DemoStore {
@@ -67,7 +69,8 @@ class DemoStore {
   private readonly step: number;
 
   constructor(readonly options: DemoOptions) {
-    if (options.users < 3 || options.games < 1) throw new RangeError('a store has at least 3 users and 1 game');
+    if (options.users < 3 || options.games < 1)
+      throw new RangeError('a store has at least 3 users and 1 game');
     for (const size of [options.collection_size, options.large_collection]) {
       if (size > options.games) throw new RangeError('a collection cannot have more games than there are');
     }
@@ -83,7 +86,8 @@ class DemoStore {
     const emails: JsonObject[] = [];
     if (id <= 3 || !random.chance(0.05)) emails.push({ email: emailOf(id), verified: true });
     if (id === 2 || random.chance(0.15)) emails.push({ email: otherEmailOf(id), verified: true });
-    if (id === 3 || random.chance(0.1)) emails.push({ email: `${username}+new@example.org`, verified: false });
+    if (id === 3 || random.chance(0.1))
+      emails.push({ email: `${username}+new@example.org`, verified: false });
     return {
       type: 'user',
       id,
@@ -117,7 +121,9 @@ class DemoStore {
       title,
       short_text: `A ${adjective.toLowerCase()} ${random.of(GENRES)} game about a ${noun.toLowerCase()}`,
       ...(game_type !== 'default' && { game_type }),
-      ...(random.chance(0.2) && { classification: random.of(['tool', 'assets', 'soundtrack', 'comic', 'book']) }),
+      ...(random.chance(0.2) && {
+        classification: random.of(['tool', 'assets', 'soundtrack', 'comic', 'book']),
+      }),
       traits: game_type === 'default' ? this.platforms(random, id) : [],
       ...(visibility !== 'public' && { visibility }),
       ...(published && { published_at: timeAt(created + random.below(200)) }),
@@ -145,7 +151,8 @@ class DemoStore {
       id,
       game_id: bundle ? this.walk(game, 2 + random.below(4)) : game,
       ...(!bundle && random.chance(0.02) && { purchase_type: 'sub_product' }),
-      email: how < 0.9 ? (random.chance(0.1) ? emailOf(buyer).toUpperCase() : emailOf(buyer)) : guestEmail(id),
+      email:
+        how < 0.9 ? (random.chance(0.1) ? emailOf(buyer).toUpperCase() : emailOf(buyer)) : guestEmail(id),
       ...(how < 0.6 && { user_id: buyer }),
       created_at: random.time(),
       source: random.of(['card', 'card', 'wallet', 'bank_transfer']),
@@ -299,7 +306,9 @@ class DemoStore {
 
   private platforms(random: Random, id: number) {
     const traits = ['p_windows', 'p_linux', 'p_osx', 'p_android', 'can_be_bought', 'has_demo'];
-    return traits.filter((trait, place) => (place === 0 && id === 1) || random.chance(trait === 'p_android' ? 0.1 : 0.5));
+    return traits.filter(
+      (trait, place) => (place === 0 && id === 1) || random.chance(trait === 'p_android' ? 0.1 : 0.5),
+    );
   }
 
   /** Several games, each once, in ascending order or as met. */
@@ -319,7 +328,8 @@ function nameOf(id: number) {
 
 const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1);
 const emailOf = (user: number) => `${nameOf(user).username}@${DOMAINS[user % DOMAINS.length]}`;
-const otherEmailOf = (user: number) => `games+${nameOf(user).username}@${DOMAINS[(user + 1) % DOMAINS.length]}`;
+const otherEmailOf = (user: number) =>
+  `games+${nameOf(user).username}@${DOMAINS[(user + 1) % DOMAINS.length]}`;
 const guestEmail = (id: number) => `guest${id}@example.net`;
 const timeAt = (day: number, seconds = 0) =>
   new Date(START + day * DAY + seconds * 1000).toISOString().replace('.000', '');

@@ -43,7 +43,8 @@ export interface ImportOptions {
 
 export const summaryLines = (summary: ImportSummary) =>
   Object.entries(summary).map(
-    ([table, counts]) => `${table} ${counts.new} new, ${counts.changed} changed, ${counts.unchanged} unchanged`,
+    ([table, counts]) =>
+      `${table} ${counts.new} new, ${counts.changed} changed, ${counts.unchanged} unchanged`,
   );
 
 export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>): Promise<Client> {
@@ -102,7 +103,9 @@ async function cancelStatement(connect: () => Promise<Client>, running: Client) 
 function explained(error: DatabaseError) {
   const meanwhile = error.code?.startsWith('23') || error.code === '40P01';
   return meanwhile
-    ? new OperatorError('the store was changed while the import ran, and nothing was imported: please try again')
+    ? new OperatorError(
+        'the store was changed while the import ran, and nothing was imported: please try again',
+      )
     : error;
 }
 
@@ -132,7 +135,9 @@ async function transfer(
   for (const type of given) if (type.key === 'id') await reserveIds(client, type);
 
   // Collections first: whoever else changes one locks it before the games and users that it refers to.
-  const inOrderOfLocks = [...given].sort((a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'));
+  const inOrderOfLocks = [...given].sort(
+    (a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'),
+  );
   for (const type of inOrderOfLocks) {
     await findStored(client, type);
     await findChanged(client, type);
@@ -242,7 +247,8 @@ async function reserveIds(client: ClientBase, { table }: RecordType) {
       return;
     } catch (error) {
       if (!(error instanceof DatabaseError && error.code === '55P03')) throw error;
-      if (attempt === 60) throw new OperatorError(`another transaction has been writing to ${table} for a minute`);
+      if (attempt === 60)
+        throw new OperatorError(`another transaction has been writing to ${table} for a minute`);
     } finally {
       await client.query('ROLLBACK TO SAVEPOINT reserve').catch(() => {});
     }

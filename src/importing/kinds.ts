@@ -38,15 +38,22 @@ interface TextRules {
 }
 
 /** A text that is fit to be stored, or undefined after a refusal. */
-export function fit(value: unknown, { min = 1, max, pattern, form, stored }: TextRules, refuse: Refuse, at?: string) {
+export function fit(
+  value: unknown,
+  { min = 1, max, pattern, form, stored }: TextRules,
+  refuse: Refuse,
+  at?: string,
+) {
   if (typeof value !== 'string') return void refuse('must be a text', at);
   const text = stored ? stored(value) : value;
   if (NEEDS_CARE.test(text)) {
     if (text.includes('\0')) return void refuse('must not contain NUL', at);
     if (!isWellFormed(text)) return void refuse('must be valid Unicode', at);
   }
-  if (text.length < min) return void refuse(min === 1 ? 'must not be empty' : `must be at least ${min} characters`, at);
-  if (text.length > max && codePoints(text) > max) return void refuse(`must be at most ${max} characters`, at);
+  if (text.length < min)
+    return void refuse(min === 1 ? 'must not be empty' : `must be at least ${min} characters`, at);
+  if (text.length > max && codePoints(text) > max)
+    return void refuse(`must be at most ${max} characters`, at);
   if (pattern && !pattern.test(text)) return void refuse(`must ${form}`, at);
   return text;
 }
@@ -111,7 +118,8 @@ export const oneOf = (values: readonly string[]): Kind => {
   const known = new Set<unknown>(values);
   return {
     sql: 'text',
-    encode: (value, refuse) => (known.has(value) ? (value as string) : refuse(`must be one of ${values.join(', ')}`)),
+    encode: (value, refuse) =>
+      known.has(value) ? (value as string) : refuse(`must be one of ${values.join(', ')}`),
   };
 };
 
@@ -187,7 +195,8 @@ export const emails: Kind = {
     const verified: string[] = [];
     value.forEach((one: unknown, index) => {
       const at = `[${index}]`;
-      if (typeof one !== 'object' || one === null || Array.isArray(one)) return refuse('must be an object', at);
+      if (typeof one !== 'object' || one === null || Array.isArray(one))
+        return refuse('must be an object', at);
       const entry = one as Record<string, unknown>;
       for (const name of Object.keys(entry)) {
         if (name !== 'email' && name !== 'verified') refuse('is unknown', `${at}.${shown(name)}`);

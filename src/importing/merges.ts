@@ -175,8 +175,16 @@ function listsOf(type: RecordType): Lists | undefined {
 
 /** Unique values that records of a type may swap among each other. */
 const SWAPPABLE: Record<string, { value: string; clash: string; placeholder: string }> = {
-  user: { value: 'username', clash: 'lower(s.username) = lower(t.username)', placeholder: `'_' || md5(random()::text || t.id)` },
-  game: { value: 'slug', clash: 's.slug = t.slug AND s.user_id = t.user_id', placeholder: `'_' || md5(random()::text || t.id)` },
+  user: {
+    value: 'username',
+    clash: 'lower(s.username) = lower(t.username)',
+    placeholder: `'_' || md5(random()::text || t.id)`,
+  },
+  game: {
+    value: 'slug',
+    clash: 's.slug = t.slug AND s.user_id = t.user_id',
+    placeholder: `'_' || md5(random()::text || t.id)`,
+  },
   download_key: { value: 'key', clash: 's.key = t.key', placeholder: `'_' || md5(random()::text || t.id)` },
 };
 
@@ -220,7 +228,9 @@ export async function write(client: ClientBase, type: RecordType) {
   }
   const assignments = columns
     .filter(({ name }) => name !== type.key)
-    .map((column) => `${column.name} = ${column.name === 'updated_at' ? updatedAt(column) : valueFor(column)}`);
+    .map(
+      (column) => `${column.name} = ${column.name === 'updated_at' ? updatedAt(column) : valueFor(column)}`,
+    );
   const changed = await client.query(`
     UPDATE ${type.table} t SET ${assignments.join(', ')}
     FROM ${stagedIn(type)} s WHERE s.${type.key} = t.${type.key} AND ${isChanged(type)}`);

@@ -24,11 +24,10 @@ export async function* linesOf(source: AsyncIterable<Buffer>, maxBytes: number):
     if (texts) {
       for (const text of texts) lines.push({ number: ++number, text });
     } else {
-      for (let start = 0; start <= bytes.length; ) {
+      for (let start = 0; start <= bytes.length;) {
         const newline = bytes.indexOf(NEWLINE, start);
         const line = bytes.subarray(start, newline < 0 ? bytes.length : newline);
-        const problem =
-          line.length > maxBytes ? tooLong : isUtf8(line) ? undefined : 'is not valid UTF-8';
+        const problem = line.length > maxBytes ? tooLong : isUtf8(line) ? undefined : 'is not valid UTF-8';
         lines.push({ number: ++number, text: problem ? '' : line.toString('utf8'), problem });
         start += line.length + 1;
       }

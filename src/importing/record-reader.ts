@@ -48,7 +48,10 @@ export class RecordReader {
     const type = this.types.get(record.type);
     if (!type) {
       const name = record.type;
-      return this.refuseLine(line, name === undefined ? 'type is required' : `unknown type ${shown(String(name))}`);
+      return this.refuseLine(
+        line,
+        name === undefined ? 'type is required' : `unknown type ${shown(String(name))}`,
+      );
     }
 
     this.problemsOfRecord = [];

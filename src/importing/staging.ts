@@ -55,8 +55,11 @@ export class Staging {
   }
 
   async create() {
-    const columns = (table: StagingTable) => table.columns.map(({ name, sql }) => `${name} ${sql}`).join(', ');
-    const tables = this.tables.map((table) => `CREATE TEMP TABLE ${table.name} (${columns(table)}) ON COMMIT DROP`);
+    const columns = (table: StagingTable) =>
+      table.columns.map(({ name, sql }) => `${name} ${sql}`).join(', ');
+    const tables = this.tables.map(
+      (table) => `CREATE TEMP TABLE ${table.name} (${columns(table)}) ON COMMIT DROP`,
+    );
     await this.client.query(tables.join('; '));
   }
 

@@ -2,10 +2,12 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCredential, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
+import { CredentialFrom, type PresentedBy, presentedInHeader } from '../auth/presented';
 import { StoreLinks } from '../config/store-links';
 import { GamesService } from '../games/games.service';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/parameters';
+import { LimitMisses } from '../operations/limits';
 import { ProfileAnswer } from '../profile/profile.dto';
 import { DownloadKeyRequest } from '../purchases/download-key.dto';
 import { DownloadKeysService } from '../purchases/download-keys.service';
@@ -24,6 +26,14 @@ import {
   LegacyPurchasesAnswer,
 } from './legacy.dto';
 
+/** The KEY of the path is the API key itself, or says which kind of credential the header holds. */
+const presentedInPath: PresentedBy = (req, settings) => {
+  const key = req.params.KEY as string;
+  if (key !== 'key' && key !== 'jwt') return { text: key, type: 'key' };
+  const inHeader = presentedInHeader(req, settings);
+  return inHeader && { ...inHeader, type: key };
+};
+
 /** The first version of this API, for the integrations that still speak it: other names and forms, the same rules. */
 @ApiTags('Legacy')
 @ApiParam({
@@ -34,6 +44,7 @@ import {
   example: 'key',
 })
 @Controller('api/1/:KEY')
+@CredentialFrom(presentedInPath)
 export class LegacyController {
   constructor(
     private readonly users: UsersService,
@@ -70,6 +81,7 @@ export class LegacyController {
 
   @Get('game/:game_id/download_keys')
   @Scopes('game:view:purchases')
+  @LimitMisses()
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/download_keys' })
   @ApiOkResponse({ type: LegacyDownloadKeyAnswer })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
@@ -83,6 +95,7 @@ export class LegacyController {
 
   @Get('game/:game_id/purchases')
   @Scopes('game:view:purchases')
+  @LimitMisses()
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/purchases' })
   @ApiOkResponse({ type: LegacyPurchasesAnswer })
   @Fails(404, 'invalid game')

@@ -5,6 +5,7 @@ import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { serviceUnavailable } from '../http/failure';
 import { FrontDoor } from '../http/front-door';
+import { Unlimited } from './limits';
 
 class HealthAnswer {
   @ApiProperty({ enum: ['ok'] })
@@ -15,6 +16,7 @@ const ALIVE = statement('alive', 'SELECT 1');
 
 @ApiTags('Operations')
 @Controller('health')
+@Unlimited()
 export class HealthController {
   constructor(
     private readonly database: Database,

@@ -1,6 +1,30 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
+import { ThrottlerModule } from '@nestjs/throttler';
 import { HealthController } from './health.controller';
+import { RateLimitGuard } from './rate-limit.guard';
+import { RateLimitsModule } from './rate-limits.module';
+import { RateLimitsService } from './rate-limits.service';
 import { WelcomeController } from './welcome.controller';
 
-@Module({ controllers: [HealthController, WelcomeController] })
+@Global()
+@Module({
+  imports: [
+    RateLimitsModule,
+    ThrottlerModule.forRootAsync({
+      imports: [RateLimitsModule],
+      inject: [RateLimitsService],
+      useFactory: (limits: RateLimitsService) => ({
+        throttlers: Object.entries(limits.limits ?? {}).map(([name, { count, period_ms }]) => ({
+          name,
+          limit: count,
+          ttl: period_ms,
+        })),
+        storage: limits,
+      }),
+    }),
+  ],
+  controllers: [HealthController, WelcomeController],
+  providers: [RateLimitGuard],
+  exports: [RateLimitsModule, RateLimitGuard],
+})
 export class OperationsModule {}

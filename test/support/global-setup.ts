@@ -1,13 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
 import { administer, withDatabase } from './database';
 import { migrateTemplate } from './template';
+import { temporaryBase, temporaryFolder } from './temporary';
 
 const PREFIX = 'gamewharf-test-';
-const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' };
+const fast = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_wal_size: '256MB',
+  max_connections: '200',
+};
 
 export interface TestServer {
   stop(): Promise<void>;
@@ -45,9 +53,7 @@ export default async function globalSetup(): Promise<void> {
 
 async function startServer(): Promise<TestServer & { url: string }> {
   await removeAbandoned();
-  const folder = await mkdtemp(join(tmpdir(), PREFIX));
-  // Root runs the server as another account, which has to pass here.
-  await chmod(folder, 0o755);
+  const folder = await temporaryFolder(PREFIX);
   const server = await open(folder);
   return {
     url: server.url,
@@ -68,8 +74,9 @@ async function remove(folder: string, server?: EmbeddedPostgres): Promise<void> 
 
 /** Servers of test runs that were killed: whoever can take one over is the only one who knows of it. */
 async function removeAbandoned(): Promise<void> {
-  for (const name of (await readdir(tmpdir())).filter((entry) => entry.startsWith(PREFIX))) {
-    const folder = join(tmpdir(), name);
+  const base = await temporaryBase();
+  for (const name of (await readdir(base)).filter((entry) => entry.startsWith(PREFIX))) {
+    const folder = join(base, name);
     try {
       if (Date.now() - (await stat(folder)).mtimeMs < 60_000) continue;
       const server = await open(folder);

@@ -15,6 +15,7 @@ import { cloneDatabase } from './database';
 export const PEPPER = 'a pepper for tests, long enough to pass';
 
 let app: NestExpressApplication;
+let databaseUrl = '';
 let pool: Pool;
 let contract: Contract;
 let url = '';
@@ -24,11 +25,12 @@ export const logged: string[] = [];
 export type Environment = Partial<Record<keyof Settings, string>>;
 
 /** A running service with a database of its own for this file. */
-export function useStore(environment: Environment = {}): void {
+export function useStore(environment: Environment = {}, openDatabase = cloneDatabase): void {
   let drop: () => Promise<void>;
   beforeAll(async () => {
-    const database = await cloneDatabase();
+    const database = await openDatabase();
     drop = database.drop;
+    databaseUrl = database.url;
     pool = new Pool({ connectionString: database.url, types: pgTypes, max: 4 });
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
@@ -41,12 +43,13 @@ export function useStore(environment: Environment = {}): void {
   });
 }
 
-/** One more replica on the same or another database; the caller closes it. */
-export async function openApp(environment: Environment): Promise<NestExpressApplication> {
+/** One more replica, on this file's database or another one; the caller closes it. */
+export async function openApp(environment: Environment = {}): Promise<NestExpressApplication> {
   const settings = loadSettings({
     NODE_ENV: 'test',
     PORT: '0',
     API_KEY_PEPPER: PEPPER,
+    DATABASE_URL: databaseUrl,
     ...environment,
   } as NodeJS.ProcessEnv);
   const log = new Writable({

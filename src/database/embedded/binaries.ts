@@ -14,7 +14,7 @@ import {
   rm,
   symlink,
 } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../operator-error';
 import { Account } from './account';
@@ -51,34 +51,30 @@ export async function usableBinaries(
 ): Promise<string> {
   const fault = await faultOf(native, account);
   if (!fault) return native;
-  if (fault.final) throw new OperatorError(fault.sentence);
 
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
     version: string;
   };
   const copy = join(await shelter(), `postgres-binaries-${version}`);
   if (await faultOf(copy, account)) {
-    log(`copying the PostgreSQL binaries to ${copy}, because ${fault.sentence}`);
+    log(`copying the PostgreSQL binaries to ${copy}, because ${fault}`);
     await replaceByCopy(native, copy);
     const left = await faultOf(copy, account);
-    if (left) throw new OperatorError(left.sentence);
+    if (left)
+      throw new OperatorError(`The embedded PostgreSQL cannot be used, because ${left}: ${USE_A_SERVER}.`);
   }
   return copy;
 }
 
-interface Fault {
-  sentence: string;
-  final?: boolean;
-}
-
-async function faultOf(native: string, account: Account | undefined): Promise<Fault | undefined> {
+/** What a copy elsewhere may remedy; throws what it cannot. */
+async function faultOf(native: string, account: Account | undefined): Promise<string | undefined> {
   const postgres = program(native, 'postgres');
   try {
     await access(postgres);
     await makeLinks(native);
     await makeExecutable(native);
   } catch (error) {
-    return { sentence: `${native} is incomplete and cannot be completed (${(error as Error).message})` };
+    return `${native} is incomplete (${(error as NodeJS.ErrnoException).code})`;
   }
   try {
     await promisify(execFile)(postgres, ['--version'], {
@@ -90,24 +86,19 @@ async function faultOf(native: string, account: Account | undefined): Promise<Fa
   } catch (error) {
     const { code, stderr, message } = error as Error & { code?: string | number; stderr?: string };
     if (code === 'EPERM') {
-      return {
-        sentence:
-          `This process is root but may not run PostgreSQL as account ${account?.name}: ` +
+      throw new OperatorError(
+        `This process is root but may not run PostgreSQL as account ${account?.name}: ` +
           `start Gamewharf as an ordinary account, or ${USE_A_SERVER}.`,
-        final: true,
-      };
+      );
     }
-    // The file is there and "not found": its loader is missing, as on Alpine, which has another C library.
+    // The file is there and yet "not found": its loader is missing, as on Alpine, which has another C library.
     if (code === 'ENOENT') {
-      return {
-        sentence: `The embedded PostgreSQL does not run on this system (it needs the GNU C library): ${USE_A_SERVER}.`,
-        final: true,
-      };
+      throw new OperatorError(
+        `The embedded PostgreSQL does not run on this system (it needs the GNU C library): ${USE_A_SERVER}.`,
+      );
     }
-    const reason = (stderr || message).trim().split('\n')[0];
-    return {
-      sentence: `account ${account?.name ?? process.env.USER ?? 'of this process'} cannot run ${postgres} (${reason}): ${USE_A_SERVER} if that stays so.`,
-    };
+    const who = account ? `account ${account.name}` : 'this account';
+    return `${who} cannot run ${postgres} (${code === 'EACCES' ? code : (stderr || message).trim().split('\n')[0]})`;
   }
 }
 
@@ -115,7 +106,7 @@ async function faultOf(native: string, account: Account | undefined): Promise<Fa
 async function makeLinks(native: string): Promise<void> {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
-    const link = join(native, '..', target);
+    const link = join(native, relative('native', target));
     const present = await lstat(link).then(
       () => true,
       () => false,

@@ -47,7 +47,13 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
       }),
     );
   const attached = await connect();
-  return new EmbeddedPostgres(options, attached, !(await attached.session.isAlone()), stopping, connect);
+  return new EmbeddedPostgres(
+    options,
+    attached,
+    (await attached.session.others()).length > 0,
+    stopping,
+    connect,
+  );
 }
 
 export class EmbeddedPostgres {
@@ -82,13 +88,23 @@ export class EmbeddedPostgres {
     this.stopping.abort();
     await this.recovery;
     const running = await readPostmasterPid(this.dataDir);
-    const leaving = this.session?.leave().catch(() => undefined);
-    const last = await Promise.race([leaving, sleep(700, undefined, { ref: false })]);
+    const last = await Promise.race([this.isLast(), sleep(1_000, undefined, { ref: false })]);
     await this.session?.close();
     if (!running?.pid) return;
     // A server that does not answer cannot tell who uses it: whoever did not join it stops it.
     const ours = last ?? (!this.joined && (await isServerOf(this.dataDir, running.pid)));
     if (ours) await stopServer(this.options.binaries ?? packagedBinaries(), this.dataDir, running.pid);
+  }
+
+  private async isLast(): Promise<boolean | undefined> {
+    try {
+      const last = await this.session?.leave();
+      if (last === false)
+        this.options.log(`PostgreSQL goes on for ${(await this.session?.others())?.join(', ')}`);
+      return last;
+    } catch {
+      return undefined;
+    }
   }
 
   private watch(session: Session): void {

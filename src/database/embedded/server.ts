@@ -156,8 +156,8 @@ export async function stopServer(native: string, cluster: string, pid: number): 
     return;
   }
   for (const [signal, patience] of [
-    ['SIGINT', 2_300],
-    ['SIGQUIT', 1_000],
+    ['SIGINT', 2_200],
+    ['SIGQUIT', 900],
     ['SIGKILL', 300],
   ] as const) {
     try {

@@ -66,17 +66,8 @@ export class Session {
 
   /** Becomes the service of the data folder, or names the process that is. */
   async becomeService(): Promise<true | string> {
-    // A process that was killed a moment ago may still be on its way out.
-    for (let attempt = 0; attempt < 20; attempt += 1) {
-      if (await this.lock('pg_try_advisory_lock', SERVICE)) return true;
-      await sleep(50);
-    }
-    const [holder] = await this.rows<{ name: string }>(
-      `SELECT a.application_name AS name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-       WHERE l.locktype = 'advisory' AND l.classid = $1 AND l.objid = $2 AND l.granted`,
-      [LOCKS, SERVICE],
-    );
-    return holder?.name ?? 'another process';
+    if (await this.lockSoon(SERVICE)) return true;
+    return (await this.others(SERVICE))[0] ?? 'another process';
   }
 
   /** False where another process is just stopping the server. */
@@ -84,18 +75,20 @@ export class Session {
     return this.lock('pg_try_advisory_lock_shared', PRESENT);
   }
 
-  async isAlone(): Promise<boolean> {
-    const others = await this.rows(
-      `SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = $1 AND objid = $2 AND pid <> pg_backend_pid()`,
-      [LOCKS, PRESENT],
+  /** The names of the other processes that use the server. */
+  async others(lock = PRESENT): Promise<string[]> {
+    const rows = await this.rows<{ name: string }>(
+      `SELECT a.application_name AS name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+       WHERE l.locktype = 'advisory' AND l.classid = $1 AND l.objid = $2 AND l.granted AND pid <> pg_backend_pid()`,
+      [LOCKS, lock],
     );
-    return others.length === 0;
+    return rows.map(({ name }) => name);
   }
 
   /** True for the last one out, who has to stop the server and whom nobody can join any more. */
   async leave(): Promise<boolean> {
     await this.lock('pg_advisory_unlock_shared', PRESENT);
-    return this.lock('pg_try_advisory_lock', PRESENT);
+    return this.lockSoon(PRESENT);
   }
 
   /** The role and the database of the application. */
@@ -114,6 +107,14 @@ export class Session {
   async close(): Promise<void> {
     this.onLost = () => undefined;
     await Promise.race([this.client.end().catch(() => undefined), sleep(500, undefined, { ref: false })]);
+  }
+
+  /** A process that was killed a moment ago may still be on its way out. */
+  private async lockSoon(key: number): Promise<boolean> {
+    for (let attempt = 0; attempt < 8; attempt += 1, await sleep(50)) {
+      if (await this.lock('pg_try_advisory_lock', key)) return true;
+    }
+    return false;
   }
 
   private async lock(call: string, key: number): Promise<boolean> {

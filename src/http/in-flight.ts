@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { sendFailure } from './answer';
+import { serviceUnavailable } from './failure';
+
+export interface Arrival {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** When it came, by performance.now(). */
+  readonly at: number;
+  /** From when its time counts: later than `at` where the caller took long to send it. */
+  since: number;
+}
+
+// Waiting for the database ends before that by itself; this is for the sum of several waits.
+const ANSWER_WITHIN = 2300;
+const READ_WITHIN = 10_000;
+const SWEEP_EVERY = 100;
+
+const patient = new WeakSet<IncomingMessage>();
+
+/** For a handler whose work is long by nature: its answer has no deadline. */
+export const takesLong = (req: IncomingMessage) => void patient.add(req);
+
+/** The requests being answered, in the order of their arrival. */
+export class InFlight {
+  private readonly arrivals = new Set<Arrival>();
+  private timer: NodeJS.Timeout | undefined;
+
+  get count(): number {
+    return this.arrivals.size;
+  }
+
+  enter(arrival: Arrival): void {
+    this.arrivals.add(arrival);
+  }
+
+  leave(arrival: Arrival): void {
+    this.arrivals.delete(arrival);
+  }
+
+  start(): void {
+    this.timer = setInterval(() => this.sweep(performance.now()), SWEEP_EVERY).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  private sweep(now: number): void {
+    for (const arrival of this.arrivals) {
+      if (now - arrival.at < ANSWER_WITHIN) return;
+      const { req, res } = arrival;
+      if (res.writableEnded) {
+        // A peer that does not read keeps its answer in our memory.
+        if (now - arrival.since > ANSWER_WITHIN + READ_WITHIN) req.socket.destroy();
+      } else if (!req.complete)
+        // A body that drips in has a deadline of its own: requestTimeout.
+        arrival.since = now;
+      else if (now - arrival.since >= ANSWER_WITHIN && !res.headersSent && !patient.has(req))
+        sendFailure(res, serviceUnavailable());
+    }
+  }
+}

@@ -1,0 +1,33 @@
+export type Labels = Readonly<Record<string, string>>;
+
+/** A number that only grows. Its holder adds to `value`; nothing is looked up while a request is served. */
+export class Counter {
+  value = 0;
+}
+
+export interface Family {
+  readonly help: string;
+  readonly type: 'counter' | 'gauge';
+  readonly series: { readonly labels: Labels; readonly read: () => number }[];
+}
+
+/** What the parts of the service count about themselves, under the names by which a monitor asks. */
+export class Measurements {
+  readonly families = new Map<string, Family>();
+
+  counter(name: string, help: string, labels: Labels = {}): Counter {
+    const counter = new Counter();
+    this.add(name, help, 'counter', labels, () => counter.value);
+    return counter;
+  }
+
+  gauge(name: string, help: string, read: () => number, labels: Labels = {}): void {
+    this.add(name, help, 'gauge', labels, read);
+  }
+
+  private add(name: string, help: string, type: Family['type'], labels: Labels, read: () => number): void {
+    let family = this.families.get(name);
+    if (!family) this.families.set(name, (family = { help, type, series: [] }));
+    family.series.push({ labels, read });
+  }
+}

@@ -1,0 +1,21 @@
+import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
+import { SkipThrottle } from '@nestjs/throttler';
+import { MissesInterceptor } from './misses.interceptor';
+
+const SIGN_IN = 'gamewharf:limit:sign-in';
+const MISSES = 'gamewharf:limit:misses';
+
+/** No rate limit at all: for those who watch over the service. */
+export const Unlimited = () => SkipThrottle();
+
+/** An attempt to prove who one is: a few a minute from one address. */
+export const LimitSignIns = () => SetMetadata(SIGN_IN, true);
+
+/** A lookup by what a caller might be guessing: those that find nothing are counted, and too many of them end it. */
+export const LimitMisses = () =>
+  applyDecorators(SetMetadata(MISSES, true), UseInterceptors(MissesInterceptor));
+
+export const isSignIn = (handler: object) => Reflect.getMetadata(SIGN_IN, handler) === true;
+export const countsMisses = (handler: object) => Reflect.getMetadata(MISSES, handler) === true;
+export const isUnlimited = (handler: object, controller: object) =>
+  [handler, controller].some((target) => Reflect.getMetadata('THROTTLER:SKIPdefault', target) === true);

@@ -1,0 +1,125 @@
+import { type ExecutionContext, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import {
+  InjectThrottlerOptions,
+  InjectThrottlerStorage,
+  ThrottlerGuard,
+  type ThrottlerModuleOptions,
+} from '@nestjs/throttler';
+import type { Request, Response } from 'express';
+import { accessOf } from '../auth/access';
+import type { Credential } from '../auth/credential';
+import { clientNetwork } from '../http/client-address';
+import { countsMisses, isSignIn, isUnlimited } from './limits';
+import { RateLimitsService } from './rate-limits.service';
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Under which name its credential is counted; absent before that is known. */
+    limited_as?: string;
+  }
+}
+
+/** What a handler's decorators say, read once. */
+interface Plan {
+  unlimited: boolean;
+  signIn: boolean;
+  open: boolean;
+  misses: boolean;
+}
+
+// Which limit counts a credential that was good before. It opens nothing: the credential is verified all the same.
+const REMEMBERED = 10_000;
+
+/**
+ * Before the credential is verified: one that is known is counted under its own name. Anything else costs its address, so
+ * that guessing ends before it has cost a query; CredentialLimitGuard gives that back where the credential was good.
+ */
+@Injectable()
+export class RateLimitGuard extends ThrottlerGuard {
+  private readonly plans = new WeakMap<object, Plan>();
+  private young = new Map<string, string>();
+  private old = new Map<string, string>();
+
+  constructor(
+    @InjectThrottlerOptions() options: ThrottlerModuleOptions,
+    @InjectThrottlerStorage() readonly limits: RateLimitsService,
+    reflector: Reflector,
+  ) {
+    super(options, limits, reflector);
+  }
+
+  // The library's own reads every decorator anew and waits for five promises a limit.
+  // @ts-expect-error It is declared to answer a promise always; Nest takes a boolean too.
+  override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    if (!this.limits.limits) return true;
+    const plan = this.planOf(context);
+    if (plan.unlimited) return true;
+    const http = context.switchToHttp();
+    const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    if (plan.signIn) return passed(this.limits.spend(res, 'sign-in', clientNetwork(req)));
+    const known = plan.open ? undefined : this.recall(req.headers.authorization);
+    if (known === undefined) return passed(this.limits.spend(res, 'address', clientNetwork(req)));
+    req.limited_as = known;
+    return passed(this.spendAs(known, res, plan));
+  }
+
+  /** Once the credential is verified. */
+  verified(context: ExecutionContext, credential: Credential): boolean | Promise<boolean> {
+    if (!this.limits.limits) return true;
+    const plan = this.planOf(context);
+    const http = context.switchToHttp();
+    const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    const name = nameOf(credential);
+    req.limited_as = name;
+    this.remember(req.headers.authorization, name);
+    this.limits.note('address', clientNetwork(req), -1);
+    return passed(this.spendAs(name, res, plan));
+  }
+
+  private spendAs(name: string, res: Response, plan: Plan): void | Promise<void> {
+    const spent = this.limits.spend(res, 'credential', name);
+    if (!plan.misses) return spent;
+    const asked = this.limits.ask(res, 'misses', name);
+    return spent || asked ? Promise.all([spent, asked]).then(() => undefined) : undefined;
+  }
+
+  private planOf(context: ExecutionContext): Plan {
+    const handler = context.getHandler();
+    let plan = this.plans.get(handler);
+    if (!plan) {
+      plan = {
+        unlimited: isUnlimited(handler, context.getClass()),
+        signIn: isSignIn(handler),
+        open: accessOf(handler) === 'public',
+        misses: countsMisses(handler),
+      };
+      this.plans.set(handler, plan);
+    }
+    return plan;
+  }
+
+  private recall(text: string | undefined): string | undefined {
+    if (text === undefined) return undefined;
+    const name = this.young.get(text);
+    if (name !== undefined) return name;
+    const older = this.old.get(text);
+    if (older !== undefined) this.remember(text, older);
+    return older;
+  }
+
+  private remember(text: string | undefined, name: string): void {
+    if (text === undefined) return;
+    this.young.set(text, name);
+    if (this.young.size < REMEMBERED) return;
+    this.old = this.young;
+    this.young = new Map();
+  }
+}
+
+// A JWT counts for the API key that it was made from: making more of them gives no more.
+const nameOf = ({ api_key_id, user_id }: Credential) =>
+  api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`;
+
+const passed = (spent: void | Promise<void>): boolean | Promise<boolean> =>
+  spent instanceof Promise ? spent.then(() => true) : true;

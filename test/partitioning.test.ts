@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Client } from 'pg';
+import { cloneDatabase } from './support/database';
+
+// deploy/postgresql is run as docs/scaling.md says, step by step, while another connection goes on reading and writing.
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let operator: Client;
+let service: Client;
+
+beforeEach(async () => {
+  database = await cloneDatabase();
+  operator = new Client({ connectionString: database.url });
+  service = new Client({ connectionString: database.url });
+  await operator.connect();
+  await service.connect();
+  await service.query(`INSERT INTO users (username) VALUES ('maker'), ('buyer')`);
+  await service.query(`INSERT INTO games (user_id, slug, title) VALUES (1, 'one', 'One'), (1, 'two', 'Two')`);
+});
+
+afterEach(async () => {
+  await operator.end();
+  await service.end();
+  await database.drop();
+});
+
+const steps = (file: string) =>
+  readFileSync(path.join(__dirname, '..', 'deploy', 'postgresql', file), 'utf8')
+    .split(/^-- Step \d+:.*$/m)
+    .slice(1);
+
+const rowsOf = async (query: string) => (await operator.query<Record<string, unknown>>(query)).rows;
+
+/** What the drift of a schema would show in: columns, constraints and indexes by name and definition. */
+const shape = (table: string) =>
+  rowsOf(`
+    SELECT 'column' AS what, column_name AS name, concat_ws(' ', data_type, is_nullable, column_default, is_identity) AS definition
+    FROM information_schema.columns WHERE table_name = '${table}'
+    UNION ALL
+    SELECT 'constraint', conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = '${table}'::regclass AND conparentid = 0
+    UNION ALL
+    SELECT 'index', indexname, replace(indexdef, ' ON ONLY ', ' ON ') FROM pg_indexes WHERE tablename = '${table}'
+    ORDER BY 1, 2`);
+
+const reads = { name: 'newest', text: `SELECT max(id)::int AS newest FROM builds WHERE game_id = 1` };
+
+test('builds become partitions: same columns, constraints and indexes, same rows, ids go on', async () => {
+  const addBuild = `INSERT INTO builds (game_id, channel_name, user_version) VALUES (1, 'win', '1') RETURNING id::int`;
+  const before = await shape('builds');
+  const added = async () => ((await service.query<{ id: number }>(addBuild)).rows[0] as { id: number }).id;
+  let last = await added();
+  expect((await service.query(reads)).rows).toEqual([{ newest: last }]);
+  for (const step of steps('partition-builds.sql')) {
+    await operator.query(step);
+    const id = await added();
+    expect(id).toBeGreaterThan(last);
+    last = id;
+    expect((await service.query(reads)).rows).toEqual([{ newest: last }]);
+  }
+  expect(await shape('builds')).toEqual(before);
+  expect(await rowsOf(`SELECT relkind FROM pg_class WHERE relname = 'builds'`)).toEqual([{ relkind: 'p' }]);
+  expect(await rowsOf('SELECT count(*)::int AS rows FROM builds_0')).toEqual([{ rows: 5 }]);
+});
+
+test('the newest build of a channel is looked for in the newest partition first, by index alone', async () => {
+  for (const step of steps('partition-builds.sql')) await operator.query(step);
+  await operator.query('SET enable_seqscan = off');
+  const plan = await rowsOf(`
+    EXPLAIN (COSTS OFF) SELECT user_version FROM builds
+    WHERE game_id = 1 AND channel_name = 'win' AND state = 'completed' ORDER BY id DESC LIMIT 1`);
+  const scans = plan.map((row) => String(row['QUERY PLAN'])).filter((line) => line.includes('Scan'));
+  expect(scans).toEqual([expect.stringContaining('on builds_1'), expect.stringContaining('on builds_0')]);
+  for (const scan of scans) expect(scan).toContain('Index Only Scan');
+});
+
+test('purchases become partitions: shares, foreign keys, columns and indexes as before, ids go on', async () => {
+  const before = await shape('purchases');
+  const around = async () => [await shape('purchase_games'), await shape('download_keys')];
+  const neighbours = await around();
+  const view = await rowsOf(`SELECT pg_get_viewdef('purchase_shares')`);
+  let last = 0;
+  const buy = async () => {
+    const { rows } = await service.query<{ id: number }>(
+      `INSERT INTO purchases (email, source, currency, amount) VALUES ('buyer@example.com', 'web', 'USD', 101) RETURNING id::int`,
+    );
+    const { id } = rows[0] as { id: number };
+    expect(id).toBeGreaterThan(last);
+    last = id;
+    await service.query('INSERT INTO purchase_games SELECT $1, id FROM games', [id]);
+  };
+  await buy();
+  for (const step of steps('partition-purchases.sql')) {
+    await operator.query(step);
+    await buy();
+  }
+  expect(await shape('purchases')).toEqual(before);
+  expect(await around()).toEqual(neighbours);
+  expect(await rowsOf(`SELECT pg_get_viewdef('purchase_shares')`)).toEqual(view);
+  expect(
+    await rowsOf('SELECT game_id::int, sum(amount)::int FROM purchase_shares GROUP BY 1 ORDER BY 1'),
+  ).toEqual([
+    { game_id: 1, sum: 51 * 6 },
+    { game_id: 2, sum: 50 * 6 },
+  ]);
+  await expect(service.query('INSERT INTO purchase_games VALUES (999, 1)')).rejects.toThrow('foreign key');
+  await service.query('DELETE FROM purchases WHERE id = $1', [last]);
+  expect(await rowsOf('SELECT max(purchase_id)::int FROM purchase_games')).toEqual([{ max: last - 1 }]);
+});
+
+test('a step that cannot have its lock gives up soon, changes nothing, and works the next time', async () => {
+  const [first, second, third, fourth] = steps('partition-builds.sql') as [string, string, string, string];
+  await operator.query(first);
+  await operator.query(second);
+  await service.query('BEGIN');
+  await service.query('SELECT count(*) FROM builds');
+  const before = await shape('builds');
+  await expect(operator.query(third)).rejects.toThrow('lock timeout');
+  await operator.query('ROLLBACK');
+  expect(await shape('builds')).toEqual(before);
+  await service.query('COMMIT');
+  await operator.query(third);
+  await operator.query(fourth);
+});

@@ -1,0 +1,180 @@
+import { transformFile } from '@swc/core';
+import { ChildProcess, fork } from 'node:child_process';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { EmbeddedPostgresOptions } from '../../src/database/embedded/embedded-postgres';
+
+const SRC = join(__dirname, '..', '..', 'src');
+
+type Options = Omit<Partial<EmbeddedPostgresOptions>, 'log' | 'onExit' | 'signal'> & { dataDir: string };
+type Message =
+  { ready: Ready } | { failed: Failure } | { log: string } | { exited: true } | { stopped: number };
+
+type MessageOf<K extends string> = K extends string ? Extract<Message, Record<K, unknown>> : never;
+
+export interface Ready {
+  url: string;
+  joined: boolean;
+  dataDir: string;
+  took: number;
+}
+
+export interface Failure {
+  operator: boolean;
+  message: string;
+}
+
+// What main.ts does with the embedded server, and no more.
+const program = `
+const { openEmbeddedPostgres } = require('./database/embedded/embedded-postgres.js');
+const { OperatorError } = require('./operator-error.js');
+const options = JSON.parse(process.argv[2]);
+const start = performance.now();
+const say = (message) => process.send(message);
+const giveUp = new AbortController();
+let server;
+process.on('message', async (order) => {
+  if (order === 'abort') return giveUp.abort();
+  const start = performance.now();
+  await Promise.all([server.stop(), server.stop()]);
+  say({ stopped: performance.now() - start });
+  process.disconnect();
+});
+openEmbeddedPostgres({
+  ...options,
+  log: (message) => say({ log: message }),
+  onExit: () => say({ exited: true }),
+  signal: giveUp.signal,
+}).then(
+  (opened) => {
+    server = opened;
+    const { url, joined, dataDir } = server;
+    say({ ready: { url, joined, dataDir, took: performance.now() - start } });
+  },
+  (error) => {
+    say({ failed: { operator: error instanceof OperatorError, message: error.message } });
+    process.disconnect();
+  },
+);
+`;
+
+/** The embedded server's code as plain JavaScript, for processes of their own that can be killed. */
+export async function compileEmbedded(target: string): Promise<string> {
+  const folder = 'database/embedded';
+  const files = [
+    'operator-error.ts',
+    ...(await readdir(join(SRC, folder))).map((name) => `${folder}/${name}`),
+  ];
+  for (const file of files) {
+    const { code } = await transformFile(join(SRC, file), {
+      swcrc: false,
+      module: { type: 'commonjs' },
+      jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+    });
+    const output = join(target, file.replace(/\.ts$/, '.js'));
+    await mkdir(dirname(output), { recursive: true });
+    await writeFile(output, code);
+  }
+  const main = join(target, 'main.js');
+  await writeFile(main, program);
+  return main;
+}
+
+/** A process that uses the embedded server as the service or a command does. */
+export class EmbeddedProcess {
+  readonly logs: string[] = [];
+  private readonly messages: Message[] = [];
+  private wake: () => void = () => undefined;
+  private exited = false;
+
+  private constructor(readonly child: ChildProcess) {
+    child.on('message', (message: Message) => {
+      if ('log' in message) this.logs.push(message.log);
+      else this.messages.push(message);
+      this.wake();
+    });
+    child.on('exit', () => {
+      this.exited = true;
+      this.wake();
+    });
+  }
+
+  static start(
+    main: string,
+    options: Options,
+    how: { uid?: number; gid?: number; umask?: string } = {},
+  ): EmbeddedProcess {
+    const all = { mode: 'serve', settings: { fsync: 'off' }, ...options };
+    return new EmbeddedProcess(
+      fork(main, [JSON.stringify(all)], {
+        uid: how.uid,
+        gid: how.gid,
+        cwd: dirname(main),
+        execArgv: [],
+        env: {
+          PATH: process.env.PATH,
+          NODE_PATH: join(SRC, '..', 'node_modules'),
+          PGOPTIONS: '-c nonsense=1',
+        },
+      }),
+    );
+  }
+
+  async ready(): Promise<Ready> {
+    const message = await this.next('ready');
+    return message.ready;
+  }
+
+  async failure(): Promise<Failure> {
+    const message = await this.next('failed');
+    return message.failed;
+  }
+
+  /** Whichever comes first. */
+  async outcome(): Promise<Ready | Failure> {
+    const message = await this.next<'ready' | 'failed'>('ready', 'failed');
+    return 'ready' in message ? message.ready : message.failed;
+  }
+
+  async restarted(): Promise<void> {
+    await this.next('exited');
+  }
+
+  /** Milliseconds that stop() took. */
+  async stop(): Promise<number> {
+    this.child.send('stop');
+    const message = await this.next('stopped');
+    await this.end();
+    return message.stopped;
+  }
+
+  abort(): void {
+    this.child.send('abort');
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.end();
+  }
+
+  private async end(): Promise<void> {
+    while (!this.exited) await this.change();
+  }
+
+  private async next<K extends 'ready' | 'failed' | 'exited' | 'stopped'>(
+    ...kinds: K[]
+  ): Promise<MessageOf<K>> {
+    for (;;) {
+      const found = this.messages.findIndex((message) => kinds.some((kind) => kind in message));
+      if (found >= 0) return this.messages.splice(found, 1)[0] as MessageOf<K>;
+      if (this.exited || (this.messages.length && 'failed' in this.messages[0]!)) {
+        throw new Error(`No ${kinds.join(' or ')}: ${JSON.stringify([...this.messages, ...this.logs])}`);
+      }
+      await this.change();
+    }
+  }
+
+  private change(): Promise<void> {
+    return new Promise((resolve) => (this.wake = resolve));
+  }
+}
