@@ -44,7 +44,7 @@ export class ApiKeyLookup {
     private readonly uses: ApiKeyUses,
     settings: Settings,
   ) {
-    this.peppers = [settings.API_KEY_PEPPER!, ...settings.API_KEY_PEPPER_PREVIOUS].map((pepper) =>
+    this.peppers = [settings.API_KEY_PEPPER ?? '', ...settings.API_KEY_PEPPER_PREVIOUS].map((pepper) =>
       Buffer.from(pepper),
     );
   }

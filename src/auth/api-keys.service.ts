@@ -43,7 +43,7 @@ export class ApiKeysService {
     private readonly verified: VerifiedCredentials,
     settings: Settings,
   ) {
-    this.pepper = Buffer.from(settings.API_KEY_PEPPER!);
+    this.pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');
   }
 
   /** The key is in the answer and nowhere else: what is stored cannot be turned back into it. */

@@ -1,41 +1,35 @@
-import { SetMetadata } from '@nestjs/common';
 import type { Request } from 'express';
-import type { Settings } from '../config/settings';
 
-/** A credential as it came, not verified yet. */
+/** A credential as a request presents it, before anybody asked whether it is good. */
 export interface Presented {
   text: string;
-  /** Where the address says which kind it is, as the legacy API's does. */
+  /** Where the path says which kind it has to be. */
   type?: 'key' | 'jwt';
 }
 
-/** Where a route's credential stands in the request; undefined: it has none. */
-export type PresentedBy = (req: Request, settings: Settings) => Presented | undefined;
+/**
+ * The credential stands in the Authorization header, as `Bearer CREDENTIAL` or bare. On the routes whose path has a KEY it may be
+ * the KEY itself; or the KEY says which kind the header holds.
+ */
+export function presentedBy({ headers, params }: Request): Presented | undefined {
+  const key = params.KEY as string | undefined;
+  if (key === undefined || key === 'key' || key === 'jwt') return presentedInHeader(headers.authorization, key);
+  return { type: 'key', text: key };
+}
 
-const PRESENTED_BY = 'gamewharf:presented-by';
-
-/** On a controller or a handler whose callers do not use the Authorization header. */
-export const CredentialFrom = (presentedBy: PresentedBy) => SetMetadata(PRESENTED_BY, presentedBy);
-
-export const presentedByOf = (handler: object, controller: object): PresentedBy =>
-  ((Reflect.getMetadata(PRESENTED_BY, handler) ?? Reflect.getMetadata(PRESENTED_BY, controller)) as
-    PresentedBy | undefined) ?? presentedInHeader;
-
-/** `Bearer CREDENTIAL`, or the bare credential, as some clients send it. */
-export const presentedInHeader: PresentedBy = (req) => {
-  const header = req.headers.authorization;
+function presentedInHeader(header: string | undefined, type: Presented['type']): Presented | undefined {
   if (!header) return undefined;
-  const text = (
-    header.startsWith('Bearer ') ? header.slice(7) : header.replace(/^bearer(\s+|$)/i, '')
-  ).trim();
-  return text ? { text: decoded(text) } : undefined;
-};
+  const bare = header.startsWith('Bearer ') ? header.slice(7) : header.replace(/^bearer(\s+|$)/i, '');
+  const text = decoded(bare.trim());
+  return text === '' ? undefined : { text, type };
+}
 
+const ASCII = /^[\x00-\x7f]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 // Node reads headers as Latin-1. A key that was imported may hold any letter, which clients send as UTF-8, or as Latin-1.
 function decoded(text: string): string {
-  if (/^[\x00-\x7f]*$/.test(text)) return text;
+  if (ASCII.test(text)) return text;
   try {
     return utf8.decode(Buffer.from(text, 'latin1'));
   } catch {

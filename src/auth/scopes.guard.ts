@@ -1,39 +1,31 @@
 import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { AuthGuard } from '@nestjs/passport';
 import type { Request } from 'express';
-import { Settings } from '../config/settings';
 import { failure } from '../http/failure';
 import { type Access, accessOf } from './access';
 import type { BearerOptions } from './bearer.strategy';
 import type { Credential } from './credential';
-import { type Presented, type PresentedBy, presentedByOf } from './presented';
+import { presentedBy } from './presented';
 import { apiKeyRequired, insufficientScope } from './refusals';
 import { covers } from './scopes';
 import { VerifiedCredentials } from './verified-credentials';
 
-interface Entry {
-  access: Access | undefined;
-  presentedBy: PresentedBy;
-}
-
 /** Closed by default: a handler that does not say who may enter lets nobody in. */
 @Injectable()
 export class ScopesGuard extends AuthGuard('bearer') {
-  private readonly entries = new Map<object, Map<object, Entry>>();
+  // Read once: metadata costs more than all the rest.
+  private readonly accesses = new Map<object, Access | undefined>();
 
-  constructor(
-    private readonly credentials: VerifiedCredentials,
-    private readonly settings: Settings,
-  ) {
+  constructor(private readonly credentials: VerifiedCredentials) {
     super();
   }
 
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const { access, presentedBy } = this.entryOf(context);
+    const access = this.accessTo(context.getHandler());
     if (access === 'public') return true;
     if (!access) throw failure(404, 'invalid api endpoint');
     const req = context.switchToHttp().getRequest<Request>();
-    const presented = presentedBy(req, this.settings);
+    const presented = presentedBy(req);
     // A credential that is remembered is admitted without a turn through passport, which costs more than the rest of this.
     const known = presented && this.credentials.remembered(presented);
     if (!known) return this.verify(context, access);
@@ -42,8 +34,7 @@ export class ScopesGuard extends AuthGuard('bearer') {
   }
 
   override getAuthenticateOptions(context: ExecutionContext): BearerOptions & { session: false } {
-    const { presentedBy } = this.entryOf(context);
-    const presented: Presented | undefined = presentedBy(context.switchToHttp().getRequest(), this.settings);
+    const presented = presentedBy(context.switchToHttp().getRequest());
     return { session: false, presented, credentials: this.credentials };
   }
 
@@ -52,17 +43,10 @@ export class ScopesGuard extends AuthGuard('bearer') {
     return admit(context.switchToHttp().getRequest<Request>().user as Credential, access);
   }
 
-  // Read once: metadata costs as much as all the rest.
-  private entryOf(context: ExecutionContext): Entry {
-    const [controller, handler] = [context.getClass(), context.getHandler()];
-    let handlers = this.entries.get(controller);
-    if (!handlers) this.entries.set(controller, (handlers = new Map()));
-    let entry = handlers.get(handler);
-    if (!entry) {
-      entry = { access: accessOf(handler), presentedBy: presentedByOf(handler, controller) };
-      handlers.set(handler, entry);
-    }
-    return entry;
+  private accessTo(handler: object): Access | undefined {
+    let access = this.accesses.get(handler);
+    if (access === undefined) this.accesses.set(handler, (access = accessOf(handler)));
+    return access;
   }
 }
 

@@ -97,7 +97,7 @@ export class SigningKeysService implements OnModuleDestroy {
     private readonly database: Database,
     private readonly settings: Settings,
   ) {
-    this.peppers = [settings.API_KEY_PEPPER!, ...settings.API_KEY_PEPPER_PREVIOUS];
+    this.peppers = [settings.API_KEY_PEPPER ?? '', ...settings.API_KEY_PEPPER_PREVIOUS];
     this.configured = settings.SIGNING_KEYS === undefined ? undefined : readPem(settings.SIGNING_KEYS);
     if (this.configured) this.remember(this.configured);
   }

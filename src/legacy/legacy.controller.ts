@@ -2,7 +2,6 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCredential, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
-import { CredentialFrom, type PresentedBy, presentedInHeader } from '../auth/presented';
 import { StoreLinks } from '../config/store-links';
 import { GamesService } from '../games/games.service';
 import { Fails } from '../http/openapi';
@@ -26,14 +25,6 @@ import {
   LegacyPurchasesAnswer,
 } from './legacy.dto';
 
-/** The KEY of the path is the API key itself, or says which kind of credential the header holds. */
-const presentedInPath: PresentedBy = (req, settings) => {
-  const key = req.params.KEY as string;
-  if (key !== 'key' && key !== 'jwt') return { text: key, type: 'key' };
-  const inHeader = presentedInHeader(req, settings);
-  return inHeader && { ...inHeader, type: key };
-};
-
 /** The first version of this API, for the integrations that still speak it: other names and forms, the same rules. */
 @ApiTags('Legacy')
 @ApiParam({
@@ -44,7 +35,6 @@ const presentedInPath: PresentedBy = (req, settings) => {
   example: 'key',
 })
 @Controller('api/1/:KEY')
-@CredentialFrom(presentedInPath)
 export class LegacyController {
   constructor(
     private readonly users: UsersService,

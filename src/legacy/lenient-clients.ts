@@ -1,4 +1,4 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { givenInQuery, hasReadableBody } from '../http/parameter-sources';
 
 const LEGACY = '/api/1/';
@@ -8,7 +8,7 @@ const LATEST = '/api/1/x/wharf/latest';
  * Turns what old clients send into what the specification says, before a route is looked for. The one place that knows of
  * it: without LENIENT_CLIENTS it is not there.
  */
-export const lenientClients: RequestHandler = (req, res, next: NextFunction) => {
+export const lenientClients: RequestHandler = (req, res, next) => {
   const { path } = req;
   if (path.startsWith(LEGACY)) {
     answerRefusalsWith200(res);
