@@ -25,6 +25,8 @@ export function dataSourceOptions(
       connectionTimeoutMillis: 800,
       query_timeout: 2000,
       keepAlive: true,
+      // A statement may leave before the one ahead of it was answered: see Database.flight.
+      pipeline: true,
     },
   };
 }
