@@ -15,6 +15,7 @@ import {
   type UpdateCollectionGameRequest,
 } from './collection-game.dto';
 import { cannotEdit, invalidCollection, invalidGame, notInCollection } from './collection-failures';
+import { CollectionLock } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 
 const GAME_COLUMNS = (g: string, u: string) => `
@@ -23,39 +24,42 @@ const GAME_COLUMNS = (g: string, u: string) => `
   ${g}.classification AS game_classification, ${g}.traits AS game_traits, ${g}.min_price AS game_min_price,
   ${g}.published_at AS game_published_at, ${g}.created_at AS game_created_at`;
 
-// Pages are of entries that the caller may see, positions count all. Both are found by walking the index of sort keys: to
-// where the page starts, past what lies before it, and through the page. No walk is begun for the first page.
-const PAGE = statement(
+const LOWEST_SORT_KEY = '-9223372036854775808';
+const EVERYTHING = '9223372036854775807';
+
+// Pages are of entries that the caller may see, positions count all. Both come from walks along the index of sort keys: to
+// where the page starts, over what lies before it, and through the page. The first page begins without a walk.
+// The planner is kept from knowing which collection it is and where the walk ends, since it would rather fetch and sort
+// the whole of a large one: see docs/decisions/collection-order.md.
+export const PAGE = statement(
   'collection_games_page',
-  `SELECT page.* FROM collections c
-   LEFT JOIN LATERAL (
-     SELECT e.collection_id, e.game_id, e.position, e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')}
-     FROM (SELECT CASE WHEN $4::bigint > 0 THEN (
-             SELECT e.sort_key FROM collection_games e
-             WHERE e.collection_id = c.id AND NOT EXISTS (
-               SELECT FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canView('g', '$2')})
-             ORDER BY e.sort_key OFFSET $4 LIMIT 1
-           ) ELSE 0 END AS sort_key OFFSET 0) first
-     CROSS JOIN LATERAL (SELECT CASE WHEN $4 > 0 THEN (
-             SELECT count(*) FROM collection_games e WHERE e.collection_id = c.id AND e.sort_key < first.sort_key
-           ) ELSE 0 END AS entries OFFSET 0) before
-     CROSS JOIN LATERAL (
-       SELECT e.*, before.entries + row_number() OVER (ORDER BY e.sort_key) AS position
-       FROM collection_games e
-       WHERE e.collection_id = c.id
-         AND e.sort_key >= CASE WHEN $4 > 0 THEN first.sort_key ELSE -9223372036854775808 END) e
+  `WITH asked AS (SELECT $1::bigint AS collection_id),
+   first AS (
+     SELECT CASE WHEN $4::bigint > 0 THEN (
+       SELECT e.sort_key FROM collection_games e
+       WHERE e.collection_id = (SELECT collection_id FROM asked) AND NOT EXISTS (
+         SELECT FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canView('g', '$2')})
+       ORDER BY e.sort_key OFFSET $4 LIMIT 1
+     ) ELSE ${LOWEST_SORT_KEY} END AS sort_key),
+   before AS (
+     SELECT CASE WHEN $4 > 0 THEN (
+       SELECT count(*) FROM collection_games e
+       WHERE e.collection_id = (SELECT collection_id FROM asked) AND e.sort_key < (SELECT sort_key FROM first)
+     ) ELSE 0 END AS entries)
+   SELECT page.* FROM collections c
+   LEFT JOIN (
+     SELECT e.collection_id, e.game_id, (SELECT entries FROM before) + e.place AS position,
+       e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')}
+     FROM (
+       SELECT e.*, row_number() OVER (ORDER BY e.sort_key) AS place FROM collection_games e
+       WHERE e.collection_id = (SELECT collection_id FROM asked) AND e.sort_key >= (SELECT sort_key FROM first)
+       ORDER BY e.sort_key LIMIT (SELECT ${EVERYTHING})) e
      JOIN games g ON g.id = e.game_id
      JOIN users u ON u.id = g.user_id
      WHERE ${canView('g', '$2')}
      ORDER BY e.sort_key LIMIT $3
    ) page ON true
    WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
-);
-
-// Taken first and in a statement of its own: what follows in the transaction sees all that came before the lock.
-const LOCK = statement(
-  'collection_lock',
-  `SELECT c.id FROM collections c WHERE c.id = $1 AND ${canEditCollection('c', '$2')} FOR NO KEY UPDATE`,
 );
 
 const SEEN = `seen AS (
@@ -153,6 +157,7 @@ export class CollectionGamesService {
   constructor(
     private readonly database: Database,
     private readonly links: StoreLinks,
+    private readonly lock: CollectionLock,
   ) {}
 
   async page(user_id: number, { collection_id, page, per_page }: CollectionGamesRequest) {
@@ -171,7 +176,7 @@ export class CollectionGamesService {
   /** Appends the game; where it is already, the entry stays as it stands. */
   async add(db: Statements, user_id: number, request: AddGameRequest): Promise<CollectionGameAnswer> {
     const { collection_id, game_id, blurb } = request;
-    this.lock(db, collection_id, user_id);
+    this.lock.take(db, collection_id, user_id);
     const added = db.row<Seen & { viewable: boolean }>(ADD, [collection_id, user_id, game_id, blurb]);
     const entry = db.row<CollectionGameRow>(ENTRY, [collection_id, user_id, game_id]);
     const seen = await added;
@@ -186,7 +191,7 @@ export class CollectionGamesService {
     user_id: number,
     { collection_id, game_id }: RemoveGameRequest,
   ): Promise<boolean> {
-    this.lock(db, collection_id, user_id);
+    this.lock.take(db, collection_id, user_id);
     const seen = await db.row<Seen & { removed: boolean }>(REMOVE, [collection_id, user_id, game_id]);
     if (!seen?.editable) throw cannotEdit(seen);
     return seen.removed;
@@ -198,7 +203,7 @@ export class CollectionGamesService {
     user_id: number,
     { collection_id, game_id, blurb }: UpdateCollectionGameRequest,
   ): Promise<CollectionGameAnswer> {
-    this.lock(db, collection_id, user_id);
+    this.lock.take(db, collection_id, user_id);
     const updated = db.row<Seen>(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]);
     const entry = db.row<CollectionGameRow>(ENTRY, [collection_id, user_id, game_id]);
     const seen = await updated;
@@ -214,13 +219,8 @@ export class CollectionGamesService {
     user_id: number,
     { collection_id, game_ids, remove_game_ids }: OrderRequest,
   ): Promise<void> {
-    this.lock(db, collection_id, user_id);
+    this.lock.take(db, collection_id, user_id);
     const seen = await db.row<Seen>(ORDER, [collection_id, user_id, game_ids, remove_game_ids]);
     if (!seen?.editable) throw cannotEdit(seen);
-  }
-
-  /** Every change of the entries of a collection waits here for the one before it; not waited for by us, see Database.flight. */
-  protected lock(db: Statements, collection_id: number, user_id: number): void {
-    void db.row(LOCK, [collection_id, user_id]);
   }
 }

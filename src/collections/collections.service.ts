@@ -12,6 +12,7 @@ import {
   type UpdateCollectionRequest,
 } from './collection.dto';
 import { cannotEdit, invalidCollection, invalidGame } from './collection-failures';
+import { CollectionLock } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 
 const COLUMNS = (c: string) =>
@@ -75,7 +76,7 @@ const UPDATE = statement(
        description = nullif(coalesce($4, c.description), ''),
        private = coalesce($5, c.private),
        layout = coalesce($6, c.layout),
-       updated_at = clock_timestamp()
+       updated_at = CASE WHEN num_nonnulls($3, $4, $5, $6, $7) > 0 THEN clock_timestamp() ELSE c.updated_at END
      FROM seen WHERE c.id = seen.id AND editable
      RETURNING ${COLUMNS('c')})
    SELECT seen.editable, ${COLUMNS('updated')} FROM seen LEFT JOIN updated ON true`,
@@ -86,9 +87,8 @@ const DELETE = statement(
   `WITH seen AS (
      SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
      WHERE c.id = $1 AND ${canViewCollection('c', '$2')}),
-   deleted AS (
-     DELETE FROM collections c USING seen WHERE c.id = seen.id AND editable RETURNING c.id)
-   SELECT seen.editable, deleted.id FROM seen LEFT JOIN deleted ON true`,
+   deleted AS (DELETE FROM collections c USING seen WHERE c.id = seen.id AND editable)
+   SELECT seen.editable FROM seen`,
 );
 
 @Injectable()
@@ -96,6 +96,7 @@ export class CollectionsService {
   constructor(
     private readonly database: Database,
     private readonly links: StoreLinks,
+    private readonly lock: CollectionLock,
   ) {}
 
   /** Those that the user owns or administers, last updated first. */
@@ -132,6 +133,7 @@ export class CollectionsService {
 
   async update(db: Statements, user_id: number, request: UpdateCollectionRequest): Promise<CollectionAnswer> {
     const { collection_id, title, description, private: hidden, layout, on_profile } = request;
+    this.lock.take(db, collection_id, user_id);
     const row = await db.row<CollectionRow & { editable: boolean }>(UPDATE, [
       collection_id,
       user_id,
@@ -142,13 +144,12 @@ export class CollectionsService {
       on_profile,
     ]);
     if (!row?.editable) throw cannotEdit(row);
-    if (!row.id) throw invalidCollection();
     return collectionAnswer(row, this.links);
   }
 
   async delete(db: Statements, user_id: number, collection_id: number): Promise<void> {
-    const row = await db.row<{ editable: boolean; id: number | null }>(DELETE, [collection_id, user_id]);
+    this.lock.take(db, collection_id, user_id);
+    const row = await db.row<{ editable: boolean }>(DELETE, [collection_id, user_id]);
     if (!row?.editable) throw cannotEdit(row);
-    if (!row.id) throw invalidCollection();
   }
 }
