@@ -3,6 +3,7 @@ import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import type { Statements } from '../database/transactions';
+import { invalidGame } from '../games/refusals';
 import { canView, isPublic } from '../games/visibility';
 import {
   type AddGameRequest,
@@ -14,7 +15,7 @@ import {
   type RemoveGameRequest,
   type UpdateCollectionGameRequest,
 } from './collection-game.dto';
-import { cannotEdit, invalidCollection, invalidGame, notInCollection } from './collection-failures';
+import { cannotEdit, invalidCollection, notInCollection } from './refusals';
 import { CollectionLock } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 

@@ -3,6 +3,7 @@ import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import type { Statements } from '../database/transactions';
+import { invalidGame } from '../games/refusals';
 import { canView } from '../games/visibility';
 import {
   type CollectionAnswer,
@@ -11,7 +12,7 @@ import {
   type CreateCollectionRequest,
   type UpdateCollectionRequest,
 } from './collection.dto';
-import { cannotEdit, invalidCollection, invalidGame } from './collection-failures';
+import { cannotEdit, invalidCollection } from './refusals';
 import { CollectionLock } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 

@@ -1,7 +1,6 @@
 import { failure } from '../http/failure';
 
 export const invalidCollection = () => failure(404, 'invalid collection');
-export const invalidGame = () => failure(404, 'invalid game');
 export const notInCollection = () => failure(404, 'game is not in the collection');
 
 /** What a caller is told who could not edit the collection: forbidden where it is seen, else as if it were not there. */
