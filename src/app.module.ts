@@ -10,6 +10,7 @@ import { ErrorFilter } from './http/error.filter';
 import type { FrontDoor } from './http/front-door';
 import { HttpModule } from './http/http.module';
 import { ParametersPipe } from './http/parameters.pipe';
+import { ImportingModule } from './importing/importing.module';
 import { LegacyModule } from './legacy/legacy.module';
 import { CredentialLimitGuard } from './operations/credential-limit.guard';
 import { OperationsModule } from './operations/operations.module';
@@ -27,6 +28,7 @@ import { WharfModule } from './wharf/wharf.module';
     ProfileModule,
     CredentialsModule,
     LegacyModule,
+    ImportingModule,
     OperationsModule,
   ],
   providers: [
