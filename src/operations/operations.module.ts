@@ -1,10 +1,12 @@
 import { Global, Module } from '@nestjs/common';
 import { ThrottlerModule } from '@nestjs/throttler';
+import { ApiDescription } from './api-description';
 import { HealthController } from './health.controller';
 import { MetricsService } from './metrics.service';
 import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitsModule } from './rate-limits.module';
 import { RateLimitsService } from './rate-limits.service';
+import { ReferenceController } from './reference.controller';
 import { WelcomeController } from './welcome.controller';
 
 @Global()
@@ -24,8 +26,8 @@ import { WelcomeController } from './welcome.controller';
       }),
     }),
   ],
-  controllers: [HealthController, WelcomeController],
-  providers: [RateLimitGuard, MetricsService],
+  controllers: [HealthController, ReferenceController, WelcomeController],
+  providers: [ApiDescription, RateLimitGuard, MetricsService],
   exports: [RateLimitsModule, RateLimitGuard],
 })
 export class OperationsModule {}
