@@ -4,7 +4,6 @@ import { HealthController } from './health.controller';
 import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitsModule } from './rate-limits.module';
 import { RateLimitsService } from './rate-limits.service';
-import { WelcomeController } from './welcome.controller';
 
 @Global()
 @Module({
@@ -23,7 +22,7 @@ import { WelcomeController } from './welcome.controller';
       }),
     }),
   ],
-  controllers: [HealthController, WelcomeController],
+  controllers: [HealthController],
   providers: [RateLimitGuard],
   exports: [RateLimitsModule, RateLimitGuard],
 })
