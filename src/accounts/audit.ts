@@ -13,8 +13,8 @@ export type AuditEvent = {
       user_id: number;
       client_id: string;
     }
-  | { event: 'grant given'; user_id: number; client_id: string; scopes: string[] }
-  | { event: 'grant revoked'; user_id: number; client_id: string; reason: 'by its user' | 'token used twice' }
+  | { event: 'grant given' | 'access given'; user_id: number; client_id: string; scopes: string[] }
+  | { event: 'grant revoked'; user_id: number; client_id: string }
 );
 
 /** One line for everything that changes who may do what. Never a password, a key or a token. */

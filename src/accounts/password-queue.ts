@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { serviceUnavailable } from '../http/failure';
 import { hashPassword, verifyPassword } from './password-hash';
 
@@ -7,7 +7,7 @@ const MAX_WAITING = 8;
 
 /** A hash takes 19 MB and a core: two at a time, a few may wait, and whoever comes then is told to come back. */
 @Injectable()
-export class PasswordQueue {
+export class PasswordQueue implements OnApplicationBootstrap {
   private running = 0;
   private readonly waiting: (() => void)[] = [];
   private decoy: Promise<string> | undefined;
@@ -20,8 +20,12 @@ export class PasswordQueue {
     return matches && typeof passwordHash === 'string';
   }
 
-  /** Made before the first sign-in, so that the first one is no slower. */
-  decoyHash(): Promise<string> {
+  /** Before the first sign-in, so that the first one is no slower. */
+  onApplicationBootstrap(): void {
+    void this.decoyHash();
+  }
+
+  private decoyHash(): Promise<string> {
     return (this.decoy ??= hashPassword('nobody has this password'));
   }
 

@@ -6,9 +6,10 @@ import { clientNetwork } from '../http/client-address';
 import { Post } from '../http/post';
 import { LimitSignIns } from '../operations/limits';
 import { Audit } from './audit';
+import { AuthorizationRequests } from './authorization-requests.service';
 import { SignInService } from './sign-in.service';
 import { formOf, queryOf } from './web/form';
-import { html, type Html } from './web/html';
+import { html } from './web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from './web/layout';
 import { Pages } from './web/page';
 import { alert } from './web/parts';
@@ -24,6 +25,7 @@ export class SignInController {
   constructor(
     private readonly signIns: SignInService,
     private readonly visitors: Visitors,
+    private readonly requests: AuthorizationRequests,
     private readonly layout: Layout,
     private readonly settings: Settings,
     private readonly audit: Audit,
@@ -31,7 +33,7 @@ export class SignInController {
 
   @Get('login')
   @Public()
-  form(@Req() req: Request, @CurrentVisitor() visitor: Visitor): PageAnswer {
+  async form(@Req() req: Request, @CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
     const return_to = localPath(queryOf(req).text('return_to'));
     if (visitor.user) return seeOther(return_to);
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
@@ -96,7 +98,7 @@ export class SignInController {
     return seeOther('/');
   }
 
-  private page(
+  private async page(
     visitor: Visitor,
     return_to: string,
     {
@@ -105,9 +107,10 @@ export class SignInController {
       status,
       headers,
     }: { name?: string; problem?: string; status?: number; headers?: Record<string, string> } = {},
-  ): PageAnswer {
+  ): Promise<PageAnswer> {
     return this.layout.show(visitor, {
       title: 'Sign in',
+      formTargets: await this.requests.formTargets(return_to),
       status,
       headers,
       single: true,

@@ -1,5 +1,6 @@
 import { failure } from '../../http/failure';
 import { readInteger, Unreadable } from '../../http/readers';
+import { meaningOf } from '../oauth-scopes';
 import { html, type Html } from './html';
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
@@ -33,3 +34,12 @@ export function idOf(text: string): number {
   if (id instanceof Unreadable) throw failure(404, 'The address is not right.');
   return id;
 }
+
+/** What scopes let an application do, in words. */
+export const scopeList = (scopes: readonly string[], tag?: (scope: string) => string | undefined): Html =>
+  html`<ul class="scopes">
+    ${scopes.map((scope) => {
+      const text = tag?.(scope);
+      return html`<li>${meaningOf(scope)}${text && html` <span class="tag">${text}</span>`}</li>`;
+    })}
+  </ul>`;
