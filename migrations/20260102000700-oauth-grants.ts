@@ -34,7 +34,7 @@ export class OauthGrants20260102000700 implements MigrationInterface {
         scopes text[] NOT NULL,
         redirect_uri text,
         code_challenge text,
-        family_id uuid NOT NULL DEFAULT gen_random_uuid(),
+        family_id uuid NOT NULL,
         expires_at timestamptz NOT NULL,
         used_at timestamptz,
         CONSTRAINT oauth_codes_code_hash_check CHECK (octet_length(code_hash) = 32)

@@ -24,7 +24,7 @@ export class OauthCode {
   code_challenge: string | null;
 
   /** All tokens that come from this code. */
-  @Column('uuid', { default: () => 'gen_random_uuid()' })
+  @Column('uuid')
   family_id: string;
 
   @Column('timestamptz')

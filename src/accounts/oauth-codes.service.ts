@@ -48,8 +48,8 @@ export class OauthCodesService {
     { scopes, redirect_uri, code_challenge }: NewCode,
   ): Promise<boolean> {
     const rows: unknown[] = await db.query(
-      `INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at)
-       VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))
+      `INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at, family_id)
+       VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6), gen_random_uuid())
        ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
        RETURNING code_hash`,
       [hashOf(code), grant_id, scopes, redirect_uri ?? null, code_challenge ?? null, LIVES],
