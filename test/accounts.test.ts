@@ -1,5 +1,8 @@
+import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
+import { PasswordQueue } from '../src/accounts/password-queue';
+import type { Failure } from '../src/http/failure';
 import { Browser, browserOf, PASSWORD, withPassword } from './support/browser';
-import { actors, anonymous, failure, logged, make, ok, send, sql, useStore } from './support/store';
+import { actors, anonymous, failure, logged, make, ok, send, sql, theApp, useStore } from './support/store';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -120,18 +123,23 @@ describe('sign-in', () => {
     expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
   });
 
-  test('more hashes than can wait are refused at once', async () => {
-    const browsers = Array.from({ length: 24 }, () => new Browser());
-    await Promise.all(browsers.map((browser) => browser.get('/login')));
-    const statuses = await Promise.all(
-      browsers
-        .slice(0, 20)
-        .map(
-          async (browser, i) => (await browser.submit('/login', { username: `u${i}`, password: 'x' })).status,
-        ),
+  test('two hashes at a time, a few wait, and more are refused at once', async () => {
+    const queue = theApp().get(PasswordQueue);
+    const start = performance.now();
+    const times: number[] = [];
+    const answers = await Promise.allSettled(
+      Array.from({ length: 30 }, () =>
+        queue.matches(undefined, 'x').finally(() => times.push(performance.now() - start)),
+      ),
     );
-    expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(0);
-    expect(statuses.filter((status) => status === 403).length).toBeGreaterThanOrEqual(10);
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+    const refused = answers.flatMap((answer) =>
+      answer.status === 'rejected' ? [answer.reason as Failure] : [],
+    );
+    expect(refused.map(({ status, errors }) => ({ status, errors }))).toEqual(
+      Array.from({ length: 20 }, () => ({ status: 503, errors: ['service unavailable'] })),
+    );
+    expect(times[19]).toBeLessThan(times[20]!);
   });
 
   test.each([
@@ -317,9 +325,10 @@ describe('API keys', () => {
     expect(browser.page.text).not.toContain(key);
     expect(browser.words).toContain(`${key.slice(0, 8)}…`);
 
-    const revoke = /href="(\/user\/settings\/api-keys\/\d+\/revoke)">Revoke<span class="hidden"> Build/.exec(
-      browser.page.text,
-    )![1]!;
+    const revoke =
+      /href="(\/user\/settings\/api-keys\/\d+\/revoke)"\s*>Revoke<span class="hidden">\s*Build/.exec(
+        browser.page.text,
+      )![1]!;
     await browser.get(revoke);
     expect(browser.words).toContain('Revoke this key? Build <server>');
     expect((await user.with(key).get('/profile')).status).toBe(200);
@@ -393,5 +402,149 @@ describe('the frame of every page', () => {
       /curl -H &quot;Authorization: Bearer KEY&quot; http:\/\/127\.0\.0\.1:\d+\/profile/,
     );
     expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
+  });
+});
+
+describe('applications', () => {
+  const APPS = '/user/settings/oauth-apps';
+
+  test('registered, found, changed, deleted', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    await browser.get(`${APPS}/new`);
+    expect(browser.fieldsOf(APPS)).toMatchObject({ redirect_uris: '', 'scope profile:me': 'yes' });
+    await browser.submit(APPS, {
+      name: '  Score <board>  ',
+      redirect_uris: ' https://game.example/cb \r\n\r\nhttp://127.0.0.1/cb\nhttps://game.example/cb',
+      'scope collection:view': 'yes',
+    });
+    const path = browser.page.location!;
+    expect(path).toMatch(/^\/user\/settings\/oauth-apps\/[0-9a-f]{32}$/);
+    await browser.follow();
+    expect(browser.words).toContain('Score <board> is registered.');
+    expect(browser.fieldsOf(path)).toMatchObject({
+      name: 'Score <board>',
+      redirect_uris: 'https://game.example/cb\nhttp://127.0.0.1/cb',
+    });
+    expect(browser.fieldsOf(path)).not.toHaveProperty('implicit_allowed');
+
+    await browser.submit(path, { name: 'Scoreboard', implicit_allowed: 'yes' });
+    await browser.follow();
+    expect(browser.words).toContain('Your changes are saved.');
+    expect(
+      await sql(
+        'SELECT name, redirect_uris, scopes, implicit_allowed FROM oauth_applications WHERE user_id = $1',
+        [user.id],
+      ),
+    ).toEqual([
+      {
+        name: 'Scoreboard',
+        redirect_uris: ['https://game.example/cb', 'http://127.0.0.1/cb'],
+        scopes: ['profile:me', 'collection:view'],
+        implicit_allowed: true,
+      },
+    ]);
+
+    await browser.get(APPS);
+    expect(browser.words).toContain('Scoreboard');
+    await browser.get(`${path}/delete`);
+    await browser.submit(`${path}/delete`);
+    await browser.follow();
+    expect(browser.words).toContain('Scoreboard is deleted.');
+    expect(browser.words).toContain('You have registered no application yet.');
+  });
+
+  test('what is wrong is said, and what was typed stays', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get(`${APPS}/new`);
+    const { status } = await browser.submit(APPS, { name: '', redirect_uris: 'http://evil.example/"><b>' });
+    expect(status).toBe(400);
+    expect(browser.words).toContain('Give the application a name.');
+    expect(browser.words).toContain('must begin with https://');
+    expect(browser.page.text).not.toContain('<b>');
+    expect(browser.fieldsOf(APPS).redirect_uris).toBe('http://evil.example/"><b>');
+  });
+
+  test('of others are not there', async () => {
+    const { owner, stranger } = await actors();
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes) VALUES ('theirs', $1, 'Theirs', '{https://a.example/}', '{profile}')`,
+      [owner.id],
+    );
+    const browser = await browserOf(stranger);
+    for (const path of [`${APPS}/theirs`, `${APPS}/theirs/delete`, `${APPS}/no%00thing`])
+      expect((await browser.get(path)).status).toBe(404);
+    await browser.get(`${APPS}/new`);
+    const fields = { ...browser.fieldsOf(APPS), name: 'Mine now', redirect_uris: 'https://evil.example/' };
+    expect((await browser.post(`${APPS}/theirs`, fields)).status).toBe(404);
+    expect((await browser.post(`${APPS}/theirs/delete`, fields)).status).toBe(404);
+    expect(await sql(`SELECT name FROM oauth_applications WHERE client_id = 'theirs'`)).toEqual([
+      { name: 'Theirs' },
+    ]);
+  });
+});
+
+describe('collections', () => {
+  const COLLECTIONS = '/user/settings/collections';
+
+  test('own and helped ones, shown on the profile of each alone', async () => {
+    const { owner, admin, stranger } = await actors();
+    const collection = await make.collection({ owner, admins: [admin], title: 'Sea & ships', private: true });
+    const path = `${COLLECTIONS}/${collection.id}/on-profile`;
+    const browser = await browserOf(admin);
+    await browser.get(COLLECTIONS);
+    expect(browser.words).toContain('Sea & ships private you help 0 Not shown');
+    await browser.submit(path, {}, undefined);
+    await browser.get(COLLECTIONS);
+    await browser.submit(path, { on: 'yes' });
+    await browser.follow();
+    expect(browser.words).toContain('“Sea & ships” is now on your profile.');
+    expect(browser.words).toContain('Shown');
+    expect(
+      await sql('SELECT user_id FROM profile_collections WHERE collection_id = $1', [collection.id]),
+    ).toEqual([{ user_id: admin.id }]);
+    await browser.submit(path, { on: 'yes' });
+    await browser.follow();
+    await browser.submit(path, { on: 'no' });
+    expect(await sql('SELECT FROM profile_collections')).toEqual([]);
+
+    const other = await browserOf(stranger);
+    await other.get(COLLECTIONS);
+    expect(other.words).toContain('You have no collections yet.');
+    await other.get(KEYS);
+    const { form_token } = other.fieldsOf(KEYS);
+    expect((await other.post(path, { form_token: form_token!, on: 'yes' })).status).toBe(404);
+    expect(await sql('SELECT FROM profile_collections')).toEqual([]);
+  });
+
+  test('fifty a page', async () => {
+    const owner = await make.user();
+    await sql(
+      `INSERT INTO collections (user_id, title, updated_at) SELECT $1, 'Number ' || n, now() - make_interval(mins => n) FROM generate_series(1, 51) n`,
+      [owner.id],
+    );
+    const browser = await browserOf(owner);
+    await browser.get(COLLECTIONS);
+    expect(browser.words).toContain('Number 50 ');
+    expect(browser.words).not.toContain('Number 51 ');
+    expect(browser.words).toMatch(/More$/);
+    await browser.get(`${COLLECTIONS}?page=2`);
+    expect(browser.words).toContain('Number 51 ');
+    expect(browser.words).toMatch(/Back$/);
+    for (const page of ['0', '-1', 'x', '99999999999999999999', '10001'])
+      expect((await browser.get(`${COLLECTIONS}?page=${page}`)).status).toBe(200);
+  });
+});
+
+describe('what is over', () => {
+  test('is taken away', async () => {
+    const user = await make.user();
+    await browserOf(user);
+    await sql(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [user.id]);
+    await sql(`UPDATE api_keys SET expires_at = now() - interval '2 days' WHERE user_id = $1`, [user.id]);
+    await theApp().get(ExpiredRowsService).sweep();
+    expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
+    expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toEqual([]);
+    expect((await sql('SELECT FROM sessions')).length).toBeGreaterThan(0);
   });
 });

@@ -1,13 +1,13 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../auth/access';
-import { Database } from '../database/database';
+import { ApiKeysService } from '../auth/api-keys.service';
 import { failure } from '../http/failure';
 import { ownAddress } from '../http/own-address';
 import { Post } from '../http/post';
 import { Settings } from '../config/settings';
 import { Audit } from './audit';
-import { type KeyRow, KeysService, MAX_KEYS } from './keys.service';
+import { KeysService, MAX_KEYS, type OwnKey } from './keys.service';
 import { SessionsService, type SignedInUser } from './sessions.service';
 import { formOf } from './web/form';
 import { html, type Html } from './web/html';
@@ -30,7 +30,7 @@ export class ApiKeysController {
   constructor(
     private readonly keys: KeysService,
     private readonly sessions: SessionsService,
-    private readonly database: Database,
+    private readonly apiKeys: ApiKeysService,
     private readonly layout: Layout,
     private readonly settings: Settings,
     private readonly audit: Audit,
@@ -68,9 +68,7 @@ export class ApiKeysController {
         label,
         problem: `You have ${MAX_KEYS} keys. Revoke one that you no longer use first.`,
       });
-    const { id, key } = await this.database.transaction((db) =>
-      this.keys.make(db, { user_id: user.id, label }),
-    );
+    const { id, key } = await this.apiKeys.create(user.id, { label });
     this.audit.record({ event: 'api key made', request_id: req.id, user_id: user.id, api_key_id: id });
     await this.sessions.leaveNotice(visitor.token, { made: key } satisfies Partial<Notice>);
     return seeOther(PATH);
@@ -111,7 +109,7 @@ export class ApiKeysController {
   ): Promise<PageAnswer> {
     const id = idOf(key_id);
     const key = await this.keys.keyOf(user.id, id);
-    if (!key || !(await this.keys.revoke(user.id, id))) throw noSuchKey();
+    if (!key || !(await this.apiKeys.revoke(id, user.id))) throw noSuchKey();
     this.audit.record({ event: 'api key revoked', request_id: req.id, user_id: user.id, api_key_id: id });
     await this.sessions.leaveNotice(visitor.token, {
       revoked: key.label ?? key.hint,
@@ -189,7 +187,7 @@ export class ApiKeysController {
 
 const noSuchKey = () => failure(404, 'You have no such key, or it is revoked already.');
 
-const keyRow = ({ id, hint, label, scopes, created_at, last_used_at }: KeyRow): Html =>
+const keyRow = ({ id, hint, label, scopes, created_at, last_used_at }: OwnKey): Html =>
   html`<tr>
     <th scope="row">
       ${label ?? html`<span class="muted">no label</span>`}${scopes && html`<br /><small>only ${scopes.join(', ')}</small>`}

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { ApiKeysService } from '../auth/api-keys.service';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 
@@ -43,7 +44,10 @@ const CHANGE = statement(
 /** What people registered to act for others. */
 @Injectable()
 export class ApplicationsService {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly keys: ApiKeysService,
+  ) {}
 
   application(client_id: string): Promise<Application | undefined> {
     return this.database.row(APPLICATION, [client_id]);
@@ -68,8 +72,8 @@ export class ApplicationsService {
   }
 
   /** With all that was granted to it: its tokens open nothing from then on. */
-  delete(user_id: number, client_id: string): Promise<boolean> {
-    return this.database.transaction(async (db) => {
+  async delete(user_id: number, client_id: string): Promise<boolean> {
+    const deleted = await this.database.transaction(async (db) => {
       const owned: unknown[] = await db.query(
         'SELECT FROM oauth_applications WHERE client_id = $2 AND user_id = $1 FOR UPDATE',
         [user_id, client_id],
@@ -85,6 +89,8 @@ export class ApplicationsService {
       await db.query('DELETE FROM oauth_applications WHERE client_id = $1', [client_id]);
       return true;
     });
+    this.keys.forget();
+    return deleted;
   }
 }
 

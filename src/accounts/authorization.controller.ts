@@ -1,6 +1,7 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { Public, SignedIn } from '../auth/access';
+import { ApiKeysService } from '../auth/api-keys.service';
 import { covers } from '../auth/scopes';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
@@ -9,7 +10,6 @@ import { Post } from '../http/post';
 import { Audit } from './audit';
 import { type Asked, AuthorizationRequests, type Refusal, refusalOf } from './authorization-requests.service';
 import { type Grant, GrantsService } from './grants.service';
-import { KeysService } from './keys.service';
 import { OauthCodesService } from './oauth-codes.service';
 import { isClaimed, isLoopback, OUT_OF_BAND, placeOf, policySource, redirectWith } from './redirect-uris';
 import { SessionsService, type SignedInUser } from './sessions.service';
@@ -37,7 +37,7 @@ export class AuthorizationController {
     private readonly requests: AuthorizationRequests,
     private readonly grants: GrantsService,
     private readonly codes: OauthCodesService,
-    private readonly keys: KeysService,
+    private readonly keys: ApiKeysService,
     private readonly sessions: SessionsService,
     private readonly database: Database,
     private readonly layout: Layout,
@@ -108,7 +108,7 @@ export class AuthorizationController {
     const kind = fields.response_type as 'token' | 'code';
     const text = await this.database.transaction(async (db) => {
       const grant = await this.grants.give(db, user_id, client_id, scopes);
-      if (kind === 'token') return (await this.keys.make(db, { user_id, scopes, grant_id: grant.id })).key;
+      if (kind === 'token') return (await this.keys.createUnder(db, grant, scopes, null)).key;
       const { redirect_uri: named, code_challenge } = fields;
       return this.codes.make(db, grant, { scopes, redirect_uri: named, code_challenge });
     });

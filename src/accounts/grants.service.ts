@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { ApiKeysService } from '../auth/api-keys.service';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { failure } from '../http/failure';
@@ -36,7 +37,10 @@ const GRANT_OF = statement('oauth_grant_of', `${LISTED} AND g.id = $2`);
 
 @Injectable()
 export class GrantsService {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly keys: ApiKeysService,
+  ) {}
 
   grantTo(user_id: number, client_id: string): Promise<Grant | undefined> {
     return this.database.row(GRANT, [user_id, client_id]);
@@ -75,8 +79,8 @@ export class GrantsService {
   }
 
   /** All tokens that the application holds by it open nothing from then on. */
-  revoke(user_id: number, id: number): Promise<Grant | undefined> {
-    return this.database.transaction(async (db) => {
+  async revoke(user_id: number, id: number): Promise<Grant | undefined> {
+    const revoked = await this.database.transaction(async (db) => {
       const grant = await this.hold(db, id);
       if (grant?.user_id !== user_id) return undefined;
       await db.query('UPDATE oauth_grants SET revoked_at = now() WHERE id = $1', [id]);
@@ -86,5 +90,7 @@ export class GrantsService {
       await db.query('DELETE FROM oauth_refresh_tokens WHERE grant_id = $1', [id]);
       return grant;
     });
+    this.keys.forget();
+    return revoked;
   }
 }

@@ -70,17 +70,16 @@ export class OauthCodesService {
     if (!found) throw invalidGrant();
     const tokens = await this.database.transaction(async (db) => {
       const grant = await this.grants.hold(db, found.grant_id);
-      if (!grant) return undefined;
+      if (!grant) return 'refused';
       if (found.used_at !== null) {
         await this.tokens.revokeFamily(db, found.family_id);
-        return undefined;
+        return 'stolen';
       }
       // Of two exchanges at the same instant the second finds it used by now: that is a race and no theft.
       const scopes = await this.use(db, code, redirect_uri, code_verifier);
-      return scopes && this.tokens.issue(db, grant, scopes, { family_id: found.family_id });
+      return scopes ? this.tokens.issue(db, grant, scopes, { family_id: found.family_id }) : 'refused';
     });
-    if (!tokens) throw invalidGrant();
-    return tokens;
+    return this.tokens.orRefuse(tokens);
   }
 
   private async use(

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { ApiKeysService } from '../auth/api-keys.service';
 import { covers } from '../auth/scopes';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { type Grant, GrantsService } from './grants.service';
-import { KeysService } from './keys.service';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { hashOf, randomToken, seal, unseal } from './web/sealed';
 
@@ -44,7 +44,7 @@ export class OauthTokensService {
   constructor(
     private readonly database: Database,
     private readonly grants: GrantsService,
-    private readonly keys: KeysService,
+    private readonly keys: ApiKeysService,
   ) {}
 
   /** Under a grant that is held. */
@@ -57,12 +57,7 @@ export class OauthTokensService {
       refreshable = scopes,
     }: { family_id?: string; refreshable?: string[] } = {},
   ): Promise<Tokens> {
-    const { id, key } = await this.keys.make(db, {
-      user_id: grant.user_id,
-      scopes,
-      grant_id: grant.id,
-      lives: ACCESS_SECONDS,
-    });
+    const { id, key } = await this.keys.createUnder(db, grant, scopes, { seconds: ACCESS_SECONDS });
     const refresh_token = randomToken();
     await db.query(
       `INSERT INTO oauth_refresh_tokens (token_hash, grant_id, family_id, scopes, api_key_id, expires_at)
@@ -89,13 +84,18 @@ export class OauthTokensService {
     const tokens = await this.database.transaction(async (db) => {
       const grant = await this.grants.hold(db, found.grant_id);
       const row = grant && (await this.refreshToken(db, token));
-      if (!row || row.expired) return undefined;
+      if (!row || row.expired) return 'refused';
       if (row.used_at === null) return this.rotate(db, grant, token, row, narrowed(scope, row.scopes));
       if (row.retried && row.answer && row.successor_used === false) return unseal<Tokens>(token, row.answer);
       await this.revokeFamily(db, row.family_id);
-      return undefined;
+      return 'stolen';
     });
-    if (!tokens) throw invalidGrant();
+    return this.orRefuse(tokens);
+  }
+
+  orRefuse(tokens: Tokens | 'refused' | 'stolen'): Tokens {
+    if (tokens === 'stolen') this.keys.forget();
+    if (typeof tokens === 'string') throw invalidGrant();
     return tokens;
   }
 
