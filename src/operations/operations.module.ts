@@ -7,7 +7,6 @@ import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitsModule } from './rate-limits.module';
 import { RateLimitsService } from './rate-limits.service';
 import { ReferenceController } from './reference.controller';
-import { WelcomeController } from './welcome.controller';
 
 @Global()
 @Module({
@@ -26,7 +25,7 @@ import { WelcomeController } from './welcome.controller';
       }),
     }),
   ],
-  controllers: [HealthController, ReferenceController, WelcomeController],
+  controllers: [HealthController, ReferenceController],
   providers: [ApiDescription, RateLimitGuard, MetricsService],
   exports: [RateLimitsModule, RateLimitGuard],
 })
