@@ -10,6 +10,8 @@ import { ErrorFilter } from './http/error.filter';
 import type { FrontDoor } from './http/front-door';
 import { HttpModule } from './http/http.module';
 import { ParametersPipe } from './http/parameters.pipe';
+import { ImportingModule } from './importing/importing.module';
+import { LegacyModule } from './legacy/legacy.module';
 import { CredentialLimitGuard } from './operations/credential-limit.guard';
 import { OperationsModule } from './operations/operations.module';
 import { RateLimitGuard } from './operations/rate-limit.guard';
@@ -22,9 +24,11 @@ import { WharfModule } from './wharf/wharf.module';
     DatabaseModule,
     AuthModule,
     PurchasesModule,
+    WharfModule,
     ProfileModule,
     CredentialsModule,
-    WharfModule,
+    LegacyModule,
+    ImportingModule,
     OperationsModule,
   ],
   providers: [

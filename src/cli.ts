@@ -1,15 +1,17 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
 import { Command } from 'commander';
+import { registerAuthCommands } from './auth/auth.command';
 import { runCommand } from './command-runner';
 import { registerDatabaseCommands } from './database/database.command';
 import { explain } from './environment';
+import { registerImportCommands } from './importing/import.command';
 
 const program = new Command('gamewharf').description('Looks after a Gamewharf store.');
 
 registerDatabaseCommands(program);
-
-void runCommand;
+registerAuthCommands(program, runCommand);
+registerImportCommands(program, runCommand);
 
 program.parseAsync().catch((error: unknown) => {
   console.error(explain(error));

@@ -1,6 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module';
+import type { Settings } from './config/settings';
 import { Database } from './database/database';
 import { migrate } from './database/migrate';
 import { openDatabase } from './database/open-database';
@@ -14,27 +15,30 @@ import { createLogger, NestLogger } from './http/logger';
  */
 export type CommandRunner = (
   work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,
+  /** A command that only reads the code's own declarations needs no database. */
+  options?: { database: boolean },
 ) => Promise<void>;
+
+interface Closable {
+  close(): Promise<unknown>;
+}
 
 const INTERRUPTED = 130;
 
-export const runCommand: CommandRunner = async (work) => {
+export const runCommand: CommandRunner = async (work, { database: needed } = { database: true }) => {
   const interruption = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort());
   const say = (line: string) => console.error(line);
-  const opened: { close(): Promise<unknown> }[] = [];
+  const opened: Closable[] = [];
   try {
-    const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say);
-    opened.push({ close: () => database.stop() });
-    const { settings } = database;
-    if (database.embedded) await migrate(settings, say);
+    const settings = needed ? await withDatabase(say, opened) : settingsOfThisProcess();
     const logger = createLogger(settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL, process.stderr);
     const app = await NestFactory.createApplicationContext(
       AppModule.with(settings, new FrontDoor(settings, logger)),
       { logger: new NestLogger(logger), abortOnError: false },
     );
     opened.push(app);
-    await app.get(Database).connect();
+    if (needed) await app.get(Database).connect();
     await work(app, interruption.signal);
   } catch (error) {
     if (!interruption.signal.aborted) console.error(explain(error));
@@ -44,3 +48,10 @@ export const runCommand: CommandRunner = async (work) => {
     await one.close().catch((error: unknown) => console.error(explain(error)));
   if (interruption.signal.aborted) process.exitCode = INTERRUPTED;
 };
+
+async function withDatabase(say: (line: string) => void, opened: Closable[]): Promise<Settings> {
+  const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say);
+  opened.push({ close: () => database.stop() });
+  if (database.embedded) await migrate(database.settings, say);
+  return database.settings;
+}

@@ -7,13 +7,18 @@ import type { Settings } from './config/settings';
 import { GamewharfAdapter } from './http/express.adapter';
 import { FrontDoor } from './http/front-door';
 import { NestLogger } from './http/logger';
+import { legacyOnlyUnder } from './legacy/legacy-host';
+import { lenientClients } from './legacy/lenient-clients';
 
 /** The application as it is served, and as the tests speak to it. */
 export async function createApp(settings: Settings, logger: Logger): Promise<NestExpressApplication> {
   const frontDoor = new FrontDoor(settings, logger);
-  return NestFactory.create<NestExpressApplication>(
+  const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(settings, frontDoor),
     new GamewharfAdapter(frontDoor, addressRangesOf(settings.TRUSTED_PROXIES)),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );
+  if (settings.LEGACY_HOST) app.use(legacyOnlyUnder(settings.LEGACY_HOST));
+  if (settings.LENIENT_CLIENTS) app.use(lenientClients);
+  return app;
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { Server as HttpServer } from 'node:http';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Settings } from './config/settings';
 import { createApp } from './create-app';
@@ -46,9 +48,13 @@ export class Server {
   }
 }
 
+/** By hand, and not by Nest, which would log the error that we explain. */
 async function listen(app: NestExpressApplication, { PORT, HOST }: Settings): Promise<void> {
+  await app.init();
+  const server = app.getHttpServer() as HttpServer;
   try {
-    await app.listen(PORT, HOST);
+    server.listen(PORT, HOST);
+    await once(server, 'listening');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE')

@@ -47,11 +47,15 @@ test('two migrators at once: one runs, the other finds it done', async () => {
   expect(done.map((names) => names.length).toSorted((a, b) => a - b)).toEqual([0, source.migrations.length]);
 });
 
+const stampOf = (name: string) => Number(/\d+$/.exec(name)![0]);
+
 test('a table in use is waited for in short tries, and readers pass meanwhile', async () => {
-  await source.undoLastMigration({ transaction: 'each' });
+  const names = source.migrations.map(({ name }) => name!).toSorted((a, b) => stampOf(a) - stampOf(b));
+  const undone = names.slice(names.findIndex((name) => name.startsWith('ApiKeys')));
+  for (const _ of undone) await source.undoLastMigration({ transaction: 'each' });
   const holder = new Client({ connectionString: url });
   await holder.connect();
-  await holder.query('BEGIN; LOCK TABLE users, api_keys IN SHARE ROW EXCLUSIVE MODE');
+  await holder.query('BEGIN; LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
   const lines: string[] = [];
   const migrating = migrate({ DATABASE_URL: url }, (line) => lines.push(line));
   await new Promise((resolve) => setTimeout(resolve, 600));
@@ -60,6 +64,6 @@ test('a table in use is waited for in short tries, and readers pass meanwhile', 
   expect(performance.now() - started).toBeLessThan(450);
   await holder.query('COMMIT');
   await holder.end();
-  expect(await migrating).toHaveLength(1);
+  expect(await migrating).toEqual(undone);
   expect(lines).toEqual(['A table is in use by a long transaction: trying again']);
 });

@@ -1,4 +1,4 @@
-import { ShortMemory } from '../src/wharf/short-memory';
+import { ShortMemory } from '../src/database/short-memory';
 
 test('forgets what is too old, counted from when it was asked', () => {
   const memory = new ShortMemory<string>(500, 10);

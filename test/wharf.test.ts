@@ -325,12 +325,14 @@ describe('within a second', () => {
       ['nowhere', failure(404, 'invalid channel')],
     ] as const) {
       questions.mockClear();
+      const started = performance.now();
       const all = await Promise.all(
         Array.from({ length: 50 }, () => latest({ game_id: game.id, channel_name })),
       );
       expect(all).toEqual(Array.from({ length: 50 }, () => answer));
-      // Two where a slow machine takes longer than answers are remembered.
-      expect(questions.mock.calls.length).toBeLessThanOrEqual(2);
+      // More than one only where a slow machine takes longer than answers are remembered.
+      const remembered = (performance.now() - started) / 500;
+      expect(questions.mock.calls.length).toBeLessThanOrEqual(1 + Math.floor(remembered));
     }
     questions.mockRestore();
   });

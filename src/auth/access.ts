@@ -2,7 +2,7 @@ import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
 import type { Scope } from './scopes';
 
-export type Access = 'public' | 'any credential' | Scope;
+export type Access = 'public' | 'any credential' | 'any api key' | Scope;
 
 const ACCESS = 'gamewharf:access';
 
@@ -15,6 +15,10 @@ export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
 export const AnyCredential = () =>
   applyDecorators(SetMetadata(ACCESS, 'any credential' satisfies Access), ApiSecurity('bearer', []));
+
+/** An API key, whatever its scopes; not a JWT, which cannot be the parent of another. */
+export const AnyApiKey = () =>
+  applyDecorators(SetMetadata(ACCESS, 'any api key' satisfies Access), ApiSecurity('bearer', []));
 
 /** The credential must carry this scope or one above it. */
 export const Scopes = (scope: Scope) =>

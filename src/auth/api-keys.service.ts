@@ -2,13 +2,36 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
+import { hintOf, newApiKey } from './api-key';
 import { hashApiKey } from './api-key-hash';
-import type { Credential } from './credential';
-import { ROOT_SCOPES } from './scopes';
+import { VerifiedCredentials } from './verified-credentials';
 
-const LIVE_KEY = statement(
-  'live_api_key',
-  'SELECT id, user_id, scopes FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL',
+/** A key as its owner sees it; timestamps as PostgreSQL writes them. */
+export interface ApiKeyRow {
+  id: number;
+  hint: string;
+  label: string | null;
+  scopes: string[] | null;
+  created_at: string;
+  last_used_at: string | null;
+  revoked_at: string | null;
+}
+
+const CREATE = statement(
+  'create_api_key',
+  'INSERT INTO api_keys (key_hash, hint, user_id, scopes, label) VALUES ($1, $2, $3, $4, $5) RETURNING id',
+);
+
+export const KEYS_OF_USER = statement(
+  'api_keys_of_user',
+  `SELECT id, hint, label, scopes, created_at, last_used_at, revoked_at
+   FROM api_keys WHERE user_id = $1 ORDER BY id DESC`,
+);
+
+const REVOKE = statement(
+  'revoke_api_key',
+  `UPDATE api_keys SET revoked_at = now()
+   WHERE id = $1 AND ($2::bigint IS NULL OR user_id = $2) AND revoked_at IS NULL RETURNING id`,
 );
 
 @Injectable()
@@ -17,21 +40,32 @@ export class ApiKeysService {
 
   constructor(
     private readonly database: Database,
+    private readonly verified: VerifiedCredentials,
     settings: Settings,
   ) {
     this.pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');
   }
 
-  async credentialOf(key: string): Promise<Credential | undefined> {
-    const row = await this.database.row<{ id: number; user_id: number; scopes: string[] | null }>(LIVE_KEY, [
-      hashApiKey(key, this.pepper),
-    ]);
-    if (!row) return undefined;
-    return {
-      type: 'key',
-      api_key_id: row.id,
-      user_id: row.user_id,
-      scopes: row.scopes ? row.scopes.toSorted() : ROOT_SCOPES,
-    };
+  /** The key is in the answer and nowhere else: what is stored cannot be turned back into it. */
+  async create(
+    user_id: number,
+    { scopes = null, label = null }: { scopes?: readonly string[] | null; label?: string | null } = {},
+  ): Promise<{ id: number; key: string }> {
+    const key = newApiKey();
+    const values = [hashApiKey(key, this.pepper), hintOf(key), user_id, scopes, label];
+    const row = await this.database.row<{ id: number }>(CREATE, values);
+    return { id: row!.id, key };
+  }
+
+  /** Newest first, revoked ones included. */
+  keysOf(user_id: number): Promise<ApiKeyRow[]> {
+    return this.database.rows<ApiKeyRow & { id: number }>(KEYS_OF_USER, [user_id]);
+  }
+
+  /** Whether there was a live key to revoke; of one user, or of anybody. Its JWTs end with it. */
+  async revoke(id: number, user_id: number | null): Promise<boolean> {
+    const row = await this.database.row(REVOKE, [id, user_id]);
+    this.verified.forget();
+    return row !== undefined;
   }
 }

@@ -1,12 +1,25 @@
 import { Global, Module } from '@nestjs/common';
 import { PassportModule } from '@nestjs/passport';
+import { ApiKeyLookup } from './api-key-lookup';
+import { ApiKeyUses } from './api-key-uses';
 import { ApiKeysService } from './api-keys.service';
 import { BearerStrategy } from './bearer.strategy';
+import { SigningKeysService } from './signing-keys.service';
+import { TokensService } from './tokens.service';
+import { VerifiedCredentials } from './verified-credentials';
 
 @Global()
 @Module({
   imports: [PassportModule],
-  providers: [ApiKeysService, BearerStrategy],
-  exports: [ApiKeysService],
+  providers: [
+    ApiKeyLookup,
+    ApiKeyUses,
+    ApiKeysService,
+    BearerStrategy,
+    SigningKeysService,
+    TokensService,
+    VerifiedCredentials,
+  ],
+  exports: [ApiKeysService, SigningKeysService, TokensService, VerifiedCredentials],
 })
 export class AuthModule {}

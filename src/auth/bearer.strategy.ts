@@ -2,24 +2,32 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
 import { Strategy } from 'passport-http-bearer';
-import { ApiKeysService } from './api-keys.service';
 import type { Credential } from './credential';
-import { authenticationRequired, invalidKey } from './refusals';
+import type { Presented } from './presented';
+import { authenticationRequired } from './refusals';
+import type { VerifiedCredentials } from './verified-credentials';
 
-/** Reads the credential from the Authorization header and nowhere else: `Bearer CREDENTIAL`, or bare as some clients send it. */
+/** What the guard hands to the strategy with each request. */
+export interface BearerOptions {
+  presented: Presented | undefined;
+  /** Of the guard's own application: passport knows strategies by name in the whole process, whichever application runs. */
+  credentials: VerifiedCredentials;
+}
+
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   // Given to every strategy by passport, for the length of one request.
   declare success: (user: Credential) => void;
   declare error: (error: unknown) => void;
 
-  constructor(private readonly keys: ApiKeysService) {
-    super();
-  }
-
-  // The library would also look into the query and the body, where a credential ends up in logs.
-  override authenticate(req: Request): void {
-    this.verify(req.headers.authorization).then(
+  // The library would look into the query and the body too, where a credential ends up in logs.
+  override authenticate(_req: Request, options?: object): void {
+    const { presented, credentials } = options as BearerOptions;
+    if (!presented) {
+      this.error(authenticationRequired());
+      return;
+    }
+    credentials.verify(presented).then(
       (credential) => this.success(credential),
       (error: unknown) => this.error(error),
     );
@@ -28,13 +36,5 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   // Called by nothing: @nestjs/passport asks for one, and the library hands it what it found itself.
   validate(): never {
     throw new Error('not used');
-  }
-
-  private async verify(header: string | undefined): Promise<Credential> {
-    const text = header?.replace(/^bearer(\s+|$)/i, '').trim();
-    if (!text) throw authenticationRequired();
-    const credential = await this.keys.credentialOf(text);
-    if (!credential) throw invalidKey();
-    return credential;
   }
 }

@@ -5,8 +5,9 @@ import type { Request } from 'express';
 export interface Credential {
   type: 'key' | 'jwt';
   user_id: number;
+  /** Sorted, each once. */
   scopes: readonly string[];
-  /** The API key, or the one that a JWT was made from. */
+  /** The API key, or the one that a JWT was made from; null: a JWT that an operator made. */
   api_key_id: number | null;
   /** Seconds since 1970; only JWTs end by themselves. */
   expires_at?: number;

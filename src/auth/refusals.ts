@@ -21,3 +21,11 @@ export const insufficientScope = ({ type }: Credential, scope: string) =>
     `${type === 'key' ? 'api key' : 'token'} does not permit \`${scope}\``,
     `, error="insufficient_scope", scope="${scope}"`,
   );
+
+/** Another credential, not another scope, is what the caller lacks. */
+export const apiKeyRequired = () =>
+  challenge(
+    403,
+    'an api key is required',
+    `, error="insufficient_scope", error_description="an api key is required"`,
+  );

@@ -2,22 +2,60 @@ import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { AuthGuard } from '@nestjs/passport';
 import type { Request } from 'express';
 import { failure } from '../http/failure';
-import { accessOf } from './access';
+import { type Access, accessOf } from './access';
+import type { BearerOptions } from './bearer.strategy';
 import type { Credential } from './credential';
-import { insufficientScope } from './refusals';
+import { presentedBy } from './presented';
+import { apiKeyRequired, insufficientScope } from './refusals';
 import { covers } from './scopes';
+import { VerifiedCredentials } from './verified-credentials';
 
 /** Closed by default: a handler that does not say who may enter lets nobody in. */
 @Injectable()
 export class ScopesGuard extends AuthGuard('bearer') {
-  override async canActivate(context: ExecutionContext): Promise<boolean> {
-    const access = accessOf(context.getHandler());
+  // Read once: metadata costs more than all the rest.
+  private readonly accesses = new Map<object, Access | undefined>();
+
+  constructor(private readonly credentials: VerifiedCredentials) {
+    super();
+  }
+
+  override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const access = this.accessTo(context.getHandler());
     if (access === 'public') return true;
     if (!access) throw failure(404, 'invalid api endpoint');
+    const req = context.switchToHttp().getRequest<Request>();
+    const presented = presentedBy(req);
+    // A credential that is remembered is admitted without a turn through passport, which costs more than the rest of this.
+    const known = presented && this.credentials.remembered(presented);
+    if (!known) return this.verify(context, access);
+    req.user = known;
+    return admit(known, access);
+  }
+
+  override getAuthenticateOptions(context: ExecutionContext): BearerOptions & { session: false } {
+    const presented = presentedBy(context.switchToHttp().getRequest());
+    return { session: false, presented, credentials: this.credentials };
+  }
+
+  private async verify(context: ExecutionContext, access: Access): Promise<boolean> {
     await super.canActivate(context);
-    if (access === 'any credential') return true;
-    const credential = context.switchToHttp().getRequest<Request>().user as Credential;
-    if (!covers(credential.scopes, access)) throw insufficientScope(credential, access);
+    return admit(context.switchToHttp().getRequest<Request>().user as Credential, access);
+  }
+
+  private accessTo(handler: object): Access | undefined {
+    let access = this.accesses.get(handler);
+    if (access === undefined) this.accesses.set(handler, (access = accessOf(handler)));
+    return access;
+  }
+}
+
+function admit(credential: Credential, access: Access): true {
+  if (access === 'any credential') return true;
+  if (access === 'any api key') {
+    if (credential.type !== 'key') throw apiKeyRequired();
     return true;
   }
+  if (!covers(credential.scopes, access)) throw insufficientScope(credential, access);
+  return true;
 }

@@ -43,6 +43,10 @@ const WholeNumber = (min: number, max: number) =>
       { message: `$property must be a whole number from ${min} to ${max}` },
     ),
   );
+const SplitAt = (separator: RegExp) =>
+  Transform(({ value }) =>
+    typeof value === 'string' ? value.split(separator).filter((part) => part !== '') : (value as unknown),
+  );
 const IsWebAddress = () =>
   IsUrl(
     { require_tld: false, require_protocol: true, protocols: ['http', 'https'] },
@@ -112,6 +116,13 @@ export class Settings {
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
   LOG_LEVEL: string = 'info';
 
+  @IsOptional()
+  @Transform(({ value }) => (typeof value === 'string' ? value.toLowerCase() : value))
+  @Matches(/^([a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[[0-9a-f:.]+\])$/, {
+    message: '$property must be a host name alone, without scheme and port',
+  })
+  LEGACY_HOST?: string = undefined;
+
   // Seconds for which copies of a game, and caches in between, may keep the answer to which version is newest.
   @WholeNumber(0, 3600)
   LATEST_MAX_AGE: number = 10;
@@ -141,13 +152,49 @@ export class Settings {
   @MinLength(16)
   OPERATOR_TOKEN?: string = undefined;
 
+  // API keys are stored as a hash under the pepper, signing keys sealed under it.
   @IsOptional()
   @MinLength(32)
   API_KEY_PEPPER?: string = undefined;
+
+  // What the pepper was before, one a line: keys stored under these still work, and move to the new one when used.
+  @SplitAt(/\r?\n/)
+  @MinLength(32, { each: true, message: 'each pepper in $property must have at least 32 characters' })
+  API_KEY_PEPPER_PREVIOUS: string[] = [];
+
+  // Private Ed25519 keys in PEM form, for stores that keep them out of the database: the first one signs.
+  @IsOptional()
+  @Matches(/-----BEGIN PRIVATE KEY-----/, { message: '$property must hold private keys in PEM form' })
+  SIGNING_KEYS?: string = undefined;
+
+  // The claims of JWTs. Default: PUBLIC_URL, else http://localhost:PORT; the audience is the issuer.
+  @IsOptional()
+  @IsString()
+  JWT_ISSUER?: string = undefined;
+
+  @IsOptional()
+  @IsString()
+  JWT_AUDIENCE?: string = undefined;
+
+  // Seconds.
+  @WholeNumber(60, 86_400)
+  JWT_LIFETIME: number = 3600;
+
+  // What a game's manifest may ask for.
+  @SplitAt(/[\s,]+/)
+  @IsString({ each: true })
+  MANIFEST_SCOPES: string[] = ['profile:me'];
 }
 
 export const SETTING_NAMES = Object.keys(new Settings());
-export const SECRET_NAMES = ['DATABASE_URL', 'REDIS_URL', 'OPERATOR_TOKEN', 'API_KEY_PEPPER'];
+export const SECRET_NAMES = [
+  'DATABASE_URL',
+  'REDIS_URL',
+  'OPERATOR_TOKEN',
+  'API_KEY_PEPPER',
+  'API_KEY_PEPPER_PREVIOUS',
+  'SIGNING_KEYS',
+];
 
 export function loadSettings(env: NodeJS.ProcessEnv): Settings {
   const problems: string[] = [];

@@ -1,13 +1,19 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
-import { AnyCredential } from '../auth/access';
+import { AnyApiKey, AnyCredential } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
+import { Fails } from '../http/openapi';
+import { Parameters } from '../http/parameters';
+import { Post } from '../http/post';
 import { modernTimestamp, timestampOf } from '../http/timestamps';
-import { CredentialsInfoAnswer } from './credentials.dto';
+import { CredentialsInfoAnswer, SubkeyAnswer, SubkeyRequest } from './credentials.dto';
+import { CredentialsService } from './credentials.service';
 
 @ApiTags('Credentials')
 @Controller('credentials')
 export class CredentialsController {
+  constructor(private readonly credentials: CredentialsService) {}
+
   /** What the credential of this request is, and what it may do. */
   @Get('info')
   @AnyCredential()
@@ -18,5 +24,19 @@ export class CredentialsController {
       scopes: [...scopes],
       ...(expires_at === undefined ? {} : { expires_at: modernTimestamp(timestampOf(expires_at)) }),
     };
+  }
+
+  /** Makes a short-lived JWT for a game that the key's user launches. It ends with the key, if not before. */
+  @Post('subkey')
+  @AnyApiKey()
+  @ApiOkResponse({ type: SubkeyAnswer })
+  @Fails(403, 'an api key is required', 'api key does not permit `profile:me`')
+  @Fails(404, 'invalid game')
+  async subkey(
+    @Parameters() { game_id, scope }: SubkeyRequest,
+    @CurrentCredential() parent: Credential,
+  ): Promise<SubkeyAnswer> {
+    const { key, expires_at } = await this.credentials.subkey(parent, game_id, scope);
+    return { key, expires_at: modernTimestamp(timestampOf(expires_at)) };
   }
 }

@@ -1,5 +1,12 @@
 import { Module } from '@nestjs/common';
+import { GamesModule } from '../games/games.module';
 import { CredentialsController } from './credentials.controller';
+import { CredentialsService } from './credentials.service';
+import { PublishedKeysController } from './published-keys.controller';
 
-@Module({ controllers: [CredentialsController] })
+@Module({
+  imports: [GamesModule],
+  controllers: [CredentialsController, PublishedKeysController],
+  providers: [CredentialsService],
+})
 export class CredentialsModule {}

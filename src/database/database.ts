@@ -5,7 +5,8 @@ import type { DataSource, EntityManager } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
 import { requireMigrated } from './migrate';
-import { NotConnected } from './sqlstates';
+import { connectionProblem, requireSupportedServer } from './reachable';
+import { faultOf, NotConnected } from './sqlstates';
 import type { Statement } from './statement';
 
 /** Statements outside of transactions go straight to the pool; transactions are TypeORM's. */
@@ -31,13 +32,16 @@ export class Database implements OnApplicationShutdown {
         await this.source.initialize();
         break;
       } catch (error) {
-        if (attempt % 10 === 0)
-          this.log.warn(`The database cannot be reached yet: ${(error as Error).message}`);
+        const problem = connectionProblem(this.settings.DATABASE_URL, error);
+        // A server that is there and refuses us will go on doing so.
+        if (faultOf(error) !== 'unavailable') throw problem ?? error;
+        if (attempt % 10 === 0) this.log.warn(`Waiting: ${problem?.message}`);
         await new Promise((resolve) => setTimeout(resolve, 500));
       }
     }
     if (this.stopped) return;
     const pool = (this.source.driver as PostgresDriver).master as Pool;
+    await requireSupportedServer(pool);
     await requireMigrated(this.source);
     this.pool = pool;
   }

@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import type { Settings } from '../config/settings';
 import { OperatorError } from '../operator-error';
 import { dataSourceOptions } from './data-source';
+import { connectionProblem, requireSupportedServer } from './reachable';
 
 // Any number that no other program on the same database takes for a lock of its own.
 const MIGRATION_LOCK = 7_104_201_886;
@@ -19,12 +20,15 @@ export async function migrate(
   say: (line: string) => void,
 ): Promise<string[]> {
   const lock = new Client({ connectionString: settings.DATABASE_URL, connectionTimeoutMillis: 5000 });
-  await lock.connect();
+  await lock.connect().catch((error: unknown) => {
+    throw connectionProblem(settings.DATABASE_URL, error) ?? error;
+  });
   const source = new DataSource({
     ...dataSourceOptions({ ...settings, DATABASE_POOL_SIZE: 1 }),
-    extra: { options: undefined, connectionTimeoutMillis: 5000 },
+    extra: { connectionTimeoutMillis: 5000 },
   });
   try {
+    await requireSupportedServer(lock);
     await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await source.initialize();
     await source.query(`SET lock_timeout = '200ms'`);

@@ -2,8 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import type { GameRow } from './game.dto';
+import { canView } from './visibility';
 
-const EDITABLE_GAMES = statement(
+export const EDITABLE_GAMES = statement(
   'editable_games',
   `SELECT g.id, u.username, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits,
           g.published_at, g.created_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count,
@@ -16,6 +17,11 @@ const EDITABLE_GAMES = statement(
    ORDER BY g.created_at DESC, g.id DESC`,
 );
 
+export const VIEWABLE_GAME = statement(
+  'viewable_game',
+  `SELECT g.id FROM games g WHERE g.id = $1 AND ${canView('g', '$2')}`,
+);
+
 @Injectable()
 export class GamesService {
   constructor(private readonly database: Database) {}
@@ -23,5 +29,9 @@ export class GamesService {
   /** The games that the user uploaded or administers, newest first. */
   editableBy(user_id: number): Promise<GameRow[]> {
     return this.database.rows<GameRow & { id: number }>(EDITABLE_GAMES, [user_id]);
+  }
+
+  async isViewableBy(id: number, user_id: number): Promise<boolean> {
+    return (await this.database.row(VIEWABLE_GAME, [id, user_id])) !== undefined;
   }
 }

@@ -46,7 +46,8 @@ export class GamewharfAdapter extends ExpressAdapter {
         requireHostHeader: false,
         maxHeaderSize: 16 * 1024,
         headersTimeout: 8 * SECOND,
-        requestTimeout: 8 * SECOND,
+        // The time for bodies is in-flight.ts's.
+        requestTimeout: 0,
         keepAliveTimeout: 65 * SECOND,
         connectionsCheckingInterval: SECOND,
       },

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendFailure } from './answer';
-import { serviceUnavailable } from './failure';
+import { failure, serviceUnavailable } from './failure';
 
 export interface Arrival {
   readonly req: IncomingMessage;
@@ -13,12 +13,14 @@ export interface Arrival {
 
 // Waiting for the database ends before that by itself; this is for the sum of several waits.
 const ANSWER_WITHIN = 2300;
+// Here and not as the server's requestTimeout, which has no exceptions: an operator's import is sent for minutes.
+const BODY_WITHIN = 8000;
 const READ_WITHIN = 10_000;
 const SWEEP_EVERY = 100;
 
 const patient = new WeakSet<IncomingMessage>();
 
-/** For a handler whose work is long by nature: its answer has no deadline. */
+/** For a handler whose work is long by nature: neither the request's body nor its answer has a deadline. */
 export const takesLong = (req: IncomingMessage) => void patient.add(req);
 
 /** The requests being answered, in the order of their arrival. */
@@ -53,10 +55,13 @@ export class InFlight {
       if (res.writableEnded) {
         // A peer that does not read keeps its answer in our memory.
         if (now - arrival.since > ANSWER_WITHIN + READ_WITHIN) req.socket.destroy();
-      } else if (!req.complete)
-        // A body that drips in has a deadline of its own: requestTimeout.
+      } else if (!req.complete) {
         arrival.since = now;
-      else if (now - arrival.since >= ANSWER_WITHIN && !res.headersSent && !patient.has(req))
+        if (now - arrival.at >= BODY_WITHIN && !patient.has(req)) {
+          res.setHeader('Connection', 'close');
+          sendFailure(res, failure(408, 'request timeout'));
+        }
+      } else if (now - arrival.since >= ANSWER_WITHIN && !res.headersSent && !patient.has(req))
         sendFailure(res, serviceUnavailable());
     }
   }

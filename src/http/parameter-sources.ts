@@ -4,6 +4,13 @@ import busboy from 'busboy';
 import type { Request, Response } from 'express';
 import { badRequest, failure } from './failure';
 
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Parameters are read from the body too, whatever the method. */
+    parametersInBody?: boolean;
+  }
+}
+
 /** What a request carries, by name, before anything is known about the names. */
 export class Given {
   readonly values = new Map<string, unknown>();
@@ -66,18 +73,21 @@ export function givenInQuery(req: Request): Given {
   return given;
 }
 
-export async function givenInBody(req: Request, given: Given): Promise<void> {
-  const type = req.headers['content-type'];
-  // Clients send an empty POST with no type, or with any.
-  if (
-    req.headers['content-length'] === '0' ||
-    (!('content-length' in req.headers) && !('transfer-encoding' in req.headers))
-  )
-    return;
-  const [mediaType = '', ...parameters] = (type ?? '')
+const hasBody = ({ headers }: Request) =>
+  headers['content-length'] !== '0' && ('content-length' in headers || 'transfer-encoding' in headers);
+
+const contentType = ({ headers }: Request) =>
+  (headers['content-type'] ?? '')
     .toLowerCase()
     .split(';')
     .map((part) => part.trim());
+
+export const hasReadableBody = (req: Request) => hasBody(req) && contentType(req)[0]! in READERS;
+
+export async function givenInBody(req: Request, given: Given): Promise<void> {
+  // Clients send an empty POST with no type, or with any.
+  if (!hasBody(req)) return;
+  const [mediaType = '', ...parameters] = contentType(req);
   const read = READERS[mediaType];
   if (!read) throw failure(415, 'unsupported media type');
   const charset = parameters

@@ -16,7 +16,8 @@ export class ParametersPipe implements PipeTransform {
     const request = metatype as RequestClass;
     if (parametersOf(request).parameters.length === 0) return value;
     const given = givenInQuery(value);
-    if (value.method !== 'POST') return readInto(request, given, value.params as Record<string, string>);
+    if (value.method !== 'POST' && !value.parametersInBody)
+      return readInto(request, given, value.params as Record<string, string>);
     return givenInBody(value, given).then(() =>
       readInto(request, given, value.params as Record<string, string>),
     );

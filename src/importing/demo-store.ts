@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { newApiKey } from '../auth/api-key';
 import { hashApiKey } from '../auth/api-key-hash';
 import { keptSecret } from '../config/kept-secrets';
 import type { Settings } from '../config/settings';
@@ -18,7 +19,7 @@ export interface DemoAccess {
 
 /** Fills an empty store with demo data, once; answers what to try, as long as the demo's key and game are there. */
 export async function loadDemoStore(settings: Settings): Promise<DemoAccess | undefined> {
-  const api_key = keptSecret(settings.DATA_DIR, 'demo-api-key');
+  const api_key = keptSecret(settings.DATA_DIR, 'demo-api-key', newApiKey);
   const pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');
   const connect = () => connectTo(settings);
   const client = await connect();

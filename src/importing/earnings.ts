@@ -38,12 +38,20 @@ export async function findSales(client: ClientBase, purchase: RecordType) {
   if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
 }
 
-/** Adds the sales to the games, those of the stream included. */
-export async function writeSales(client: ClientBase) {
+/** How many purchases each game `s` gets: new games are written with them, which spares a second version of each row. */
+export const SALES_OF_GAMES = `
+  LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
+
+/** Adds the purchases to the stored games. Run before new ones are written. */
+export async function countSales(client: ClientBase) {
   await client.query(`
     UPDATE games t SET purchases_count = t.purchases_count + d.purchases
     FROM (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d
     WHERE t.id = d.game_id AND d.purchases <> 0`);
+}
+
+/** Adds the amounts to the games, which are all there by now. */
+export async function writeEarnings(client: ClientBase) {
   await client.query(`
     UPDATE game_earnings e SET amount = e.amount + d.amount
     FROM import_sales d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount <> 0`);

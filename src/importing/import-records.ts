@@ -4,11 +4,12 @@ import type { Settings } from '../config/settings';
 import { pgTypes } from '../database/pg-types';
 import { OperatorError } from '../operator-error';
 import { checkTogether } from './checks';
-import { findSales, writeSales } from './earnings';
+import { countSales, findSales, writeEarnings } from './earnings';
 import { findChanged, findStored, write } from './merges';
+import { skipForeignKeyTriggers } from './foreign-keys';
 import { linesOf } from './ndjson';
 import { hashesOf } from './passwords';
-import { Problems } from './problems';
+import { Problems, storeChanged } from './problems';
 import { type JsonObject, recordTypes, type RecordType } from './record-types';
 import { RecordReader, type StagedRecord } from './record-reader';
 import { Staging } from './staging';
@@ -102,11 +103,7 @@ async function cancelStatement(connect: () => Promise<Client>, running: Client) 
 /** The checks ran before the writes: what a constraint refuses after them, somebody else has just written. */
 function explained(error: DatabaseError) {
   const meanwhile = error.code?.startsWith('23') || error.code === '40P01';
-  return meanwhile
-    ? new OperatorError(
-        'the store was changed while the import ran, and nothing was imported: please try again',
-      )
-    : error;
+  return meanwhile ? storeChanged() : error;
 }
 
 async function transfer(
@@ -138,22 +135,27 @@ async function transfer(
   const inOrderOfLocks = [...given].sort(
     (a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'),
   );
+  let stored = 0;
   for (const type of inOrderOfLocks) {
-    await findStored(client, type);
+    stored += await findStored(client, type);
     await findChanged(client, type);
   }
   const purchase = has('purchase');
-  if (purchase) await findSales(client, purchase);
+  if (purchase) {
+    await findSales(client, purchase);
+    await countSales(client);
+  }
+  await skipForeignKeyTriggers(client, types, staging, stored);
 
   const summary: ImportSummary = {};
   let written = 0;
   for (const type of given) {
     progress({ phase: 'writing', records, table: type.table, written });
-    const counts = await write(client, type);
+    const counts = await write(client, type, purchase !== undefined);
     summary[type.table] = { ...counts, unchanged: staging.rowsOf(type) - counts.new - counts.changed };
     written += staging.rowsOf(type);
   }
-  if (purchase) await writeSales(client);
+  if (purchase) await writeEarnings(client);
   return summary;
 }
 

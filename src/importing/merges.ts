@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { SALES_OF_GAMES } from './earnings';
 import { bitOf, ENTRY_FIELDS, type Field, type RecordType } from './record-types';
 
 // Room between entries, so that one can be put between two others without touching them.
@@ -194,11 +195,12 @@ const DELETABLE = new Set(['collection', 'api_key', 'oauth_application']);
 /** Finds which records are stored, and locks those that could be deleted, in the order of their ids. */
 export async function findStored(client: ClientBase, type: RecordType) {
   const lock = DELETABLE.has(type.name) ? 'FOR UPDATE OF t' : '';
-  await client.query(`
+  const stored = await client.query(`
     CREATE TEMP TABLE ${storedIn(type)} ON COMMIT DROP AS
     SELECT t.${type.key} FROM ${type.table} t
     WHERE t.${type.key} IN (SELECT ${type.key} FROM ${stagedIn(type)}) ORDER BY t.${type.key} ${lock}`);
   await client.query(`ANALYZE ${storedIn(type)}`);
+  return stored.rowCount ?? 0;
 }
 
 /** Finds which stored records the stream changes. */
@@ -216,8 +218,9 @@ export async function findChanged(client: ClientBase, type: RecordType) {
 }
 
 /** Writes the changed and the new records, and counts them. */
-export async function write(client: ClientBase, type: RecordType) {
+export async function write(client: ClientBase, type: RecordType, withSales: boolean) {
   const columns = columnsOf(type);
+  const sold = withSales && type.name === 'game';
   const swappable = SWAPPABLE[type.name];
   if (swappable) {
     const { value, clash, placeholder } = swappable;
@@ -235,8 +238,9 @@ export async function write(client: ClientBase, type: RecordType) {
     UPDATE ${type.table} t SET ${assignments.join(', ')}
     FROM ${stagedIn(type)} s WHERE s.${type.key} = t.${type.key} AND ${isChanged(type)}`);
   const created = await client.query(`
-    INSERT INTO ${type.table} (${columns.map(({ name }) => name).join(', ')})
-    SELECT ${columns.map(newValueFor).join(', ')} FROM ${stagedIn(type)} s WHERE ${isNew(type)}`);
+    INSERT INTO ${type.table} (${columns.map(({ name }) => name).join(', ')} ${sold ? ', purchases_count' : ''})
+    SELECT ${columns.map(newValueFor).join(', ')} ${sold ? ', coalesce(d.purchases, 0)' : ''}
+    FROM ${stagedIn(type)} s ${sold ? SALES_OF_GAMES : ''} WHERE ${isNew(type)}`);
   for (const statement of listsOf(type)?.write ?? []) await client.query(statement);
   return { new: created.rowCount ?? 0, changed: changed.rowCount ?? 0 };
 }

@@ -1,8 +1,10 @@
+import { OperatorError } from '../operator-error';
+
 /** How many problems are told one by one; the others are counted. */
 const TOLD = 20;
 
 /** The stream holds records that cannot be imported. Nothing was changed. */
-export class ImportProblems extends Error {
+export class ImportProblems extends OperatorError {
   constructor(readonly lines: string[]) {
     super(lines.join('\n'));
   }
@@ -36,3 +38,8 @@ export class Problems {
     return TOLD;
   }
 }
+
+export const storeChanged = () =>
+  new OperatorError(
+    'The store was changed while the import ran, and nothing was imported: please try again.',
+  );

@@ -1,3 +1,4 @@
+import { hasFormOfJwt, hintOf } from '../auth/api-key';
 import { hashApiKey } from '../auth/api-key-hash';
 import { COLLECTION_LAYOUTS } from '../collections/collection.entity';
 import { sanitiseHtml } from '../collections/html';
@@ -124,12 +125,6 @@ const redirectUris: Kind = {
   },
 };
 
-/** What a list of keys shows: enough to recognise a key, never enough to use it. */
-const hintOf = (key: string) => {
-  const characters = [...key];
-  return characters.slice(0, Math.min(8, Math.floor(characters.length / 3))).join('');
-};
-
 const apiKey = (pepper: Buffer): Kind => {
   const visible = text({ max: 512 });
   return {
@@ -137,7 +132,7 @@ const apiKey = (pepper: Buffer): Kind => {
     encode(value, refuse) {
       const key = fit(value, { max: 512, pattern: /^\S+$/, form: 'not contain blanks' }, refuse);
       if (key === undefined) return '';
-      if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(key)) return refuse('must not have the form of a JWT');
+      if (hasFormOfJwt(key)) return refuse('must not have the form of a JWT');
       return `\\\\x${hashApiKey(key, pepper).toString('hex')}\t${visible.encode(hintOf(key), () => '')}`;
     },
   };

@@ -79,6 +79,13 @@ export class Staging {
     this.refused.pending += `${type.name}\t${id}\n`;
   }
 
+  /** How many records there are. */
+  get rows() {
+    let rows = 0;
+    for (const table of this.records.values()) rows += table.rows;
+    return rows;
+  }
+
   rowsOf(type: RecordType) {
     return this.records.get(type)!.rows;
   }
@@ -92,8 +99,12 @@ export class Staging {
     for (const table of this.tables) if (table.pending) await this.flush(table);
     await this.copying;
     // Autovacuum does not see temporary tables, and without statistics the merges are planned for empty ones.
-    const filled = this.tables.filter((table) => table.rows).map((table) => table.name);
-    if (filled.length) await this.client.query(`ANALYZE ${filled.join(', ')}`);
+    await this.client.query('SET LOCAL default_statistics_target = 10');
+    for (const table of this.tables) {
+      if (!table.rows) continue;
+      const ids = table.columns.filter(({ name, sql }) => sql === 'bigint' || name === 'key_hash');
+      await this.client.query(`ANALYZE ${table.name} (${ids.map(({ name }) => name).join(', ')})`);
+    }
   }
 
   /** Waits until the connection is free for other statements. */

@@ -58,12 +58,15 @@ const unclaimedOfAddressesOf = (user: string) =>
    WHERE ue.user_id = ${user} AND ue.verified AND dk.user_id IS NULL AND ${OF_GAME}`;
 const VERIFIER = '(SELECT user_id FROM user_emails WHERE email = lower($3) AND verified)';
 
-const BY_KEY = lookup(
+export const KEY_BY_KEY = lookup(
   'download_key_by_key',
   `SELECT ${COLUMNS} FROM download_keys dk WHERE dk.key = $3 AND ${OF_GAME}`,
 );
-const BY_USER = lookup('download_key_by_user', newestOf(claimedBy('$3'), unclaimedOfAddressesOf('$3')));
-const BY_EMAIL = lookup(
+export const KEY_BY_USER = lookup(
+  'download_key_by_user',
+  newestOf(claimedBy('$3'), unclaimedOfAddressesOf('$3')),
+);
+export const KEY_BY_EMAIL = lookup(
   'download_key_by_email',
   newestOf(
     `SELECT ${COLUMNS} FROM download_keys dk WHERE lower(dk.email) = lower($3) AND ${OF_GAME}`,
@@ -81,10 +84,10 @@ export class DownloadKeysService {
     const { download_key, user_id, email } = selector;
     const row =
       download_key !== undefined
-        ? await this.database.row<Row>(BY_KEY, [game_id, editor_id, download_key])
+        ? await this.database.row<Row>(KEY_BY_KEY, [game_id, editor_id, download_key])
         : user_id !== undefined
-          ? await this.database.row<Row>(BY_USER, [game_id, editor_id, user_id])
-          : await this.database.row<Row>(BY_EMAIL, [game_id, editor_id, email]);
+          ? await this.database.row<Row>(KEY_BY_USER, [game_id, editor_id, user_id])
+          : await this.database.row<Row>(KEY_BY_EMAIL, [game_id, editor_id, email]);
     if (!row) throw invalidGame();
     const { key_id, created_at, downloads, key, ...user } = row;
     if (key_id === null)

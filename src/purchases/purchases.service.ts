@@ -53,8 +53,8 @@ const boughtBy = (user: string) => `
   UNION SELECT p.id FROM user_emails ue JOIN purchases p ON lower(p.email) = ue.email
         WHERE ue.user_id = ${user} AND ue.verified`;
 
-const BY_USER = lookup('purchases_by_user', boughtBy('$3'));
-const BY_EMAIL = lookup(
+export const PURCHASES_BY_USER = lookup('purchases_by_user', boughtBy('$3'));
+export const PURCHASES_BY_EMAIL = lookup(
   'purchases_by_email',
   `SELECT id FROM purchases WHERE lower(email) = lower($3)
    UNION ${boughtBy('(SELECT user_id FROM user_emails WHERE email = lower($3) AND verified)')}`,
@@ -72,8 +72,16 @@ export class PurchasesService {
   ): Promise<PurchaseRow[]> {
     const rows =
       user_id !== undefined
-        ? await this.database.rows<PurchaseRow & { id: number }>(BY_USER, [game_id, editor_id, user_id])
-        : await this.database.rows<PurchaseRow & { id: number }>(BY_EMAIL, [game_id, editor_id, email]);
+        ? await this.database.rows<PurchaseRow & { id: number }>(PURCHASES_BY_USER, [
+            game_id,
+            editor_id,
+            user_id,
+          ])
+        : await this.database.rows<PurchaseRow & { id: number }>(PURCHASES_BY_EMAIL, [
+            game_id,
+            editor_id,
+            email,
+          ]);
     if (rows.length === 0) throw invalidGame();
     return rows[0]!.id === null ? [] : rows;
   }

@@ -4,7 +4,7 @@ import { statement } from '../database/statement';
 import { type Cacheable, cacheable } from '../http/cacheable';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
-import { ShortMemory } from './short-memory';
+import { ShortMemory } from '../database/short-memory';
 
 const newestFinishedBuild = (game: string, channel_name: string) => `
   SELECT b.id IS NOT NULL AS found, b.user_version

@@ -9,8 +9,11 @@ export interface RawAnswer {
 }
 
 /** Sends bytes that no HTTP client would, and reads what comes back until the server closes or has said all. */
-export function sendRaw(bytes: string | Buffer, { timeout = 12_000 } = {}): Promise<RawAnswer> {
-  const { hostname, port } = new URL(baseUrl());
+export function sendRaw(
+  bytes: string | Buffer,
+  { timeout = 12_000, base = baseUrl() }: { timeout?: number; base?: string } = {},
+): Promise<RawAnswer> {
+  const { hostname, port } = new URL(base);
   const started = performance.now();
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname, () => socket.write(bytes));

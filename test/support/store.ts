@@ -181,8 +181,15 @@ export const make = {
   },
 
   /** An API key as text; scopes absent: unscoped. */
-  async key({ owner, scopes = null }: { owner: Owner; scopes?: string[] | null }): Promise<string> {
-    const key = randomBytes(20).toString('hex');
+  async key({
+    owner,
+    scopes = null,
+    text: key = randomBytes(20).toString('hex'),
+  }: {
+    owner: Owner;
+    scopes?: string[] | null;
+    text?: string;
+  }): Promise<string> {
     await insert('api_keys', {
       key_hash: hashApiKey(key, Buffer.from(PEPPER)),
       hint: key.slice(0, 4),

@@ -22,4 +22,8 @@ export class ShortMemory<Value> {
       this.entries.delete(oldest);
     }
   }
+
+  clear(): void {
+    this.entries.clear();
+  }
 }

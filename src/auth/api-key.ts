@@ -1,0 +1,36 @@
+import { randomInt } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const PREFIX = 'gw_';
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+// log2(62 ** 32) is 190 bits.
+const RANDOM_CHARACTERS = 32;
+const CHECKSUM_CHARACTERS = 6;
+const OURS = /^gw_[0-9A-Za-z]{38}$/;
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+const MAX_CHARACTERS = 512;
+
+const base62 = (value: number): string =>
+  value < 62 ? ALPHABET[value]! : base62(Math.floor(value / 62)) + ALPHABET[value % 62]!;
+
+const checksumOf = (text: string) => base62(crc32(text)).padStart(CHECKSUM_CHARACTERS, '0');
+
+/** A prefix that secret scanners can look for, 190 random bits, and a checksum that tells a mistyped key from a revoked one. */
+export function newApiKey(): string {
+  const random = Array.from({ length: RANDOM_CHARACTERS }, () => ALPHABET[randomInt(62)]).join('');
+  return PREFIX + random + checksumOf(PREFIX + random);
+}
+
+/** Whether the text can be a key at all: imported keys have any form, one in our form has its checksum. */
+export const mayBeApiKey = (text: string): boolean =>
+  text.length <= 2 * MAX_CHARACTERS &&
+  (!OURS.test(text) || checksumOf(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS));
+
+/** Three base64url parts are a JWT, whatever else they might be; the last is empty where somebody left the signature out. */
+export const hasFormOfJwt = (text: string): boolean => JWT.test(text);
+
+/** What a list of keys shows: enough to recognise a key, never enough to use it. */
+export function hintOf(key: string): string {
+  const characters = [...key];
+  return characters.slice(0, Math.min(8, Math.floor(characters.length / 3))).join('');
+}

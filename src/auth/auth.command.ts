@@ -1,0 +1,197 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { CommandRunner } from '../command-runner';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import { modernTimestamp, timestampOf } from '../http/timestamps';
+import { OperatorError } from '../operator-error';
+import { ApiKeysService } from './api-keys.service';
+import { routesOf } from './routes';
+import { SCOPES } from './scopes';
+import { type Key, SigningKeysService, timeOf } from './signing-keys.service';
+import { TokensService } from './tokens.service';
+
+export function registerAuthCommands(program: Command, run: CommandRunner): void {
+  registerKeys(program.command('keys').description('API keys'), run);
+  registerTokens(program.command('tokens').description('JWTs, such as a launched game gets'), run);
+  registerSigningKeys(program.command('signing-keys').description('The keys that JWTs are signed with'), run);
+  program
+    .command('scopes')
+    .description('List all scopes, and which scope each route needs.')
+    .action(() =>
+      run(
+        (app) => {
+          printTable(Object.entries(SCOPES));
+          console.log();
+          printTable(routesOf(app).map(({ method, path, access }) => [method, path, access ?? 'closed']));
+          return Promise.resolve();
+        },
+        { database: false },
+      ),
+    );
+}
+
+function registerKeys(keys: Command, run: CommandRunner): void {
+  keys
+    .command('create')
+    .description('Make an API key and print it. It is shown this once.')
+    .requiredOption('--user <username>', 'whom it acts for')
+    .option('--label <text>', 'what it is for')
+    .option('--scope <scopes>', 'limit it to these scopes, with spaces between', scopesIn)
+    .action(({ user, label, scope }: { user: string; label?: string; scope?: string[] }) =>
+      run(async (app) => {
+        const { id, key } = await app
+          .get(ApiKeysService)
+          .create(await userNamed(app, user), { label, scopes: scope });
+        console.error(`Key ${id} of ${user}; \`gamewharf keys revoke ${id}\` ends it.`);
+        console.log(key);
+      }),
+    );
+  keys
+    .command('list')
+    .description("List a user's API keys.")
+    .requiredOption('--user <username>')
+    .action(({ user }: { user: string }) =>
+      run(async (app) => {
+        const rows = await app.get(ApiKeysService).keysOf(await userNamed(app, user));
+        const shown = (timestamp: string | null) => (timestamp ? modernTimestamp(timestamp) : '-');
+        printTable([
+          ['ID', 'KEY', 'SCOPES', 'CREATED', 'LAST USED', 'REVOKED', 'LABEL'],
+          ...rows.map((row) => [
+            String(row.id),
+            `${row.hint}...`,
+            row.scopes?.join(' ') ?? 'all',
+            shown(row.created_at),
+            shown(row.last_used_at),
+            shown(row.revoked_at),
+            row.label ?? '',
+          ]),
+        ]);
+      }),
+    );
+  keys
+    .command('revoke')
+    .description('End an API key and all JWTs made from it.')
+    .argument('<id>', 'as `keys list` shows it', idIn)
+    .action((id: number) =>
+      run(async (app) => {
+        if (!(await app.get(ApiKeysService).revoke(id, null)))
+          throw new OperatorError(`There is no live API key ${id}.`);
+        console.log(`Key ${id} is revoked: running servers refuse it within a second.`);
+      }),
+    );
+}
+
+function registerTokens(tokens: Command, run: CommandRunner): void {
+  tokens
+    .command('create')
+    .description('Make the JWT that a game would get when this user launches it, and print it.')
+    .requiredOption('--user <username>', 'the player')
+    .requiredOption('--game <id>', 'the game', idIn)
+    .option('--scope <scopes>', 'with spaces between', scopesIn, ['profile:me'])
+    .option('--lifetime <seconds>', 'how long it is good; default: JWT_LIFETIME', lifetimeIn)
+    .action(
+      ({ user, game, scope, lifetime }: { user: string; game: number; scope: string[]; lifetime?: number }) =>
+        run(async (app) => {
+          const user_id = await userNamed(app, user);
+          if (!(await app.get(Database).row(GAME_EXISTS, [game])))
+            throw new OperatorError(`There is no game ${game}.`);
+          const { key, expires_at } = await app
+            .get(TokensService)
+            .issue({ user_id, game_id: game, scopes: scope, api_key_id: null, lifetime });
+          console.error(`Good until ${modernTimestamp(timestampOf(expires_at))}.`);
+          console.log(key);
+        }),
+    );
+}
+
+function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
+  signingKeys
+    .command('rotate')
+    .description('Publish a new key now, which signs from ten minutes later, when everybody knows it.')
+    .option('--now', 'sign with it at once: for an old key that is not trusted any more')
+    .action(({ now = false }: { now?: boolean }) =>
+      run(async (app) => {
+        const key = await app.get(SigningKeysService).rotate({ at_once: now });
+        console.log(`Key ${key.kid} is published and signs from ${timeOf(key.signs_from)}.`);
+      }),
+    );
+  signingKeys
+    .command('list')
+    .description('List the published keys.')
+    .action(() =>
+      run(async (app) => {
+        const service = app.get(SigningKeysService);
+        const keys = await service.published();
+        const current = service.current()?.kid;
+        printTable([
+          ['KEY', 'STATE', 'SIGNS FROM', 'VERIFIES UNTIL'],
+          ...keys.map((key) => [
+            key.kid,
+            stateOf(key, current),
+            whenOf(key.signs_from),
+            whenOf(key.verifies_until),
+          ]),
+        ]);
+      }),
+    );
+  signingKeys
+    .command('revoke')
+    .description('Remove a key that somebody else has, and with it all JWTs that it signed.')
+    .argument('<kid>')
+    .action((kid: string) =>
+      run(async (app) => {
+        await app.get(SigningKeysService).revoke(kid);
+        console.log(`Key ${kid} is gone: running servers refuse its tokens within seconds.`);
+      }),
+    );
+}
+
+const stateOf = ({ kid, signs_from }: Key, current: string | undefined) =>
+  kid === current ? 'signs' : signs_from > Date.now() / 1000 ? 'waits' : 'verifies';
+
+const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : '-');
+
+const USER_NAMED = statement('user_named', 'SELECT id FROM users WHERE lower(username) = lower($1)');
+const GAME_EXISTS = statement('game_exists', 'SELECT id FROM games WHERE id = $1');
+
+async function userNamed(app: INestApplicationContext, username: string): Promise<number> {
+  const user = await app.get(Database).row<{ id: number }>(USER_NAMED, [username]);
+  if (!user) throw new OperatorError(`There is no user ${username}.`);
+  return user.id;
+}
+
+function idIn(text: string): number {
+  const id = Number(text);
+  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id)) throw new InvalidArgumentError('Give an id.');
+  return id;
+}
+
+function lifetimeIn(text: string): number {
+  const seconds = Number(text);
+  if (!/^\d+$/.test(text) || seconds < 1 || seconds > 86_400)
+    throw new InvalidArgumentError('Give seconds, from 1 to 86400.');
+  return seconds;
+}
+
+function scopesIn(text: string): string[] {
+  const scopes = text.split(/[\s,]+/).filter((scope) => scope !== '');
+  const unknown = scopes.filter((scope) => !(scope in SCOPES));
+  if (scopes.length === 0 || unknown.length > 0)
+    throw new InvalidArgumentError('`gamewharf scopes` lists all scopes.');
+  return scopes;
+}
+
+function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = rows.reduce<number[]>(
+    (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
+    [],
+  );
+  for (const row of rows)
+    console.log(
+      row
+        .map((cell, i) => cell.padEnd(widths[i]!))
+        .join('  ')
+        .trimEnd(),
+    );
+}

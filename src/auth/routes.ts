@@ -1,0 +1,55 @@
+import { type INestApplicationContext, RequestMethod } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { type Access, accessOf } from './access';
+
+export interface Route {
+  method: string;
+  /** With its parameters: `/games/:game_id/purchases`. */
+  path: string;
+  /** undefined: the handler does not say, and nobody gets in. */
+  access: Access | undefined;
+  handler: string;
+  /** Of a success, where the handler names it. */
+  status: number | undefined;
+}
+
+type Controller = { name: string; prototype: Record<string, object> };
+
+/** Every route of the application, from the declarations themselves. */
+export function routesOf(app: INestApplicationContext): Route[] {
+  const controllers = [...app.get(ModulesContainer).values()].flatMap((module) =>
+    [...module.controllers.values()].map(({ metatype }) => metatype as unknown as Controller),
+  );
+  return controllers
+    .flatMap(routesOfController)
+    .toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
+}
+
+function routesOfController(controller: Controller): Route[] {
+  const prefixes = pathsOf(controller);
+  return Object.getOwnPropertyNames(controller.prototype)
+    .filter((name) => name !== 'constructor')
+    .flatMap((name) => {
+      const handler = controller.prototype[name]!;
+      return pathsOf(handler).flatMap((path) =>
+        prefixes.map((prefix) => ({
+          method: RequestMethod[Reflect.getMetadata('method', handler) as number]!,
+          path: joined(prefix, path),
+          access: accessOf(handler),
+          handler: `${controller.name}.${name}`,
+          status: Reflect.getMetadata('__httpCode__', handler) as number | undefined,
+        })),
+      );
+    });
+}
+
+function pathsOf(target: object): string[] {
+  const paths = Reflect.getMetadata('path', target) as string | string[] | undefined;
+  return paths === undefined ? [] : [paths].flat();
+}
+
+const joined = (...parts: string[]) =>
+  `/${parts
+    .map((part) => part.replace(/^\/|\/$/g, ''))
+    .filter(Boolean)
+    .join('/')}`;

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { Settings } from '../config/settings';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import { isLive } from './api-key-lookup';
+import type { Credential } from './credential';
+import { invalidToken, tokenExpired } from './refusals';
+import { LEEWAY, SigningKeysService } from './signing-keys.service';
+
+const ALGORITHM = 'EdDSA';
+const TYPE = 'JWT';
+
+// Offspring of a revoked key dies with it.
+export const LIVE_USER = statement(
+  'live_user_of_token',
+  `SELECT u.id FROM users u
+   WHERE u.id = $1 AND ($2::bigint IS NULL OR EXISTS (
+     SELECT FROM api_keys k WHERE k.id = $2 AND k.user_id = u.id AND ${isLive('k')}))`,
+);
+
+export interface TokenOrder {
+  user_id: number;
+  game_id: number;
+  scopes: readonly string[];
+  /** The key that it is made from; null: an operator's order. */
+  api_key_id: number | null;
+  /** Seconds. */
+  lifetime?: number;
+}
+
+interface Claims {
+  user_id: number;
+  scopes: string[];
+  api_key_id: number | null;
+  expires_at: number;
+}
+
+/** JWTs, which act for a user in a game: made here and verified here, and by whoever reads the published keys. */
+@Injectable()
+export class TokensService {
+  readonly issuer: string;
+  readonly audience: string;
+
+  constructor(
+    private readonly database: Database,
+    private readonly signingKeys: SigningKeysService,
+    private readonly settings: Settings,
+  ) {
+    this.issuer = settings.JWT_ISSUER ?? settings.PUBLIC_URL ?? `http://localhost:${settings.PORT}`;
+    this.audience = settings.JWT_AUDIENCE ?? this.issuer;
+  }
+
+  async issue(order: TokenOrder): Promise<{ key: string; expires_at: number }> {
+    const lifetime = order.lifetime ?? this.settings.JWT_LIFETIME;
+    const { kid, privateKey } = await this.signingKeys.signer(lifetime);
+    const iat = Math.floor(Date.now() / 1000);
+    const expires_at = iat + lifetime;
+    const key = await new SignJWT({
+      scope: order.scopes.toSorted().join(' '),
+      game_id: order.game_id,
+      ...(order.api_key_id === null ? {} : { api_key_id: order.api_key_id }),
+    })
+      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
+      .setIssuer(this.issuer)
+      .setAudience(this.audience)
+      .setSubject(String(order.user_id))
+      .setJti(randomUUID())
+      .setIssuedAt(iat)
+      .setExpirationTime(expires_at)
+      .sign(privateKey());
+    return { key, expires_at };
+  }
+
+  async credentialOf(token: string): Promise<Credential> {
+    const key = await this.signingKeys.verifier(kidOf(token));
+    if (!key) throw invalidToken();
+    const claims = claimsOf(await this.payloadOf(token, key));
+    if (!claims) throw invalidToken();
+    const { user_id, scopes, api_key_id, expires_at } = claims;
+    if (!(await this.database.row(LIVE_USER, [user_id, api_key_id]))) throw invalidToken();
+    return { type: 'jwt', user_id, scopes, api_key_id, expires_at };
+  }
+
+  private async payloadOf(token: string, key: Parameters<typeof jwtVerify>[1]): Promise<JWTPayload> {
+    try {
+      const { payload } = await jwtVerify(token, key, {
+        algorithms: [ALGORITHM],
+        typ: TYPE,
+        issuer: this.issuer,
+        audience: this.audience,
+        clockTolerance: LEEWAY,
+        requiredClaims: ['exp', 'iat', 'sub', 'jti', 'scope'],
+      });
+      return payload;
+    } catch (error) {
+      throw error instanceof errors.JWTExpired ? tokenExpired() : invalidToken();
+    }
+  }
+}
+
+/** The header says which of our keys to try, and may say nothing else: no key, no address of one, no other algorithm. */
+function kidOf(token: string): string {
+  let header: Record<string, unknown>;
+  try {
+    header = decodeProtectedHeader(token);
+  } catch {
+    throw invalidToken();
+  }
+  const { alg, typ, kid, ...others } = header;
+  if (alg !== ALGORITHM || typ !== TYPE || Object.keys(others).length > 0 || !isThumbprint(kid))
+    throw invalidToken();
+  return kid;
+}
+
+const isThumbprint = (kid: unknown): kid is string => typeof kid === 'string' && /^[\w-]{43}$/.test(kid);
+
+function claimsOf({ sub, exp, iat, scope, api_key_id = null }: JWTPayload): Claims | undefined {
+  if (!/^[1-9]\d{0,15}$/.test(sub!) || !Number.isInteger(exp) || !Number.isInteger(iat)) return undefined;
+  if (typeof scope !== 'string' || (api_key_id !== null && !Number.isSafeInteger(api_key_id)))
+    return undefined;
+  const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))].sort();
+  return { user_id: Number(sub), scopes, api_key_id: api_key_id as number | null, expires_at: exp! };
+}

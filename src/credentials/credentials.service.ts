@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import type { Credential } from '../auth/credential';
+import { insufficientScope } from '../auth/refusals';
+import { covers, SCOPES } from '../auth/scopes';
+import { TokensService } from '../auth/tokens.service';
+import { Settings } from '../config/settings';
+import { GamesService } from '../games/games.service';
+import { invalidGame } from '../games/refusals';
+import { badRequest } from '../http/failure';
+import { OperatorError } from '../operator-error';
+
+@Injectable()
+export class CredentialsService {
+  private readonly grantable: string[];
+
+  constructor(
+    private readonly tokens: TokensService,
+    private readonly games: GamesService,
+    { MANIFEST_SCOPES }: Settings,
+  ) {
+    const unknown = MANIFEST_SCOPES.filter((scope) => !(scope in SCOPES));
+    if (unknown.length > 0)
+      throw new OperatorError(
+        `MANIFEST_SCOPES names what is no scope: ${unknown.join(', ')}. \`gamewharf scopes\` lists those that are.`,
+      );
+    this.grantable = Object.keys(SCOPES).filter((scope) => covers(MANIFEST_SCOPES, scope));
+  }
+
+  /** What a launched game gets to act for its player: a JWT that can do what the game's manifest asked for, and no more. */
+  async subkey(parent: Credential, game_id: number, scope: string) {
+    const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))];
+    if (scopes.length === 0 || !scopes.every((one) => this.grantable.includes(one)))
+      throw badRequest(`scope must be one or more of ${this.grantable.join(' ')}`);
+    const missing = scopes.find((one) => !covers(parent.scopes, one));
+    if (missing !== undefined) throw insufficientScope(parent, missing);
+    if (!(await this.games.isViewableBy(game_id, parent.user_id))) throw invalidGame();
+    const { user_id, api_key_id } = parent;
+    return this.tokens.issue({ user_id, game_id, scopes, api_key_id });
+  }
+}

@@ -1,0 +1,21 @@
+import { Controller, Get, Header } from '@nestjs/common';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { Public } from '../auth/access';
+import { PUBLISHED_FOR, publicJwk, SigningKeysService } from '../auth/signing-keys.service';
+import { PublishedKey, PublishedKeysAnswer } from './credentials.dto';
+
+@ApiTags('Credentials')
+@Controller('.well-known')
+export class PublishedKeysController {
+  constructor(private readonly signingKeys: SigningKeysService) {}
+
+  /** The public keys (RFC 7517) by which anybody can verify a JWT of this service without asking it. */
+  @Get('jwks.json')
+  @Public()
+  @Header('Cache-Control', `public, max-age=${PUBLISHED_FOR}`)
+  @ApiOkResponse({ type: PublishedKeysAnswer })
+  async jwks(): Promise<PublishedKeysAnswer> {
+    const keys = await this.signingKeys.published();
+    return { keys: keys.map((key) => publicJwk(key) as unknown as PublishedKey) };
+  }
+}

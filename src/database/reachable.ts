@@ -1,0 +1,33 @@
+import type { ClientBase, Pool } from 'pg';
+import { OperatorError } from '../operator-error';
+import { faultOf } from './sqlstates';
+
+const OLDEST = 15;
+
+/** What the operator can do about a server that does not let us in; undefined: nothing is known that would help. */
+export function connectionProblem(url: string | undefined, error: unknown): OperatorError | undefined {
+  const { hostname, port, pathname, username } = new URL(url ?? 'postgres://localhost');
+  const where = `${hostname || 'localhost'}:${port || 5432}`;
+  const { code } = ((error as { driverError?: unknown }).driverError ?? error) as { code?: string };
+  if (code?.startsWith('28'))
+    return new OperatorError(
+      `The database at ${where} does not let ${username || 'this user'} in: check user and password in DATABASE_URL.`,
+    );
+  if (code === '3D000')
+    return new OperatorError(
+      `There is no database ${pathname.slice(1)} at ${where}: create it, or change DATABASE_URL.`,
+    );
+  if (faultOf(error) === 'unavailable')
+    return new OperatorError(
+      `The database at ${where} cannot be reached (${code ?? 'no answer'}): start it, or change DATABASE_URL.`,
+    );
+  return undefined;
+}
+
+/** Refuses a server that lacks what our statements use. */
+export async function requireSupportedServer(client: Pick<ClientBase | Pool, 'query'>): Promise<void> {
+  const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num');
+  const major = Math.floor(Number(rows[0]!.server_version_num) / 10_000);
+  if (major < OLDEST)
+    throw new OperatorError(`The database is PostgreSQL ${major}: use version ${OLDEST} or newer.`);
+}

@@ -1,0 +1,84 @@
+import { type ClientBase, DatabaseError } from 'pg';
+import { storeChanged } from './problems';
+import { ENTRY_FIELDS, type RecordType } from './record-types';
+import type { Staging } from './staging';
+
+/** From how many rows on it is worth while. */
+const MANY_ROWS = 10_000;
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/**
+ * The triggers behind foreign keys look up each reference of each row: half of a large import's time. The import looks all
+ * of them up at once, so where the database role may turn the triggers off for a transaction it does, after a lock on every
+ * stored row that is referred to: what was found there stays there. Without that right, and where most records are stored
+ * already, they run as ever.
+ */
+export async function skipForeignKeyTriggers(
+  client: ClientBase,
+  types: RecordType[],
+  staging: Staging,
+  stored: number,
+): Promise<boolean> {
+  const created = staging.rows - stored;
+  if (created < MANY_ROWS || created < stored || (await hasOwnTriggers(client, types))) return false;
+  await client.query('SAVEPOINT triggers');
+  try {
+    await client.query('SET LOCAL session_replication_role = replica');
+  } catch (error) {
+    if (!(error instanceof DatabaseError && error.code === INSUFFICIENT_PRIVILEGE)) throw error;
+    await client.query('ROLLBACK TO SAVEPOINT triggers');
+    return false;
+  }
+  await lockReferences(client, types, staging);
+  return true;
+}
+
+/** Triggers that somebody made would be turned off too. */
+async function hasOwnTriggers(client: ClientBase, types: RecordType[]) {
+  const { rowCount } = await client.query(
+    `SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+     WHERE NOT t.tgisinternal AND c.relname = ANY ($1::text[]) LIMIT 1`,
+    [[...types.map(({ table }) => table), ...LIST_TABLES]],
+  );
+  return Boolean(rowCount);
+}
+
+const LIST_TABLES = [
+  'user_emails',
+  'game_admins',
+  'game_earnings',
+  'purchase_games',
+  'collection_admins',
+  'collection_games',
+];
+
+/**
+ * Locks the stored rows that the stream refers to against deletion, in the order of their ids. What it refers to and does
+ * not bring itself was there when it was checked, and must be there still.
+ */
+async function lockReferences(client: ClientBase, types: RecordType[], staging: Staging) {
+  for (const parent of types) {
+    const { name, table } = parent;
+    const references = [
+      ...types.flatMap((type) => type.fields.map((field) => ({ field, rows: `import_${type.table}` }))),
+      ...ENTRY_FIELDS.map((field) => ({ field, rows: 'import_collection_games' })),
+    ]
+      .filter(({ field }) => field.kind.references === name)
+      .map(({ field: { kind, columns }, rows }) => {
+        const column = columns[0]!.name;
+        return `SELECT ${kind.many ? `unnest(${column})` : column} AS id FROM ${rows}`;
+      });
+    if (!references.length) continue;
+    const stored = staging.rowsOf(parent) ? `SELECT id FROM stored_${table} UNION ALL` : '';
+    const { rows } = await client.query<{ gone: string }>(`
+      WITH wanted AS MATERIALIZED (
+        ${stored}
+        SELECT DISTINCT r.id FROM (${references.join(' UNION ALL ')}) r
+        WHERE r.id IS NOT NULL AND NOT EXISTS (SELECT FROM import_${table} o WHERE o.id = r.id)
+      ), locked AS MATERIALIZED (
+        SELECT t.id FROM ${table} t WHERE t.id IN (SELECT id FROM wanted) ORDER BY t.id FOR KEY SHARE
+      )
+      SELECT (SELECT count(*) FROM wanted) - (SELECT count(*) FROM locked) AS gone`);
+    if (Number(rows[0]!.gone)) throw storeChanged();
+  }
+}

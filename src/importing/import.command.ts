@@ -1,0 +1,117 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { INestApplicationContext } from '@nestjs/common';
+import { type Command, InvalidArgumentError } from 'commander';
+import { OperatorError } from '../operator-error';
+import { demoRecords, type DemoOptions, SMALL_STORE } from './demo';
+import { ndjsonOf } from './demo-file';
+import { summaryLines } from './import-records';
+import { ImportService } from './import.service';
+import { ProgressDisplay } from './progress';
+
+type CommandRunner = (
+  work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,
+) => Promise<void>;
+
+const CHUNK = 256 * 1024;
+
+export function registerImportCommands(program: Command, runCommand: CommandRunner): void {
+  program
+    .command('import')
+    .description(
+      'Import records from a file, or from standard input: all of them, or none where one is wrong.',
+    )
+    .argument('<FILE>', 'newline-delimited JSON; - for standard input')
+    .action(async (file: string) => {
+      const { source, bytes } =
+        file === '-' ? { source: process.stdin, bytes: undefined } : await opened(file);
+      await runCommand(async (app, signal) => {
+        const display = new ProgressDisplay(process.stderr, bytes);
+        try {
+          const summary = await app
+            .get(ImportService)
+            .run(source, { signal, progress: (state) => display.report(state) });
+          display.stop();
+          console.log(summaryLines(summary).join('\n') || 'There was no record to import.');
+        } catch (error) {
+          display.stop();
+          if (signal.aborted) console.error('Interrupted: nothing was imported.');
+          throw error;
+        } finally {
+          source.destroy();
+        }
+      });
+    });
+
+  const demo = program
+    .command('demo')
+    .description('Write a demo store, the same for the same options, as records to import.')
+    .argument('<FILE>', 'where to; - for standard output');
+  const count = (flag: string, what: string, fallback: number) =>
+    demo.option(`${flag} <N>`, what, wholeNumber, fallback);
+  count('--seed', 'another number makes another store', SMALL_STORE.seed);
+  count('--users', 'accounts, of which every tenth makes games', SMALL_STORE.users);
+  count('--games', 'games', SMALL_STORE.games);
+  count('--purchases', 'purchases', SMALL_STORE.purchases);
+  count('--download-keys', 'download keys', SMALL_STORE.download_keys);
+  count('--collections', 'collections', SMALL_STORE.collections);
+  count('--collection-size', 'games in each collection', SMALL_STORE.collection_size);
+  count('--large-collection', 'games in one more collection; 0: without it', SMALL_STORE.large_collection);
+  count('--builds', 'builds', SMALL_STORE.builds);
+  count(
+    '--api-keys',
+    'API keys that anybody can compute from the seed: for tests only',
+    SMALL_STORE.api_keys,
+  );
+  demo
+    .option('--api-key <KEY>', 'the API key of the first developer')
+    .option('--password <PASSWORD>', 'with which the first three users sign in')
+    .action(async (file: string, options: Record<string, unknown>) => {
+      const named = Object.fromEntries(
+        Object.entries(options).map(([name, value]) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), value]),
+      ) as unknown as DemoOptions;
+      await writeDemo(file, named);
+    });
+}
+
+async function opened(file: string) {
+  try {
+    const handle = await open(file);
+    const stats = await handle.stat();
+    await handle.close();
+    if (stats.isDirectory()) throw new OperatorError(`${file} is a folder, not a file to import.`);
+    return {
+      source: createReadStream(file, { highWaterMark: CHUNK }),
+      bytes: stats.isFile() ? stats.size : undefined,
+    };
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new OperatorError(`There is no file ${file}.`);
+    throw new OperatorError(`${file} cannot be read (${code}).`);
+  }
+}
+
+async function writeDemo(file: string, options: DemoOptions): Promise<void> {
+  const records = Readable.from(ndjsonOf(demoRecords(options)));
+  try {
+    // Standard output is not ours to close.
+    if (file === '-') await pipeline(records, process.stdout, { end: false });
+    else await pipeline(records, createWriteStream(file));
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw new OperatorError(`Such a demo store cannot be: ${error.message}.`);
+    const { code } = error as NodeJS.ErrnoException;
+    // Whoever reads has enough, as `head` does.
+    if (code === 'EPIPE') return;
+    if (code) throw new OperatorError(`${file} cannot be written (${code}).`);
+    throw error;
+  }
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}

@@ -1,0 +1,96 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Controller, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/access';
+import { authenticationRequired, invalidToken } from '../auth/refusals';
+import { Settings } from '../config/settings';
+import { Failure, failure, serviceUnavailable } from '../http/failure';
+import { takesLong } from '../http/in-flight';
+import { Fails } from '../http/openapi';
+import { Post } from '../http/post';
+import { OperatorError } from '../operator-error';
+import { ImportAnswer, TypeCountsAnswer } from './import.dto';
+import { summaryLines } from './import-records';
+import { ImportService } from './import.service';
+import { ImportProblems } from './problems';
+
+/** How long the sender may send nothing. */
+const STALLED_MS = 60_000;
+
+@ApiTags('Operation')
+@Controller('operator')
+export class ImportController {
+  private readonly token: Buffer | undefined;
+
+  constructor(
+    private readonly imports: ImportService,
+    { OPERATOR_TOKEN }: Settings,
+  ) {
+    this.token = OPERATOR_TOKEN === undefined ? undefined : digest(OPERATOR_TOKEN);
+  }
+
+  /** Imports a stream of records, all of them or none. For the operator, whose token is the credential. */
+  @Post('import')
+  @Public()
+  @ApiConsumes('application/x-ndjson')
+  @ApiBody({ schema: { type: 'string' }, description: 'One record a line, as docs/importing.md says' })
+  @ApiExtraModels(TypeCountsAnswer)
+  @ApiOkResponse({ type: ImportAnswer })
+  @Fails(400, 'line 12: purchase 7: game 99 does not exist')
+  @Fails(401, 'authentication required', 'invalid token')
+  @Fails(404, 'invalid api endpoint')
+  @Fails(415, 'unsupported media type')
+  async import(@Req() req: Request, @Res({ passthrough: true }) res: Response): Promise<ImportAnswer> {
+    try {
+      this.authenticate(req.headers.authorization);
+      if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {
+        throw failure(415, 'unsupported media type');
+      }
+      takesLong(req);
+      const broken = new AbortController();
+      res.once('close', () => {
+        if (!res.writableEnded) broken.abort();
+      });
+      const types = await this.imports.run(withoutStalls(req), { signal: broken.signal });
+      return { summary: summaryLines(types), types };
+    } catch (error) {
+      // What is left of the body is not waited for.
+      res.setHeader('Connection', 'close');
+      throw answered(error);
+    }
+  }
+
+  private authenticate(header: string | undefined): void {
+    if (!this.token) throw failure(404, 'invalid api endpoint');
+    const given = header?.replace(/^bearer(\s+|$)/i, '').trim();
+    if (!given) throw authenticationRequired();
+    if (!timingSafeEqual(digest(given), this.token)) throw invalidToken();
+  }
+}
+
+// Digests have one length, whatever the length of the token that is tried.
+const digest = (token: string) => createHash('sha256').update(token).digest();
+
+function answered(error: unknown): unknown {
+  if (error instanceof ImportProblems) return new Failure(400, error.lines);
+  const interrupted = error instanceof Error && error.name === 'AbortError';
+  return interrupted || error instanceof OperatorError ? serviceUnavailable() : error;
+}
+
+async function* withoutStalls(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const chunks = body[Symbol.asyncIterator]();
+  for (;;) {
+    let timer: NodeJS.Timeout | undefined;
+    const stalled = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(failure(408, 'request timeout')), STALLED_MS);
+    });
+    try {
+      const { done, value } = await Promise.race([chunks.next(), stalled]);
+      if (done) return;
+      yield value;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
+
+export class TypeCountsAnswer {
+  @ApiProperty({ type: 'integer', description: 'Records that were not stored before' })
+  new: number;
+
+  @ApiProperty({ type: 'integer', description: 'Stored records that are different now' })
+  changed: number;
+
+  @ApiProperty({ type: 'integer', description: 'Stored records that were the same already' })
+  unchanged: number;
+}
+
+export class ImportAnswer {
+  @ApiProperty({
+    type: [String],
+    description: 'What the command prints: one line for each type of record that was sent',
+    example: ['users 120 new, 3 changed, 1 unchanged'],
+  })
+  summary: string[];
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { $ref: getSchemaPath(TypeCountsAnswer) },
+    description: 'The same as numbers, by the plural of the type',
+  })
+  types: Record<string, TypeCountsAnswer>;
+}

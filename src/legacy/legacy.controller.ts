@@ -1,0 +1,96 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { AnyCredential, Scopes } from '../auth/access';
+import { type Credential, CurrentCredential } from '../auth/credential';
+import { StoreLinks } from '../config/store-links';
+import { GamesService } from '../games/games.service';
+import { Fails } from '../http/openapi';
+import { Parameters } from '../http/parameters';
+import { ProfileAnswer } from '../profile/profile.dto';
+import { DownloadKeyRequest } from '../purchases/download-key.dto';
+import { DownloadKeysService } from '../purchases/download-keys.service';
+import { PurchasesRequest } from '../purchases/purchase.dto';
+import { PurchasesService } from '../purchases/purchases.service';
+import { userAnswer } from '../users/user.dto';
+import { UsersService } from '../users/users.service';
+import {
+  legacyCredentialsInfo,
+  LegacyCredentialsInfoAnswer,
+  legacyDownloadKey,
+  LegacyDownloadKeyAnswer,
+  legacyGame,
+  LegacyGamesAnswer,
+  legacyPurchase,
+  LegacyPurchasesAnswer,
+} from './legacy.dto';
+
+/** The first version of this API, for the integrations that still speak it: other names and forms, the same rules. */
+@ApiTags('Legacy')
+@ApiParam({
+  name: 'KEY',
+  description:
+    '`key` or `jwt`: the Authorization header holds an API key or a JWT; anything else: the API key itself',
+  schema: { type: 'string', minLength: 1 },
+  example: 'key',
+})
+@Controller('api/1/:KEY')
+export class LegacyController {
+  constructor(
+    private readonly users: UsersService,
+    private readonly games: GamesService,
+    private readonly download_keys: DownloadKeysService,
+    private readonly purchases: PurchasesService,
+    private readonly links: StoreLinks,
+  ) {}
+
+  @Get('credentials/info')
+  @AnyCredential()
+  @ApiOperation({ deprecated: true, summary: 'See /credentials/info' })
+  @ApiOkResponse({ type: LegacyCredentialsInfoAnswer })
+  credentialsInfo(@CurrentCredential() credential: Credential): LegacyCredentialsInfoAnswer {
+    return legacyCredentialsInfo(credential);
+  }
+
+  @Get('me')
+  @Scopes('profile:me')
+  @ApiOperation({ deprecated: true, summary: 'See /profile' })
+  @ApiOkResponse({ type: ProfileAnswer })
+  async me(@CurrentCredential() credential: Credential): Promise<ProfileAnswer> {
+    return { user: userAnswer(await this.users.ownerOf(credential), this.links) };
+  }
+
+  @Get('my-games')
+  @Scopes('profile:games')
+  @ApiOperation({ deprecated: true, summary: 'See /profile/games' })
+  @ApiOkResponse({ type: LegacyGamesAnswer })
+  async myGames(@CurrentCredential() { user_id }: Credential): Promise<LegacyGamesAnswer> {
+    const rows = await this.games.editableBy(user_id);
+    return { games: rows.map((row) => legacyGame(row, this.links)) };
+  }
+
+  @Get('game/:game_id/download_keys')
+  @Scopes('game:view:purchases')
+  @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/download_keys' })
+  @ApiOkResponse({ type: LegacyDownloadKeyAnswer })
+  @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
+  async downloadKey(
+    @Parameters() { game_id, ...selector }: DownloadKeyRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<LegacyDownloadKeyAnswer> {
+    const row = await this.download_keys.find(game_id, selector, user_id);
+    return { download_key: legacyDownloadKey(row, this.links) };
+  }
+
+  @Get('game/:game_id/purchases')
+  @Scopes('game:view:purchases')
+  @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/purchases' })
+  @ApiOkResponse({ type: LegacyPurchasesAnswer })
+  @Fails(404, 'invalid game')
+  async purchasesOf(
+    @Parameters() { game_id, ...selector }: PurchasesRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<LegacyPurchasesAnswer> {
+    const rows = await this.purchases.find(game_id, selector, user_id);
+    return { purchases: rows.map((row) => legacyPurchase(row, game_id)) };
+  }
+}

@@ -1,0 +1,121 @@
+import { ApiProperty, OmitType } from '@nestjs/swagger';
+import type { Credential } from '../auth/credential';
+import type { StoreLinks } from '../config/store-links';
+import { CredentialsInfoAnswer } from '../credentials/credentials.dto';
+import { earningAnswer, GameAnswer, type GameRow } from '../games/game.dto';
+import { formatMoney } from '../http/money';
+import { legacyTimestamp, timestampOf } from '../http/timestamps';
+import { DownloadKeyObject } from '../purchases/download-key.dto';
+import type { DownloadKeyRow } from '../purchases/download-keys.service';
+import { PurchaseObject } from '../purchases/purchase.dto';
+import type { PurchaseRow } from '../purchases/purchases.service';
+import { userAnswer } from '../users/user.dto';
+
+const TIMESTAMP = { pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$', example: '2013-03-03 23:02:14' };
+
+export class LegacyCredentialsInfoAnswer extends OmitType(CredentialsInfoAnswer, ['type', 'expires_at']) {
+  @ApiProperty({ ...TIMESTAMP, required: false, description: 'Of a JWT: when it ends, in UTC' })
+  expires_at?: string;
+}
+
+export class LegacyGame extends OmitType(GameAnswer, [
+  'classification',
+  'traits',
+  'published_at',
+  'created_at',
+]) {
+  @ApiProperty()
+  p_android: boolean;
+
+  @ApiProperty()
+  p_linux: boolean;
+
+  @ApiProperty()
+  p_osx: boolean;
+
+  @ApiProperty()
+  p_windows: boolean;
+
+  @ApiProperty({ ...TIMESTAMP, type: String, nullable: true, description: 'null: not published' })
+  published_at: string | null;
+
+  @ApiProperty(TIMESTAMP)
+  created_at: string;
+}
+
+export class LegacyGamesAnswer {
+  @ApiProperty({ type: [LegacyGame] })
+  games: LegacyGame[];
+}
+
+export class LegacyDownloadKey extends OmitType(DownloadKeyObject, ['created_at']) {
+  @ApiProperty(TIMESTAMP)
+  created_at: string;
+}
+
+export class LegacyDownloadKeyAnswer {
+  @ApiProperty({ type: LegacyDownloadKey })
+  download_key: LegacyDownloadKey;
+}
+
+export class LegacyPurchase extends OmitType(PurchaseObject, [
+  'created_at',
+  'quantity',
+  'status',
+  'purchase_type',
+]) {
+  @ApiProperty(TIMESTAMP)
+  created_at: string;
+}
+
+export class LegacyPurchasesAnswer {
+  @ApiProperty({ type: [LegacyPurchase] })
+  purchases: LegacyPurchase[];
+}
+
+export const legacyCredentialsInfo = ({ scopes, expires_at }: Credential): LegacyCredentialsInfoAnswer => ({
+  scopes: [...scopes],
+  ...(expires_at === undefined ? {} : { expires_at: legacyTimestamp(timestampOf(expires_at)) }),
+});
+
+export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
+  id: row.id,
+  title: row.title,
+  short_text: row.short_text,
+  url: links.game(row.username, row.slug),
+  cover_url: row.cover_url,
+  type: row.type,
+  p_android: row.traits.includes('p_android'),
+  p_linux: row.traits.includes('p_linux'),
+  p_osx: row.traits.includes('p_osx'),
+  p_windows: row.traits.includes('p_windows'),
+  published: row.published_at !== null,
+  published_at: row.published_at && legacyTimestamp(row.published_at),
+  created_at: legacyTimestamp(row.created_at),
+  min_price: row.min_price,
+  views_count: row.views_count,
+  downloads_count: row.downloads_count,
+  purchases_count: row.purchases_count,
+  earnings: row.earnings.map(earningAnswer),
+});
+
+export const legacyDownloadKey = (row: DownloadKeyRow, links: StoreLinks): LegacyDownloadKey => ({
+  id: row.id,
+  created_at: legacyTimestamp(row.created_at),
+  downloads: row.downloads,
+  key: row.key,
+  game_id: row.game_id,
+  ...(row.owner ? { owner: userAnswer(row.owner, links) } : {}),
+});
+
+export const legacyPurchase = (row: PurchaseRow, game_id: number): LegacyPurchase => ({
+  id: row.id,
+  donation: row.donation,
+  email: row.email,
+  created_at: legacyTimestamp(row.created_at),
+  source: row.source,
+  currency: row.currency,
+  price: formatMoney(row.amount, row.currency),
+  sale_rate: row.sale_rate,
+  game_id: row.game_ids ?? game_id,
+});

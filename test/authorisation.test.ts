@@ -1,0 +1,245 @@
+import type { Express } from 'express';
+import { type Route, routesOf } from '../src/auth/routes';
+import { covers, type Scope, SCOPES } from '../src/auth/scopes';
+import { type Actor, anonymous, type Answer, failure, make, sql, theApp, useStore } from './support/store';
+import { forge } from './support/tokens';
+
+useStore({ RATE_LIMIT: 'off' });
+
+/** What one user owns and another administers; the rest may not even see it, where it can be hidden at all. */
+interface Things {
+  game: number;
+  collection: number;
+  private_collection: number;
+  /** A game in both collections. */
+  entry: number;
+}
+
+interface Call {
+  path: string;
+  form?: Record<string, unknown>;
+}
+
+type CallOn = (things: Things) => Call;
+
+/** How one route answers callers whose credential is good: `refused` where the object is not theirs. */
+interface Row {
+  call: CallOn;
+  success: number;
+  refused?: Answer;
+  missing?: Answer;
+  /** Where the credential goes; absent: into the Authorization header. */
+  present?: (call: Call, credential: string) => Call & { headers?: Record<string, string> };
+}
+
+const on = (path: string, form?: Record<string, unknown>): Call => ({ path, form });
+const MISSING: Things = { game: 4e6, collection: 4e6, private_collection: 4e6, entry: 4e6 };
+
+/** No credential is read. */
+const open = (path: string, success = 200): Row => ({ call: () => on(path), success });
+/** About the caller alone. */
+const own = (call: CallOn): Row => ({ call, success: 200 });
+/** About an object: others are told what callers are told for one that does not exist, or that it is not theirs. */
+const editors = (call: CallOn, missing: Answer, refused = missing): Row => ({
+  call,
+  success: 200,
+  refused,
+  missing,
+});
+
+const noGame = failure(404, 'invalid game');
+
+/** One line a route. A route that is not here fails the build. */
+const TABLE: Record<string, Row> = {
+  'GET /': open('/'),
+  'GET /.well-known/jwks.json': open('/.well-known/jwks.json'),
+  'GET /credentials/info': own(() => on('/credentials/info')),
+  'GET /games/:game_id/download_keys': editors(
+    ({ game }) => on(`/games/${game}/download_keys?email=buyer@example.com`),
+    noGame,
+  ),
+  'GET /games/:game_id/purchases': editors(
+    ({ game }) => on(`/games/${game}/purchases?email=buyer@example.com`),
+    noGame,
+  ),
+  'GET /health/live': open('/health/live'),
+  'GET /health/ready': open('/health/ready'),
+  'GET /profile': own(() => on('/profile')),
+  'GET /profile/games': own(() => on('/profile/games')),
+  'GET /wharf/latest': open('/wharf/latest?game_id=4000000&channel_name=windows', 404),
+  'POST /credentials/subkey': editors(
+    ({ game }) => on('/credentials/subkey', { game_id: game, scope: 'profile:me' }),
+    noGame,
+  ),
+};
+
+const nameOf = ({ method, path }: Route) => `${method} ${path}`;
+const routes = () => routesOf(theApp());
+
+function rowOf(route: Route): Row {
+  const row = TABLE[nameOf(route)];
+  if (!row)
+    throw new Error(`${nameOf(route)} has no row in the table of test/authorisation.test.ts: add a line`);
+  return row;
+}
+
+let owner: Actor;
+let admin: Actor;
+let developer: Actor;
+let stranger: Actor;
+
+beforeAll(async () => {
+  owner = await make.user({ developer: true });
+  admin = await make.user({ developer: true });
+  developer = await make.user({ developer: true });
+  stranger = await make.user();
+});
+
+async function things(of: Actor = owner, admins: Actor[] = [admin]): Promise<Things> {
+  const game = await make.game({ owner: of, admins, visibility: 'private' });
+  await make.downloadKey({ game, email: 'buyer@example.com' });
+  const entry = await make.game({ owner: of });
+  const collection = await make.collection({ owner: of, admins, games: [entry] });
+  const hidden = await make.collection({ owner: of, admins, games: [entry], private: true });
+  return { game: game.id, collection: collection.id, private_collection: hidden.id, entry: entry.id };
+}
+
+let shared: Promise<Things>;
+
+/** Reads share theirs; what may be changed or deleted is made anew. */
+const thingsFor = ({ method }: Route) => (method === 'GET' ? (shared ??= things()) : things());
+
+async function ask(route: Route, row: Row, credential: string | undefined, object: Things): Promise<Answer> {
+  const call = row.call(object);
+  const { path, form } = credential && row.present ? row.present(call, credential) : call;
+  const caller = anonymous.with(row.present ? undefined : credential);
+  return route.method === 'GET' ? caller.get(path) : caller.post(path, form);
+}
+
+const refusal = (credential: string, scope: Scope) =>
+  failure(403, `${credential.includes('.') ? 'token' : 'api key'} does not permit \`${scope}\``);
+
+const everyone = () => ({ owner, admin, developer, stranger });
+
+test('every route has a row, and every row a route', () => {
+  expect(
+    routes()
+      .map(nameOf)
+      .filter((name) => !(name in TABLE)),
+  ).toEqual([]);
+  expect(Object.keys(TABLE).filter((name) => !routes().map(nameOf).includes(name))).toEqual([]);
+});
+
+test('the router has no route that no controller declares', () => {
+  type Layer = { route?: { path: string; methods: Record<string, boolean> } };
+  const express = theApp().getHttpAdapter().getInstance() as Express;
+  const known = new Set(routes().map(nameOf));
+  const found = (express.router as unknown as { stack: Layer[] }).stack.flatMap(({ route }) =>
+    route ? Object.keys(route.methods).map((method) => `${method.toUpperCase()} ${route.path}`) : [],
+  );
+  expect(found.length).toBeGreaterThan(0);
+  expect(found.filter((name) => !known.has(name))).toEqual([]);
+});
+
+describe('without a good credential', () => {
+  const cases: [string, () => Promise<string | undefined>, Answer][] = [
+    ['no credential', () => Promise.resolve(undefined), failure(401, 'authentication required')],
+    ['an unknown key', () => Promise.resolve('never-a-key'), failure(401, 'invalid key')],
+    [
+      'a revoked key',
+      async () => {
+        const key = await make.key({ owner });
+        await sql('UPDATE api_keys SET revoked_at = now() WHERE id = (SELECT max(id) FROM api_keys)');
+        return key;
+      },
+      failure(401, 'invalid key'),
+    ],
+    ['an expired JWT', () => forge({ sub: owner.id, expires_in: -61 }), failure(401, 'token expired')],
+    [
+      'a JWT for another audience',
+      () => forge({ sub: owner.id, aud: 'other' }),
+      failure(401, 'invalid token'),
+    ],
+    [
+      'a JWT of a revoked parent',
+      async () => {
+        await make.key({ owner });
+        const [row] = await sql<{ id: number }>(
+          'UPDATE api_keys SET revoked_at = now() WHERE id = (SELECT max(id) FROM api_keys) RETURNING id',
+        );
+        return forge({ sub: owner.id, api_key_id: row!.id });
+      },
+      failure(401, 'invalid token'),
+    ],
+    ['a JWT of a user that is gone', () => forge({ sub: 4e6 }), failure(401, 'invalid token')],
+  ];
+
+  test.each(cases)('%s', async (_, credential, expected) => {
+    const given = await credential();
+    for (const route of routes()) {
+      const row = rowOf(route);
+      if (row.present && given === undefined) continue;
+      const answer = await ask(route, row, given, await thingsFor(route));
+      if (route.access === 'public')
+        expect([nameOf(route), answer.status]).toEqual([nameOf(route), row.success]);
+      else expect([nameOf(route), answer]).toEqual([nameOf(route), expected]);
+    }
+  });
+});
+
+test('scopes: one that covers opens, any other does not, for keys and for JWTs', async () => {
+  for (const route of routes()) {
+    const { access } = route;
+    if (!access || !(access in SCOPES)) continue;
+    const row = rowOf(route);
+    const needed = access as Scope;
+    // Too small, too large, beside, a part of the word, and one that nobody knows.
+    const tried = [...Object.keys(SCOPES), needed.slice(0, -1), `${needed}:more`, 'nonsense'];
+    for (const scope of tried)
+      for (const credential of [
+        await make.key({ owner, scopes: [scope] }),
+        await forge({ sub: owner.id, scope }),
+      ]) {
+        const answer = await ask(route, row, credential, await thingsFor(route));
+        const expected = covers([scope], needed) ? { status: row.success } : refusal(credential, needed);
+        expect([nameOf(route), scope, answer]).toEqual([
+          nameOf(route),
+          scope,
+          expect.objectContaining(expected),
+        ]);
+      }
+  }
+});
+
+test('any credential is any credential, and an API key is no JWT', async () => {
+  for (const route of routes()) {
+    const row = rowOf(route);
+    const jwt = await forge({ sub: owner.id, scope: 'profile:me' });
+    if (route.access === 'any credential')
+      for (const credential of [await make.key({ owner, scopes: ['collection:view'] }), jwt])
+        expect((await ask(route, row, credential, await thingsFor(route))).status).toBe(row.success);
+    if (route.access === 'any api key')
+      expect([nameOf(route), await ask(route, row, jwt, await thingsFor(route))]).toEqual([
+        nameOf(route),
+        failure(403, 'an api key is required'),
+      ]);
+  }
+});
+
+test('objects: owner and admins get in, others get what they get for an object that is not there', async () => {
+  for (const route of routes()) {
+    if (route.access === 'public') continue;
+    const row = rowOf(route);
+    for (const [who, actor] of Object.entries(everyone())) {
+      const allowed = !row.refused || actor === owner || actor === admin;
+      const answer = await ask(route, row, actor.key, await thingsFor(route));
+      const expected = allowed ? expect.objectContaining({ status: row.success }) : row.refused;
+      expect([nameOf(route), who, answer]).toEqual([nameOf(route), who, expected]);
+    }
+    if (!row.refused) continue;
+    const foreign = await ask(route, row, owner.key, await things(developer, []));
+    expect([nameOf(route), 'foreign', foreign]).toEqual([nameOf(route), 'foreign', row.refused]);
+    const missing = await ask(route, row, owner.key, MISSING);
+    expect([nameOf(route), 'missing', missing]).toEqual([nameOf(route), 'missing', row.missing]);
+  }
+});
