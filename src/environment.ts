@@ -13,3 +13,10 @@ export function explain(error: unknown): string {
   if (error instanceof OperatorError) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
+
+/** Aborted by Ctrl-C or SIGTERM, which no longer end the process by themselves then. */
+export function interruption(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort());
+  return controller.signal;
+}

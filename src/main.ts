@@ -8,7 +8,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => vo
 watchNpm();
 
 server.start(settingsOfThisProcess).catch((error: unknown) => {
-  console.error(explain(error));
+  if (!server.isStopping) console.error(explain(error));
   void server.stop(1);
 });
 

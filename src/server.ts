@@ -10,18 +10,20 @@ import { greeting } from './greeting';
 import type { GamewharfAdapter } from './http/express.adapter';
 import { createLogger } from './http/logger';
 import { loadDemoStore } from './importing/demo-store';
+import { gracefulStop } from './operations/graceful-stop';
 import { OperatorError } from './operator-error';
 
 /** One serving process, from its database to its port, and back. */
 export class Server {
-  private database?: OpenDatabase;
+  private readonly interruption = new AbortController();
+  private opening?: Promise<OpenDatabase>;
   private app?: NestExpressApplication;
   private stopping?: Promise<void>;
 
   async start(readSettings: () => Settings): Promise<void> {
     const say = (line: string) => console.error(line);
-    this.database = await openDatabase(readSettings(), 'serve', say);
-    const { settings } = this.database;
+    this.opening = openDatabase(readSettings(), 'serve', say, this.interruption.signal);
+    const { settings } = await this.opening;
     const production = settings.NODE_ENV === 'production';
     // On a laptop one command does it all; a store's operator decides when a schema changes.
     if (!production) await migrate(settings, say);
@@ -35,12 +37,19 @@ export class Server {
     if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demo));
   }
 
+  get isStopping(): boolean {
+    return this.stopping !== undefined;
+  }
+
   /** Ends the process; called more than once, it stops once. */
   stop(code: number): Promise<void> {
     this.stopping ??= (async () => {
+      this.interruption.abort();
       try {
-        await this.app?.close();
-        await this.database?.stop();
+        if (this.app) await gracefulStop(this.app);
+        // A start that is given up has no database to stop.
+        const database = await this.opening?.catch(() => undefined);
+        await database?.stop();
       } finally {
         process.exit(code);
       }

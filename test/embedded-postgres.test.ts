@@ -17,8 +17,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { packagedBinaries } from '../src/database/embedded/binaries';
-import { isServerOf } from '../src/database/embedded/server';
+import { packagedBinaries, program } from '../src/database/embedded/binaries';
+import { isServerOf, pgCtlStart, readPostmasterPid } from '../src/database/embedded/server';
 import { compileEmbedded, EmbeddedProcess, Failure, Ready } from './support/embedded-process';
 import { temporaryFolder } from './support/temporary';
 
@@ -73,6 +73,12 @@ const isUp = (url: string) =>
   );
 const postmaster = async ({ dataDir }: Ready) =>
   Number((await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+
+async function isHalfMade(dataDir: string): Promise<boolean> {
+  const entries = await readdir(dataDir).catch(() => []);
+  const work = entries.find((name) => name.startsWith('postgres.init')) ?? 'none';
+  return (await readdir(join(dataDir, work, 'data', 'base')).catch(() => [])).length > 0;
+}
 
 function alive(pid: number): boolean {
   try {
@@ -215,15 +221,7 @@ describe('a data folder', () => {
   posix('half made by a start that was killed is made anew', async () => {
     const dataDir = newPath();
     const victim = launch({ dataDir });
-    const halfMade = async () => {
-      const [work] = (await readdir(dataDir).catch(() => [])).filter((name) =>
-        name.startsWith('postgres.init'),
-      );
-      return (
-        work !== undefined && (await readdir(join(dataDir, work, 'data', 'base')).catch(() => [])).length > 0
-      );
-    };
-    await wait(halfMade, 'initdb in the middle');
+    await wait(() => isHalfMade(dataDir), 'initdb in the middle');
     await victim.kill();
 
     const [, { url }] = await open({ dataDir });
@@ -527,6 +525,15 @@ describe('stop', () => {
     await wait(() => !alive(pid), 'the end of the server');
   });
 
+  posix('can come while the data are being created, and nothing is left of them', async () => {
+    const dataDir = newPath();
+    const starting = launch({ dataDir });
+    await wait(() => isHalfMade(dataDir), 'initdb in the middle');
+    starting.abort();
+    await starting.failure();
+    expect(await readdir(dataDir)).toEqual(['postgres-password']);
+  });
+
   posix('can come while the server is being started, and nothing is left running', async () => {
     const dataDir = await existing();
     const starting = launch({ dataDir });
@@ -605,6 +612,31 @@ describe('binaries', () => {
       expect(await isUp(url)).toBe(true);
     },
   );
+
+  posix('start a server through pg_ctl too, as they do on Windows', async () => {
+    const dataDir = await existing();
+    const cluster = join(dataDir, 'postgres');
+    clusters.add(cluster);
+    const { uid } = await stat(cluster);
+    await chown(dataDir, uid, -1);
+    const native = packagedBinaries();
+    const plan = {
+      native,
+      cluster,
+      account: undefined,
+      port: 0,
+      log: join(dataDir, 'start.log'),
+      settings: {},
+    };
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    await promisify(execFile)(program(native, 'pg_ctl'), pgCtlStart({ ...plan, port }), { uid, cwd: '/' });
+    await wait(async () => (await readPostmasterPid(cluster))?.ready === true, 'the server');
+    const [command, { url }] = await open({ dataDir, mode: 'join-or-start' });
+    expect(new URL(url).port).toBe(String(port));
+    expect(await marks(url)).toEqual([{ n: 1 }]);
+    await command.stop();
+    expect(await isUp(url)).toBe(false);
+  });
 
   test('that do not exist for a platform are explained with the remedy', () => {
     expect(() => packagedBinaries('linux', 'mips')).toThrow(

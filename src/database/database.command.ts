@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { settingsOfThisProcess } from '../environment';
+import { interruption, settingsOfThisProcess } from '../environment';
 import { migrate } from './migrate';
 import { openDatabase } from './open-database';
 
@@ -9,7 +9,9 @@ export function registerDatabaseCommands(program: Command): void {
     .description('Bring the database to the schema of this version; safe while older replicas serve.')
     .action(async () => {
       const say = (line: string) => console.error(line);
-      const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say);
+      const interrupted = interruption();
+      const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say, interrupted);
+      interrupted.addEventListener('abort', () => void database.stop().finally(() => process.exit(130)));
       try {
         const done = await migrate(database.settings, say);
         console.log(

@@ -1,13 +1,16 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { InjectDataSource } from '@nestjs/typeorm';
-import type { Pool, QueryResultRow } from 'pg';
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
-import { faultOf, NotConnected } from './sqlstates';
+import { faultOf, isSilent, NotConnected } from './sqlstates';
 import type { Statement } from './statement';
+
+const GOODBYE = 2000;
 
 /** Statements outside of transactions go straight to the pool; transactions are TypeORM's. */
 @Injectable()
@@ -25,6 +28,13 @@ export class Database implements OnApplicationShutdown {
     return this.pool !== undefined;
   }
 
+  /** What the pool is doing now. */
+  get connections(): { busy: number; idle: number; waiting: number } {
+    if (!this.pool) return { busy: 0, idle: 0, waiting: 0 };
+    const { totalCount, idleCount, waitingCount } = this.pool;
+    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+  }
+
   /** Waits for the server as long as it takes; a schema that is too old is the operator's to mend. */
   async connect(): Promise<void> {
     for (let attempt = 0; !this.stopped; attempt++) {
@@ -36,7 +46,7 @@ export class Database implements OnApplicationShutdown {
         // A server that is there and refuses us will go on doing so.
         if (faultOf(error) !== 'unavailable') throw problem ?? error;
         if (attempt % 10 === 0) this.log.warn(`Waiting: ${problem?.message}`);
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await sleep(500);
       }
     }
     if (this.stopped) return;
@@ -56,14 +66,34 @@ export class Database implements OnApplicationShutdown {
     return (await this.rows<Row>(statement, values))[0];
   }
 
-  transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
+  /**
+   * As TypeORM's own, but for a connection that no longer answers: its ROLLBACK would wait behind the query that hangs, and
+   * the connection would go back to the pool with that query still on it. It is thrown away, and the server rolls back.
+   */
+  async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
-    return this.source.transaction(work);
+    const runner = this.source.createQueryRunner();
+    const connection = (await runner.connect()) as PoolClient;
+    const discard = (error: unknown) => void connection.emit('error', error as Error);
+    try {
+      await runner.startTransaction();
+      const result = await work(runner.manager);
+      await runner.commitTransaction();
+      return result;
+    } catch (error) {
+      if (isSilent(error)) discard(error);
+      else if (!runner.isReleased) await runner.rollbackTransaction().catch(discard);
+      throw error;
+    } finally {
+      await runner.release();
+    }
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.stopped = true;
     this.pool = undefined;
-    if (this.source.isInitialized) await this.source.destroy();
+    // A server that hangs says goodbye to nobody.
+    if (this.source.isInitialized)
+      await Promise.race([this.source.destroy(), sleep(GOODBYE, undefined, { ref: false })]);
   }
 }

@@ -14,18 +14,17 @@ export async function openDatabase(
   settings: Settings,
   mode: 'serve' | 'join-or-start',
   log: (line: string) => void,
+  signal: AbortSignal,
 ): Promise<OpenDatabase> {
-  const pepper = settings.API_KEY_PEPPER ?? keptSecret(settings.DATA_DIR, 'api-key-pepper');
-  if (settings.DATABASE_URL)
-    return {
-      settings: { ...settings, API_KEY_PEPPER: pepper },
-      embedded: false,
-      stop: () => Promise.resolve(),
-    };
-  const server = await openEmbeddedPostgres({ dataDir: settings.DATA_DIR, mode, log });
+  const { DATABASE_URL, DATA_DIR, HOST, PORT } = settings;
+  const servingAt = mode === 'serve' && PORT ? `http://${HOST}:${PORT}` : undefined;
+  const server = DATABASE_URL
+    ? undefined
+    : await openEmbeddedPostgres({ dataDir: DATA_DIR, mode, log, servingAt, signal });
+  const pepper = settings.API_KEY_PEPPER ?? keptSecret(DATA_DIR, 'api-key-pepper');
   return {
-    settings: { ...settings, API_KEY_PEPPER: pepper, DATABASE_URL: server.url },
-    embedded: true,
-    stop: () => server.stop(),
+    settings: { ...settings, API_KEY_PEPPER: pepper, DATABASE_URL: server?.url ?? DATABASE_URL },
+    embedded: server !== undefined,
+    stop: async () => server?.stop(),
   };
 }

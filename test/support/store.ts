@@ -18,6 +18,7 @@ let app: NestExpressApplication;
 let pool: Pool;
 let contract: Contract;
 let url = '';
+let database_url = '';
 /** What the service logged so far in this file. */
 export const logged: string[] = [];
 
@@ -29,6 +30,7 @@ export function useStore(environment: Environment = {}): void {
   beforeAll(async () => {
     const database = await cloneDatabase();
     drop = database.drop;
+    database_url = database.url;
     pool = new Pool({ connectionString: database.url, types: pgTypes, max: 4 });
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
@@ -47,6 +49,8 @@ export async function openApp(environment: Environment): Promise<NestExpressAppl
     NODE_ENV: 'test',
     PORT: '0',
     API_KEY_PEPPER: PEPPER,
+    // Tests ask more often than any client; those of the limits set their own.
+    RATE_LIMIT: 'off',
     ...environment,
   } as NodeJS.ProcessEnv);
   const log = new Writable({
@@ -62,6 +66,7 @@ export async function openApp(environment: Environment): Promise<NestExpressAppl
 }
 
 export const baseUrl = () => url;
+export const databaseUrl = () => database_url;
 export const theApp = () => app;
 export const theContract = () => contract;
 

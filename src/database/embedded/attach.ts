@@ -81,12 +81,16 @@ class Attempt {
         if (exclusive) await removeBrokenPid(this.cluster);
         return undefined;
       }
-      const answer = await Session.connect(this.cluster, running.port, await folder.password(), name);
+      const answer = running.ready
+        ? await Session.connect(this.cluster, running.port, await folder.password(), name)
+        : 'not ready';
       if (answer instanceof Session) return this.moveIn(answer, this.cluster);
       if (answer === 'busy') return this.patience.withBusy();
       if (this.server) return undefined;
       if (running.pid !== this.strangerPid && (await isServerOf(this.cluster, running.pid))) {
-        return this.patience.withSilent(answer, running.pid);
+        return answer === 'not ready'
+          ? this.patience.withBusy()
+          : this.patience.withSilent(answer, running.pid);
       }
       this.strangerPid = running.pid;
     }
@@ -145,7 +149,7 @@ const inUse = (holder: string, port: number, folder: DataFolder) =>
   );
 
 async function prepare(options: AttachOptions, existing: string | undefined): Promise<Ground> {
-  const { folder, accounts, shelters, log } = options;
+  const { folder, accounts, shelters, log, signal } = options;
   const account = existing ? await clusterAccount(existing, accounts) : await serverAccount(accounts);
   const shelterOf = async () =>
     account && !(await canReach(account, folder.path)) ? shelter(account, shelters) : folder.path;
@@ -159,8 +163,8 @@ async function prepare(options: AttachOptions, existing: string | undefined): Pr
   }
   if (existing) return { native, account, cluster: await folder.moveCluster(existing, home) };
   if (options.exclusive) await removeLeftovers(home);
-  const durable = options.settings.fsync !== 'off';
-  return { native, account, cluster: await folder.createCluster(native, account, home, durable) };
+  const sync = options.settings.fsync !== 'off';
+  return { native, account, cluster: await folder.createCluster(home, { native, account, sync, signal }) };
 }
 
 /** How long a start may be kept waiting, and by what. */

@@ -26,6 +26,14 @@ const MAJOR_VERSION = '18';
 const INIT_PREFIX = 'postgres.init-';
 const posix = process.platform !== 'win32';
 
+interface ClusterPlan {
+  native: string;
+  account: Account | undefined;
+  /** Whether it has to survive a power cut. */
+  sync: boolean;
+  signal: AbortSignal;
+}
+
 /** What the data folder holds for the database: DATA_DIR/postgres (or a link to it), a password, a URL, a log. */
 export class DataFolder {
   readonly log: string;
@@ -86,12 +94,7 @@ export class DataFolder {
   }
 
   /** Creates the cluster beside its final place and moves it there whole, so that it is never found half made. */
-  async createCluster(
-    native: string,
-    account: Account | undefined,
-    home: string,
-    sync: boolean,
-  ): Promise<string> {
+  async createCluster(home: string, plan: ClusterPlan): Promise<string> {
     return asOperator(home, async () => {
       const work = join(home, `${INIT_PREFIX}${randomBytes(4).toString('hex')}`);
       const target = join(home, 'postgres');
@@ -99,14 +102,15 @@ export class DataFolder {
         await mkdir(work, { mode: 0o700 });
         const passwordFile = join(work, 'password');
         await writeFile(passwordFile, await this.password('create'), { mode: 0o600 });
+        const { account } = plan;
         if (account) for (const path of [work, passwordFile]) await chown(path, account.uid, account.gid);
-        await initdb(native, join(work, 'data'), passwordFile, account, sync);
+        await initdb(join(work, 'data'), passwordFile, plan);
         // Data of a data folder that was deleted since: not ours to delete, nor to bring back.
         if (home !== this.path) await rename(target, `${target}.before-${Date.now()}`).catch(unlessMissing);
         await rename(join(work, 'data'), target);
         await syncFolder(home);
       } finally {
-        await rm(work, { recursive: true, force: true });
+        await rm(work, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
       }
       if (home !== this.path) await symlink(target, this.link);
       return realpath(target);
@@ -237,13 +241,8 @@ async function chownTree(path: string, account: Account): Promise<void> {
   }
 }
 
-async function initdb(
-  native: string,
-  data: string,
-  passwordFile: string,
-  account: Account | undefined,
-  sync: boolean,
-): Promise<void> {
+async function initdb(data: string, passwordFile: string, plan: ClusterPlan): Promise<void> {
+  const { native, account, sync, signal } = plan;
   const options = [
     ['--pgdata', data],
     ['--username', 'postgres'],
@@ -264,9 +263,11 @@ async function initdb(
         cwd: parse(data).root,
         env: serverEnvironment(),
         windowsHide: true,
+        signal,
       },
     );
   } catch (error) {
+    if (signal.aborted) throw error;
     const { stderr, message } = error as Error & { stderr?: string };
     const reason = stderr?.split('\n').find((line) => line.includes('error:')) ?? message.split('\n')[0];
     throw new OperatorError(

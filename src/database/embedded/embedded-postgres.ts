@@ -99,7 +99,7 @@ export class EmbeddedPostgres {
   private async isLast(): Promise<boolean | undefined> {
     try {
       const last = await this.session?.leave();
-      if (last === false)
+      if (last === false && !this.joined)
         this.options.log(`PostgreSQL goes on for ${(await this.session?.others())?.join(', ')}`);
       return last;
     } catch {

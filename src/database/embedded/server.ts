@@ -28,6 +28,8 @@ export interface PostmasterPid {
   /** 0 in a file that is not whole, or not yet */
   pid: number;
   port: number;
+  /** What the server says of itself, if it still lives. */
+  ready: boolean;
 }
 
 /** A server process that we started. It outlives us unless it is stopped. */
@@ -75,7 +77,10 @@ export class ServerProcess {
   async failure(): Promise<string | undefined> {
     if (!this.exited || (windows && this.child.exitCode === 0)) return undefined;
     const lines = (await readFrom(this.plan.log, this.logStart)).trim().split('\n');
-    return lines.find((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1) ?? 'no reason given';
+    const causes = lines.filter(
+      (line) => /FATAL|PANIC/.test(line) && !/the database system is|terminating/.test(line),
+    );
+    return causes[0] ?? lines.at(-1) ?? 'no reason given';
   }
 
   abandon(): void {
@@ -112,8 +117,8 @@ export async function readPostmasterPid(cluster: string): Promise<PostmasterPid 
   const file = join(cluster, 'postmaster.pid');
   const text = await readFile(file, 'utf8').catch(unlessMissing);
   if (text === undefined) return undefined;
-  const [pid, , , port] = text.split('\n').map((line) => Number.parseInt(line, 10));
-  return { pid: pid || 0, port: port || 0 };
+  const lines = text.split('\n');
+  return { pid: Number(lines[0]) || 0, port: Number(lines[3]) || 0, ready: lines[7]?.trim() === 'ready' };
 }
 
 /** An empty file is left by a full disk or a power cut, and PostgreSQL will not touch it; a fresh one is being written. */
