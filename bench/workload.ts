@@ -17,7 +17,6 @@ export interface Endpoint {
 // One user in ten is a developer, the first one is; the n-th developer has the n-th key.
 const USERS_A_DEVELOPER = 10;
 const keyOf = (user: number) => (user - 1) / USERS_A_DEVELOPER + 1;
-const CHANNELS = ['windows', 'linux', 'osx', 'android'];
 
 export const apiKey = (n: number) => demoApiKey(SEED, n);
 
@@ -61,11 +60,9 @@ const PURCHASES_OF_GAMES = `SELECT g.user_id AS owner, g.id AS game, p.email
   FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id JOIN games g ON g.id = pg.game_id
   WHERE p.status = 'complete'`;
 
-/** Rank r is asked for 1/r as often as the first; ranks are scattered over the games. */
-function zipf(size: number, next: () => number): number {
-  const rank = Math.min(size, Math.floor(Math.exp(next() * Math.log(size + 1))));
-  return 1 + ((rank * 7919) % size);
-}
+/** Rank r, from 0, is asked for 1/(r + 1) as often as the first. */
+const zipf = (size: number, next: () => number) =>
+  Math.min(size, Math.floor(Math.exp(next() * Math.log(size + 1)))) - 1;
 
 export const READS: Endpoint[] = [
   keyed('credentials/info', '/credentials/info'),
@@ -118,7 +115,7 @@ export const READS: Endpoint[] = [
   },
   {
     name: 'collection-games at 500',
-    asks: (_, { size, }, count) =>
+    asks: (_, { size }, count) =>
       Promise.resolve(
         drawn(count, (below) => ({
           path: `/collections/${size.collections + 1}/collection-games?per_page=500&page=${1 + below(10)}`,
@@ -138,14 +135,14 @@ export const READS: Endpoint[] = [
   },
   {
     name: 'wharf/latest',
-    asks: async (client, { size }, count) => {
-      const { rows } = await client.query<{ id: string }>(`SELECT id FROM games WHERE visibility = 'private'`);
-      const closed = new Set(rows.map(({ id }) => Number(id)));
-      const open = (id: number): number => (closed.has(id) ? open((id % size.games) + 1) : id);
-      return drawn(count, (below, next) => ({
-        path: `/wharf/latest?game_id=${open(zipf(size.games, next))}&channel_name=${CHANNELS[below(CHANNELS.length)]}`,
-        key: 0,
-      }));
+    asks: async (client, _, count) => {
+      const { rows } = await client.query<{ path: string }>(
+        `SELECT DISTINCT format('/wharf/latest?game_id=%s&channel_name=%s', game_id, channel_name) AS path,
+           md5(game_id || channel_name) AS rank
+         FROM builds b JOIN games g ON g.id = b.game_id
+         WHERE b.state = 'completed' AND g.visibility <> 'private' ORDER BY rank`,
+      );
+      return drawn(count, (_below, next) => ({ path: rows[zipf(rows.length, next)]!.path, key: 0 }));
     },
   },
   keyed('legacy me', '/api/1/key/me'),
