@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { AuthModule } from './auth/auth.module';
 import { ScopesGuard } from './auth/scopes.guard';
+import { CollectionsModule } from './collections/collections.module';
 import { ConfigModule } from './config/config.module';
 import type { Settings } from './config/settings';
 import { CredentialsModule } from './credentials/credentials.module';
@@ -23,6 +24,7 @@ import { WharfModule } from './wharf/wharf.module';
   imports: [
     DatabaseModule,
     AuthModule,
+    CollectionsModule,
     PurchasesModule,
     WharfModule,
     ProfileModule,

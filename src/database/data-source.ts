@@ -26,6 +26,8 @@ export function dataSourceOptions(
       connectionTimeoutMillis: 700,
       query_timeout: 1500,
       keepAlive: true,
+      // A statement may leave before the one ahead of it was answered: see Database.flight.
+      pipeline: true,
     },
   };
 }

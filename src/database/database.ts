@@ -8,13 +8,14 @@ import { Settings } from '../config/settings';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isSilent, NotConnected } from './sqlstates';
-import type { Statement } from './statement';
+import { queryOf, type Statement } from './statement';
+import { Dialogue, Flight, type Statements } from './transactions';
 
 const GOODBYE = 2000;
 
 /** Statements outside of transactions go straight to the pool; transactions are TypeORM's. */
 @Injectable()
-export class Database implements OnApplicationShutdown {
+export class Database implements Statements, OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
   private pool: Pool | undefined;
   private stopped = false;
@@ -56,10 +57,10 @@ export class Database implements OnApplicationShutdown {
     this.pool = pool;
   }
 
-  async rows<Row extends QueryResultRow>({ name, text }: Statement, values: unknown[]): Promise<Row[]> {
+  async rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotConnected();
-    const prepared = this.settings.DATABASE_PREPARED_STATEMENTS ? name : undefined;
-    return (await this.pool.query<Row>({ name: prepared, text, values })).rows;
+    const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
+    return (await this.pool.query<Row>(query)).rows;
   }
 
   async row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {
@@ -86,6 +87,38 @@ export class Database implements OnApplicationShutdown {
       throw error;
     } finally {
       await runner.release();
+    }
+  }
+
+  /**
+   * A transaction whose statements all leave at once: `work` asks for them before it waits for any, so that a lock is held
+   * for as long as the server takes and not for as long as our answers travel. One statement alone needs no transaction.
+   */
+  async flight<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
+    if (!this.pool) throw new NotConnected();
+    const flight = new Flight(this.settings.DATABASE_PREPARED_STATEMENTS);
+    const result = work(flight);
+    const [answer] = await Promise.allSettled([result, flight.leave(this.pool)]);
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value;
+  }
+
+  /** A transaction whose statements depend on one another's answers. */
+  async dialogue<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
+    if (!this.pool) throw new NotConnected();
+    const client = await this.pool.connect();
+    let lost = false;
+    try {
+      await client.query('BEGIN');
+      const result = await work(new Dialogue(client, this.settings.DATABASE_PREPARED_STATEMENTS));
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      if (isSilent(error)) lost = true;
+      else await client.query('ROLLBACK').catch(() => (lost = true));
+      throw error;
+    } finally {
+      client.release(lost);
     }
   }
 
