@@ -7,7 +7,7 @@ import type { Order, Outcome } from './load';
 import type { Question, Usage } from './probe';
 import type { Store } from './store';
 
-export type ServerName = 'ours' | 'floor' | 'stock' | 'express' | 'fastify';
+export type ServerName = 'ours' | 'floor' | 'stock' | 'express' | 'fastify' | 'before';
 
 const compiled = resolve(__dirname, '..');
 const PROGRAMS: Record<ServerName, string> = {
@@ -16,6 +16,8 @@ const PROGRAMS: Record<ServerName, string> = {
   stock: join(__dirname, 'servers', 'stock', 'main.js'),
   express: join(__dirname, 'servers', 'express-floor.js'),
   fastify: join(__dirname, 'servers', 'fastify-floor.js'),
+  // Another build of ours, to see what a change did.
+  before: resolve(process.env.BENCH_BEFORE ?? 'dist', 'src', 'main.js'),
 };
 
 export const POOL_SIZE = 10;
@@ -55,11 +57,12 @@ export class MeasuredServer {
         DATABASE_POOL_SIZE: String(POOL_SIZE),
         API_KEY_PEPPER: store.pepper,
         RATE_LIMIT: NOT_REACHED,
+        METRICS_PORT: String(await freePort()),
       },
     });
     closeSync(log);
     const server = new MeasuredServer(name, port, child, 0);
-    const path = name === 'ours' ? '/health/ready' : '/wharf/latest?game_id=1&channel_name=windows';
+    const path = name === 'ours' || name === 'before' ? '/health/ready' : '/wharf/latest?game_id=1&channel_name=windows';
     while (!(await answers(port, path))) {
       if (child.exitCode !== null) throw new Error(`${name} ended: see ${join(logs, `${name}.log`)}`);
       await new Promise((wait) => setTimeout(wait, 5));
