@@ -17,7 +17,7 @@ import {
 import { join, resolve } from 'node:path';
 import { OperatorError } from '../../operator-error';
 import { isRoot, letPass } from './account';
-import { INIT_PREFIX, initdb, InitPlan } from './initdb';
+import { INIT_PREFIX, initdb, InitPlan, removeWork } from './initdb';
 
 const MAJOR_VERSION = '18';
 const posix = process.platform !== 'win32';
@@ -98,7 +98,7 @@ export class DataFolder {
         await rename(join(work, 'data'), target);
         await syncFolder(home);
       } finally {
-        await rm(work, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+        await removeWork(work);
       }
       if (home !== this.path) await symlink(target, this.link);
       return realpath(target);

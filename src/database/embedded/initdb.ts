@@ -60,7 +60,11 @@ export function serverEnvironment(): NodeJS.ProcessEnv {
 
 /** What a start that was killed in the middle has left. */
 export async function removeLeftovers(home: string): Promise<void> {
-  for (const name of await readdir(home)) {
-    if (name.startsWith(INIT_PREFIX)) await rm(join(home, name), { recursive: true, force: true });
-  }
+  for (const name of await readdir(home))
+    if (name.startsWith(INIT_PREFIX)) await removeWork(join(home, name));
+}
+
+/** An initdb that outlived its parent may still write here; what cannot be removed now is removed at a later start. */
+export async function removeWork(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }).catch(() => undefined);
 }
