@@ -34,6 +34,9 @@ export class Games20260101000200 implements MigrationInterface {
           min_price >= 0 AND views_count >= 0 AND downloads_count >= 0 AND purchases_count >= 0)
       )`);
     await db.query(`CREATE UNIQUE INDEX games_slug_key ON games (user_id, slug)`);
+    // The few that a stranger does not see: what a walk over many games asks, one by one, whether to leave out.
+    await db.query(`
+      CREATE INDEX games_hidden_idx ON games (id) WHERE visibility <> 'public' OR published_at IS NULL`);
     await db.query(`
       CREATE TABLE game_admins (
         game_id bigint NOT NULL CONSTRAINT game_admins_game_id_fkey REFERENCES games ON DELETE CASCADE,

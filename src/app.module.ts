@@ -4,6 +4,7 @@ import { AccountsModule } from './accounts/accounts.module';
 import { PageGuard } from './accounts/web/page.guard';
 import { AuthModule } from './auth/auth.module';
 import { ScopesGuard } from './auth/scopes.guard';
+import { CollectionsModule } from './collections/collections.module';
 import { ConfigModule } from './config/config.module';
 import type { Settings } from './config/settings';
 import { CredentialsModule } from './credentials/credentials.module';
@@ -25,6 +26,7 @@ import { WharfModule } from './wharf/wharf.module';
   imports: [
     DatabaseModule,
     AuthModule,
+    CollectionsModule,
     PurchasesModule,
     WharfModule,
     ProfileModule,

@@ -9,6 +9,7 @@ import { openDatabase, type OpenDatabase } from './database/open-database';
 import { greeting } from './greeting';
 import { createLogger } from './http/logger';
 import { loadDemoStore } from './importing/demo-store';
+import { gracefulStop } from './operations/graceful-stop';
 import { OperatorError } from './operator-error';
 
 /** One serving process, from its database to its port, and back. */
@@ -44,7 +45,7 @@ export class Server {
     this.stopping ??= (async () => {
       this.interruption.abort();
       try {
-        await this.app?.close();
+        if (this.app) await gracefulStop(this.app);
         // A start that is given up has no database to stop.
         const database = await this.opening?.catch(() => undefined);
         await database?.stop();

@@ -274,7 +274,7 @@ suite.each(['staging', 'production'])('%s', (environment) => {
       const sleep = api.lifecycle?.preStop.sleep.seconds ?? 0;
       expect(sleep).toBeGreaterThanOrEqual(3);
       // Five seconds more for the last answers, and as much again to close connections.
-      const needed = sleep + settingsOf(api).DRAIN_SECONDS + 10;
+      const needed = sleep + settingsOf(api).DRAIN_SECONDS! + 10;
       expect(deployment.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(needed);
     });
     it('sends requests only to a pod that is ready', () => {

@@ -13,7 +13,8 @@ export interface Presented {
  */
 export function presentedBy({ headers, params }: Request): Presented | undefined {
   const key = params.KEY as string | undefined;
-  if (key === undefined || key === 'key' || key === 'jwt') return presentedInHeader(headers.authorization, key);
+  if (key === undefined || key === 'key' || key === 'jwt')
+    return presentedInHeader(headers.authorization, key);
   return { type: 'key', text: key };
 }
 

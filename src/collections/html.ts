@@ -1,31 +1,78 @@
-import sanitize from 'sanitize-html';
+import sanitizeHtml from 'sanitize-html';
 
-const ALLOWED: sanitize.IOptions = {
+export const MAX_HTML_CHARACTERS = 20_000;
+
+// The one list of what a description or a blurb may hold. After changing it run `gamewharf collections resanitise`.
+const ALLOWED: sanitizeHtml.IOptions = {
   allowedTags: [
-    'p',
-    'br',
-    'b',
-    'strong',
-    'i',
-    'em',
-    'u',
-    's',
-    'ul',
-    'ol',
-    'li',
-    'a',
-    'img',
-    'blockquote',
-    'code',
-    'pre',
+    ...['p', 'br', 'hr', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'blockquote', 'pre', 'code'],
+    ...['b', 'strong', 'i', 'em', 'u', 's', 'del', 'ins', 'sub', 'sup', 'small', 'mark'],
+    ...['ul', 'ol', 'li', 'a', 'img'],
   ],
-  allowedAttributes: { a: ['href', 'rel'], img: ['src', 'alt'] },
-  allowedSchemes: ['https', 'http', 'mailto'],
+  allowedAttributes: {
+    a: ['href', 'title', 'rel'],
+    img: ['src', 'alt', 'title', 'width', 'height'],
+    ol: ['start', 'reversed'],
+  },
+  allowedSchemes: ['http', 'https', 'mailto'],
   allowedSchemesByTag: { img: ['https'] },
-  transformTags: { a: sanitize.simpleTransform('a', { rel: 'nofollow noopener noreferrer' }) },
+  allowProtocolRelative: false,
+  // What these hold is code, data or another language's text, never prose.
+  nonTextTags: [
+    ...['script', 'style', 'noscript', 'template', 'title', 'textarea', 'option', 'xmp', 'plaintext'],
+    ...['iframe', 'noembed', 'noframes', 'object', 'svg', 'math'],
+  ],
+  nestingLimit: 50,
+  transformTags: {
+    a: (tagName, { rel: _, href, ...attribs }) => ({
+      tagName,
+      attribs:
+        href && LINK.test(href) ? { ...attribs, href, rel: 'nofollow noopener noreferrer ugc' } : attribs,
+    }),
+  },
+  exclusiveFilter: ({ tag, attribs }) => {
+    if (tag === 'a' && !attribs.href) return 'excludeTag';
+    return tag === 'img' && !attribs.src;
+  },
 };
 
+// A relative address would mean another page on every page that shows the text.
+const LINK = /^(https?:\/\/|mailto:)/i;
+
+// The parser takes time that grows with the square of the depth.
+const DEEPEST = 500;
+class TooDeep extends Error {}
+
+const PASSES = 5;
+
+/** What is left of a piece of HTML when all but the allowed is taken out; null: nothing. */
 export function sanitiseHtml(html: string): string | null {
-  const plain = !/[<>&]/.test(html);
-  return (plain ? html : sanitize(html, ALLOWED)).trim() || null;
+  if (!/[<>&]/.test(html)) return html.trim() || null;
+  let clean = onePass(html);
+  // What one pass leaves may read differently the next time: what is stored is what stays as it is. Beyond this length
+  // no caller stores it.
+  for (let pass = 1; clean.length <= 2 * MAX_HTML_CHARACTERS; pass++) {
+    const again = onePass(clean);
+    if (again === clean) break;
+    clean = pass < PASSES ? again : withoutTags(again);
+  }
+  return clean.trim() || null;
 }
+
+function onePass(html: string): string {
+  let depth = 0;
+  try {
+    return sanitizeHtml(html, {
+      ...ALLOWED,
+      onOpenTag: () => {
+        if (++depth > DEEPEST) throw new TooDeep();
+      },
+      onCloseTag: () => void depth--,
+    });
+  } catch (error) {
+    if (error instanceof TooDeep) return sanitizeHtml(withoutTags(html), ALLOWED);
+    throw error;
+  }
+}
+
+const withoutTags = (html: string) => html.replace(/<[^>]*>?/g, '');

@@ -55,6 +55,17 @@ const IsWebAddress = () =>
 const IsPostgresAddress = () =>
   Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' });
 
+const IsPortOrOff = () =>
+  applyDecorators(
+    Transform(({ value }) => (typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value)),
+    ValidateBy(
+      {
+        name: 'portOrOff',
+        validator: { validate: (value) => value === 'off' || (Number.isInteger(value) && value <= 65535) },
+      },
+      { message: '$property must be off or a whole number from 0 to 65535' },
+    ),
+  );
 const IsRateLimits = () =>
   ValidateBy(
     { name: 'rateLimits', validator: { validate: (value) => rateLimitsOf(String(value)) !== undefined } },
@@ -169,9 +180,21 @@ export class Settings {
   @WholeNumber(1, 100_000)
   MAX_IN_FLIGHT: number = 500;
 
+  // Where Prometheus asks. Default: 9464 in production, else off.
+  @IsOptional()
+  @IsPortOrOff()
+  METRICS_PORT?: number | 'off' = undefined;
+
+  // Default: the same as HOST.
+  @IsOptional()
+  @IsString()
+  METRICS_HOST?: string = undefined;
+
   // Seconds between a SIGTERM and the first refused connection: as long as it takes a load balancer to notice.
+  // Default: 5 in production, else 0.
+  @IsOptional()
   @WholeNumber(0, 600)
-  DRAIN_SECONDS: number = 5;
+  DRAIN_SECONDS?: number = undefined;
 
   @IsOptional()
   @MinLength(16)
@@ -247,6 +270,8 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     throw new OperatorError(
       ['The configuration is wrong:', ...problems.map((line) => `  ${line}`)].join('\n'),
     );
+  settings.METRICS_PORT ??= settings.NODE_ENV === 'production' ? 9464 : 'off';
+  settings.DRAIN_SECONDS ??= settings.NODE_ENV === 'production' ? 5 : 0;
   settings.DEMO_DATA ??= settings.NODE_ENV !== 'production';
   return settings;
 }

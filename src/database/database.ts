@@ -1,17 +1,21 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { InjectDataSource } from '@nestjs/typeorm';
-import type { Pool, QueryResultRow } from 'pg';
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
-import { faultOf, NotConnected } from './sqlstates';
-import type { Statement } from './statement';
+import { faultOf, isSilent, NotConnected } from './sqlstates';
+import { queryOf, type Statement } from './statement';
+import { Dialogue, Flight, type Statements } from './transactions';
+
+const GOODBYE = 2000;
 
 /** Statements outside of transactions go straight to the pool; transactions are TypeORM's. */
 @Injectable()
-export class Database implements OnApplicationShutdown {
+export class Database implements Statements, OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
   private pool: Pool | undefined;
   private stopped = false;
@@ -25,6 +29,13 @@ export class Database implements OnApplicationShutdown {
     return this.pool !== undefined;
   }
 
+  /** What the pool is doing now. */
+  get connections(): { busy: number; idle: number; waiting: number } {
+    if (!this.pool) return { busy: 0, idle: 0, waiting: 0 };
+    const { totalCount, idleCount, waitingCount } = this.pool;
+    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+  }
+
   /** Waits for the server as long as it takes; a schema that is too old is the operator's to mend. */
   async connect(): Promise<void> {
     for (let attempt = 0; !this.stopped; attempt++) {
@@ -36,7 +47,7 @@ export class Database implements OnApplicationShutdown {
         // A server that is there and refuses us will go on doing so.
         if (faultOf(error) !== 'unavailable') throw problem ?? error;
         if (attempt % 10 === 0) this.log.warn(`Waiting: ${problem?.message}`);
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await sleep(500);
       }
     }
     if (this.stopped) return;
@@ -46,24 +57,76 @@ export class Database implements OnApplicationShutdown {
     this.pool = pool;
   }
 
-  async rows<Row extends QueryResultRow>({ name, text }: Statement, values: unknown[]): Promise<Row[]> {
+  async rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotConnected();
-    const prepared = this.settings.DATABASE_PREPARED_STATEMENTS ? name : undefined;
-    return (await this.pool.query<Row>({ name: prepared, text, values })).rows;
+    const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
+    return (await this.pool.query<Row>(query)).rows;
   }
 
   async row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {
     return (await this.rows<Row>(statement, values))[0];
   }
 
-  transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
+  /**
+   * As TypeORM's own, but for a connection that no longer answers: its ROLLBACK would wait behind the query that hangs, and
+   * the connection would go back to the pool with that query still on it. It is thrown away, and the server rolls back.
+   */
+  async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
-    return this.source.transaction(work);
+    const runner = this.source.createQueryRunner();
+    const connection = (await runner.connect()) as PoolClient;
+    const discard = (error: unknown) => void connection.emit('error', error as Error);
+    try {
+      await runner.startTransaction();
+      const result = await work(runner.manager);
+      await runner.commitTransaction();
+      return result;
+    } catch (error) {
+      if (isSilent(error)) discard(error);
+      else if (!runner.isReleased) await runner.rollbackTransaction().catch(discard);
+      throw error;
+    } finally {
+      await runner.release();
+    }
+  }
+
+  /**
+   * A transaction whose statements all leave at once: `work` asks for them before it waits for any, so that a lock is held
+   * for as long as the server takes and not for as long as our answers travel. One statement alone needs no transaction.
+   */
+  async flight<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
+    if (!this.pool) throw new NotConnected();
+    const flight = new Flight(this.settings.DATABASE_PREPARED_STATEMENTS);
+    const result = work(flight);
+    const [answer] = await Promise.allSettled([result, flight.leave(this.pool)]);
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value;
+  }
+
+  /** A transaction whose statements depend on one another's answers. */
+  async dialogue<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
+    if (!this.pool) throw new NotConnected();
+    const client = await this.pool.connect();
+    let lost = false;
+    try {
+      await client.query('BEGIN');
+      const result = await work(new Dialogue(client, this.settings.DATABASE_PREPARED_STATEMENTS));
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      if (isSilent(error)) lost = true;
+      else await client.query('ROLLBACK').catch(() => (lost = true));
+      throw error;
+    } finally {
+      client.release(lost);
+    }
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.stopped = true;
     this.pool = undefined;
-    if (this.source.isInitialized) await this.source.destroy();
+    // A server that hangs says goodbye to nobody.
+    if (this.source.isInitialized)
+      await Promise.race([this.source.destroy(), sleep(GOODBYE, undefined, { ref: false })]);
   }
 }

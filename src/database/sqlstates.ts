@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { QueryFailedError } from 'typeorm';
 
 /** Asked before the first connection, or after the last. */
@@ -20,13 +21,29 @@ const UNREACHABLE = new Set([
 const LOST =
   /timeout exceeded when trying to connect|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end/i;
 
+/** The connection is lost, or does not answer any more: nothing further can be said on it. */
+export function isSilent(error: unknown): boolean {
+  const cause = causeOf(error);
+  const { code } = cause as { code?: unknown };
+  return (
+    (typeof code === 'string' && UNREACHABLE.has(code)) ||
+    LOST.test((cause as Error | undefined)?.message ?? '')
+  );
+}
+
+const causeOf = (error: unknown): unknown =>
+  (error instanceof QueryFailedError ? error.driverError : error) ?? {};
+
 const NOT_UNICODE = /^(22021|22P05)$/;
+
+// Also one of Node's own that was born outside of the test's realm.
+const isError = (error: unknown): error is Error => types.isNativeError(error) || error instanceof Error;
 
 /** What kind of fault an error of the database is; undefined: none that a caller could do anything about. */
 export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
-  if (!(error instanceof Error)) return undefined;
+  if (!isError(error)) return undefined;
   if (error instanceof NotConnected) return 'unavailable';
-  if (error instanceof AggregateError) return error.errors.map(faultOf).find(Boolean);
+  if ('errors' in error && Array.isArray(error.errors)) return error.errors.map(faultOf).find(Boolean);
   const cause = error instanceof QueryFailedError ? error.driverError : error;
   const { code } = cause as { code?: unknown };
   if (typeof code === 'string') {

@@ -1,3 +1,5 @@
+import type { QueryConfig } from 'pg';
+
 /** A statement that is prepared once a connection and then run by its name. */
 export interface Statement {
   name: string;
@@ -5,3 +7,7 @@ export interface Statement {
 }
 
 export const statement = (name: string, text: string): Statement => ({ name, text });
+
+/** Without a name where a pooler in between does not track prepared statements. */
+export const queryOf = ({ name, text }: Statement, values: unknown[], prepared: boolean): QueryConfig =>
+  prepared ? { name, text, values } : { text, values };

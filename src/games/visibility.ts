@@ -5,9 +5,13 @@
 export const canEdit = (game: string, user: string) => `(${game}.user_id = ${user}
   OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = ${game}.id AND ga.user_id = ${user}))`;
 
+/** Shown to everyone, signed in or not. */
+export const isPublic = (game: string) =>
+  `(${game}.visibility = 'public' AND ${game}.published_at IS NOT NULL)`;
+
 /** Public and published for everyone, restricted for those who hold a key to it too, all for those who can edit. */
 export const canView = (game: string, user: string) => `(
-  (${game}.visibility = 'public' AND ${game}.published_at IS NOT NULL)
+  ${isPublic(game)}
   OR ${canEdit(game, user)}
   OR (${game}.visibility = 'restricted' AND ${holdsKey(game, user)}))`;
 

@@ -10,13 +10,18 @@ const ANSWERS: Record<string, [status: number, text: string]> = {
   HPE_INVALID_METHOD: [405, 'method not allowed'],
 };
 
-/** What the HTTP parser rejects never becomes a request object: the answer is written on the socket. */
-export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+/**
+ * What the HTTP parser rejects never becomes a request object: the answer is written on the socket. Returns its status;
+ * undefined where nobody was left to read it.
+ */
+export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): number | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
-    return;
+    return undefined;
   }
-  write(socket, ...(ANSWERS[error.code ?? ''] ?? [400, 'malformed request']));
+  const answer = ANSWERS[error.code ?? ''] ?? [400, 'malformed request'];
+  write(socket, ...answer);
+  return answer[0];
 }
 
 export function answerConnect(socket: Socket): void {

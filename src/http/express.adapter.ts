@@ -57,7 +57,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     // One more than is allowed, so that too many can be told from just enough.
     server.maxHeadersCount = this.frontDoor.maxHeaders + 1;
     server.on('clientError', (error: Error & { code?: string }, socket: Socket) =>
-      answerBrokenRequest(error, socket),
+      this.frontDoor.broken(answerBrokenRequest(error, socket)),
     );
     server.on('connect', (_req: IncomingMessage, socket: Socket) => answerConnect(socket));
     server.on('checkExpectation', (req, res) => server.emit('request', req, res));

@@ -46,6 +46,7 @@ export class FrontDoor {
   private readonly headers: [string, string][];
   private readonly maxInFlight: number;
   private readonly overloads: Counter;
+  private readonly brokenRequests = new Map<number, Counter>();
 
   constructor({ PUBLIC_URL, MAX_IN_FLIGHT }: Settings, logger: Logger) {
     this.log = new RequestLog(logger);
@@ -58,6 +59,15 @@ export class FrontDoor {
       'gamewharf_http_overloads_total',
       'Requests refused because MAX_IN_FLIGHT others were being answered',
     );
+    for (const status of [400, 405, 408, 431])
+      this.brokenRequests.set(
+        status,
+        this.measurements.counter(
+          'gamewharf_http_broken_requests_total',
+          'What the HTTP parser refused before it was a request',
+          { status: String(status) },
+        ),
+      );
     this.measurements.gauge('gamewharf_http_in_flight', 'Requests being answered', () => this.inFlight.count);
   }
 
@@ -85,6 +95,12 @@ export class FrontDoor {
         answerPreflight(res);
       else next(req, res);
     };
+  }
+
+  /** Counts what never became a request. */
+  broken(status: number | undefined): void {
+    const counter = this.brokenRequests.get(status ?? 0);
+    if (counter) counter.value++;
   }
 
   private left(arrival: Arrival): void {

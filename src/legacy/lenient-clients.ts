@@ -1,4 +1,4 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { givenInQuery, hasReadableBody } from '../http/parameter-sources';
 
 const LEGACY = '/api/1/';
@@ -8,7 +8,7 @@ const LATEST = '/api/1/x/wharf/latest';
  * Turns what old clients send into what the specification says, before a route is looked for. The one place that knows of
  * it: without LENIENT_CLIENTS it is not there.
  */
-export const lenientClients: RequestHandler = (req, res, next: NextFunction) => {
+export const lenientClients: RequestHandler = (req, res, next) => {
   const { path } = req;
   if (path.startsWith(LEGACY)) {
     answerRefusalsWith200(res);
@@ -16,7 +16,7 @@ export const lenientClients: RequestHandler = (req, res, next: NextFunction) => 
     if (path === LATEST) req.url = req.url.replace('/api/1/x', '');
   }
   if (req.method === 'GET' && hasReadableBody(req)) req.parametersInBody = true;
-  req.headers.authorization ??= keyInQuery(req);
+  req.headers.authorization ??= bearerInQuery(req);
   next();
 };
 
@@ -31,9 +31,11 @@ function answerRefusalsWith200(res: Response): void {
   }) as Response['writeHead'];
 }
 
-function keyInQuery(req: Request): string | undefined {
+function bearerInQuery(req: Request): string | undefined {
   if (!req.url.includes('api_key=')) return undefined;
   const { values, repeated } = givenInQuery(req);
   const key = values.get('api_key');
-  return typeof key === 'string' && !repeated.has('api_key') ? `Bearer ${key}` : undefined;
+  if (typeof key !== 'string' || repeated.has('api_key')) return undefined;
+  // As Node reads a header: the bytes of UTF-8 as Latin-1.
+  return `Bearer ${Buffer.from(key).toString('latin1')}`;
 }

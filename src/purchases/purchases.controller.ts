@@ -5,6 +5,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/parameters';
+import { LimitMisses } from '../operations/limits';
 import { DownloadKeyAnswer, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';
 import { purchaseAnswer, PurchasesAnswer, PurchasesRequest } from './purchase.dto';
@@ -22,6 +23,7 @@ export class PurchasesController {
   /** Whether somebody owns the game: looks up a key, purchased or claimed; the newest where there are several. */
   @Get('download_keys')
   @Scopes('game:view:purchases')
+  @LimitMisses()
   @ApiOkResponse({ type: DownloadKeyAnswer })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
@@ -35,6 +37,7 @@ export class PurchasesController {
   /** What somebody bought of the game: completed purchases, newest first, under all linked verified addresses. */
   @Get('purchases')
   @Scopes('game:view:purchases')
+  @LimitMisses()
   @ApiOkResponse({ type: PurchasesAnswer })
   @Fails(404, 'invalid game')
   async purchasesOf(

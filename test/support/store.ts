@@ -18,17 +18,19 @@ let app: NestExpressApplication;
 let pool: Pool;
 let contract: Contract;
 let url = '';
+let database_url = '';
 /** What the service logged so far in this file. */
 export const logged: string[] = [];
 
 export type Environment = Partial<Record<keyof Settings, string>>;
 
 /** A running service with a database of its own for this file. */
-export function useStore(environment: Environment = {}): void {
+export function useStore(environment: Environment = {}, openDatabase = cloneDatabase): void {
   let drop: () => Promise<void>;
   beforeAll(async () => {
-    const database = await cloneDatabase();
+    const database = await openDatabase();
     drop = database.drop;
+    database_url = database.url;
     pool = new Pool({ connectionString: database.url, types: pgTypes, max: 4 });
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
@@ -41,12 +43,15 @@ export function useStore(environment: Environment = {}): void {
   });
 }
 
-/** One more replica on the same or another database; the caller closes it. */
-export async function openApp(environment: Environment): Promise<NestExpressApplication> {
+/** One more replica, on this file's database or another one; the caller closes it. */
+export async function openApp(environment: Environment = {}): Promise<NestExpressApplication> {
   const settings = loadSettings({
     NODE_ENV: 'test',
     PORT: '0',
     API_KEY_PEPPER: PEPPER,
+    // Tests ask more often than any client; those of the limits set their own.
+    RATE_LIMIT: 'off',
+    DATABASE_URL: database_url,
     ...environment,
   } as NodeJS.ProcessEnv);
   const log = new Writable({
@@ -62,6 +67,7 @@ export async function openApp(environment: Environment): Promise<NestExpressAppl
 }
 
 export const baseUrl = () => url;
+export const databaseUrl = () => database_url;
 export const theApp = () => app;
 export const theContract = () => contract;
 

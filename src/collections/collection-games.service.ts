@@ -1,0 +1,227 @@
+import { Injectable } from '@nestjs/common';
+import { StoreLinks } from '../config/store-links';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import type { Statements } from '../database/transactions';
+import { invalidGame } from '../games/refusals';
+import { canView, isPublic } from '../games/visibility';
+import {
+  type AddGameRequest,
+  type CollectionGameAnswer,
+  collectionGameAnswer,
+  type CollectionGameRow,
+  type CollectionGamesRequest,
+  type OrderRequest,
+  type RemoveGameRequest,
+  type UpdateCollectionGameRequest,
+} from './collection-game.dto';
+import { cannotEdit, invalidCollection, notInCollection } from './refusals';
+import { CollectionLock } from './collection-lock';
+import { canEditCollection, canViewCollection } from './visibility';
+
+const GAME_COLUMNS = (g: string, u: string) => `
+  ${g}.title AS game_title, ${g}.short_text AS game_short_text, ${g}.slug AS game_slug,
+  ${u}.username AS game_username, ${g}.cover_url AS game_cover_url, ${g}.type AS game_type,
+  ${g}.classification AS game_classification, ${g}.traits AS game_traits, ${g}.min_price AS game_min_price,
+  ${g}.published_at AS game_published_at, ${g}.created_at AS game_created_at`;
+
+const LOWEST_SORT_KEY = '-9223372036854775808';
+const EVERYTHING = '9223372036854775807';
+
+// Pages are of entries that the caller may see, positions count all. Both come from walks along the index of sort keys: to
+// where the page starts, over what lies before it, and through the page. The first page begins without a walk.
+// The planner is kept from knowing which collection it is and where the walk ends, since it would rather fetch and sort
+// the whole of a large one: see docs/decisions/collection-order.md.
+export const PAGE = statement(
+  'collection_games_page',
+  `WITH asked AS (SELECT $1::bigint AS collection_id),
+   first AS (
+     SELECT CASE WHEN $4::bigint > 0 THEN (
+       SELECT e.sort_key FROM collection_games e
+       WHERE e.collection_id = (SELECT collection_id FROM asked) AND NOT EXISTS (
+         SELECT FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canView('g', '$2')})
+       ORDER BY e.sort_key OFFSET $4 LIMIT 1
+     ) ELSE ${LOWEST_SORT_KEY} END AS sort_key),
+   before AS (
+     SELECT CASE WHEN $4 > 0 THEN (
+       SELECT count(*) FROM collection_games e
+       WHERE e.collection_id = (SELECT collection_id FROM asked) AND e.sort_key < (SELECT sort_key FROM first)
+     ) ELSE 0 END AS entries)
+   SELECT page.* FROM collections c
+   LEFT JOIN (
+     SELECT e.collection_id, e.game_id, (SELECT entries FROM before) + e.place AS position,
+       e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')}
+     FROM (
+       SELECT e.*, row_number() OVER (ORDER BY e.sort_key) AS place FROM collection_games e
+       WHERE e.collection_id = (SELECT collection_id FROM asked) AND e.sort_key >= (SELECT sort_key FROM first)
+       ORDER BY e.sort_key LIMIT (SELECT ${EVERYTHING})) e
+     JOIN games g ON g.id = e.game_id
+     JOIN users u ON u.id = g.user_id
+     WHERE ${canView('g', '$2')}
+     ORDER BY e.sort_key LIMIT $3
+   ) page ON true
+   WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
+);
+
+const SEEN = `seen AS (
+  SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
+  WHERE c.id = $1 AND ${canViewCollection('c', '$2')})`;
+
+const ADD = statement(
+  'collection_games_add',
+  `WITH ${SEEN},
+   game AS (SELECT g.id FROM games g WHERE g.id = $3 AND ${canView('g', '$2')}),
+   added AS (
+     INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
+     SELECT seen.id, game.id,
+       coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $1), 0) + 1, $4, $2
+     FROM seen, game WHERE seen.editable
+     ON CONFLICT (collection_id, game_id) DO NOTHING
+     RETURNING collection_id),
+   counted AS (
+     UPDATE collections c SET games_count = c.games_count + 1, updated_at = clock_timestamp()
+     FROM added WHERE c.id = added.collection_id)
+   SELECT seen.editable, EXISTS (SELECT FROM game) AS viewable FROM seen`,
+);
+
+const REMOVE = statement(
+  'collection_games_remove',
+  `WITH ${SEEN},
+   removed AS (
+     DELETE FROM collection_games e USING seen
+     WHERE e.collection_id = seen.id AND e.game_id = $3 AND seen.editable
+     RETURNING e.collection_id),
+   counted AS (
+     UPDATE collections c SET games_count = c.games_count - 1, updated_at = clock_timestamp()
+     FROM removed WHERE c.id = removed.collection_id)
+   SELECT seen.editable, EXISTS (SELECT FROM removed) AS removed FROM seen`,
+);
+
+// $4 NULL: as it stands. A blurb is cleared by '', which is never stored.
+const UPDATE = statement(
+  'collection_games_update',
+  `WITH ${SEEN},
+   updated AS (
+     UPDATE collection_games e SET blurb = nullif($4::text, '') FROM seen, games g
+     WHERE e.collection_id = seen.id AND e.game_id = $3 AND seen.editable AND $4::text IS NOT NULL
+       AND g.id = e.game_id AND ${canView('g', '$2')}
+     RETURNING e.collection_id),
+   touched AS (
+     UPDATE collections c SET updated_at = clock_timestamp()
+     FROM updated WHERE c.id = updated.collection_id)
+   SELECT seen.editable FROM seen`,
+);
+
+// The listed games get keys below all others, so that no other row is written.
+const ORDER = statement(
+  'collection_games_order',
+  `WITH ${SEEN},
+   removed AS (
+     DELETE FROM collection_games e USING seen
+     WHERE e.collection_id = seen.id AND e.game_id = ANY($4::bigint[]) AND seen.editable
+     RETURNING e.game_id),
+   front AS (
+     SELECT min(e.sort_key) - cardinality($3::bigint[]) - 1 AS sort_key FROM collection_games e WHERE e.collection_id = $1),
+   moved AS (
+     UPDATE collection_games e SET sort_key = front.sort_key + listed.place
+     FROM seen, front, unnest($3::bigint[]) WITH ORDINALITY AS listed (game_id, place)
+     WHERE e.collection_id = $1 AND e.game_id = listed.game_id AND e.game_id <> ALL($4) AND seen.editable
+     RETURNING e.game_id),
+   counted AS (
+     UPDATE collections c
+     SET games_count = c.games_count - (SELECT count(*) FROM removed), updated_at = clock_timestamp()
+     FROM seen WHERE c.id = seen.id
+       AND (EXISTS (SELECT FROM removed) OR EXISTS (SELECT FROM moved)))
+   SELECT seen.editable FROM seen`,
+);
+
+// The position is counted from the end, where games are added.
+const ENTRY = statement(
+  'collection_game',
+  `SELECT e.collection_id, e.game_id, e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')},
+     c.games_count - (
+       SELECT count(*) FROM collection_games later
+       WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
+   FROM collection_games e
+   JOIN collections c ON c.id = e.collection_id
+   JOIN games g ON g.id = e.game_id
+   JOIN users u ON u.id = g.user_id
+   WHERE e.collection_id = $1 AND e.game_id = $3 AND ${canView('g', '$2')}`,
+);
+
+interface Seen {
+  editable: boolean;
+}
+
+@Injectable()
+export class CollectionGamesService {
+  constructor(
+    private readonly database: Database,
+    private readonly links: StoreLinks,
+    private readonly lock: CollectionLock,
+  ) {}
+
+  async page(user_id: number, { collection_id, page, per_page }: CollectionGamesRequest) {
+    const rows = await this.database.rows<CollectionGameRow>(PAGE, [
+      collection_id,
+      user_id,
+      per_page,
+      (page - 1) * per_page,
+    ]);
+    if (rows.length === 0) throw invalidCollection();
+    // An empty page is one row without an entry.
+    const entries = rows[0]!.game_id === null ? [] : rows;
+    return { page, per_page, collection_games: entries.map((row) => collectionGameAnswer(row, this.links)) };
+  }
+
+  /** Appends the game; where it is already, the entry stays as it stands. */
+  async add(db: Statements, user_id: number, request: AddGameRequest): Promise<CollectionGameAnswer> {
+    const { collection_id, game_id, blurb } = request;
+    this.lock.take(db, collection_id, user_id);
+    const added = db.row<Seen & { viewable: boolean }>(ADD, [collection_id, user_id, game_id, blurb]);
+    const entry = db.row<CollectionGameRow>(ENTRY, [collection_id, user_id, game_id]);
+    const seen = await added;
+    if (!seen?.editable) throw cannotEdit(seen);
+    if (!seen.viewable) throw invalidGame();
+    return collectionGameAnswer((await entry)!, this.links);
+  }
+
+  /** Whether the game was there. */
+  async remove(
+    db: Statements,
+    user_id: number,
+    { collection_id, game_id }: RemoveGameRequest,
+  ): Promise<boolean> {
+    this.lock.take(db, collection_id, user_id);
+    const seen = await db.row<Seen & { removed: boolean }>(REMOVE, [collection_id, user_id, game_id]);
+    if (!seen?.editable) throw cannotEdit(seen);
+    return seen.removed;
+  }
+
+  /** An entry whose game the user may not view is not updated either: the answer would show the game. */
+  async update(
+    db: Statements,
+    user_id: number,
+    { collection_id, game_id, blurb }: UpdateCollectionGameRequest,
+  ): Promise<CollectionGameAnswer> {
+    this.lock.take(db, collection_id, user_id);
+    const updated = db.row<Seen>(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]);
+    const entry = db.row<CollectionGameRow>(ENTRY, [collection_id, user_id, game_id]);
+    const seen = await updated;
+    if (!seen?.editable) throw cannotEdit(seen);
+    const row = await entry;
+    if (!row) throw notInCollection();
+    return collectionGameAnswer(row, this.links);
+  }
+
+  /** Removes first; then the listed games come first, in that order, and the others follow as they stood. */
+  async order(
+    db: Statements,
+    user_id: number,
+    { collection_id, game_ids, remove_game_ids }: OrderRequest,
+  ): Promise<void> {
+    this.lock.take(db, collection_id, user_id);
+    const seen = await db.row<Seen>(ORDER, [collection_id, user_id, game_ids, remove_game_ids]);
+    if (!seen?.editable) throw cannotEdit(seen);
+  }
+}

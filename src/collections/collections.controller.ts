@@ -1,0 +1,96 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../auth/access';
+import { type Credential, CurrentCredential } from '../auth/credential';
+import { Fails } from '../http/openapi';
+import { Parameters } from '../http/parameters';
+import { Post } from '../http/post';
+import {
+  CollectionRequest,
+  CollectionsAnswer,
+  CreateCollectionRequest,
+  ListCollectionsRequest,
+  OneCollectionAnswer,
+  SuccessAnswer,
+  UpdateCollectionRequest,
+} from './collection.dto';
+import { CollectionsService } from './collections.service';
+import { IdempotencyService, OncePerKey, RetryKey } from './idempotency.service';
+
+@Controller()
+@ApiTags('collections')
+export class CollectionsController {
+  constructor(
+    private readonly collections: CollectionsService,
+    private readonly idempotency: IdempotencyService,
+  ) {}
+
+  @Get('profile/collections')
+  @Scopes('profile:collections')
+  @ApiOkResponse({ type: CollectionsAnswer })
+  async list(
+    @Parameters() { game_id }: ListCollectionsRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<CollectionsAnswer> {
+    return { collections: await this.collections.editableBy(user_id, game_id) };
+  }
+
+  @Get('collections/:collection_id')
+  @Scopes('collection:view')
+  @ApiOkResponse({ type: OneCollectionAnswer })
+  @Fails(404, 'invalid collection')
+  async one(
+    @Parameters() { collection_id }: CollectionRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<OneCollectionAnswer> {
+    return { collection: await this.collections.one(collection_id, user_id) };
+  }
+
+  @Post('collections')
+  @Scopes('collection:edit')
+  @OncePerKey()
+  @ApiOkResponse({ type: OneCollectionAnswer })
+  @Fails(404, 'invalid game')
+  create(
+    @Parameters() request: CreateCollectionRequest,
+    @CurrentCredential() { user_id }: Credential,
+    @RetryKey() key: RetryKey | undefined,
+  ): Promise<OneCollectionAnswer> {
+    return this.idempotency.once(key, request, async (db) => ({
+      collection: await this.collections.create(db, user_id, request),
+    }));
+  }
+
+  @Post('collections/:collection_id')
+  @Scopes('collection:edit')
+  @OncePerKey()
+  @ApiOkResponse({ type: OneCollectionAnswer })
+  @Fails(403, "you can't edit this collection")
+  @Fails(404, 'invalid collection')
+  update(
+    @Parameters() request: UpdateCollectionRequest,
+    @CurrentCredential() { user_id }: Credential,
+    @RetryKey() key: RetryKey | undefined,
+  ): Promise<OneCollectionAnswer> {
+    return this.idempotency.once(key, request, async (db) => ({
+      collection: await this.collections.update(db, user_id, request),
+    }));
+  }
+
+  @Post('collections/:collection_id/delete')
+  @Scopes('collection:edit')
+  @OncePerKey()
+  @ApiOkResponse({ type: SuccessAnswer })
+  @Fails(403, "you can't edit this collection")
+  @Fails(404, 'invalid collection')
+  delete(
+    @Parameters() request: CollectionRequest,
+    @CurrentCredential() { user_id }: Credential,
+    @RetryKey() key: RetryKey | undefined,
+  ): Promise<SuccessAnswer> {
+    return this.idempotency.once(key, request, async (db) => {
+      await this.collections.delete(db, user_id, request.collection_id);
+      return { success: true };
+    });
+  }
+}

@@ -1,0 +1,13 @@
+import { Module } from '@nestjs/common';
+import { CollectionGamesController } from './collection-games.controller';
+import { CollectionGamesService } from './collection-games.service';
+import { CollectionLock } from './collection-lock';
+import { CollectionsController } from './collections.controller';
+import { CollectionsService } from './collections.service';
+import { IdempotencyService } from './idempotency.service';
+
+@Module({
+  controllers: [CollectionsController, CollectionGamesController],
+  providers: [CollectionLock, CollectionsService, CollectionGamesService, IdempotencyService],
+})
+export class CollectionsModule {}

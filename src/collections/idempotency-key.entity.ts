@@ -1,0 +1,22 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** The answer of a write that was sent with an Idempotency-Key, kept for a day. */
+@Entity('idempotency_keys')
+@Index('idempotency_keys_created_at_idx', ['created_at'])
+export class IdempotencyKey {
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
+  credential: string;
+
+  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
+  key_hash: Buffer;
+
+  /** Of the route and the parameters. */
+  @Column('bytea')
+  fingerprint: Buffer;
+
+  @Column('text', { nullable: true })
+  answer: string | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+}

@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import {
+  createParamDecorator,
+  type ExecutionContext,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import { ApiHeader } from '@nestjs/swagger';
+import type { Request } from 'express';
+import type { Credential } from '../auth/credential';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import type { Statements } from '../database/transactions';
+import { badRequest } from '../http/failure';
+
+const HEADER = 'Idempotency-Key';
+const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
+
+/** What a retry is recognised by: whose it is, the key that the caller chose, and the route. */
+export interface RetryKey {
+  credential: string;
+  key_hash: Buffer;
+  route: string;
+}
+
+/** The Idempotency-Key of the request, or undefined. */
+export const RetryKey = createParamDecorator(
+  (_: unknown, context: ExecutionContext): RetryKey | undefined => {
+    const req = context.switchToHttp().getRequest<Request>();
+    const given = req.headersDistinct[HEADER.toLowerCase()];
+    if (!given) return undefined;
+    if (given.length > 1 || !PRINTABLE.test(given[0]!))
+      throw badRequest(`${HEADER} must be given once, as 1 to 255 printable ASCII characters`);
+    const { api_key_id, user_id } = req.user as Credential;
+    return {
+      credential: api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`,
+      key_hash: sha256(given[0]!),
+      route: String((req.route as { path: unknown }).path),
+    };
+  },
+);
+
+/** On a handler that takes a RetryKey: says so in the API description. */
+export const OncePerKey = () =>
+  ApiHeader({
+    name: HEADER,
+    required: false,
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    description:
+      'Repeating a request with the same key and parameters within 24 hours answers what the first one answered and changes nothing.',
+  });
+
+const LIFE = `interval '24 hours'`;
+
+// Waits for a transaction that holds the same key, and claims the key where that one failed or a day has passed.
+const CLAIM = statement(
+  'idempotency_claim',
+  `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint) VALUES ($1, $2, $3)
+   ON CONFLICT (credential, key_hash) DO UPDATE SET fingerprint = excluded.fingerprint, created_at = now()
+   WHERE k.created_at < now() - ${LIFE}
+   RETURNING true AS claimed`,
+);
+
+const KEPT = statement(
+  'idempotency_kept',
+  'SELECT fingerprint, answer FROM idempotency_keys WHERE credential = $1 AND key_hash = $2',
+);
+
+const KEEP = statement(
+  'idempotency_keep',
+  'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
+);
+
+const SWEEP_BATCH = 1000;
+const SWEEP = statement(
+  'idempotency_sweep',
+  `DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM idempotency_keys WHERE created_at < now() - ${LIFE}
+     ORDER BY created_at LIMIT ${SWEEP_BATCH} FOR UPDATE SKIP LOCKED))
+   RETURNING 1`,
+);
+const SWEEP_EVERY_MS = 10 * 60_000;
+
+/** Runs a write once for each key: its answer is kept in the transaction of its effect. Failures are not kept. */
+@Injectable()
+export class IdempotencyService implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly log = new Logger(IdempotencyService.name);
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly database: Database) {}
+
+  once<Answer extends object>(
+    key: RetryKey | undefined,
+    request: object,
+    work: (db: Statements) => Promise<Answer>,
+  ): Promise<Answer> {
+    if (!key) return this.database.flight(work);
+    const { credential, key_hash, route } = key;
+    const fingerprint = sha256(JSON.stringify([route, request]));
+    return this.database.dialogue(async (db) => {
+      if (!(await db.row(CLAIM, [credential, key_hash, fingerprint]))) {
+        const kept = await db.row<{ fingerprint: Buffer; answer: string }>(KEPT, [credential, key_hash]);
+        if (!kept?.fingerprint.equals(fingerprint))
+          throw badRequest(`${HEADER} was used with other parameters`);
+        return JSON.parse(kept.answer) as Answer;
+      }
+      const answer = await work(db);
+      await db.row(KEEP, [credential, key_hash, JSON.stringify(answer)]);
+      return answer;
+    });
+  }
+
+  /** Removes what is older than a day, a batch at a time; replicas that sweep at once pass each other by. */
+  async sweep(): Promise<number> {
+    for (let swept = 0; ;) {
+      const batch = await this.database.rows(SWEEP, []);
+      swept += batch.length;
+      if (batch.length < SWEEP_BATCH) return swept;
+    }
+  }
+
+  onApplicationBootstrap(): void {
+    this.timer = setInterval(() => {
+      this.sweep().catch((error: Error) =>
+        this.log.warn(`Old idempotency keys stay for now: ${error.message}`),
+      );
+    }, SWEEP_EVERY_MS).unref();
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.timer);
+  }
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest();

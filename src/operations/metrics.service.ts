@@ -1,0 +1,109 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { Settings } from '../config/settings';
+import { Database } from '../database/database';
+import { FrontDoor } from '../http/front-door';
+import { type Family, Measurements } from '../http/measurements';
+import { OperatorError } from '../operator-error';
+import { RequestDurations } from './request-durations';
+
+/** Answers Prometheus on a port of its own, which the world does not reach. */
+@Injectable()
+export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly registry = new Registry();
+  private server: Server | undefined;
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly host: HttpAdapterHost,
+    private readonly frontDoor: FrontDoor,
+    private readonly measurements: Measurements,
+    database: Database,
+  ) {
+    const connections = (state: 'busy' | 'idle') =>
+      measurements.gauge(
+        'gamewharf_database_connections',
+        'Connections of this process',
+        () => database.connections[state],
+        { state },
+      );
+    connections('busy');
+    connections('idle');
+    measurements.gauge(
+      'gamewharf_database_pool_size',
+      'Connections that this process may have',
+      () => settings.DATABASE_POOL_SIZE,
+    );
+    measurements.gauge(
+      'gamewharf_database_waiting',
+      'Statements waiting for a connection',
+      () => database.connections.waiting,
+    );
+  }
+
+  /** Where it listens; undefined: it does not. */
+  get port(): number | undefined {
+    return (this.server?.address() as AddressInfo | undefined)?.port;
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    const { METRICS_PORT, METRICS_HOST, HOST } = this.settings;
+    // The operator's command runs the same modules, and serves nothing.
+    if (METRICS_PORT === 'off' || METRICS_PORT === undefined || !this.host.httpAdapter) return;
+    const durations = new RequestDurations();
+    this.frontDoor.observers.push((req, res, ms) => durations.observe(req, res, ms));
+    collectDefaultMetrics({ register: this.registry });
+    this.registry.registerMetric(durations as unknown as Metric);
+    this.server = await listen(() => this.text(), METRICS_PORT, METRICS_HOST ?? HOST);
+  }
+
+  async text(): Promise<string> {
+    for (const [name, family] of this.measurements.families)
+      if (!this.registry.getSingleMetric(name)) this.registry.registerMetric(metricOf(name, family));
+    return this.registry.metrics();
+  }
+
+  onApplicationShutdown(): void {
+    this.server?.close();
+    this.server?.closeAllConnections();
+  }
+}
+
+// prom-client looks each labelled value up by a hash of its labels; a Counter of ours is one addition.
+const metricOf = (name: string, { help, type, series }: Family) =>
+  ({
+    name,
+    get: () => ({
+      name,
+      help,
+      type,
+      aggregator: 'sum',
+      values: series.map(({ labels, read }) => ({ labels, value: read() })),
+    }),
+  }) as unknown as Metric;
+
+function listen(text: () => Promise<string>, port: number, host: string): Promise<Server> {
+  const server = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, (req, res) => {
+    if (req.method !== 'GET' || req.url !== '/metrics') {
+      res.writeHead(404).end();
+      return;
+    }
+    text().then(
+      (body) => res.writeHead(200, { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE }).end(body),
+      () => res.writeHead(500).end(),
+    );
+  });
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        new OperatorError(
+          `The metrics cannot be served on port ${port} of ${host} (${error.code}): set METRICS_PORT to another, or to off.`,
+        ),
+      ),
+    );
+    server.listen(port, host, () => resolve(server));
+  });
+}

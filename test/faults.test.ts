@@ -1,0 +1,174 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Pool } from 'pg';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { Database } from '../src/database/database';
+import { answerFor } from '../src/http/answer';
+import { gracefulStop } from '../src/operations/graceful-stop';
+import { FaultyProxy } from './support/proxy';
+import { type Actor, databaseUrl, make, openApp, sql, useStore } from './support/store';
+import { moment, until } from './support/time';
+
+useStore();
+
+const UNAVAILABLE = { status: 503, body: '{"errors":["service unavailable"]}', retry_after: '1' };
+
+let proxy: FaultyProxy;
+let app: NestExpressApplication;
+let url: string;
+let user: Actor;
+
+beforeEach(async () => {
+  user = await make.user();
+  proxy = await FaultyProxy.before(databaseUrl());
+  app = await openApp({
+    DATABASE_URL: proxy.through(databaseUrl()),
+    DATABASE_POOL_SIZE: '4',
+    MAX_IN_FLIGHT: '40',
+  });
+  url = await app.getUrl();
+});
+afterEach(async () => {
+  proxy.thaw();
+  await gracefulStop(app);
+  await proxy.vanish();
+});
+
+async function get(path: string) {
+  const started = performance.now();
+  const response = await fetch(url + path, { headers: { authorization: `Bearer ${user.key}` } });
+  const body = await response.text();
+  return {
+    answer: { status: response.status, body, retry_after: response.headers.get('retry-after') },
+    ms: performance.now() - started,
+  };
+}
+const many = <T>(n: number, work: () => Promise<T>) => Promise.all(Array.from({ length: n }, work));
+const pool = () => (app.get(Database).source.driver as PostgresDriver).master as Pool;
+
+describe('a database that hangs', () => {
+  test('every request is answered within 2.5 s, the process reports that it lives, and nothing leaks', async () => {
+    await many(8, () => get('/profile'));
+    proxy.freeze();
+    const answers = many(30, () => get('/profile'));
+    await moment(100);
+    const alive = await get('/health/live');
+    expect(alive.answer.status).toBe(200);
+    expect(alive.ms).toBeLessThan(200);
+    for (const { answer, ms } of await answers) {
+      expect(answer).toEqual(UNAVAILABLE);
+      expect(ms).toBeLessThan(2500);
+    }
+    expect((await get('/health/ready')).answer).toEqual(UNAVAILABLE);
+
+    proxy.thaw();
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+    expect(pool().waitingCount).toBe(0);
+    expect(pool().totalCount).toBe(pool().idleCount);
+    expect(pool().totalCount).toBeLessThanOrEqual(4);
+  });
+
+  test('in the middle of a transaction, its connection is given up and not used again', async () => {
+    await app.get(Database).transaction((db) => db.query('SELECT 1'));
+    const started = performance.now();
+    const stuck = app.get(Database).transaction(async (db) => {
+      await db.query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
+      proxy.freeze();
+      await db.query('SELECT 2');
+    });
+    await expect(stuck).rejects.toThrow('Query read timeout');
+    // One time-out, and not another for a ROLLBACK that nobody hears.
+    expect(performance.now() - started).toBeLessThan(2000);
+    expect(pool().totalCount).toBe(0);
+    proxy.thaw();
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+    expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
+      { display_name: null },
+    ]);
+  });
+
+  test('control: TypeORM alone gives the stuck connection back to the pool, after twice the time', async () => {
+    await app.get(Database).transaction((db) => db.query('SELECT 1'));
+    const started = performance.now();
+    const stuck = app.get(Database).source.transaction(async (db) => {
+      proxy.freeze();
+      await db.query('SELECT 2');
+    });
+    await expect(stuck).rejects.toThrow('Query read timeout');
+    expect(performance.now() - started).toBeGreaterThan(2500);
+    expect(pool().totalCount).toBeGreaterThan(0);
+  });
+
+  test('beyond MAX_IN_FLIGHT the answer is 503 at once', async () => {
+    await get('/profile');
+    proxy.freeze();
+    const waiting = many(40, () => get('/profile'));
+    await moment(200);
+    const refused = await many(20, () => get('/profile'));
+    for (const { answer, ms } of refused) {
+      expect(answer).toEqual(UNAVAILABLE);
+      // At once, on however busy a machine: those that wait for the database are answered after 700 ms at the earliest.
+      expect(ms).toBeLessThan(700);
+    }
+    expect((await get('/health/live')).answer.status).toBe(200);
+    await waiting;
+    proxy.thaw();
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+  });
+});
+
+test('a database that goes away: 503 until it is back, and 200 within a second of that', async () => {
+  expect((await get('/profile')).answer.status).toBe(200);
+  await proxy.vanish();
+  for (const { answer } of await many(10, () => get('/profile'))) expect(answer).toEqual(UNAVAILABLE);
+  expect((await get('/health/live')).answer.status).toBe(200);
+  await proxy.open();
+  await until(async () => (await get('/profile')).answer.status === 200, 1000);
+});
+
+test('a connection that is killed in a transaction leaves nothing half-written', async () => {
+  const broken = app.get(Database).transaction(async (db) => {
+    await db.query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
+    proxy.cut();
+    await moment(50);
+    await db.query('SELECT 2');
+  });
+  await expect(broken).rejects.toThrow();
+  expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
+    { display_name: null },
+  ]);
+  await until(async () => (await get('/profile')).answer.status === 200, 1000);
+});
+
+test('a pool of which all is taken: who waits is told so within a second', async () => {
+  const release: (() => void)[] = [];
+  const holders = Array.from({ length: 4 }, () =>
+    app.get(Database).transaction(() => new Promise<void>((resolve) => release.push(resolve))),
+  );
+  await until(() => release.length === 4);
+  const { answer, ms } = await get('/profile');
+  expect(answer).toEqual(UNAVAILABLE);
+  expect(ms).toBeLessThan(1000);
+  for (const done of release) done();
+  await Promise.all(holders);
+  expect((await get('/profile')).answer.status).toBe(200);
+});
+
+test('a database that only reads: reads are served, writes refused', async () => {
+  const [{ current_database }] = (await sql<{ current_database: string }>('SELECT current_database()')) as [
+    { current_database: string },
+  ];
+  await sql(`ALTER DATABASE ${current_database} SET default_transaction_read_only = on`);
+  try {
+    proxy.cut();
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+    const write = app
+      .get(Database)
+      .transaction((db) => db.query(`UPDATE users SET display_name = 'x' WHERE id = $1`, [user.id]));
+    const answer = await write.catch(answerFor);
+    expect(answer).toMatchObject({ status: 503, errors: ['service unavailable'] });
+  } finally {
+    await sql(
+      `BEGIN; SET TRANSACTION READ WRITE; ALTER DATABASE ${current_database} RESET default_transaction_read_only; COMMIT`,
+    );
+  }
+});

@@ -1,0 +1,319 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { LocalCounters } from '../src/operations/local-counters';
+import { hasRedis, TestRedis } from './support/redis';
+import {
+  type Actor,
+  type Environment,
+  databaseUrl,
+  failure,
+  make,
+  openApp,
+  sql,
+  useStore,
+} from './support/store';
+import { moment, until } from './support/time';
+
+useStore();
+
+const LIMITS = 'credential=5/20s,address=4/20s,misses=2/20s,sign-in=1/20s';
+const tooMuch = failure(429, 'rate limit exceeded');
+
+let app: NestExpressApplication;
+let url: string;
+
+/** A replica with tight limits, behind a proxy that it trusts: X-Forwarded-For says who asks. */
+async function open(environment: Environment = {}): Promise<NestExpressApplication> {
+  return openApp({
+    DATABASE_URL: databaseUrl(),
+    RATE_LIMIT: LIMITS,
+    TRUSTED_PROXIES: 'loopback',
+    ...environment,
+  });
+}
+
+async function ask(
+  path: string,
+  { key, from = '192.0.2.1', at = url }: { key?: string; from?: string; at?: string } = {},
+) {
+  const response = await fetch(at + path, {
+    headers: { 'x-forwarded-for': from, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
+  });
+  return { status: response.status, body: (await response.json()) as unknown, headers: response.headers };
+}
+
+const answer = async (...request: Parameters<typeof ask>) => {
+  const { status, body } = await ask(...request);
+  return { status, body };
+};
+
+const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).sort();
+const times = <T>(n: number, work: (i: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: n }, (_, i) => work(i)));
+
+describe('in one process', () => {
+  let user: Actor;
+
+  beforeEach(async () => {
+    app = await open();
+    url = await app.getUrl();
+    user = await make.user();
+  });
+  afterEach(() => app.close());
+
+  test('a credential has its share, wherever it asks from, and is told how much is left', async () => {
+    const first = await ask('/profile', { key: user.key });
+    expect(first.status).toBe(200);
+    expect(first.headers.get('x-ratelimit-limit')).toBe('5');
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('4');
+    expect(first.headers.get('x-ratelimit-reset')).toBe('4');
+    expect(first.headers.get('retry-after')).toBeNull();
+
+    expect(statuses(await times(5, (i) => ask('/profile', { key: user.key, from: `192.0.2.${i}` })))).toEqual(
+      [200, 200, 200, 200, 429],
+    );
+    const refused = await ask('/profile', { key: user.key, from: '192.0.2.9' });
+    expect({ status: refused.status, body: refused.body }).toEqual(tooMuch);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(3);
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(4);
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
+
+    const other = await make.user();
+    expect((await ask('/profile', { key: other.key })).status).toBe(200);
+  });
+
+  test('two keys of one user are counted apart, two spellings of one key together', async () => {
+    const other = await make.key({ owner: user });
+    await times(5, () => ask('/profile', { key: user.key }));
+    expect((await ask('/profile', { key: other })).status).toBe(200);
+    const bare = await fetch(`${url}/profile`, { headers: { authorization: user.key! } });
+    expect(bare.status).toBe(429);
+  });
+
+  test('without a credential the address counts, an IPv6 address by its network', async () => {
+    const latest = '/wharf/latest?game_id=1&channel_name=windows';
+    const from = (address: string) => ask(latest, { from: address });
+    expect(statuses(await times(5, () => from('192.0.2.7')))).toEqual([404, 404, 404, 404, 429]);
+    expect((await from('192.0.2.8')).status).toBe(404);
+    const network = await times(5, (i) => from(`2001:db8:0:1::${i}`));
+    expect(statuses(network)).toEqual([404, 404, 404, 404, 429]);
+    expect((await from('2001:db8:0:2::1')).status).toBe(404);
+  });
+
+  test('credentials that are made up count for the address, and then cost no query', async () => {
+    const guess = (i: number) => answer('/profile', { key: `guess-${i}` });
+    const answers = await times(20, guess);
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(4);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(16);
+    expect(await answer('/profile')).toEqual(tooMuch);
+  });
+
+  test('one who is known is not shut out by others who guess at the same address', async () => {
+    expect((await ask('/profile', { key: user.key })).status).toBe(200);
+    await times(20, (i) => ask('/profile', { key: `guess-${i}` }));
+    expect((await ask('/profile', { key: user.key })).status).toBe(200);
+  });
+
+  test('a good credential costs its address nothing', async () => {
+    const users = await times(6, () => make.user());
+    for (const each of users) expect((await ask('/profile', { key: each.key })).status).toBe(200);
+  });
+
+  test('a refused scope counts as well', async () => {
+    const narrow = await make.key({ owner: user, scopes: ['profile:me'] });
+    expect(statuses(await times(6, () => ask('/profile/games', { key: narrow })))).toContain(429);
+  });
+
+  test('an X-Forwarded-For that was sent from further away is ignored', async () => {
+    const forged = (i: number) => ask('/wharf/latest', { from: `203.0.113.${i}, 192.0.2.7` });
+    expect(statuses(await times(5, forged))).toEqual([400, 400, 400, 400, 429]);
+  });
+
+  test('health is never limited', async () => {
+    expect(new Set(statuses(await times(20, () => ask('/health/live'))))).toEqual(new Set([200]));
+  });
+
+  describe('lookups that find nothing', () => {
+    let game: { id: number };
+    beforeEach(async () => {
+      game = await make.game({ owner: user });
+    });
+    const lookUp = (parameters: string) => answer(`/games/${game.id}/${parameters}`, { key: user.key });
+
+    test('are few, and then nothing is looked up', async () => {
+      const { key } = await make.downloadKey({ game });
+      expect(await lookUp('download_keys?download_key=wrong')).toEqual(failure(404, 'invalid download key'));
+      expect(await lookUp('purchases?email=nobody@example.com')).toEqual({
+        status: 200,
+        body: { purchases: [] },
+      });
+      expect(await lookUp(`download_keys?download_key=${key}`)).toEqual(tooMuch);
+      expect((await ask('/profile', { key: user.key })).status).toBe(200);
+    });
+
+    test('while those that find something are not counted', async () => {
+      const { key } = await make.downloadKey({ game });
+      for (let i = 0; i < 4; i++)
+        expect((await lookUp(`download_keys?download_key=${key}`)).status).toBe(200);
+    });
+  });
+});
+
+describe('by setting', () => {
+  afterEach(() => app.close());
+
+  test('off: nothing is limited', async () => {
+    app = await open({ RATE_LIMIT: 'off' });
+    url = await app.getUrl();
+    const answers = await times(50, () => ask('/wharf/latest'));
+    expect(new Set(statuses(answers))).toEqual(new Set([400]));
+    expect(answers[0]!.headers.get('x-ratelimit-limit')).toBeNull();
+  });
+
+  test('by default the official client, at its fastest, is never refused', async () => {
+    app = await open({ RATE_LIMIT: '' });
+    url = await app.getUrl();
+    const user = await make.user();
+    const { key } = user;
+    const path = `/games/${(await make.game({ owner: user })).id}/download_keys?download_key=x`;
+    // 20 at once and 8 a second for five seconds, all of them misses.
+    expect(new Set(statuses(await times(60, () => ask(path, { key }))))).toEqual(new Set([404]));
+  });
+
+  test('what was spent comes back: after Retry-After, one more is allowed', async () => {
+    app = await open({ RATE_LIMIT: 'address=2/2s' });
+    url = await app.getUrl();
+    await times(3, () => ask('/wharf/latest'));
+    const refused = await ask('/wharf/latest');
+    expect(refused.status).toBe(429);
+    await moment(Number(refused.headers.get('retry-after')) * 1000);
+    expect((await ask('/wharf/latest')).status).toBe(400);
+  });
+
+  test('without TRUSTED_PROXIES nobody is who a header says', async () => {
+    app = await open({ TRUSTED_PROXIES: '' });
+    url = await app.getUrl();
+    expect(statuses(await times(5, (i) => ask('/wharf/latest', { from: `192.0.2.${i}` })))).toEqual([
+      400, 400, 400, 400, 429,
+    ]);
+  });
+});
+
+const withRedis = hasRedis ? describe : describe.skip;
+if (!hasRedis) console.warn('skipped: this machine has no redis-server');
+
+withRedis('shared by replicas through Redis', () => {
+  let redis: TestRedis;
+  let apps: NestExpressApplication[];
+  let urls: string[];
+  let user: Actor;
+
+  beforeEach(async () => {
+    redis = await TestRedis.start();
+    const shared = { REDIS_URL: redis.url, RATE_LIMIT: 'credential=5/20s,address=50/20s' };
+    apps = await Promise.all([open(shared), open(shared)]);
+    urls = await Promise.all(apps.map((one) => one.getUrl()));
+    user = await make.user();
+    for (const at of urls)
+      await until(async () => {
+        await ask('/wharf/latest', { at, from: '198.51.100.1' });
+        return (await redis.keys()).length > 0;
+      });
+  });
+  afterEach(async () => {
+    await Promise.all(apps.map((one) => one.close()));
+    await redis.stop();
+  });
+
+  const spread = (n: number) => times(n, (i) => ask('/profile', { key: user.key, at: urls[i % 2] }));
+
+  test('one share for both', async () => {
+    expect(statuses(await spread(6))).toEqual([200, 200, 200, 200, 200, 429]);
+  });
+
+  test('what is kept there goes away by itself', async () => {
+    await spread(3);
+    const keys = await redis.keys();
+    expect(keys).toContain(`gamewharf:limit:credential:key ${await keyId(user)}`);
+    for (const key of keys) expect(await redis.lifetime(key)).toBeGreaterThan(0);
+  });
+
+  test('a Redis that hangs adds at most 60 ms, fails nothing, and each counts for itself', async () => {
+    const usual = await slowest(urls[0]!, 4);
+    redis.hang();
+    const answers = await times(12, () =>
+      timed(() => ask('/wharf/latest?game_id=1&channel_name=x', { at: urls[0] })),
+    );
+    for (const { value, ms } of answers) {
+      expect([404, 429]).toContain(value.status);
+      expect(ms).toBeLessThan(usual + 60);
+    }
+    for (let i = 0; i < 8; i++) {
+      const key = (await make.user()).key!;
+      const { value, ms } = await timed(() =>
+        ask('/profile', { key, at: urls[0], from: `192.0.2.${100 + i}` }),
+      );
+      expect(value.status).toBe(200);
+      expect(ms).toBeLessThan(usual + 60);
+    }
+    const here = { key: user.key, from: '192.0.2.200' };
+    expect(statuses(await times(6, () => ask('/profile', { ...here, at: urls[0] })))).toEqual([
+      200, 200, 200, 200, 200, 429,
+    ]);
+    expect((await ask('/profile', { ...here, at: urls[1] })).status).toBe(200);
+  });
+
+  test('a Redis that is gone changes nothing either, and counts for all again when it is back', async () => {
+    await redis.stop();
+    expect(statuses(await times(6, () => ask('/profile', { key: user.key, at: urls[0] })))).toEqual([
+      200, 200, 200, 200, 200, 429,
+    ]);
+    await redis.start();
+    await until(async () => {
+      await ask('/wharf/latest', { at: urls[0], from: '198.51.100.2' });
+      await ask('/wharf/latest', { at: urls[1], from: '198.51.100.3' });
+      return (await redis.keys()).length === 2;
+    });
+    expect(statuses(await spread(6))).toEqual([200, 200, 200, 200, 200, 429]);
+  });
+});
+
+async function keyId({ id }: Actor): Promise<number> {
+  const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [id]);
+  return key!.id;
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<{ value: T; ms: number }> {
+  const started = performance.now();
+  return { value: await work(), ms: performance.now() - started };
+}
+
+async function slowest(at: string, n: number): Promise<number> {
+  const all = await times(n, (i) => timed(() => ask('/wharf/latest', { at, from: `198.51.100.${i + 10}` })));
+  return Math.max(...all.map(({ ms }) => ms));
+}
+
+describe('a counter', () => {
+  const limit = { count: 10, period_ms: 1000 };
+
+  test('allows no double share at the border of two periods', () => {
+    const counters = new LocalCounters();
+    let allowed = 0;
+    for (let now = 900; now < 1100; now++) if (counters.spend('a', limit, 1, now).allowed) allowed++;
+    expect(allowed).toBe(11);
+  });
+
+  test('gives back what it is told to, and never more than all', () => {
+    const counters = new LocalCounters();
+    counters.spend('a', limit, 1, 5000);
+    expect(counters.spend('a', limit, -1, 5000).remaining).toBe(10);
+    expect(counters.spend('a', limit, -1, 5000).remaining).toBe(10);
+    expect(counters.spend('a', limit, 0, 5000)).toMatchObject({ allowed: true, remaining: 10 });
+  });
+
+  test('keeps few, however many are asked for', () => {
+    const counters = new LocalCounters(100);
+    for (let i = 0; i < 10_000; i++) counters.spend(`address ${i}`, limit, 1, 5000);
+    expect(counters.size).toBeLessThanOrEqual(200);
+    expect(counters.spend('address 9999', limit, 0, 5000).remaining).toBe(9);
+  });
+});

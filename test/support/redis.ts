@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { Redis } from 'ioredis';
+
+/** Whether this machine has Redis; its tests say that they were skipped where it has not. */
+export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** A Redis server of the test's own, which it may hang, kill and start again on the same port. */
+export class TestRedis {
+  private process: ChildProcess | undefined;
+
+  private constructor(readonly port: number) {}
+
+  static async start(): Promise<TestRedis> {
+    const redis = new TestRedis(await freePort());
+    await redis.start();
+    return redis;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  async start(): Promise<void> {
+    this.process = spawn('redis-server', ['--port', String(this.port), '--save', '', '--bind', '127.0.0.1'], {
+      stdio: 'ignore',
+    });
+    const client = new Redis(this.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
+    client.on('error', () => undefined);
+    await client.ping();
+    client.disconnect();
+  }
+
+  keys(): Promise<string[]> {
+    return this.asked((client) => client.keys('*'));
+  }
+
+  /** In milliseconds; -1: for ever. */
+  lifetime(key: string): Promise<number> {
+    return this.asked((client) => client.pttl(key));
+  }
+
+  private async asked<T>(question: (client: Redis) => Promise<T>): Promise<T> {
+    const client = new Redis(this.url);
+    try {
+      return await question(client);
+    } finally {
+      client.disconnect();
+    }
+  }
+
+  hang(): void {
+    this.process?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.process?.kill('SIGCONT');
+  }
+
+  async stop(): Promise<void> {
+    if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const ended = once(this.process, 'exit');
+    this.process.kill('SIGKILL');
+    this.process.kill('SIGCONT');
+    await ended;
+  }
+}
