@@ -101,7 +101,7 @@ if (!chromiumPath)
 
   test('an application is registered, changed and deleted', () =>
     within(async (page) => {
-      await page.getByRole('link', { name: 'My applications' }).click();
+      await page.getByRole('link', { name: 'Applications' }).click();
       await page.getByRole('link', { name: 'Register an application' }).click();
       await page.getByLabel('Name').fill('Lighthouse');
       await page.getByLabel('Redirect addresses').fill('ftp://nowhere');
