@@ -15,8 +15,10 @@ const SET_PASSWORD = statement(
   'UPDATE users SET password_hash = $2 WHERE lower(username) = lower($1) RETURNING id',
 );
 
-export function registerAccountCommands(users: Command, run: CommandRunner): void {
-  users
+export function registerAccountCommands(program: Command, run: CommandRunner): void {
+  program
+    .command('users')
+    .description('User accounts.')
     .command('set-password')
     .argument('<name>', 'user name')
     .description(
