@@ -1,5 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { AccountsModule } from './accounts/accounts.module';
+import { PageGuard } from './accounts/web/page.guard';
 import { AuthModule } from './auth/auth.module';
 import { ScopesGuard } from './auth/scopes.guard';
 import { CollectionsModule } from './collections/collections.module';
@@ -30,6 +32,7 @@ import { WharfModule } from './wharf/wharf.module';
     ProfileModule,
     CredentialsModule,
     LegacyModule,
+    AccountsModule,
     ImportingModule,
     OperationsModule,
   ],
@@ -37,6 +40,7 @@ import { WharfModule } from './wharf/wharf.module';
     { provide: APP_GUARD, useExisting: RateLimitGuard },
     { provide: APP_GUARD, useClass: ScopesGuard },
     { provide: APP_GUARD, useClass: CredentialLimitGuard },
+    { provide: APP_GUARD, useExisting: PageGuard },
     { provide: APP_PIPE, useClass: ParametersPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },
   ],

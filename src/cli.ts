@@ -2,6 +2,7 @@
 import 'reflect-metadata';
 import { Command } from 'commander';
 import { registerAuthCommands } from './auth/auth.command';
+import { registerCollectionCommands } from './collections/collections.command';
 import { runCommand } from './command-runner';
 import { registerDatabaseCommands } from './database/database.command';
 import { explain } from './environment';
@@ -11,6 +12,7 @@ const program = new Command('gamewharf').description('Looks after a Gamewharf st
 
 registerDatabaseCommands(program);
 registerAuthCommands(program, runCommand);
+registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
 
 program.parseAsync().catch((error: unknown) => {

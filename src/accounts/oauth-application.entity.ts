@@ -22,6 +22,10 @@ export class OauthApplication {
   @Column('text', { array: true })
   scopes: string[];
 
+  /** May receive a token in the redirect itself, as old clients do. */
+  @Column('boolean', { default: true })
+  implicit_allowed: boolean;
+
   @Column('timestamptz', { default: () => 'now()' })
   created_at: Date;
 

@@ -2,7 +2,7 @@ import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
 import type { Scope } from './scopes';
 
-export type Access = 'public' | 'any credential' | 'any api key' | Scope;
+export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope;
 
 const ACCESS = 'gamewharf:access';
 
@@ -19,6 +19,9 @@ export const AnyCredential = () =>
 /** An API key, whatever its scopes; not a JWT, which cannot be the parent of another. */
 export const AnyApiKey = () =>
   applyDecorators(SetMetadata(ACCESS, 'any api key' satisfies Access), ApiSecurity('bearer', []));
+
+/** A page for people who signed in: their session counts, and no credential does. */
+export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 
 /** The credential must carry this scope or one above it. */
 export const Scopes = (scope: Scope) =>

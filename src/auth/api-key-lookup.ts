@@ -9,7 +9,8 @@ import type { Credential } from './credential';
 import { ROOT_SCOPES } from './scopes';
 
 /** Whether a row of api_keys opens anything, as a condition for a WHERE clause. */
-export const isLive = (key: string) => `${key}.revoked_at IS NULL`;
+export const isLive = (key: string) =>
+  `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > now())`;
 
 export const LIVE_KEYS = statement(
   'live_api_keys',

@@ -14,6 +14,8 @@ import {
 @Check('api_keys_key_hash_check', 'octet_length(key_hash) = 32')
 @Index('api_keys_key_hash_key', ['key_hash'], { unique: true })
 @Index('api_keys_user_id_idx', ['user_id'])
+@Index('api_keys_grant_id_idx', ['grant_id'], { where: 'grant_id IS NOT NULL' })
+@Index('api_keys_expires_at_idx', ['expires_at'], { where: 'expires_at IS NOT NULL' })
 export class ApiKey {
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
@@ -47,6 +49,18 @@ export class ApiKey {
 
   @Column('timestamptz', { nullable: true })
   revoked_at: Date | null;
+
+  /** null: lives until it is revoked; set for what an application refreshes. */
+  @Column('timestamptz', { nullable: true })
+  expires_at: Date | null;
+
+  /** The user's consent that an application holds this key by; null: the user's own. */
+  @Column('bigint', { nullable: true })
+  grant_id: number | null;
+
+  @ManyToOne('OauthGrant', { onDelete: 'SET NULL' })
+  @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'api_keys_grant_id_fkey' })
+  grant?: ObjectLiteral;
 
   // By name: auth lies left of users and imports nothing from there.
   @ManyToOne('User', { onDelete: 'CASCADE' })

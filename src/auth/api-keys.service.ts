@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
@@ -55,6 +56,27 @@ export class ApiKeysService {
     const values = [hashApiKey(key, this.pepper), hintOf(key), user_id, scopes, label];
     const row = await this.database.row<{ id: number }>(CREATE, values);
     return { id: row!.id, key };
+  }
+
+  /** For an application, under a user's consent, in the transaction that holds it; without `lives` until it is revoked. */
+  async createUnder(
+    db: EntityManager,
+    grant: { id: number; user_id: number },
+    scopes: readonly string[],
+    lives: { seconds: number } | null,
+  ): Promise<{ id: number; key: string }> {
+    const key = newApiKey();
+    const [row] = await db.query<{ id: number }[]>(
+      `INSERT INTO api_keys (key_hash, hint, user_id, scopes, grant_id, expires_at)
+       VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6)) RETURNING id`,
+      [hashApiKey(key, this.pepper), hintOf(key), grant.user_id, scopes, grant.id, lives?.seconds ?? null],
+    );
+    return { id: row!.id, key };
+  }
+
+  /** After keys were revoked by another statement than this service's. */
+  forget(): void {
+    this.verified.forget();
   }
 
   /** Newest first, revoked ones included. */

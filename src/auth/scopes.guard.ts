@@ -22,7 +22,8 @@ export class ScopesGuard extends AuthGuard('bearer') {
 
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = this.accessTo(context.getHandler());
-    if (access === 'public') return true;
+    // Sessions are the page guard's business: accounts/web/page.guard.ts.
+    if (access === 'public' || access === 'signed in') return true;
     if (!access) throw failure(404, 'invalid api endpoint');
     const req = context.switchToHttp().getRequest<Request>();
     const presented = presentedBy(req);

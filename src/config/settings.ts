@@ -124,6 +124,31 @@ export class Settings {
   @IsWebAddress()
   PUBLIC_URL?: string = undefined;
 
+  // What the account pages call the store, and how they look.
+  @IsString()
+  @MinLength(1)
+  STORE_NAME: string = 'Gamewharf';
+
+  @IsOptional()
+  @IsString()
+  STORE_LOGO_FILE?: string = undefined;
+
+  @IsOptional()
+  @IsString()
+  STORE_CSS_FILE?: string = undefined;
+
+  // A session ends when nobody used it for so long, and at the latest after so many days.
+  @WholeNumber(1, 43_200)
+  SESSION_IDLE_MINUTES: number = 720;
+
+  @WholeNumber(1, 365)
+  SESSION_DAYS: number = 14;
+
+  // Believed from TRUSTED_PROXIES only: the user name of who is signed in at the store.
+  @IsOptional()
+  @Matches(/^[A-Za-z][A-Za-z0-9-]*$/, { message: '$property must be the name of a header' })
+  TRUSTED_IDENTITY_HEADER?: string = undefined;
+
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
   LOG_LEVEL: string = 'info';
 

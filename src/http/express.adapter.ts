@@ -5,6 +5,7 @@ import express from 'express';
 import { sendJson } from './answer';
 import type { FrontDoor } from './front-door';
 import { answerBrokenRequest, answerConnect } from './broken-requests';
+import { WebAnswer } from './web-answer';
 
 const SECOND = 1000;
 
@@ -72,6 +73,10 @@ export class GamewharfAdapter extends ExpressAdapter {
   override reply(res: ServerResponse & express.Response, body: unknown, status?: number): void {
     // The deadline was faster.
     if (res.writableEnded) return;
+    if (body instanceof WebAnswer) {
+      body.sendTo(res);
+      return;
+    }
     if (typeof body === 'string' || body === null || typeof body !== 'object') {
       super.reply(res, body, status);
       return;

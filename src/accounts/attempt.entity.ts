@@ -1,0 +1,19 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** Failed guesses by or at somebody: an address, an account, a person who enters a device's code. */
+@Entity('attempts')
+@Check('attempts_subject_check', 'octet_length(subject) = 32')
+@Index('attempts_expires_at_idx', ['expires_at'])
+export class Attempt {
+  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'attempts_pkey' })
+  subject: Buffer;
+
+  @Column('integer')
+  failures: number;
+
+  @Column('timestamptz')
+  blocked_until: Date;
+
+  @Column('timestamptz')
+  expires_at: Date;
+}

@@ -1,0 +1,39 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { OauthGrant } from './oauth-grant.entity';
+
+@Entity('oauth_codes')
+@Check('oauth_codes_code_hash_check', 'octet_length(code_hash) = 32')
+@Index('oauth_codes_grant_id_idx', ['grant_id'])
+@Index('oauth_codes_expires_at_idx', ['expires_at'])
+export class OauthCode {
+  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'oauth_codes_pkey' })
+  code_hash: Buffer;
+
+  @Column('bigint')
+  grant_id: number;
+
+  @Column('text', { array: true })
+  scopes: string[];
+
+  /** As the request named it; null: it named none, or a device asked, which has no address. */
+  @Column('text', { nullable: true })
+  redirect_uri: string | null;
+
+  /** S256; null: a device that proves itself by its device code alone. */
+  @Column('text', { nullable: true })
+  code_challenge: string | null;
+
+  /** All tokens that come from this code. */
+  @Column('uuid')
+  family_id: string;
+
+  @Column('timestamptz')
+  expires_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  used_at: Date | null;
+
+  @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'oauth_codes_grant_id_fkey' })
+  grant?: Relation<OauthGrant>;
+}

@@ -1,0 +1,51 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { OauthApplication } from './oauth-application.entity';
+import { OauthGrant } from './oauth-grant.entity';
+
+/** A device that waits for its user to enter a code in a browser. */
+@Entity('oauth_device_requests')
+@Check('oauth_device_requests_device_code_hash_check', 'octet_length(device_code_hash) = 32')
+@Index('oauth_device_requests_user_code_key', ['user_code'], { unique: true })
+@Index('oauth_device_requests_client_id_idx', ['client_id'])
+@Index('oauth_device_requests_grant_id_idx', ['grant_id'])
+@Index('oauth_device_requests_expires_at_idx', ['expires_at'])
+export class OauthDeviceRequest {
+  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'oauth_device_requests_pkey' })
+  device_code_hash: Buffer;
+
+  @Column('text')
+  user_code: string;
+
+  @Column('text')
+  client_id: string;
+
+  @Column('text', { array: true })
+  scopes: string[];
+
+  @Column('text', { nullable: true })
+  code_challenge: string | null;
+
+  @Column('integer')
+  interval_seconds: number;
+
+  @Column('timestamptz', { nullable: true })
+  polled_at: Date | null;
+
+  @Column('timestamptz')
+  expires_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  denied_at: Date | null;
+
+  /** The consent that the user gave; null: not decided, or denied. */
+  @Column('bigint', { nullable: true })
+  grant_id: number | null;
+
+  @ManyToOne(() => OauthApplication, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'client_id', foreignKeyConstraintName: 'oauth_device_requests_client_id_fkey' })
+  application?: Relation<OauthApplication>;
+
+  @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'oauth_device_requests_grant_id_fkey' })
+  grant?: Relation<OauthGrant>;
+}

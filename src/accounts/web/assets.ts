@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { basename, extname, join } from 'node:path';
+import { Injectable } from '@nestjs/common';
+import { Settings } from '../../config/settings';
+import { OperatorError } from '../../operator-error';
+
+export interface Asset {
+  path: string;
+  type: string;
+  content: Buffer;
+}
+
+const TYPES: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.webp': 'image/webp',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+};
+
+const OURS = join(__dirname, '..', 'assets');
+
+/** What the pages are made of besides markup. A hash in each name lets browsers keep it for ever. */
+@Injectable()
+export class Assets {
+  private readonly byPath = new Map<string, Asset>();
+  readonly style: Asset;
+  readonly script: Asset;
+  readonly icon: Asset;
+  readonly storeStyle?: Asset;
+  readonly storeLogo?: Asset;
+
+  constructor({ STORE_CSS_FILE, STORE_LOGO_FILE }: Settings) {
+    this.style = this.add(join(OURS, 'pages.css'));
+    this.script = this.add(join(OURS, 'pages.js'));
+    this.icon = this.add(join(OURS, 'icon.svg'));
+    if (STORE_CSS_FILE) this.storeStyle = this.add(STORE_CSS_FILE, 'STORE_CSS_FILE', ['.css']);
+    if (STORE_LOGO_FILE)
+      this.storeLogo = this.add(STORE_LOGO_FILE, 'STORE_LOGO_FILE', [
+        '.svg',
+        '.png',
+        '.webp',
+        '.jpg',
+        '.jpeg',
+      ]);
+  }
+
+  at(path: string): Asset | undefined {
+    return this.byPath.get(path);
+  }
+
+  private add(file: string, setting?: string, extensions?: string[]): Asset {
+    const extension = extname(file).toLowerCase();
+    if (extensions && !extensions.includes(extension))
+      throw new OperatorError(`${setting} must name a file that ends in ${extensions.join(', ')}.`);
+    const content = read(file, setting);
+    const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
+    const name = basename(file, extname(file)).replace(/[^\w-]/g, '') || 'file';
+    const asset = { path: `/assets/${name}-${hash}${extension}`, type: TYPES[extension]!, content };
+    this.byPath.set(asset.path, asset);
+    return asset;
+  }
+}
+
+function read(file: string, setting?: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    if (!setting) throw error;
+    throw new OperatorError(
+      `${setting} names a file that cannot be read (${(error as NodeJS.ErrnoException).code}).`,
+    );
+  }
+}

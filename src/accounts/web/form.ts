@@ -1,0 +1,41 @@
+import type { Request } from 'express';
+import { badRequest } from '../../http/failure';
+import { Given, givenInBody, givenInQuery } from '../../http/parameter-sources';
+import { readText, Unreadable } from '../../http/readers';
+
+/** The fields of a page's form, or the query of its address. */
+export class Form {
+  constructor(private readonly given: Given) {}
+
+  /** The text of a field, undefined where it was not sent; a field that came twice or is no text is a bad request. */
+  text(name: string): string | undefined {
+    const { values, repeated, undecodable, bracketed } = this.given;
+    if (repeated.has(name) || bracketed.has(name)) throw badRequest(`${name} must be given once`);
+    if (undecodable.has(name)) throw badRequest(`${name} must be valid UTF-8 text`);
+    if (!values.has(name)) return undefined;
+    const text = readText(values.get(name));
+    if (text instanceof Unreadable) throw badRequest(`${name} ${text.problem}`);
+    return text;
+  }
+
+  /** A checkbox, which browsers send only when it is ticked. */
+  ticked(name: string): boolean {
+    return this.text(name) !== undefined;
+  }
+}
+
+export const queryOf = (req: Request): Form => new Form(givenInQuery(req));
+
+const forms = new WeakMap<Request, Form>();
+
+/** Reads the body once; the query of a form's address counts for nothing. */
+export async function formOf(req: Request): Promise<Form> {
+  let form = forms.get(req);
+  if (!form) {
+    const given = new Given();
+    await givenInBody(req, given);
+    form = new Form(given);
+    forms.set(req, form);
+  }
+  return form;
+}

@@ -1,0 +1,31 @@
+/** Markup that is safe to send as it is. */
+export class Html {
+  constructor(private readonly markup: string) {}
+
+  toString(): string {
+    return this.markup;
+  }
+}
+
+type Part = Html | string | number | undefined | null | false | readonly Part[];
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+const escape = (text: string) => text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+
+function render(part: Part): string {
+  if (part instanceof Html) return part.toString();
+  if (Array.isArray(part)) return part.map(render).join('');
+  if (part === undefined || part === null || part === false) return '';
+  return escape(String(part));
+}
+
+/** Markup from a template: whatever is put into it is escaped, unless it was made by this function itself. */
+export const html = (strings: TemplateStringsArray, ...parts: Part[]): Html =>
+  new Html(strings.map((text, i) => text + (i < parts.length ? render(parts[i]) : '')).join(''));

@@ -1,0 +1,150 @@
+import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import { Settings } from '../../config/settings';
+import { WebAnswer } from '../../http/web-answer';
+import { Assets } from './assets';
+import { html, type Html } from './html';
+import type { Visitor } from './visitor';
+
+export interface Page {
+  title: string;
+  main: Html;
+  status?: number;
+  /** Where the answer to a form of this page may lead besides here: browsers hold redirects to it too. */
+  formTargets?: string[];
+  /** Narrow, for a page that asks one thing. */
+  single?: boolean;
+  headers?: Record<string, string>;
+}
+
+export class PageAnswer extends WebAnswer {
+  constructor(
+    private readonly status: number,
+    private readonly markup: string,
+    private readonly headers: Record<string, string> = {},
+  ) {
+    super();
+  }
+
+  sendTo(res: Response): void {
+    // For games in a browser, which have no business on a page.
+    res.removeHeader('Access-Control-Allow-Origin');
+    res.removeHeader('Access-Control-Expose-Headers');
+    res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
+    // Our own forms still say where they come from.
+    res.setHeader('Referrer-Policy', 'same-origin');
+    for (const name in this.headers) res.setHeader(name, this.headers[name]!);
+    res.statusCode = this.status;
+    res.setHeader('Content-Type', 'text/html; charset=utf-8');
+    res.setHeader('Content-Length', Buffer.byteLength(this.markup));
+    res.end(this.markup);
+  }
+}
+
+/** After a form was taken: a page to look at, so that a reload repeats nothing. */
+class SeeOther extends PageAnswer {
+  constructor(location: string) {
+    super(303, '', { Location: location });
+  }
+}
+
+export const seeOther = (location: string): PageAnswer => new SeeOther(location);
+
+const SECTIONS = [
+  ['/user/settings/api-keys', 'API keys'],
+  ['/user/settings/oauth-apps', 'My applications'],
+  ['/user/settings/authorized-apps', 'Access'],
+  ['/user/settings/collections', 'Collections'],
+] as const;
+
+/** The frame of every page: the store's name and colours, the way around, the rules for the browser. */
+@Injectable()
+export class Layout {
+  constructor(
+    private readonly settings: Settings,
+    private readonly assets: Assets,
+  ) {}
+
+  show(visitor: Visitor | undefined, page: Page, path = ''): PageAnswer {
+    return new PageAnswer(page.status ?? 200, this.document(visitor, page, path).toString(), {
+      'Content-Security-Policy': policy(page.formTargets ?? []),
+      ...page.headers,
+    });
+  }
+
+  get storeName(): string {
+    return this.settings.STORE_NAME;
+  }
+
+  private document(visitor: Visitor | undefined, { title, main, single }: Page, path: string): Html {
+    const { style, script, icon, storeStyle } = this.assets;
+    return html`<!doctype html>
+      <html lang="en">
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width, initial-scale=1" />
+          <meta name="color-scheme" content="light dark" />
+          <title>${title} · ${this.settings.STORE_NAME}</title>
+          <link rel="icon" href="${icon.path}" type="image/svg+xml" />
+          <link rel="stylesheet" href="${style.path}" />
+          ${storeStyle && html`<link rel="stylesheet" href="${storeStyle.path}" />`}
+          <script src="${script.path}" defer></script>
+        </head>
+        <body>
+          <a class="skip" href="#main">Skip to the content</a>
+          <header class="top">
+            <div class="bar">
+              <a class="brand" href="/">${this.logo()}<span>${this.settings.STORE_NAME}</span></a>
+              ${this.account(visitor)}
+            </div>
+            ${visitor?.user && !single && this.sections(path)}
+          </header>
+          <main id="main" class="${single ? 'single' : 'wide'}" tabindex="-1">${main}</main>
+          <footer><a href="/docs">API reference</a></footer>
+        </body>
+      </html> `;
+  }
+
+  private logo(): Html {
+    const { storeLogo, icon } = this.assets;
+    return html`<img src="${(storeLogo ?? icon).path}" alt="" height="28" />`;
+  }
+
+  private account(visitor: Visitor | undefined): Html {
+    if (!visitor) return html``;
+    if (!visitor.user) return html`<a class="button quiet" href="/login">Sign in</a>`;
+    const name = visitor.user.display_name ?? visitor.user.username;
+    return html`<div class="account">
+      <a class="who" href="/user/settings/api-keys">${name}</a>
+      ${!this.settings.TRUSTED_IDENTITY_HEADER && html`<form method="post" action="/logout">${formToken(visitor)}<button class="quiet">Sign out</button></form>`}
+    </div>`;
+  }
+
+  private sections(path: string): Html {
+    return html`<nav aria-label="Account">
+      <ul>
+        ${SECTIONS.map(
+          ([href, label]) =>
+            html`<li>
+              <a href="${href}" ${path.startsWith(href) && html` aria-current="page"`}>${label}</a>
+            </li> `,
+        )}
+      </ul>
+    </nav>`;
+  }
+}
+
+/** Stands in every form. */
+export const formToken = (visitor: Visitor): Html =>
+  html`<input type="hidden" name="form_token" value="${visitor.formToken}" />`;
+
+const policy = (formTargets: string[]) =>
+  [
+    `default-src 'none'`,
+    `style-src 'self'`,
+    `script-src 'self'`,
+    `img-src 'self'`,
+    `form-action ${["'self'", ...formTargets].join(' ')}`,
+    `base-uri 'none'`,
+    `frame-ancestors 'none'`,
+  ].join('; ');

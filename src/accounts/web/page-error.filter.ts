@@ -1,0 +1,60 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { answerFor } from '../../http/answer';
+import { RequestLog } from '../../http/request-log';
+import { html } from './html';
+import { Layout, seeOther } from './layout';
+import { SignInRequired } from './sign-in-required';
+
+const TITLES: Record<number, string> = {
+  400: 'That request is not right',
+  403: 'That is not allowed',
+  404: 'There is no such page',
+  413: 'That is too much at once',
+  429: 'Too fast',
+  503: 'We are busy right now',
+};
+
+/** Errors of a page are read by people. */
+@Catch()
+export class PageErrorFilter implements ExceptionFilter {
+  constructor(
+    private readonly layout: Layout,
+    private readonly log: RequestLog,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    if (error instanceof SignInRequired) {
+      seeOther(error.location).sendTo(res);
+      return;
+    }
+    const { status, errors, headers } = answerFor(error);
+    if (status >= 500) this.log.failed(req.id, error);
+    if (res.headersSent) {
+      res.destroy();
+      return;
+    }
+    if (status === 413) res.setHeader('Connection', 'close');
+    this.layout
+      .show(req.visitor, {
+        title: TITLES[status] ?? 'Something went wrong',
+        status,
+        headers,
+        single: true,
+        main: html`<h1>${TITLES[status] ?? 'Something went wrong'}</h1>
+          ${errors.map((line) => html`<p>${sentence(line)}</p>`)}
+          <p><a href="/">Back to the start</a></p>`,
+      })
+      .sendTo(res);
+  }
+}
+
+const SENTENCES: Record<string, string> = {
+  'internal server error': 'The fault is ours. It is written down; please try again later.',
+  'service unavailable': 'Please try again in a moment.',
+  'rate limit exceeded': 'Please wait a little before you try again.',
+};
+
+const sentence = (line: string) => SENTENCES[line] ?? line;

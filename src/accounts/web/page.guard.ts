@@ -1,0 +1,51 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { accessOf } from '../../auth/access';
+import { Settings } from '../../config/settings';
+import { failure } from '../../http/failure';
+import { ownAddress } from '../../http/own-address';
+import { formOf } from './form';
+import { isPage } from './page';
+import { SignInRequired } from './sign-in-required';
+import { Visitors } from './visitors';
+
+/** The way into every page: who visits, whether the form is ours, and whether one must be signed in. */
+@Injectable()
+export class PageGuard implements CanActivate {
+  constructor(
+    private readonly visitors: Visitors,
+    private readonly settings: Settings,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const signedIn = accessOf(context.getHandler()) === 'signed in';
+    if (!isPage(context.getClass())) return !signedIn;
+    const http = context.switchToHttp();
+    const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    req.visitor = await this.visitors.of(req, res);
+    if (req.method === 'POST') await this.requireOwnForm(req);
+    if (signedIn && !req.visitor.user)
+      throw new SignInRequired(req.method === 'POST' ? undefined : req.originalUrl);
+    return true;
+  }
+
+  private async requireOwnForm(req: Request): Promise<void> {
+    const form = await formOf(req);
+    if (!this.isSameSite(req) || !req.visitor!.owns(form.text('form_token')))
+      throw failure(
+        403,
+        'This form was not sent from this page, or is too old. Go back, reload the page and try again.',
+      );
+  }
+
+  /** Browsers of today say where a form comes from; the token alone protects those that do not. */
+  private isSameSite(req: Request): boolean {
+    const site = req.headers['sec-fetch-site'];
+    if (site !== undefined) return site === 'same-origin';
+    const { origin } = req.headers;
+    if (origin === undefined) return true;
+    return (
+      origin === new URL(ownAddress(req, this.settings)).origin || origin.split('://')[1] === req.headers.host
+    );
+  }
+}

@@ -1,0 +1,550 @@
+import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
+import { PasswordQueue } from '../src/accounts/password-queue';
+import type { Failure } from '../src/http/failure';
+import { Browser, browserOf, PASSWORD, withPassword } from './support/browser';
+import { actors, anonymous, failure, logged, make, ok, send, sql, theApp, useStore } from './support/store';
+
+useStore({ RATE_LIMIT: 'off' });
+
+const KEYS = '/user/settings/api-keys';
+const WRONG = 'Sign in The user name or the password is wrong.';
+const waitOver = () => sql(`UPDATE attempts SET blocked_until = now() - interval '1 second'`);
+const noAttempts = () => sql('DELETE FROM attempts');
+
+afterEach(noAttempts);
+
+describe('sign-in', () => {
+  test('by user name in any case, and back to where one was going', async () => {
+    const user = await withPassword(await make.user({ username: 'Captain' }));
+    const browser = new Browser();
+    expect((await browser.get('/user/settings/collections')).location).toBe(
+      '/login?return_to=%2Fuser%2Fsettings%2Fcollections',
+    );
+    await browser.follow();
+    const { status, location } = await browser.submit('/login', { username: 'cAPTAIN', password: PASSWORD });
+    expect({ status, location }).toEqual({ status: 303, location: '/user/settings/collections' });
+    expect(await sql('SELECT user_id FROM sessions WHERE user_id = $1', [user.id])).toHaveLength(1);
+  });
+
+  test('by a verified e-mail address, and not by one that was only entered', async () => {
+    await withPassword(
+      await make.user({
+        emails: [
+          { email: 'sails@example.com', verified: true },
+          { email: 'mast@example.com', verified: false },
+        ],
+      }),
+    );
+    expect((await new Browser().signIn('Sails@Example.com')).status).toBe(303);
+    expect((await new Browser().signIn('mast@example.com')).status).toBe(403);
+  });
+
+  test('a wrong password, an unknown user and a user without a password get the same page', async () => {
+    const [known, bare] = [await withPassword(await make.user()), await make.user()];
+    const pages = [];
+    for (const name of [known.username, 'nobody-at-all', bare.username]) {
+      const browser = new Browser();
+      const { status, text } = await browser.signIn(name, 'wrong password');
+      expect(browser.words).toContain(WRONG);
+      pages.push({
+        status,
+        text: text.replaceAll(name, 'NAME').replace(/name="form_token" value="[^"]*"/, ''),
+      });
+    }
+    expect(pages[0]!.status).toBe(403);
+    expect(pages[1]).toEqual(pages[0]);
+    expect(pages[2]).toEqual(pages[0]);
+  });
+
+  test('and they take the same time', async () => {
+    const known = await withPassword(await make.user());
+    const times: Record<string, number[]> = { [known.username]: [], 'nobody-at-all': [] };
+    await new Browser().signIn('warm-up', 'x');
+    for (let round = 0; round < 8; round++)
+      for (const name of Object.keys(times)) {
+        await noAttempts();
+        const browser = new Browser();
+        await browser.get('/login');
+        const start = performance.now();
+        await browser.submit('/login', { username: name, password: 'wrong password' });
+        times[name]!.push(performance.now() - start);
+      }
+    const median = (name: string) => times[name]!.toSorted((a, b) => a - b)[4]!;
+    expect(median('nobody-at-all') / median(known.username)).toBeGreaterThan(0.6);
+    expect(median('nobody-at-all') / median(known.username)).toBeLessThan(1.7);
+  });
+
+  test('nothing filled in', async () => {
+    const browser = new Browser();
+    expect((await browser.signIn('', '')).status).toBe(400);
+  });
+
+  test('waits grow per account, whoever guesses and whether it exists', async () => {
+    const known = await withPassword(await make.user());
+    for (const name of [known.username, 'nobody-at-all']) {
+      await noAttempts();
+      for (let i = 0; i < 5; i++) expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
+      const waits: number[] = [];
+      for (let i = 0; i < 4; i++) {
+        const { status, headers } = await new Browser().signIn(name, 'wrong');
+        expect(status).toBe(429);
+        waits.push(Number(headers.get('retry-after')));
+        await waitOver();
+        expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
+      }
+      expect(waits).toEqual([1, 2, 4, 8]);
+    }
+  });
+
+  test('the right password is refused as well while one must wait', async () => {
+    const user = await withPassword(await make.user());
+    for (let i = 0; i < 6; i++) {
+      await new Browser().signIn(user.username, 'wrong');
+      await waitOver();
+    }
+    await new Browser().signIn(user.username, 'wrong');
+    expect((await new Browser().signIn(user.username)).status).toBe(429);
+    await waitOver();
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+    expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
+  });
+
+  test('guesses at the same instant do not slip through together', async () => {
+    const browsers = Array.from({ length: 12 }, () => new Browser());
+    const answers = await Promise.all(browsers.map((browser) => browser.signIn('nobody-at-all', 'wrong')));
+    const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+    expect(count(403)).toBe(5);
+    expect(count(429)).toBe(7);
+  });
+
+  test('waits grow per address, over all accounts', async () => {
+    await sql('DELETE FROM attempts');
+    for (let i = 0; i < 20; i++) expect((await new Browser().signIn(`ghost${i}`, 'wrong')).status).toBe(403);
+    expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
+  });
+
+  test('two hashes at a time, a few wait, and more are refused at once', async () => {
+    const queue = theApp().get(PasswordQueue);
+    const start = performance.now();
+    const times: number[] = [];
+    const answers = await Promise.allSettled(
+      Array.from({ length: 30 }, () =>
+        queue.matches(undefined, 'x').finally(() => times.push(performance.now() - start)),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+    const refused = answers.flatMap((answer) =>
+      answer.status === 'rejected' ? [answer.reason as Failure] : [],
+    );
+    expect(refused.map(({ status, errors }) => ({ status, errors }))).toEqual(
+      Array.from({ length: 20 }, () => ({ status: 503, errors: ['service unavailable'] })),
+    );
+    expect(times[19]).toBeLessThan(times[20]!);
+  });
+
+  test.each([
+    '//evil.example/',
+    'https://evil.example/',
+    '/\\evil.example',
+    '/\t/evil.example',
+    'javascript:alert(1)',
+    '/%0d%0aSet-Cookie:x',
+  ])('never leads to another host: %s', async (return_to) => {
+    const user = await withPassword(await make.user());
+    const { location } = await new Browser().signIn(user.username, PASSWORD, return_to);
+    expect(new URL(location!, 'http://here.invalid').host).toBe('here.invalid');
+  });
+
+  test('every attempt leaves a line without name, address or password', async () => {
+    const user = await withPassword(await make.user({ username: 'logged-user' }));
+    await new Browser().signIn(user.username, 'secret-guess');
+    await new Browser().signIn(user.username);
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    const text = logged.join('');
+    expect(text).toContain('"event":"sign-in refused"');
+    expect(text).toContain(`"event":"signed in","request_id"`);
+    expect(text).not.toContain('secret-guess');
+    expect(text).not.toContain(PASSWORD);
+    expect(text).not.toContain('logged-user');
+  });
+});
+
+describe('sessions', () => {
+  test('the cookie is for this host and not for scripts', async () => {
+    const user = await withPassword(await make.user());
+    const { headers } = await new Browser().signIn(user.username);
+    expect(headers.get('set-cookie')).toMatch(
+      /^gamewharf_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=1209600$/,
+    );
+  });
+
+  test('fixation: a cookie that was planted before sign-in opens nothing after it', async () => {
+    const user = await withPassword(await make.user());
+    const victim = new Browser();
+    const planted = 'A'.repeat(43);
+    victim.cookies.set('gamewharf_session', planted);
+    await victim.signIn(user.username);
+    expect(victim.cookies.get('gamewharf_session')).not.toBe(planted);
+    const attacker = new Browser();
+    attacker.cookies.set('gamewharf_session', planted);
+    expect((await attacker.get(KEYS)).status).toBe(303);
+    expect((await victim.get(KEYS)).status).toBe(200);
+  });
+
+  test('a second sign-in ends the first session of that browser', async () => {
+    const user = await withPassword(await make.user());
+    const browser = await browserOf(user);
+    const old = browser.cookies.get('gamewharf_session')!;
+    await browser.get(KEYS);
+    await browser.submit('/logout');
+    expect(browser.page.location).toBe('/');
+    const thief = new Browser();
+    thief.cookies.set('gamewharf_session', old);
+    expect((await thief.get(KEYS)).location).toContain('/login');
+  });
+
+  test('ends when it was idle, and at the latest after its days', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    await sql(`UPDATE sessions SET seen_at = now() - interval '719 minutes' WHERE user_id = $1`, [user.id]);
+    expect((await browser.get(KEYS)).status).toBe(200);
+    const [row] = await sql<{ fresh: boolean }>(
+      `SELECT seen_at > now() - interval '1 minute' AS fresh FROM sessions WHERE user_id = $1`,
+      [user.id],
+    );
+    expect(row!.fresh).toBe(true);
+    await sql(`UPDATE sessions SET seen_at = now() - interval '721 minutes' WHERE user_id = $1`, [user.id]);
+    expect((await browser.get(KEYS)).status).toBe(303);
+    await sql(`UPDATE sessions SET seen_at = now(), expires_at = now() WHERE user_id = $1`, [user.id]);
+    expect((await browser.get(KEYS)).status).toBe(303);
+  });
+
+  test('the database cannot give a session away', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    const token = browser.cookies.get('gamewharf_session')!;
+    const [row] = await sql<{ token_hash: Buffer }>('SELECT token_hash FROM sessions WHERE user_id = $1', [
+      user.id,
+    ]);
+    expect(row!.token_hash.toString('base64url')).not.toBe(token);
+    expect(row!.token_hash).toHaveLength(32);
+  });
+
+  test('API routes ignore cookies, pages ignore credentials', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    const cookie = `gamewharf_session=${browser.cookies.get('gamewharf_session')}`;
+    const { status, body } = await send('GET', '/profile', { headers: { cookie } });
+    expect({ status, body }).toEqual(failure(401, 'authentication required'));
+    const page = await new Browser({ authorization: `Bearer ${user.key}` }).get(KEYS);
+    expect(page.location).toContain('/login');
+  });
+});
+
+describe('forms', () => {
+  const forged: [string, Record<string, string>, Record<string, string>][] = [
+    ['without a token', { label: 'x' }, {}],
+    ['with an empty token', { label: 'x', form_token: '' }, {}],
+    ['with a made-up token', { label: 'x', form_token: 'A'.repeat(43) }, {}],
+  ];
+  test.each(forged)('are refused %s', async (_, fields, headers) => {
+    const browser = await browserOf(await make.user());
+    const { status } = await browser.post(KEYS, fields, headers);
+    expect(status).toBe(403);
+    expect(browser.words).toContain('This form was not sent from this page');
+    expect(await sql('SELECT FROM api_keys WHERE label IS NOT NULL')).toEqual([]);
+  });
+
+  test('are refused with the token of another session', async () => {
+    const [victim, attacker] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    await attacker.get(KEYS);
+    const { form_token } = attacker.fieldsOf(KEYS);
+    expect((await victim.post(KEYS, { label: 'x', form_token: form_token! })).status).toBe(403);
+  });
+
+  test.each(['cross-site', 'same-site', 'none'])('are refused when the browser says %s', async (site) => {
+    const browser = await browserOf(await make.user());
+    await browser.get(KEYS);
+    const fields = { ...browser.fieldsOf(KEYS), label: 'x' };
+    expect((await browser.post(KEYS, fields, { 'sec-fetch-site': site })).status).toBe(403);
+    expect((await browser.post(KEYS, fields)).status).toBe(303);
+  });
+
+  test('in the query count for nothing', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get(KEYS);
+    const { form_token } = browser.fieldsOf(KEYS);
+    expect((await browser.post(`${KEYS}?label=x&form_token=${form_token}`, {})).status).toBe(403);
+  });
+
+  test('twice the same field', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get(KEYS);
+    const { form_token } = browser.fieldsOf(KEYS);
+    const cookie = `gamewharf_session=${browser.cookies.get('gamewharf_session')}`;
+    const { status } = await send('POST', KEYS, {
+      headers: {
+        cookie,
+        'content-type': 'application/x-www-form-urlencoded',
+        'sec-fetch-site': 'same-origin',
+      },
+      body: `form_token=${form_token}&label=a&label=b`,
+    });
+    expect(status).toBe(400);
+  });
+
+  test('the sign-in form too: nobody is signed in as somebody else by another site', async () => {
+    const user = await withPassword(await make.user());
+    const browser = new Browser();
+    const { status } = await browser.post(
+      '/login',
+      { username: user.username, password: PASSWORD },
+      { 'sec-fetch-site': 'cross-site' },
+    );
+    expect(status).toBe(403);
+    expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
+  });
+});
+
+describe('API keys', () => {
+  test('made, shown once, used, listed, revoked', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    await browser.get(KEYS);
+    await browser.submit(KEYS, { label: 'Build <server>' });
+    await browser.follow();
+    const key = /<input id="new-key" readonly value="([^"]+)"/.exec(browser.page.text)![1]!;
+    expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
+    expect(browser.page.text).toContain('Build &lt;server&gt;');
+    expect((await user.with(key).get('/profile')).status).toBe(200);
+    expect(await user.with(key).get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['collection', 'game', 'profile'] }),
+    );
+
+    await browser.get(KEYS);
+    expect(browser.page.text).not.toContain(key);
+    expect(browser.words).toContain(`${key.slice(0, 8)}…`);
+
+    const revoke =
+      /href="(\/user\/settings\/api-keys\/\d+\/revoke)"\s*>Revoke<span class="hidden">\s*Build/.exec(
+        browser.page.text,
+      )![1]!;
+    await browser.get(revoke);
+    expect(browser.words).toContain('Revoke this key? Build <server>');
+    expect((await user.with(key).get('/profile')).status).toBe(200);
+    await browser.submit(revoke);
+    await browser.follow();
+    expect(browser.words).toContain('The key “Build <server>” is revoked.');
+    expect(await user.with(key).get('/profile')).toEqual(failure(401, 'invalid key'));
+    expect((await browser.get(revoke)).status).toBe(404);
+  });
+
+  test('of others are not there', async () => {
+    const { owner, stranger } = await actors();
+    const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [owner.id]);
+    const browser = await browserOf(stranger);
+    expect((await browser.get(`${KEYS}/${key!.id}/revoke`)).status).toBe(404);
+    await browser.get(KEYS);
+    const { form_token } = browser.fieldsOf(KEYS);
+    expect((await browser.post(`${KEYS}/${key!.id}/revoke`, { form_token: form_token! })).status).toBe(404);
+    expect((await owner.get('/profile')).status).toBe(200);
+  });
+
+  test.each(['', '   ', 'x'.repeat(101)])('need a label: %j', async (label) => {
+    const browser = await browserOf(await make.user());
+    await browser.get(KEYS);
+    expect((await browser.submit(KEYS, { label })).status).toBe(400);
+  });
+
+  test.each(['abc', '1.5', '-1', '%00'])('an id that is none: %s', async (id) => {
+    const browser = await browserOf(await make.user());
+    expect((await browser.get(`${KEYS}/${id}/revoke`)).status).toBe(404);
+  });
+
+  test('an expired key is an invalid key', async () => {
+    const user = await make.user();
+    await sql(`UPDATE api_keys SET expires_at = now() WHERE user_id = $1`, [user.id]);
+    expect(await user.get('/profile')).toEqual(failure(401, 'invalid key'));
+  });
+});
+
+describe('the frame of every page', () => {
+  test('nothing from elsewhere, no framing, nothing kept', async () => {
+    const { headers } = await new Browser().get('/login');
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    );
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  test('its files have a hash in their name and are kept for ever', async () => {
+    const { text } = await new Browser().get('/login');
+    const paths = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+    expect(paths.length).toBeGreaterThanOrEqual(3);
+    for (const path of paths) {
+      const { status, headers } = await send('GET', path);
+      expect(status).toBe(200);
+      expect(path).toMatch(/-[0-9a-f]{12}\.\w+$/);
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    }
+    expect((await send('GET', '/assets/pages.css')).status).toBe(404);
+    expect((await send('GET', '/assets/..%2f..%2fcli.ts')).status).toBe(404);
+  });
+
+  test('the start page tells a browser how to begin, and a program what this is', async () => {
+    const browser = new Browser();
+    const { headers } = await browser.get('/');
+    expect(headers.get('vary')).toBe('Accept');
+    expect(browser.words).toContain('Your first request, in three steps');
+    expect(browser.page.text).toMatch(
+      /curl -H &quot;Authorization: Bearer KEY&quot; http:\/\/127\.0\.0\.1:\d+\/profile/,
+    );
+    expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
+  });
+});
+
+describe('applications', () => {
+  const APPS = '/user/settings/oauth-apps';
+
+  test('registered, found, changed, deleted', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    await browser.get(`${APPS}/new`);
+    expect(browser.fieldsOf(APPS)).toMatchObject({ redirect_uris: '', 'scope profile:me': 'yes' });
+    await browser.submit(APPS, {
+      name: '  Score <board>  ',
+      redirect_uris: ' https://game.example/cb \r\n\r\nhttp://127.0.0.1/cb\nhttps://game.example/cb',
+      'scope collection:view': 'yes',
+    });
+    const path = browser.page.location!;
+    expect(path).toMatch(/^\/user\/settings\/oauth-apps\/[0-9a-f]{32}$/);
+    await browser.follow();
+    expect(browser.words).toContain('Score <board> is registered.');
+    expect(browser.fieldsOf(path)).toMatchObject({
+      name: 'Score <board>',
+      redirect_uris: 'https://game.example/cb\nhttp://127.0.0.1/cb',
+    });
+    expect(browser.fieldsOf(path)).not.toHaveProperty('implicit_allowed');
+
+    await browser.submit(path, { name: 'Scoreboard', implicit_allowed: 'yes' });
+    await browser.follow();
+    expect(browser.words).toContain('Your changes are saved.');
+    expect(
+      await sql(
+        'SELECT name, redirect_uris, scopes, implicit_allowed FROM oauth_applications WHERE user_id = $1',
+        [user.id],
+      ),
+    ).toEqual([
+      {
+        name: 'Scoreboard',
+        redirect_uris: ['https://game.example/cb', 'http://127.0.0.1/cb'],
+        scopes: ['profile:me', 'collection:view'],
+        implicit_allowed: true,
+      },
+    ]);
+
+    await browser.get(APPS);
+    expect(browser.words).toContain('Scoreboard');
+    await browser.get(`${path}/delete`);
+    await browser.submit(`${path}/delete`);
+    await browser.follow();
+    expect(browser.words).toContain('Scoreboard is deleted.');
+    expect(browser.words).toContain('You have registered no application yet.');
+  });
+
+  test('what is wrong is said, and what was typed stays', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get(`${APPS}/new`);
+    const { status } = await browser.submit(APPS, { name: '', redirect_uris: 'http://evil.example/"><b>' });
+    expect(status).toBe(400);
+    expect(browser.words).toContain('Give the application a name.');
+    expect(browser.words).toContain('must begin with https://');
+    expect(browser.page.text).not.toContain('<b>');
+    expect(browser.fieldsOf(APPS).redirect_uris).toBe('http://evil.example/"><b>');
+  });
+
+  test('of others are not there', async () => {
+    const { owner, stranger } = await actors();
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes) VALUES ('theirs', $1, 'Theirs', '{https://a.example/}', '{profile}')`,
+      [owner.id],
+    );
+    const browser = await browserOf(stranger);
+    for (const path of [`${APPS}/theirs`, `${APPS}/theirs/delete`, `${APPS}/no%00thing`])
+      expect((await browser.get(path)).status).toBe(404);
+    await browser.get(`${APPS}/new`);
+    const fields = { ...browser.fieldsOf(APPS), name: 'Mine now', redirect_uris: 'https://evil.example/' };
+    expect((await browser.post(`${APPS}/theirs`, fields)).status).toBe(404);
+    expect((await browser.post(`${APPS}/theirs/delete`, fields)).status).toBe(404);
+    expect(await sql(`SELECT name FROM oauth_applications WHERE client_id = 'theirs'`)).toEqual([
+      { name: 'Theirs' },
+    ]);
+  });
+});
+
+describe('collections', () => {
+  const COLLECTIONS = '/user/settings/collections';
+
+  test('own and helped ones, shown on the profile of each alone', async () => {
+    const { owner, admin, stranger } = await actors();
+    const collection = await make.collection({ owner, admins: [admin], title: 'Sea & ships', private: true });
+    const path = `${COLLECTIONS}/${collection.id}/on-profile`;
+    const browser = await browserOf(admin);
+    await browser.get(COLLECTIONS);
+    expect(browser.words).toContain('Sea & ships private you help 0 Not shown');
+    await browser.submit(path, {}, undefined);
+    await browser.get(COLLECTIONS);
+    await browser.submit(path, { on: 'yes' });
+    await browser.follow();
+    expect(browser.words).toContain('“Sea & ships” is now on your profile.');
+    expect(browser.words).toContain('Shown');
+    expect(
+      await sql('SELECT user_id FROM profile_collections WHERE collection_id = $1', [collection.id]),
+    ).toEqual([{ user_id: admin.id }]);
+    await browser.submit(path, { on: 'yes' });
+    await browser.follow();
+    await browser.submit(path, { on: 'no' });
+    expect(await sql('SELECT FROM profile_collections')).toEqual([]);
+
+    const other = await browserOf(stranger);
+    await other.get(COLLECTIONS);
+    expect(other.words).toContain('You have no collections yet.');
+    await other.get(KEYS);
+    const { form_token } = other.fieldsOf(KEYS);
+    expect((await other.post(path, { form_token: form_token!, on: 'yes' })).status).toBe(404);
+    expect(await sql('SELECT FROM profile_collections')).toEqual([]);
+  });
+
+  test('fifty a page', async () => {
+    const owner = await make.user();
+    await sql(
+      `INSERT INTO collections (user_id, title, updated_at) SELECT $1, 'Number ' || n, now() - make_interval(mins => n) FROM generate_series(1, 51) n`,
+      [owner.id],
+    );
+    const browser = await browserOf(owner);
+    await browser.get(COLLECTIONS);
+    expect(browser.words).toContain('Number 50 ');
+    expect(browser.words).not.toContain('Number 51 ');
+    expect(browser.words).toMatch(/More$/);
+    await browser.get(`${COLLECTIONS}?page=2`);
+    expect(browser.words).toContain('Number 51 ');
+    expect(browser.words).toMatch(/Back$/);
+    for (const page of ['0', '-1', 'x', '99999999999999999999', '10001'])
+      expect((await browser.get(`${COLLECTIONS}?page=${page}`)).status).toBe(200);
+  });
+});
+
+describe('what is over', () => {
+  test('is taken away', async () => {
+    const user = await make.user();
+    await browserOf(user);
+    await sql(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [user.id]);
+    await sql(`UPDATE api_keys SET expires_at = now() - interval '2 days' WHERE user_id = $1`, [user.id]);
+    await theApp().get(ExpiredRowsService).sweep();
+    expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
+    expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toEqual([]);
+    expect((await sql('SELECT FROM sessions')).length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,147 @@
+import { hashPassword } from '../../src/accounts/password-hash';
+import { type Actor, baseUrl, sql } from './store';
+
+export interface Page {
+  status: number;
+  text: string;
+  headers: Headers;
+  /** Where a redirect leads; a path where it stays here. */
+  location: string | undefined;
+}
+
+export const PASSWORD = 'correct horse battery staple';
+let passwordHash: Promise<string> | undefined;
+
+const unescape = (text: string) =>
+  text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
+
+/** A browser as far as a server can tell: keeps cookies, sends forms with all their fields, and says where they come from. */
+export class Browser {
+  readonly cookies = new Map<string, string>();
+  /** The last page that was shown. */
+  page: Page = { status: 0, text: '', headers: new Headers(), location: undefined };
+
+  constructor(
+    private readonly headers: Record<string, string> = {},
+    private readonly base: () => string = baseUrl,
+  ) {}
+
+  async get(path: string): Promise<Page> {
+    return this.request('GET', path, { 'sec-fetch-site': 'none' });
+  }
+
+  /** Without following what it answers. */
+  async post(
+    path: string,
+    fields: Record<string, string>,
+    headers: Record<string, string> = {},
+  ): Promise<Page> {
+    return this.request(
+      'POST',
+      path,
+      { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', ...headers },
+      new URLSearchParams(fields).toString(),
+    );
+  }
+
+  /** Fills in and sends the form of the last page whose action begins so; `button` is the one that is pressed. */
+  async submit(action: string, fields: Record<string, string> = {}, button?: string): Promise<Page> {
+    return this.post(action, { ...this.fieldsOf(action, button), ...fields });
+  }
+
+  async follow(): Promise<Page> {
+    while (this.page.location?.startsWith('/')) await this.get(this.page.location);
+    return this.page;
+  }
+
+  fieldsOf(action: string, button?: string): Record<string, string> {
+    const form = [...this.page.text.matchAll(/<form[^>]*action="([^"]*)"[^>]*>(.*?)<\/form>/gs)].find(
+      ([, to]) => unescape(to!) === action,
+    );
+    if (!form)
+      throw new Error(`no form for ${action} on this page (${this.page.status}):\n${this.page.text}`);
+    const fields: Record<string, string> = {};
+    for (const [, attributes] of form[2]!.matchAll(/<input([^>]*)>/g)) {
+      const name = /name="([^"]*)"/.exec(attributes!)?.[1];
+      const box = attributes!.includes('type="checkbox"');
+      if (name && (!box || / checked/.test(attributes!)))
+        fields[unescape(name)] = unescape(/value="([^"]*)"/.exec(attributes!)?.[1] ?? '');
+    }
+    for (const [, name, value] of form[2]!.matchAll(/<textarea[^>]*name="([^"]*)"[^>]*>(.*?)<\/textarea>/gs))
+      fields[name!] = unescape(value!.replace(/^\n/, ''));
+    const pressed = [...form[2]!.matchAll(/<button([^>]*)>(.*?)<\/button>/gs)].find(
+      ([, , text]) => text === button,
+    );
+    if (button && !pressed) throw new Error(`no button ${button}`);
+    const [name, value] = [
+      /name="([^"]*)"/.exec(pressed?.[1] ?? ''),
+      /value="([^"]*)"/.exec(pressed?.[1] ?? ''),
+    ];
+    if (name) fields[name[1]!] = unescape(value?.[1] ?? '');
+    return fields;
+  }
+
+  async signIn(username: string, password = PASSWORD, return_to?: string): Promise<Page> {
+    await this.get(return_to ? `/login?return_to=${encodeURIComponent(return_to)}` : '/login');
+    return this.submit('/login', { username, password });
+  }
+
+  /** What a reader sees of the last page. */
+  get words(): string {
+    const main = /<main[^>]*>(.*)<\/main>/s.exec(this.page.text)?.[1] ?? this.page.text;
+    return unescape(main.replace(/<[^>]*>/g, ' '))
+      .replace(/\s+/g, ' ')
+      .trim();
+  }
+
+  private async request(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: string,
+  ): Promise<Page> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(this.base() + path, {
+      method,
+      body,
+      redirect: 'manual',
+      headers: { accept: 'text/html', ...(cookie ? { cookie } : {}), ...headers, ...this.headers },
+    });
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = '', ...attributes] = line.split('; ');
+      const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
+      if (attributes.includes('Max-Age=0')) this.cookies.delete(name);
+      else this.cookies.set(name, value);
+    }
+    const text = await response.text();
+    this.page = {
+      status: response.status,
+      text,
+      headers: response.headers,
+      location: response.headers.get('location') ?? undefined,
+    };
+    return this.page;
+  }
+}
+
+/** Gives somebody a password. */
+export async function withPassword(actor: Actor): Promise<Actor> {
+  passwordHash ??= hashPassword(PASSWORD);
+  await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [actor.id, await passwordHash]);
+  return actor;
+}
+
+/** A browser with which somebody is signed in. */
+export async function browserOf(actor: Actor): Promise<Browser> {
+  await withPassword(actor);
+  const browser = new Browser();
+  await browser.signIn(actor.username);
+  if (browser.page.status !== 303)
+    throw new Error(`sign-in answered ${browser.page.status}: ${browser.words}`);
+  return browser;
+}
