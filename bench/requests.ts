@@ -53,6 +53,8 @@ function fetchJson(port: number, { path, key }: Ask): Promise<{ status: number; 
   });
 }
 
+const excerpt = (answer: unknown) => JSON.stringify(answer).slice(0, 600);
+
 /** Throws unless all servers answer a sample of the requests with the same 200. */
 export async function compareAnswers(servers: MeasuredServer[], { endpoint, sample }: Workload): Promise<void> {
   for (const ask of sample) {
@@ -61,8 +63,8 @@ export async function compareAnswers(servers: MeasuredServer[], { endpoint, samp
       if (answer.status === 200 && isDeepStrictEqual(answer, answers[0])) return;
       const [first, other] = [servers[0]!, servers[i]!];
       throw new Error(
-        `${endpoint}: ${ask.path} as key ${ask.key}: ${first.name} answers ${JSON.stringify(answers[0])}, ` +
-          `${other.name} ${JSON.stringify(answer)}`,
+        `${endpoint}: ${ask.path} as key ${ask.key}: ${first.name} answers ${excerpt(answers[0])}, ` +
+          `${other.name} ${excerpt(answer)}`,
       );
     });
   }
