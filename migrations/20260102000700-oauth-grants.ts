@@ -25,7 +25,9 @@ export class OauthGrants20260102000700 implements MigrationInterface {
         ADD expires_at timestamptz,
         ADD grant_id bigint CONSTRAINT api_keys_grant_id_fkey REFERENCES oauth_grants ON DELETE SET NULL`);
     await db.query(`CREATE INDEX api_keys_grant_id_idx ON api_keys (grant_id) WHERE grant_id IS NOT NULL`);
-    await db.query(`CREATE INDEX api_keys_expires_at_idx ON api_keys (expires_at) WHERE expires_at IS NOT NULL`);
+    await db.query(
+      `CREATE INDEX api_keys_expires_at_idx ON api_keys (expires_at) WHERE expires_at IS NOT NULL`,
+    );
     // family_id: all tokens that come from one code, so that a stolen one takes the others with it.
     await db.query(`
       CREATE TABLE oauth_codes (

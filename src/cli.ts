@@ -3,6 +3,7 @@ import 'reflect-metadata';
 import { Command } from 'commander';
 import { registerAccountCommands } from './accounts/accounts.command';
 import { registerAuthCommands } from './auth/auth.command';
+import { registerCollectionCommands } from './collections/collections.command';
 import { runCommand } from './command-runner';
 import { registerDatabaseCommands } from './database/database.command';
 import { explain } from './environment';
@@ -13,6 +14,7 @@ const program = new Command('gamewharf').description('Looks after a Gamewharf st
 registerDatabaseCommands(program);
 registerAuthCommands(program, runCommand);
 registerAccountCommands(program, runCommand);
+registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
 
 program.parseAsync().catch((error: unknown) => {

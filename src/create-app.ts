@@ -7,6 +7,7 @@ import type { Settings } from './config/settings';
 import { GamewharfAdapter } from './http/express.adapter';
 import { FrontDoor } from './http/front-door';
 import { NestLogger } from './http/logger';
+import { ApiDescription } from './operations/api-description';
 import { legacyOnlyUnder } from './legacy/legacy-host';
 import { lenientClients } from './legacy/lenient-clients';
 
@@ -18,6 +19,7 @@ export async function createApp(settings: Settings, logger: Logger): Promise<Nes
     new GamewharfAdapter(frontDoor, addressRangesOf(settings.TRUSTED_PROXIES)),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );
+  app.get(ApiDescription).describes(app);
   if (settings.LEGACY_HOST) app.use(legacyOnlyUnder(settings.LEGACY_HOST));
   if (settings.LENIENT_CLIENTS) app.use(lenientClients);
   return app;

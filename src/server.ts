@@ -7,6 +7,7 @@ import { Database } from './database/database';
 import { migrate } from './database/migrate';
 import { openDatabase, type OpenDatabase } from './database/open-database';
 import { greeting } from './greeting';
+import type { GamewharfAdapter } from './http/express.adapter';
 import { createLogger } from './http/logger';
 import { loadDemoStore } from './importing/demo-store';
 import { gracefulStop } from './operations/graceful-stop';
@@ -31,7 +32,7 @@ export class Server {
     await listen(this.app, settings);
     await this.app.get(Database).connect();
     const demo = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
-    const address = await this.app.getUrl();
+    const address = (this.app.getHttpAdapter() as unknown as GamewharfAdapter).address();
     logger.info({ address }, 'ready');
     if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demo));
   }

@@ -315,7 +315,7 @@ describe('after kill -9', () => {
     const dataDir = await existing();
     let acknowledged = 1;
     for (let round = 0; round < 3; round += 1) {
-      const [service, ready] = await open({ dataDir, settings: {} });
+      const [service, ready] = await open({ dataDir, settings: { fsync: 'on' } });
       const client = new Client({ connectionString: ready.url });
       client.on('error', () => undefined);
       await client.connect();

@@ -5,6 +5,7 @@ import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { modernTimestamp, timestampOf } from '../http/timestamps';
 import { OperatorError } from '../operator-error';
+import { printTable } from '../print-table';
 import { ApiKeysService } from './api-keys.service';
 import { routesOf } from './routes';
 import { SCOPES } from './scopes';
@@ -180,18 +181,4 @@ function scopesIn(text: string): string[] {
   if (scopes.length === 0 || unknown.length > 0)
     throw new InvalidArgumentError('`gamewharf scopes` lists all scopes.');
   return scopes;
-}
-
-function printTable(rows: readonly (readonly string[])[]): void {
-  const widths = rows.reduce<number[]>(
-    (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
-    [],
-  );
-  for (const row of rows)
-    console.log(
-      row
-        .map((cell, i) => cell.padEnd(widths[i]!))
-        .join('  ')
-        .trimEnd(),
-    );
 }

@@ -1,10 +1,11 @@
 import type { Request } from 'express';
+import { hasFormOfJwt } from './api-key';
+import { invalidKey, invalidToken } from './refusals';
 
 /** A credential as a request presents it, before anybody asked whether it is good. */
 export interface Presented {
+  type: 'key' | 'jwt';
   text: string;
-  /** Where the path says which kind it has to be. */
-  type?: 'key' | 'jwt';
 }
 
 /**
@@ -13,24 +14,24 @@ export interface Presented {
  */
 export function presentedBy({ headers, params }: Request): Presented | undefined {
   const key = params.KEY as string | undefined;
-  if (key === undefined || key === 'key' || key === 'jwt')
-    return presentedInHeader(headers.authorization, key);
-  return { type: 'key', text: key };
+  if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
+  const text = headers.authorization && withoutScheme(headers.authorization);
+  if (!text) return undefined;
+  const type = hasFormOfJwt(text) ? 'jwt' : 'key';
+  if (key !== undefined && key !== type) throw key === 'key' ? invalidKey() : invalidToken();
+  return { type, text };
 }
 
-function presentedInHeader(header: string | undefined, type: Presented['type']): Presented | undefined {
-  if (!header) return undefined;
-  const bare = header.startsWith('Bearer ') ? header.slice(7) : header.replace(/^bearer(\s+|$)/i, '');
-  const text = decoded(bare.trim());
-  return text === '' ? undefined : { text, type };
-}
+const withoutScheme = (header: string) =>
+  decoded((header.startsWith('Bearer ') ? header.slice(7) : header.replace(/^bearer(\s+|$)/i, '')).trim());
 
 const ASCII = /^[\x00-\x7f]*$/;
+const BYTES = /^[\x00-\xff]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 // Node reads headers as Latin-1. A key that was imported may hold any letter, which clients send as UTF-8, or as Latin-1.
 function decoded(text: string): string {
-  if (ASCII.test(text)) return text;
+  if (ASCII.test(text) || !BYTES.test(text)) return text;
   try {
     return utf8.decode(Buffer.from(text, 'latin1'));
   } catch {

@@ -117,7 +117,8 @@ function kidOf(token: string): string {
 const isThumbprint = (kid: unknown): kid is string => typeof kid === 'string' && /^[\w-]{43}$/.test(kid);
 
 function claimsOf({ sub, exp, iat, scope, api_key_id = null }: JWTPayload): Claims | undefined {
-  if (!/^[1-9]\d{0,15}$/.test(sub!) || !Number.isInteger(exp) || !Number.isInteger(iat)) return undefined;
+  if (typeof sub !== 'string' || !/^[1-9]\d{0,15}$/.test(sub)) return undefined;
+  if (!Number.isInteger(exp) || !Number.isInteger(iat)) return undefined;
   if (typeof scope !== 'string' || (api_key_id !== null && !Number.isSafeInteger(api_key_id)))
     return undefined;
   const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))].sort();

@@ -1,19 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { ShortMemory } from '../database/short-memory';
 import { ApiKeyLookup } from './api-key-lookup';
-import { hasFormOfJwt } from './api-key';
 import type { Credential } from './credential';
 import type { Presented } from './presented';
-import { invalidKey, invalidToken } from './refusals';
+import { invalidKey } from './refusals';
+import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 
 // A revocation on another replica takes effect within this time.
 const REMEMBERED = 1000;
 const MOST_REMEMBERED = 20_000;
 
-const typeOf = (text: string): Credential['type'] => (hasFormOfJwt(text) ? 'jwt' : 'key');
-
-/** Tells the kinds of credential apart, verifies them, and remembers for a moment which ones were good. */
+/** Verifies credentials of both kinds, and remembers for a moment which ones were good. */
 @Injectable()
 export class VerifiedCredentials {
   // Refused ones are not remembered: however much garbage comes, it displaces nothing.
@@ -28,12 +26,25 @@ export class VerifiedCredentials {
   /** The credential if it was found good less than a second ago. */
   remembered({ text, type }: Presented): Credential | undefined {
     const credential = this.verified.get(text, performance.now());
-    return type === undefined || credential?.type === type ? credential : undefined;
+    return credential?.type === type && !hasEnded(credential) ? credential : undefined;
   }
 
-  async verify({ text, type }: Presented): Promise<Credential> {
-    if (type !== undefined && type !== typeOf(text)) throw type === 'key' ? invalidKey() : invalidToken();
-    return this.ask(text);
+  /** One question at a time, however many wait for its answer. */
+  verify(presented: Presented): Promise<Credential> {
+    const { asked } = this;
+    const question = `${presented.type} ${presented.text}`;
+    let answer = asked.get(question);
+    if (!answer) {
+      const time = performance.now();
+      answer = this.lookUp(presented)
+        .then((credential) => {
+          if (asked === this.asked) this.verified.set(presented.text, credential, time);
+          return credential;
+        })
+        .finally(() => asked.delete(question));
+      asked.set(question, answer);
+    }
+    return answer;
   }
 
   /** On a revocation: forgets everything, and learns nothing from questions that were asked before it. */
@@ -42,27 +53,13 @@ export class VerifiedCredentials {
     this.asked = new Map();
   }
 
-  /** One question at a time, however many wait for its answer. */
-  private ask(text: string): Promise<Credential> {
-    const { asked } = this;
-    let answer = asked.get(text);
-    if (!answer) {
-      const time = performance.now();
-      answer = this.lookUp(text)
-        .then((credential) => {
-          if (asked === this.asked) this.verified.set(text, credential, time);
-          return credential;
-        })
-        .finally(() => asked.delete(text));
-      asked.set(text, answer);
-    }
-    return answer;
-  }
-
-  private async lookUp(text: string): Promise<Credential> {
-    if (typeOf(text) === 'jwt') return this.tokens.credentialOf(text);
+  private async lookUp({ type, text }: Presented): Promise<Credential> {
+    if (type === 'jwt') return this.tokens.credentialOf(text);
     const credential = await this.keys.credentialOf(text);
     if (!credential) throw invalidKey();
     return credential;
   }
 }
+
+const hasEnded = ({ expires_at }: Credential) =>
+  expires_at !== undefined && Date.now() / 1000 >= expires_at + LEEWAY;

@@ -12,7 +12,7 @@ import {
 import { type Reader, readText, Unreadable } from '../http/readers';
 import { modernTimestamp } from '../http/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
-import { MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
+import { fitsHtmlLimit, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
 
 const MAX_TITLE = 60;
 
@@ -25,9 +25,7 @@ const readHtml: Reader<string | null> = (given) => {
   const text = readText(given);
   if (typeof text !== 'string') return text;
   const html = sanitiseHtml(text);
-  return html !== null && [...html].length > MAX_HTML_CHARACTERS
-    ? new Unreadable(`must be at most ${MAX_HTML_CHARACTERS} characters`)
-    : html;
+  return fitsHtmlLimit(html) ? html : new Unreadable(`must be at most ${MAX_HTML_CHARACTERS} characters`);
 };
 
 const TitleParameter = parameter(readTitle, { type: 'string' });

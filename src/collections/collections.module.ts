@@ -5,9 +5,16 @@ import { CollectionLock } from './collection-lock';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
 import { IdempotencyService } from './idempotency.service';
+import { ResanitiseService } from './resanitise.service';
 
 @Module({
   controllers: [CollectionsController, CollectionGamesController],
-  providers: [CollectionLock, CollectionsService, CollectionGamesService, IdempotencyService],
+  providers: [
+    CollectionLock,
+    CollectionsService,
+    CollectionGamesService,
+    IdempotencyService,
+    ResanitiseService,
+  ],
 })
 export class CollectionsModule {}

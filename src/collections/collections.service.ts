@@ -92,6 +92,29 @@ const DELETE = statement(
    SELECT seen.editable FROM seen`,
 );
 
+const ANY = statement('collection_any', `SELECT ${COLUMNS('c')} FROM collections c WHERE c.id = $1`);
+
+const EDITORS = statement(
+  'collection_editors',
+  `SELECT u.username, e.role, EXISTS (
+     SELECT FROM profile_collections p WHERE p.collection_id = $1 AND p.user_id = e.user_id) AS on_profile
+   FROM (
+     SELECT c.user_id, 'owner' AS role FROM collections c WHERE c.id = $1
+     UNION ALL
+     SELECT ca.user_id, 'admin' FROM collection_admins ca JOIN collections c ON c.id = ca.collection_id
+     WHERE ca.collection_id = $1 AND ca.user_id <> c.user_id) e
+   JOIN users u ON u.id = e.user_id
+   ORDER BY e.role = 'admin', lower(u.username)`,
+);
+
+/** Somebody who may edit a collection. */
+export interface Editor {
+  username: string;
+  role: 'owner' | 'admin';
+  /** Whether it shows on this user's profile. */
+  on_profile: boolean;
+}
+
 @Injectable()
 export class CollectionsService {
   constructor(
@@ -113,6 +136,14 @@ export class CollectionsService {
     const row = await this.database.row<CollectionRow>(ONE, [id, user_id]);
     if (!row) throw invalidCollection();
     return collectionAnswer(row, this.links);
+  }
+
+  /** Any collection with those who may edit it: for operators, who see all. */
+  async withEditors(id: number): Promise<{ collection: CollectionAnswer; editors: Editor[] } | undefined> {
+    const row = await this.database.row<CollectionRow>(ANY, [id]);
+    if (!row) return undefined;
+    const editors = await this.database.rows<Editor & object>(EDITORS, [id]);
+    return { collection: collectionAnswer(row, this.links), editors };
   }
 
   async create(db: Statements, user_id: number, request: CreateCollectionRequest): Promise<CollectionAnswer> {

@@ -2,6 +2,10 @@ import sanitizeHtml from 'sanitize-html';
 
 export const MAX_HTML_CHARACTERS = 20_000;
 
+/** Counted in code points, and after sanitising. */
+export const fitsHtmlLimit = (html: string | null) =>
+  html === null || html.length <= MAX_HTML_CHARACTERS || [...html].length <= MAX_HTML_CHARACTERS;
+
 // The one list of what a description or a blurb may hold. After changing it run `gamewharf collections resanitise`.
 const ALLOWED: sanitizeHtml.IOptions = {
   allowedTags: [
@@ -29,6 +33,10 @@ const ALLOWED: sanitizeHtml.IOptions = {
       attribs:
         href && LINK.test(href) ? { ...attribs, href, rel: 'nofollow noopener noreferrer ugc' } : attribs,
     }),
+    img: (tagName, { src, ...attribs }) => ({
+      tagName,
+      attribs: src && IMAGE.test(src) ? { src, ...attribs } : attribs,
+    }),
   },
   exclusiveFilter: ({ tag, attribs }) => {
     if (tag === 'a' && !attribs.href) return 'excludeTag';
@@ -38,6 +46,7 @@ const ALLOWED: sanitizeHtml.IOptions = {
 
 // A relative address would mean another page on every page that shows the text.
 const LINK = /^(https?:\/\/|mailto:)/i;
+const IMAGE = /^https:\/\//i;
 
 // The parser takes time that grows with the square of the depth.
 const DEEPEST = 500;

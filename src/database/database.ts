@@ -5,6 +5,7 @@ import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
+import { Gathering } from './gathering';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isSilent, NotConnected } from './sqlstates';
@@ -18,6 +19,7 @@ const GOODBYE = 2000;
 export class Database implements Statements, OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
   private pool: Pool | undefined;
+  private gathering: Gathering | undefined;
   private stopped = false;
 
   constructor(
@@ -54,13 +56,13 @@ export class Database implements Statements, OnApplicationShutdown {
     const pool = (this.source.driver as PostgresDriver).master as Pool;
     await requireSupportedServer(pool);
     await requireMigrated(this.source);
+    this.gathering = new Gathering(pool);
     this.pool = pool;
   }
 
   async rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotConnected();
-    const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
-    return (await this.pool.query<Row>(query)).rows;
+    return this.gathering!.rows<Row>(queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS));
   }
 
   async row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {

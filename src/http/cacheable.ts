@@ -8,8 +8,8 @@ export interface Cacheable {
   etag: string;
 }
 
-export function cacheable(answer: object): Cacheable {
-  const body = JSON.stringify(answer);
+export function cacheable(answer: object | string): Cacheable {
+  const body = typeof answer === 'string' ? answer : JSON.stringify(answer);
   // Weak: what is behind may compress the body.
   return { body, etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
 }
@@ -33,7 +33,7 @@ export function sendCacheable(
 const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
 
 // Not Express's req.fresh: it never says 304 to `Cache-Control: no-cache`, which fetch() adds to every If-None-Match.
-function isKnown(known: string | undefined, etag: string): boolean {
+export function isKnown(known: string | undefined, etag: string): boolean {
   if (known === undefined) return false;
   if (known === etag || known.trim() === '*') return true;
   const tags: string[] = known.match(/(?:W\/)?"[^"]*"/g) ?? [];

@@ -1,4 +1,3 @@
-import { addAbortSignal, Readable } from 'node:stream';
 import { Client, type ClientBase, DatabaseError } from 'pg';
 import type { Settings } from '../config/settings';
 import { pgTypes } from '../database/pg-types';
@@ -201,15 +200,12 @@ async function stage(
   };
 
   const counted = async function* () {
-    for await (const chunk of source) {
+    for await (const chunk of signal ? untilAborted(source, signal) : source) {
       bytes += chunk.length;
       yield chunk;
     }
   };
-  const stream = Readable.from(counted(), { highWaterMark: 1 });
-  if (signal) addAbortSignal(signal, stream);
-
-  for await (const lines of linesOf(stream, LONGEST_LINE)) {
+  for await (const lines of linesOf(counted(), LONGEST_LINE)) {
     for (const line of lines) {
       const read = reader.read(line);
       if (!read) continue;
@@ -228,6 +224,24 @@ async function stage(
   if (withPassword.length) await stagePasswords();
   await staging.finish();
   return records;
+}
+
+/** Ends as soon as the signal says so, even where the source says nothing any more, as a terminal does. */
+async function* untilAborted(source: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
+  const chunks = source[Symbol.asyncIterator]();
+  for (;;) {
+    const { done, value } = await new Promise<IteratorResult<Buffer>>((resolve, reject) => {
+      const abort = () => reject(signal.reason);
+      signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) abort();
+      chunks
+        .next()
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener('abort', abort));
+    });
+    if (done) return;
+    yield value;
+  }
 }
 
 /**

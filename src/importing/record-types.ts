@@ -1,5 +1,6 @@
 import { hasFormOfJwt, hintOf } from '../auth/api-key';
 import { hashApiKey } from '../auth/api-key-hash';
+import { SCOPES } from '../auth/scopes';
 import { COLLECTION_LAYOUTS } from '../collections/collection.entity';
 import { sanitiseHtml } from '../collections/html';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from '../games/game.entity';
@@ -95,7 +96,7 @@ const username = text({ max: 63, pattern: /^[A-Za-z0-9_-]+$/, form: 'consist of 
 const slug = text({ max: 100, pattern: /^[A-Za-z0-9_.-]+$/, form: 'consist of letters, digits, _, . and -' });
 const line = text({ max: 1000 });
 const trimmedTitle = (max: number) => text({ max, stored: (title) => title.trim() });
-const scopes = texts({ max: 100, pattern: /^[a-z_]+(:[a-z_]+)*$/, form: 'be a scope such as profile:me' });
+const scopes = texts({ max: 100, known: Object.keys(SCOPES) });
 const LARGEST_INTEGER = 2 ** 31 - 1;
 
 /** Where a plain password waits until it is hashed: it never reaches the database. */

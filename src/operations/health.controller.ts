@@ -5,7 +5,7 @@ import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { serviceUnavailable } from '../http/failure';
 import { FrontDoor } from '../http/front-door';
-import { Unlimited } from './limits';
+import { Unlimited } from '../http/unlimited';
 
 class HealthAnswer {
   @ApiProperty({ enum: ['ok'] })

@@ -1,12 +1,8 @@
 import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
-import { SkipThrottle } from '@nestjs/throttler';
 import { MissesInterceptor } from './misses.interceptor';
 
 const SIGN_IN = 'gamewharf:limit:sign-in';
 const MISSES = 'gamewharf:limit:misses';
-
-/** No rate limit at all: for those who watch over the service. */
-export const Unlimited = () => SkipThrottle();
 
 /** An attempt to prove who one is: a few a minute from one address. */
 export const LimitSignIns = () => SetMetadata(SIGN_IN, true);
@@ -17,5 +13,3 @@ export const LimitMisses = () =>
 
 export const isSignIn = (handler: object) => Reflect.getMetadata(SIGN_IN, handler) === true;
 export const countsMisses = (handler: object) => Reflect.getMetadata(MISSES, handler) === true;
-export const isUnlimited = (handler: object, controller: object) =>
-  [handler, controller].some((target) => Reflect.getMetadata('THROTTLER:SKIPdefault', target) === true);

@@ -1,10 +1,12 @@
 import { Global, Module } from '@nestjs/common';
 import { ThrottlerModule } from '@nestjs/throttler';
+import { ApiDescription } from './api-description';
 import { HealthController } from './health.controller';
 import { MetricsService } from './metrics.service';
 import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitsModule } from './rate-limits.module';
 import { RateLimitsService } from './rate-limits.service';
+import { ReferenceController } from './reference.controller';
 
 @Global()
 @Module({
@@ -23,8 +25,8 @@ import { RateLimitsService } from './rate-limits.service';
       }),
     }),
   ],
-  controllers: [HealthController],
-  providers: [RateLimitGuard],
+  controllers: [HealthController, ReferenceController],
+  providers: [ApiDescription, RateLimitGuard, MetricsService],
   exports: [RateLimitsModule, RateLimitGuard],
 })
 export class OperationsModule {}

@@ -10,7 +10,8 @@ import type { Request, Response } from 'express';
 import { accessOf } from '../auth/access';
 import type { Credential } from '../auth/credential';
 import { clientNetwork } from '../http/client-address';
-import { countsMisses, isSignIn, isUnlimited } from './limits';
+import { isUnlimited } from '../http/unlimited';
+import { countsMisses, isSignIn } from './limits';
 import { RateLimitsService } from './rate-limits.service';
 
 declare module 'node:http' {

@@ -104,7 +104,8 @@ export class EmbeddedProcess {
     options: Options,
     how: { uid?: number; gid?: number; umask?: string } = {},
   ): EmbeddedProcess {
-    const all = { mode: 'serve', settings: { fsync: 'off' }, ...options };
+    const settings = { fsync: 'off', ...options.settings, dynamic_shared_memory_type: 'mmap' };
+    const all = { mode: 'serve', ...options, settings };
     return new EmbeddedProcess(
       fork(main, [JSON.stringify(all)], {
         uid: how.uid,

@@ -15,6 +15,8 @@ const fast = {
   max_wal_senders: '0',
   max_wal_size: '256MB',
   max_connections: '200',
+  // In the folder, with which it goes, and not beside it, where a killed server leaves it.
+  dynamic_shared_memory_type: 'mmap',
 };
 
 export interface TestServer {

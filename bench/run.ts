@@ -1,0 +1,126 @@
+import { parseArgs } from 'node:util';
+import { compareAnswers, workloadOf, type Workload } from './requests';
+import { type EndpointResult, machine, type Measured, type Results, writeReports } from './report';
+import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
+import { openStore, type Store } from './store';
+import { READS } from './workload';
+
+const CONNECTIONS = 32;
+const QUICK_SCALE = 0.05;
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    scale: { type: 'string' },
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+    endpoints: { type: 'string', default: '' },
+    servers: { type: 'string' },
+    'keep-reports': { type: 'boolean', default: false },
+  },
+});
+const quick = values.quick;
+const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
+const rounds = Number(values.rounds ?? 5);
+const seconds = Number(values.seconds ?? (quick ? 0.5 : 2));
+const names = (values.servers ?? (quick ? 'ours,floor,stock' : 'ours,floor,stock,express,fastify')).split(
+  ',',
+) as ServerName[];
+const chosen = READS.filter(({ name }) =>
+  values.endpoints === '' ? true : values.endpoints.split(',').some((part) => name === part.trim()),
+);
+
+const say = (line: string) => console.error(line);
+
+async function measure(
+  server: MeasuredServer,
+  load: LoadGenerator,
+  { file, endpoint }: Workload,
+  from: number,
+  time = seconds,
+): Promise<Measured> {
+  const before = await server.usage();
+  const outcome = await load.drive({ port: server.port, file, connections: CONNECTIONS, seconds: time, from });
+  const after = await server.usage();
+  if (Object.keys(outcome.failures).length > 0)
+    throw new Error(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
+  return {
+    rate: outcome.answers / outcome.seconds,
+    p50: outcome.p50,
+    p99: outcome.p99,
+    cpu: (after.cpu - before.cpu) / outcome.answers,
+    rss: after.rss,
+  };
+}
+
+async function measureEndpoint(
+  servers: MeasuredServer[],
+  load: LoadGenerator,
+  workload: Workload,
+): Promise<EndpointResult> {
+  await compareAnswers(servers, workload);
+  const measured: EndpointResult['measured'] = {};
+  for (const server of servers) {
+    await measure(server, load, workload, 0, quick ? 0.4 : 1);
+    measured[server.name] = [];
+  }
+  for (let round = 0; round < rounds; round++) {
+    // Whoever goes first meets another machine than whoever goes last: they take turns.
+    const order = round % 2 === 0 ? servers : servers.toReversed();
+    for (const server of order)
+      measured[server.name]!.push(await measure(server, load, workload, (round + 1) / (rounds + 1)));
+  }
+  return { endpoint: workload.endpoint, measured };
+}
+
+async function measureAll(store: Store): Promise<Results> {
+  const workloads: Workload[] = [];
+  for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
+  const load = new LoadGenerator();
+  const servers: MeasuredServer[] = [];
+  try {
+    const starts: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const ours = await MeasuredServer.start('ours', store);
+      starts.push(ours.readyAfter);
+      await ours.stop();
+    }
+    for (const name of names) servers.push(await MeasuredServer.start(name, store));
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const idle: Results['idle'] = {};
+    for (const server of servers) idle[server.name] = (await server.usage()).rss;
+    const endpoints: EndpointResult[] = [];
+    for (const workload of workloads) {
+      const result = await measureEndpoint(servers, load, workload);
+      endpoints.push(result);
+      say(lineOf(result));
+    }
+    return { machine: machine(store), scale, rounds, seconds, connections: CONNECTIONS, starts, idle, endpoints };
+  } finally {
+    load.stop();
+    for (const server of servers) await server.stop();
+  }
+}
+
+const median = (list: number[]) => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)]!;
+
+function lineOf({ endpoint, measured }: EndpointResult): string {
+  const of = (name: string, what: keyof Measured) => median(measured[name]!.map((one) => one[what]));
+  const figures = Object.keys(measured).map(
+    (name) => `${name} ${of(name, 'rate').toFixed(0)}/s p99 ${of(name, 'p99').toFixed(1)} ms cpu ${of(name, 'cpu').toFixed(0)} us`,
+  );
+  return `${endpoint}: ${figures.join('; ')}`;
+}
+
+async function main(): Promise<void> {
+  const store = await openStore(scale, say);
+  try {
+    const results = await measureAll(store);
+    const table = writeReports(results, !values['keep-reports']);
+    console.log(table);
+  } finally {
+    await store.stop();
+  }
+}
+
+void main();

@@ -1,0 +1,391 @@
+/**
+ * The floor: what a good engineer writes by hand when nothing counts but speed. Bare node:http and pg, for each request one
+ * prepared statement that finds the credential and one that finds the data, then JSON.stringify. No validation, log,
+ * metrics, limits or security headers.
+ */
+import { createHmac } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
+import { Pool, types } from 'pg';
+
+const { DATABASE_URL, API_KEY_PEPPER, DATABASE_POOL_SIZE = '10', PORT = '0' } = process.env;
+const HOST = 'gamewharf.example';
+
+const { INT8, TIMESTAMPTZ } = types.builtins;
+types.setTypeParser(INT8, Number);
+const INT8_ARRAY = 1016 as never;
+types.setTypeParser(INT8_ARRAY, (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number)));
+// As PostgreSQL writes it: the answer's form is a rearrangement of that text.
+types.setTypeParser(TIMESTAMPTZ, (text) => text);
+
+export const pool = new Pool({
+  connectionString: DATABASE_URL,
+  max: Number(DATABASE_POOL_SIZE),
+  min: Number(DATABASE_POOL_SIZE),
+});
+
+/** All columns of all statements. */
+interface Row {
+  [column: string]: unknown;
+  username: string;
+  slug: string;
+  title: string;
+  traits: string[];
+  earnings: string[];
+  created_at: string;
+  made_at: string;
+  updated_at: string;
+  published_at: string | null;
+  amount: number;
+  currency: string;
+}
+
+const one = async (name: string, text: string, values: unknown[]): Promise<Row | undefined> =>
+  (await pool.query<Row>({ name, text, values })).rows[0];
+const many = async (name: string, text: string, values: unknown[]): Promise<Row[]> =>
+  (await pool.query<Row>({ name, text, values })).rows;
+
+const CREDENTIAL = 'SELECT user_id, scopes FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL';
+
+const USER = 'SELECT id, username, display_name, gamer, developer, press_user, cover_url FROM users WHERE id = $1';
+
+const GAMES = `
+  SELECT g.id, u.username, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits,
+    g.published_at, g.created_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count,
+    ARRAY(SELECT currency || amount FROM game_earnings e WHERE e.game_id = g.id ORDER BY currency) AS earnings
+  FROM (SELECT id FROM games WHERE user_id = $1
+        UNION SELECT game_id FROM game_admins WHERE user_id = $1) mine
+  JOIN games g USING (id) JOIN users u ON u.id = g.user_id
+  ORDER BY g.created_at DESC, g.id DESC`;
+
+const CAN_EDIT = `(g.user_id = $2
+  OR EXISTS (SELECT FROM game_admins a WHERE a.game_id = g.id AND a.user_id = $2))`;
+
+const keyLookup = (chosen: string) => `
+  SELECT k.id AS key_id, k.created_at, k.downloads, k.key,
+    u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url
+  FROM games g
+  LEFT JOIN LATERAL (${chosen}) k ON true
+  LEFT JOIN users u ON u.id = coalesce(k.user_id,
+    (SELECT user_id FROM user_emails WHERE email = lower(k.email) AND verified))
+  WHERE g.id = $1 AND ${CAN_EDIT}`;
+const KEY_COLUMNS = 'k.id, k.created_at, k.downloads, k.key, k.email, k.user_id';
+const LIVE = 'k.game_id = g.id AND k.revoked_at IS NULL';
+const NEWEST = 'ORDER BY created_at DESC, id DESC LIMIT 1';
+const claimed = (user: string) => `
+  SELECT ${KEY_COLUMNS} FROM download_keys k WHERE k.user_id = ${user} AND ${LIVE}`;
+const unclaimed = (user: string) => `
+  SELECT ${KEY_COLUMNS} FROM user_emails m JOIN download_keys k ON lower(k.email) = m.email
+  WHERE m.user_id = ${user} AND m.verified AND k.user_id IS NULL AND ${LIVE}`;
+const VERIFIER = '(SELECT user_id FROM user_emails WHERE email = lower($3) AND verified)';
+
+const KEY_BY_KEY = keyLookup(`SELECT ${KEY_COLUMNS} FROM download_keys k WHERE k.key = $3 AND ${LIVE}`);
+const KEY_BY_USER = keyLookup(`${claimed('$3')} UNION ALL ${unclaimed('$3')} ${NEWEST}`);
+const KEY_BY_EMAIL = keyLookup(`
+  SELECT ${KEY_COLUMNS} FROM download_keys k WHERE lower(k.email) = lower($3) AND ${LIVE}
+  UNION ALL ${claimed(VERIFIER)} UNION ALL ${unclaimed(VERIFIER)} ${NEWEST}`);
+
+const purchaseLookup = (bought: string) => `
+  SELECT p.* FROM games g
+  LEFT JOIN LATERAL (
+    SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status,
+      p.purchase_type, CASE p.purchase_type WHEN 'bundle' THEN
+        ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids
+    FROM (${bought}) bought
+    JOIN purchase_games pg ON pg.purchase_id = bought.id AND pg.game_id = g.id
+    JOIN purchases p ON p.id = bought.id AND p.status = 'complete') p ON true
+  WHERE g.id = $1 AND ${CAN_EDIT}
+  ORDER BY p.created_at DESC, p.id DESC`;
+const boughtBy = (user: string) => `
+  SELECT id FROM purchases WHERE user_id = ${user}
+  UNION SELECT p.id FROM user_emails m JOIN purchases p ON lower(p.email) = m.email
+        WHERE m.user_id = ${user} AND m.verified`;
+const PURCHASES_BY_USER = purchaseLookup(boughtBy('$3'));
+const PURCHASES_BY_EMAIL = purchaseLookup(
+  `SELECT id FROM purchases WHERE lower(email) = lower($3) UNION ${boughtBy(VERIFIER)}`,
+);
+
+const CAN_VIEW_COLLECTION = `(NOT c.private OR c.user_id = $2
+  OR EXISTS (SELECT FROM collection_admins a WHERE a.collection_id = c.id AND a.user_id = $2))`;
+const COLLECTION_COLUMNS =
+  'c.id, c.user_id, c.title, c.private, c.description, c.layout, c.games_count, c.created_at, c.updated_at';
+const COLLECTION = `SELECT ${COLLECTION_COLUMNS} FROM collections c WHERE c.id = $1 AND ${CAN_VIEW_COLLECTION}`;
+const COLLECTIONS = `
+  SELECT ${COLLECTION_COLUMNS},
+    EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $2) AS has_game
+  FROM (SELECT * FROM collections WHERE user_id = $1
+        UNION ALL SELECT c.* FROM collection_admins a JOIN collections c ON c.id = a.collection_id
+        WHERE a.user_id = $1 AND c.user_id <> $1) c
+  ORDER BY c.updated_at DESC, c.id DESC`;
+
+const CAN_VIEW = `((g.visibility = 'public' AND g.published_at IS NOT NULL) OR ${CAN_EDIT}
+  OR (g.visibility = 'restricted' AND (
+    EXISTS (SELECT FROM download_keys k
+            WHERE k.user_id = $2 AND k.game_id = g.id AND k.revoked_at IS NULL)
+    OR EXISTS (SELECT FROM user_emails m JOIN download_keys k ON lower(k.email) = m.email AND k.game_id = g.id
+                AND k.revoked_at IS NULL AND k.user_id IS NULL
+               WHERE m.user_id = $2 AND m.verified))))`;
+// The place counts entries that the caller may not see too; it is known from the walk that finds the page.
+const ENTRIES = `
+  SELECT page.* FROM collections c
+  LEFT JOIN LATERAL (
+    SELECT e.collection_id, e.game_id, e.position, e.blurb, e.user_id, e.created_at, g.title, g.short_text, g.slug,
+      u.username, g.cover_url, g.type, g.classification, g.traits, g.min_price, g.published_at, g.created_at AS made_at
+    FROM (SELECT e.*, row_number() OVER (ORDER BY e.sort_key) AS position
+          FROM collection_games e WHERE e.collection_id = c.id) e
+    JOIN games g ON g.id = e.game_id JOIN users u ON u.id = g.user_id
+    WHERE ${CAN_VIEW}
+    ORDER BY e.sort_key LIMIT $3 OFFSET $4) page ON true
+  WHERE c.id = $1 AND ${CAN_VIEW_COLLECTION}`;
+
+const LATEST = `
+  SELECT b.id, b.user_version FROM games g
+  LEFT JOIN LATERAL (
+    SELECT id, user_version FROM builds
+    WHERE game_id = g.id AND channel_name = $2 AND state = 'completed' ORDER BY id DESC LIMIT 1) b ON true
+  WHERE g.id = $1 AND g.visibility <> 'private'`;
+
+const modern = (text: string) => `${text.slice(0, 10)}T${text.slice(11, 19)}Z`;
+const legacy = (text: string) => text.slice(0, 19);
+
+const formats = new Map<string, { digits: number; format: Intl.NumberFormat }>();
+
+function money(amount: number, currency: string): string {
+  let known = formats.get(currency);
+  if (!known) {
+    const format = new Intl.NumberFormat('en-US', { style: 'currency', currency });
+    formats.set(currency, (known = { format, digits: format.resolvedOptions().maximumFractionDigits! }));
+  }
+  return known.format.format(amount / 10 ** known.digits);
+}
+
+const userOf = (row: Row) => ({
+  id: row.id,
+  username: row.username,
+  display_name: row.display_name,
+  gamer: row.gamer,
+  developer: row.developer,
+  press_user: row.press_user,
+  url: `https://${row.username}.${HOST}`,
+  cover_url: row.cover_url,
+});
+
+const earningsOf = (row: Row) =>
+  row.earnings.map((text) => {
+    const currency = text.slice(0, 3);
+    const amount = Number(text.slice(3));
+    return { currency, amount_formatted: money(amount, currency), amount };
+  });
+
+const gameOf = (row: Row) => ({
+  id: row.id,
+  title: row.title,
+  short_text: row.short_text,
+  url: `https://${row.username}.${HOST}/${row.slug}`,
+  cover_url: row.cover_url,
+  type: row.type,
+  classification: row.classification,
+  traits: row.traits,
+  published: row.published_at !== null,
+  published_at: row.published_at && modern(row.published_at),
+  created_at: modern(row.created_at),
+  min_price: row.min_price,
+  views_count: row.views_count,
+  downloads_count: row.downloads_count,
+  purchases_count: row.purchases_count,
+  earnings: earningsOf(row),
+});
+
+const legacyGameOf = (row: Row) => ({
+  id: row.id,
+  title: row.title,
+  short_text: row.short_text,
+  url: `https://${row.username}.${HOST}/${row.slug}`,
+  cover_url: row.cover_url,
+  type: row.type,
+  p_android: row.traits.includes('p_android'),
+  p_linux: row.traits.includes('p_linux'),
+  p_osx: row.traits.includes('p_osx'),
+  p_windows: row.traits.includes('p_windows'),
+  published: row.published_at !== null,
+  published_at: row.published_at && legacy(row.published_at),
+  created_at: legacy(row.created_at),
+  min_price: row.min_price,
+  views_count: row.views_count,
+  downloads_count: row.downloads_count,
+  purchases_count: row.purchases_count,
+  earnings: earningsOf(row),
+});
+
+const purchaseOf = (row: Row, game_id: number) => ({
+  id: row.id,
+  donation: row.donation,
+  email: row.email,
+  created_at: modern(row.created_at),
+  source: row.source,
+  currency: row.currency,
+  price: money(row.amount, row.currency),
+  sale_rate: row.sale_rate,
+  quantity: row.quantity,
+  status: row.status,
+  purchase_type: row.purchase_type,
+  game_id: row.game_ids ?? game_id,
+});
+
+const collectionOf = (row: Row) => ({
+  id: row.id,
+  title: row.title,
+  url: `https://${HOST}/c/${row.id}/${row.title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')}`,
+  user_id: row.user_id,
+  games_count: row.games_count,
+  private: row.private,
+  description: row.description,
+  layout: row.layout,
+  has_game: row.has_game,
+  created_at: modern(row.created_at),
+  updated_at: modern(row.updated_at),
+});
+
+const entryOf = (row: Row) => ({
+  collection_id: row.collection_id,
+  game_id: row.game_id,
+  position: row.position,
+  blurb: row.blurb,
+  user_id: row.user_id,
+  created_at: modern(row.created_at),
+  game: {
+    id: row.game_id,
+    title: row.title,
+    short_text: row.short_text,
+    url: `https://${row.username}.${HOST}/${row.slug}`,
+    cover_url: row.cover_url,
+    type: row.type,
+    classification: row.classification,
+    traits: row.traits,
+    min_price: row.min_price,
+    published_at: row.published_at && modern(row.published_at),
+    created_at: modern(row.made_at),
+  },
+});
+
+export interface Credential extends Record<string, unknown> {
+  user_id: number;
+  scopes: string[] | null;
+}
+
+export async function credentialOf(authorization: string | undefined): Promise<Credential | undefined> {
+  if (!authorization?.startsWith('Bearer ')) return undefined;
+  const hash = createHmac('sha256', API_KEY_PEPPER!).update(authorization.slice(7)).digest();
+  return (await one('credential', CREDENTIAL, [hash])) as Credential | undefined;
+}
+
+export type Query = Record<string, string | undefined>;
+
+/** The answer's object; undefined: there is no such thing. */
+export const answers = {
+  credentialsInfo: (scopes: string[] | null) => ({
+    type: 'key',
+    scopes: scopes ?? ['collection', 'game', 'profile'],
+  }),
+  async profile(user: number) {
+    const row = await one('user', USER, [user]);
+    return row && { user: userOf(row) };
+  },
+  async profileGames(user: number) {
+    return { games: (await many('games', GAMES, [user])).map(gameOf) };
+  },
+  async legacyGames(user: number) {
+    return { games: (await many('games', GAMES, [user])).map(legacyGameOf) };
+  },
+  async downloadKey(user: number, game_id: number, { download_key, user_id, email }: Query) {
+    const row = download_key
+      ? await one('key_by_key', KEY_BY_KEY, [game_id, user, download_key])
+      : user_id
+        ? await one('key_by_user', KEY_BY_USER, [game_id, user, user_id])
+        : await one('key_by_email', KEY_BY_EMAIL, [game_id, user, email]);
+    if (!row || row.key_id === null) return undefined;
+    const { key_id: id, created_at, downloads, key } = row;
+    const owner = row.id === null ? undefined : userOf(row);
+    return { download_key: { id, created_at: modern(created_at), downloads, key, game_id, owner } };
+  },
+  async purchases(user: number, game_id: number, { user_id, email }: Query) {
+    const rows = user_id
+      ? await many('purchases_by_user', PURCHASES_BY_USER, [game_id, user, user_id])
+      : await many('purchases_by_email', PURCHASES_BY_EMAIL, [game_id, user, email]);
+    if (rows.length === 0) return undefined;
+    return { purchases: rows[0]!.id === null ? [] : rows.map((row) => purchaseOf(row, game_id)) };
+  },
+  async collection(user: number, id: number) {
+    const row = await one('collection', COLLECTION, [id, user]);
+    return row && { collection: collectionOf(row) };
+  },
+  async entries(user: number, id: number, query: Query) {
+    const page = Number(query.page ?? 1);
+    const per_page = Number(query.per_page ?? 100);
+    const rows = await many('entries', ENTRIES, [id, user, per_page, (page - 1) * per_page]);
+    if (rows.length === 0) return undefined;
+    return { page, per_page, collection_games: rows[0]!.game_id === null ? [] : rows.map(entryOf) };
+  },
+  async collections(user: number, { game_id }: Query) {
+    return { collections: (await many('collections', COLLECTIONS, [user, game_id])).map(collectionOf) };
+  },
+  async latest({ game_id, channel_name }: Query) {
+    const row = await one('latest', LATEST, [game_id, channel_name]);
+    return row?.id ? { latest: row.user_version ?? undefined } : undefined;
+  },
+};
+
+const decoded = (text: string) => (text.includes('%') ? decodeURIComponent(text) : text);
+
+function queryOf(text: string): Query {
+  const query: Query = {};
+  for (const pair of text.split('&')) {
+    const equals = pair.indexOf('=');
+    query[pair.slice(0, equals)] = decoded(pair.slice(equals + 1));
+  }
+  return query;
+}
+
+async function answer(url: string, authorization: string | undefined): Promise<object | undefined | 401> {
+  const question = url.indexOf('?');
+  const path = question < 0 ? url : url.slice(0, question);
+  const query = question < 0 ? {} : queryOf(url.slice(question + 1));
+  if (path === '/wharf/latest') return answers.latest(query);
+  const credential = await credentialOf(authorization);
+  if (!credential) return 401;
+  const user = credential.user_id;
+  if (path === '/profile' || path === '/api/1/key/me') return answers.profile(user);
+  if (path === '/profile/games') return answers.profileGames(user);
+  if (path === '/api/1/key/my-games') return answers.legacyGames(user);
+  if (path === '/profile/collections') return answers.collections(user, query);
+  if (path === '/credentials/info') return answers.credentialsInfo(credential.scopes);
+  const [, what, id, part] = path.split('/');
+  if (what === 'games' && part === 'download_keys') return answers.downloadKey(user, Number(id), query);
+  if (what === 'games' && part === 'purchases') return answers.purchases(user, Number(id), query);
+  if (what === 'collections' && part === 'collection-games') return answers.entries(user, Number(id), query);
+  if (what === 'collections' && part === undefined) return answers.collection(user, Number(id));
+  return undefined;
+}
+
+function send(res: ServerResponse, status: number, body: object): void {
+  const text = JSON.stringify(body);
+  res.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) });
+  res.end(text);
+}
+
+if (require.main === module) {
+  const server = createServer((req, res) => {
+    answer(req.url!, req.headers.authorization).then(
+      (found) => {
+        if (found === 401) send(res, 401, { errors: ['invalid key'] });
+        else if (found) send(res, 200, found);
+        else send(res, 404, { errors: ['not found'] });
+      },
+      () => send(res, 500, { errors: ['internal server error'] }),
+    );
+  });
+  server.keepAliveTimeout = 65_000;
+  server.listen(Number(PORT), '127.0.0.1');
+}

@@ -1,0 +1,130 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { Client } from 'pg';
+import { keptSecret } from '../src/config/kept-secrets';
+import { openEmbeddedPostgres } from '../src/database/embedded/embedded-postgres';
+import { migrate } from '../src/database/migrate';
+import { type DemoOptions, demoRecords } from '../src/importing/demo';
+import { ndjsonOf } from '../src/importing/demo-file';
+import { connectTo, importRecords } from '../src/importing/import-records';
+
+export const SEED = 1;
+
+/** What a store of scale 1 holds; every developer has a key and 20 games. */
+const FULL = {
+  users: 100_000,
+  games: 200_000,
+  purchases: 1_000_000,
+  download_keys: 500_000,
+  collections: 10_000,
+  collection_size: 100,
+  large_collection: 100_000,
+  builds: 1_000_000,
+  api_keys: 10_000,
+};
+
+export type StoreSize = Omit<DemoOptions, 'seed' | 'api_key' | 'password'>;
+
+export function sizeOf(scale: number): StoreSize {
+  const of = (count: number) => Math.round(count * scale);
+  return {
+    users: of(FULL.users),
+    games: of(FULL.games),
+    purchases: of(FULL.purchases),
+    download_keys: of(FULL.download_keys),
+    collections: of(FULL.collections),
+    collection_size: FULL.collection_size,
+    large_collection: of(FULL.large_collection),
+    builds: of(FULL.builds),
+    api_keys: of(FULL.api_keys),
+  };
+}
+
+export interface Store {
+  folder: string;
+  url: string;
+  pepper: string;
+  size: StoreSize;
+  version: string;
+  bytes: number;
+  import?: { records: number; seconds: number };
+  stop(): Promise<void>;
+}
+
+// What an operator sets on a server of this size; durability stays as it is by default.
+const POSTGRES = {
+  shared_buffers: '1GB',
+  effective_cache_size: '3GB',
+  max_wal_size: '4GB',
+  random_page_cost: '1.1',
+  max_connections: '200',
+  jit: 'off',
+};
+
+/** The store of that scale on its own PostgreSQL: made by the import at the first run, found at later ones. */
+export async function openStore(scale: number, say: (line: string) => void): Promise<Store> {
+  const folder = join('.bench', `store-${scale}`);
+  mkdirSync(folder, { recursive: true });
+  const server = await openEmbeddedPostgres({ dataDir: folder, mode: 'serve', log: say, settings: POSTGRES });
+  const pepper = keptSecret(folder, 'api-key-pepper');
+  const size = sizeOf(scale);
+  try {
+    await migrate({ DATABASE_URL: server.url }, say);
+    const made = await fill(server.url, folder, size, pepper, say);
+    const client = await connectTo({ DATABASE_URL: server.url });
+    const { rows } = await client.query<{ version: string; bytes: number }>(
+      `SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes`,
+    );
+    await client.end();
+    return { folder, url: server.url, pepper, size, ...rows[0]!, import: made, stop: () => server.stop() };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+async function fill(
+  url: string,
+  folder: string,
+  size: StoreSize,
+  pepper: string,
+  say: (line: string) => void,
+): Promise<Store['import']> {
+  const note = join(folder, 'import.json');
+  const client = await connectTo({ DATABASE_URL: url });
+  try {
+    if (await isFilled(client)) return JSON.parse(readFileSync(note, 'utf8')) as Store['import'];
+    let records = 0;
+    let told = Date.now();
+    const counted = function* () {
+      for (const record of demoRecords({ ...size, seed: SEED })) {
+        records++;
+        yield record;
+      }
+    };
+    say('making the store: this happens once');
+    const start = performance.now();
+    await importRecords(() => connectTo({ DATABASE_URL: url }), Readable.from(ndjsonOf(counted())), {
+      pepper: Buffer.from(pepper),
+      progress(progress) {
+        if (Date.now() - told < 5000) return;
+        told = Date.now();
+        say(`  ${Object.values(progress).join(' ')}`);
+      },
+    });
+    const made = { records, seconds: (performance.now() - start) / 1000 };
+    say(`imported ${records} records in ${made.seconds.toFixed(1)} s`);
+    await client.query('VACUUM (ANALYZE)');
+    await client.query('CHECKPOINT').catch(() => undefined);
+    writeFileSync(note, JSON.stringify(made));
+    return made;
+  } finally {
+    await client.end();
+  }
+}
+
+async function isFilled(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ filled: boolean }>('SELECT EXISTS (SELECT FROM users) AS filled');
+  return rows[0]!.filled;
+}

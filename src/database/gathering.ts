@@ -1,0 +1,69 @@
+import { DatabaseError, type Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg';
+
+interface Asked {
+  query: QueryConfig;
+  resolve: (rows: never[]) => void;
+  reject: (error: unknown) => void;
+}
+
+// What waits for a slow statement in front of it; more than this many gain little more.
+const MOST_TOGETHER = 8;
+
+/**
+ * Statements that are asked for in one turn of the event loop leave together: up to eight on one connection, in one write,
+ * each with its own end. A write to a socket, and waking the server's process at its other end, cost more than a small
+ * lookup itself: see docs/decisions/statements-leave-together.md. A statement that fails fails alone; one that is not
+ * answered in time ends its connection, and with it those that left with it.
+ */
+export class Gathering {
+  private asked: Asked[] = [];
+
+  constructor(private readonly pool: Pool) {}
+
+  rows<Row>(query: QueryConfig): Promise<Row[]> {
+    return new Promise((resolve, reject) => {
+      if (this.asked.length === 0) setImmediate(() => this.leave());
+      this.asked.push({ query, resolve, reject });
+    });
+  }
+
+  private leave(): void {
+    const { asked } = this;
+    this.asked = [];
+    for (let i = 0; i < asked.length; i += MOST_TOGETHER) this.send(asked.slice(i, i + MOST_TOGETHER));
+  }
+
+  private send(asked: Asked[]): void {
+    this.pool.connect((error, client, release) => {
+      if (error) for (const { reject } of asked) reject(error);
+      else ask(client!, asked, release);
+    });
+  }
+}
+
+function ask(client: PoolClient, asked: Asked[], release: (lost: boolean) => void): void {
+  let waiting = asked.length;
+  let lost = false;
+  // Every statement is told as well; without a listener the event would end the process.
+  const lose = () => void (lost = true);
+  client.once('error', lose);
+  const { stream } = (client as unknown as { connection: { stream: NodeJS.WritableStream & Corkable } }).connection;
+  stream.cork();
+  for (const { query, resolve, reject } of asked)
+    client.query(query, (error: Error | undefined, result: QueryResult<never>) => {
+      if (!error) resolve(result.rows);
+      else {
+        lost ||= !(error instanceof DatabaseError);
+        reject(error);
+      }
+      if (--waiting > 0) return;
+      client.removeListener('error', lose);
+      release(lost);
+    });
+  stream.uncork();
+}
+
+interface Corkable {
+  cork(): void;
+  uncork(): void;
+}

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/access';
+import { type Cacheable, cacheable, isKnown, sendCacheable } from '../http/cacheable';
+import { ApiDescription } from './api-description';
+
+const asset = (name: string) => cacheable(readFileSync(join(__dirname, 'assets', name), 'utf8'));
+
+// It works where there is no other network than this service, and runs no script but its own.
+const POLICY =
+  "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
+  "frame-ancestors 'none'";
+// Kept, and asked for again: an upgrade is seen at once.
+const ASK_AGAIN = 'no-cache';
+
+@ApiTags('Operations')
+@Controller()
+export class ReferenceController {
+  private readonly style = asset('reference.css');
+  private readonly script = asset('reference.js');
+
+  constructor(private readonly description: ApiDescription) {}
+
+  @Get('openapi.json')
+  @Public()
+  @ApiOperation({ summary: 'This description, as OpenAPI 3.1' })
+  @ApiOkResponse({
+    schema: {
+      type: 'object',
+      required: ['openapi', 'info', 'paths'],
+      properties: {
+        openapi: { type: 'string', example: '3.1.0' },
+        info: { type: 'object' },
+        paths: { type: 'object' },
+      },
+    },
+  })
+  openapi(@Req() req: Request, @Res() res: Response): void {
+    sendCacheable(req, res, this.description.asJson(), ASK_AGAIN);
+  }
+
+  /** The same for people, with a form to try each request. */
+  @Get('docs')
+  @Public()
+  @ApiExcludeEndpoint()
+  page(@Req() req: Request, @Res() res: Response): void {
+    send(req, res, this.description.asPage(), 'text/html; charset=utf-8');
+  }
+
+  @Get('docs/reference.css')
+  @Public()
+  @ApiExcludeEndpoint()
+  css(@Req() req: Request, @Res() res: Response): void {
+    send(req, res, this.style, 'text/css; charset=utf-8');
+  }
+
+  @Get('docs/reference.js')
+  @Public()
+  @ApiExcludeEndpoint()
+  js(@Req() req: Request, @Res() res: Response): void {
+    send(req, res, this.script, 'text/javascript; charset=utf-8');
+  }
+}
+
+function send(req: Request, res: Response, { body, etag }: Cacheable, type: string): void {
+  res.setHeader('Content-Security-Policy', POLICY);
+  res.setHeader('Content-Type', type);
+  res.setHeader('Cache-Control', ASK_AGAIN);
+  res.setHeader('ETag', etag);
+  if (isKnown(req.headers['if-none-match'], etag)) {
+    res.statusCode = 304;
+    res.end();
+    return;
+  }
+  res.setHeader('Content-Length', Buffer.byteLength(body));
+  res.end(body);
+}

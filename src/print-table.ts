@@ -1,0 +1,14 @@
+/** Rows of cells on standard output, each column as wide as its widest cell. */
+export function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = rows.reduce<number[]>(
+    (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
+    [],
+  );
+  for (const row of rows)
+    console.log(
+      row
+        .map((cell, i) => cell.padEnd(widths[i]!))
+        .join('  ')
+        .trimEnd(),
+    );
+}

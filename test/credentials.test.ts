@@ -1,0 +1,382 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { newApiKey } from '../src/auth/api-key';
+import { hashApiKey } from '../src/auth/api-key-hash';
+import { ApiKeysService } from '../src/auth/api-keys.service';
+import { ApiKeyUses } from '../src/auth/api-key-uses';
+import { VerifiedCredentials } from '../src/auth/verified-credentials';
+import { Database } from '../src/database/database';
+import type { Statement } from '../src/database/statement';
+import { Settings } from '../src/config/settings';
+import {
+  type Actor,
+  actors,
+  anonymous,
+  failure,
+  logged,
+  make,
+  ok,
+  openApp,
+  PEPPER,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from './support/store';
+
+useStore({ RATE_LIMIT: 'off' });
+
+const ALL = ok({ type: 'key', scopes: ['collection', 'game', 'profile'] });
+const info = (authorization?: string) =>
+  send('GET', '/credentials/info', { headers: authorization === undefined ? {} : { authorization } });
+const keys = () => theApp().get(ApiKeysService);
+
+/** The names of the statements that the service sends while the work is done. */
+async function statementsOf(work: () => Promise<unknown>, app: NestExpressApplication = theApp()) {
+  const database = app.get(Database);
+  const rows = jest.spyOn(database, 'rows');
+  try {
+    await work();
+    return rows.mock.calls.map(([statement]: [Statement, unknown]) => statement.name);
+  } finally {
+    rows.mockRestore();
+  }
+}
+
+describe('GET /credentials/info', () => {
+  test('an unscoped key reaches the root scopes', async () => {
+    const { owner } = await actors();
+    expect(await owner.get('/credentials/info')).toEqual(ALL);
+  });
+
+  test('scopes are sorted, each once', async () => {
+    const { owner } = await actors();
+    const key = await make.key({
+      owner,
+      scopes: ['profile:me', 'collection', 'profile:games', 'profile:me'],
+    });
+    expect(await owner.with(key).get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['collection', 'profile:games', 'profile:me'] }),
+    );
+  });
+
+  test('a key may carry no scope at all', async () => {
+    const { owner } = await actors();
+    const bare = owner.with(await make.key({ owner, scopes: [] }));
+    expect(await bare.get('/credentials/info')).toEqual(ok({ type: 'key', scopes: [] }));
+    expect(await bare.get('/profile')).toEqual(failure(403, 'api key does not permit `profile:me`'));
+  });
+
+  test('parameters do not matter', async () => {
+    const { owner } = await actors();
+    expect(await owner.get('/credentials/info?scope=x&scopes[]=y&__proto__[type]=jwt')).toEqual(ALL);
+  });
+});
+
+describe('the Authorization header', () => {
+  let owner: Actor;
+  beforeAll(async () => ({ owner } = await actors()));
+
+  test.each([
+    ['Bearer', (key: string) => `Bearer ${key}`],
+    ['bearer in small letters', (key: string) => `bearer ${key}`],
+    ['bare', (key: string) => key],
+    ['more spaces', (key: string) => `BEARER    ${key}  `],
+  ])('%s', async (_, header) => {
+    expect(await info(header(owner.key!))).toMatchObject(ALL);
+  });
+
+  test.each([
+    ['none', undefined],
+    ['empty', ''],
+    ['blank', '   '],
+    ['Bearer alone', 'Bearer'],
+    ['Bearer and a space', 'Bearer '],
+  ])('%s: no credential', async (_, header) => {
+    const answer = await info(header);
+    expect(answer).toMatchObject(failure(401, 'authentication required'));
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="gamewharf"');
+  });
+
+  test.each([
+    'nonsense',
+    'Bearer nonsense',
+    'Basic dXNlcjpwYXNz',
+    'Bearer a b',
+    "Bearer '; DROP TABLE users",
+  ])('%s: an invalid key', async (header) => {
+    const answer = await info(header);
+    expect(answer).toMatchObject(failure(401, 'invalid key'));
+    expect(answer.headers.get('www-authenticate')).toBe(
+      'Bearer realm="gamewharf", error="invalid_token", error_description="invalid key"',
+    );
+  });
+
+  test('nothing counts as a credential but the header', async () => {
+    for (const name of ['api_key', 'access_token', 'key', 'token'])
+      expect(await anonymous.get('/profile', { [name]: owner.key })).toEqual(
+        failure(401, 'authentication required'),
+      );
+    const body = new URLSearchParams({ access_token: owner.key!, api_key: owner.key! }).toString();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', cookie: `key=${owner.key}` };
+    expect(await send('POST', '/credentials/subkey', { headers, body })).toMatchObject(
+      failure(401, 'authentication required'),
+    );
+  });
+
+  test('a scope that is missing is named', async () => {
+    const key = await make.key({ owner, scopes: ['prof', 'profile:games:more', 'collection'] });
+    const answer = await send('GET', '/profile', { headers: { authorization: key } });
+    expect(answer).toMatchObject(failure(403, 'api key does not permit `profile:me`'));
+    expect(answer.headers.get('www-authenticate')).toBe(
+      'Bearer realm="gamewharf", error="insufficient_scope", scope="profile:me"',
+    );
+  });
+
+  test('the credential is asked for before the parameters are looked at, and the scope too', async () => {
+    const path = '/games/abc/purchases?email[x]=1';
+    expect(await anonymous.get(path)).toEqual(failure(401, 'authentication required'));
+    const small = owner.with(await make.key({ owner, scopes: ['profile'] }));
+    expect(await small.get(path)).toEqual(failure(403, 'api key does not permit `game:view:purchases`'));
+    expect((await owner.get(path)).status).toBe(400);
+  });
+});
+
+describe('API keys', () => {
+  test('have a prefix, 190 random bits and a checksum, and are stored as a hash alone', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id, { label: 'laptop', scopes: ['profile'] });
+    expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
+    const [row] = await sql('SELECT * FROM api_keys WHERE id = $1', [id]);
+    expect(row).toMatchObject({ hint: key.slice(0, 8), label: 'laptop', scopes: ['profile'] });
+    expect(row!.key_hash).toEqual(hashApiKey(key, Buffer.from(PEPPER)));
+    expect(JSON.stringify(row)).not.toContain(key.slice(8));
+    expect(await owner.with(key).get('/credentials/info')).toEqual(ok({ type: 'key', scopes: ['profile'] }));
+  });
+
+  test('a mistyped key of ours costs no query', async () => {
+    const key = newApiKey();
+    const wrong = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
+    const swapped = `gw_${key[4]}${key[3]}${key.slice(5)}`;
+    for (const one of [wrong, swapped].filter((mistyped) => mistyped !== key))
+      expect(
+        await statementsOf(async () =>
+          expect(await anonymous.with(one).get('/profile')).toEqual(failure(401, 'invalid key')),
+        ),
+      ).toEqual([]);
+    expect(await statementsOf(() => anonymous.with(key).get('/profile'))).toEqual(['live_api_keys']);
+  });
+
+  test.each(['my-test-key', 'a', 'gw_short', 'with.one.dot.more', 'ключ 🔑', 'Ümläut', 'x'.repeat(512)])(
+    'an imported key of any form: %s',
+    async (text) => {
+      const { owner } = await actors();
+      await make.key({ owner, text });
+      const inUtf8 = Buffer.from(text).toString('latin1');
+      expect(await info(`Bearer ${inUtf8}`)).toMatchObject(ALL);
+    },
+  );
+
+  test('a key in Latin-1, as some clients send it', async () => {
+    const { owner } = await actors();
+    await make.key({ owner, text: 'schlüssel' });
+    expect(await info('schlüssel')).toMatchObject(ALL);
+  });
+
+  test('a request costs one statement for the credential and one for the answer, the next only one', async () => {
+    const { owner } = await actors();
+    expect(await statementsOf(() => owner.get('/profile'))).toEqual(['live_api_keys', 'user']);
+    expect(await statementsOf(() => owner.get('/profile'))).toEqual(['user']);
+  });
+
+  test('requests at the same time share one lookup', async () => {
+    const { owner } = await actors();
+    const names = await statementsOf(() =>
+      Promise.all(Array.from({ length: 20 }, () => owner.get('/credentials/info'))),
+    );
+    expect(names.length).toBeLessThan(5);
+  });
+
+  test('different keys that come together are looked up together', async () => {
+    const { owner } = await actors();
+    const many = await Promise.all(
+      Array.from({ length: 20 }, async () => owner.with(await make.key({ owner }))),
+    );
+    const names = await statementsOf(() =>
+      Promise.all(
+        many.map(async (one, i) =>
+          expect(await (i % 2 ? one : one.with('wrong')).get('/credentials/info')).toEqual(
+            i % 2 ? ALL : failure(401, 'invalid key'),
+          ),
+        ),
+      ),
+    );
+    expect(names.length).toBeLessThan(15);
+  });
+
+  test('garbage displaces nothing that is remembered', async () => {
+    const { owner } = await actors();
+    await owner.get('/credentials/info');
+    await Promise.all(Array.from({ length: 200 }, (_, i) => anonymous.with(`garbage ${i}`).get('/profile')));
+    const memory = theApp().get(VerifiedCredentials) as unknown as {
+      verified: { entries: Map<string, unknown> };
+    };
+    expect([...memory.verified.entries.keys()].filter((text) => text.startsWith('garbage'))).toEqual([]);
+  });
+});
+
+describe('revocation', () => {
+  test('works on the next request, also for requests on their way', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    const holder = owner.with(key);
+    expect(await holder.get('/credentials/info')).toEqual(ALL);
+    expect(await keys().revoke(id, owner.id)).toBe(true);
+    expect(await holder.get('/credentials/info')).toEqual(failure(401, 'invalid key'));
+    expect(await keys().revoke(id, owner.id)).toBe(false);
+  });
+
+  test("nobody revokes another's key", async () => {
+    const { owner, stranger } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    expect(await keys().revoke(id, stranger.id)).toBe(false);
+    expect(await owner.with(key).get('/credentials/info')).toEqual(ALL);
+  });
+
+  test('what was asked before the revocation is not remembered after it', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    const database = theApp().get(Database);
+    const { rows } = database;
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    // The answer to the lookup stays on its way until the key is revoked.
+    jest.spyOn(database, 'rows').mockImplementationOnce(async (statement, values) => {
+      const answer = await rows.call(database, statement, values);
+      await held;
+      return answer as never;
+    });
+    const early = owner.with(key).get('/credentials/info');
+    await sleep(100);
+    jest.restoreAllMocks();
+    await keys().revoke(id, null);
+    release();
+    await early;
+    expect(await owner.with(key).get('/credentials/info')).toEqual(failure(401, 'invalid key'));
+  });
+
+  test('reaches another replica within a second', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    const other = await openApp({ DATABASE_URL: theApp().get(Settings).DATABASE_URL!, RATE_LIMIT: 'off' });
+    try {
+      const there = async () =>
+        (await fetch(`${await other.getUrl()}/credentials/info`, { headers: { authorization: key } })).status;
+      const timer = setInterval(() => void there(), 20);
+      await sleep(100);
+      expect(await there()).toBe(200);
+      await keys().revoke(id, null);
+      await sleep(1000);
+      clearInterval(timer);
+      expect(await there()).toBe(401);
+      // Two replicas in one process: each asks its own database.
+      expect(await statementsOf(() => there(), other)).toEqual(['live_api_keys']);
+      expect(await statementsOf(() => there(), theApp())).toEqual([]);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('the time of the last use', () => {
+  const lastUse = async (id: number) =>
+    (await sql<{ last_used_at: string | null }>('SELECT last_used_at FROM api_keys WHERE id = $1', [id]))[0]!
+      .last_used_at;
+
+  async function until<T>(answer: () => Promise<T>, good: (found: T) => boolean): Promise<T> {
+    for (let i = 0; ; i++) {
+      const found = await answer();
+      if (good(found) || i === 40) return found;
+      await sleep(100);
+    }
+  }
+
+  test('is written soon, and then not again for a minute', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    await owner.with(key).get('/profile');
+    const first = await until(
+      () => lastUse(id),
+      (use) => use !== null,
+    );
+    expect(Date.parse(first!)).toBeGreaterThan(Date.now() - 60_000);
+    theApp().get(VerifiedCredentials).forget();
+    await owner.with(key).get('/profile');
+    await sleep(1300);
+    expect(await lastUse(id)).toBe(first);
+    await sql(`UPDATE api_keys SET last_used_at = now() - interval '61 seconds' WHERE id = $1`, [id]);
+    theApp().get(VerifiedCredentials).forget();
+    await owner.with(key).get('/profile');
+    const next = await until(
+      () => lastUse(id),
+      (use) => Date.parse(use!) > Date.now() - 30_000,
+    );
+    expect(Date.parse(next!)).toBeGreaterThan(Date.parse(first!) - 1);
+  });
+
+  test('waits for nobody who holds the row', async () => {
+    const { owner } = await actors();
+    const [held, free] = [await keys().create(owner.id), await keys().create(owner.id)];
+    const uses = theApp().get(ApiKeyUses);
+    const holder = theApp().get(Database);
+    await holder.transaction(async (db) => {
+      await db.query('SELECT FROM api_keys WHERE id = $1 FOR UPDATE', [held.id]);
+      uses.used(held.id);
+      uses.used(free.id);
+      expect(
+        await until(
+          () => lastUse(free.id),
+          (use) => use !== null,
+        ),
+      ).not.toBeNull();
+      expect(await lastUse(held.id)).toBeNull();
+    });
+  });
+
+  test('is written when the service stops', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    const other = await openApp({ DATABASE_URL: theApp().get(Settings).DATABASE_URL!, RATE_LIMIT: 'off' });
+    await fetch(`${await other.getUrl()}/profile`, { headers: { authorization: key } });
+    await other.close();
+    expect(await lastUse(id)).not.toBeNull();
+  });
+});
+
+test('a new pepper: keys under the previous one still work, and move to the new one when used', async () => {
+  const { owner } = await actors();
+  const next = 'another pepper, which came in after the first';
+  const environment = { DATABASE_URL: theApp().get(Settings).DATABASE_URL!, RATE_LIMIT: 'off' };
+  const rotated = await openApp({ ...environment, API_KEY_PEPPER: next, API_KEY_PEPPER_PREVIOUS: PEPPER });
+  const status = async (app: NestExpressApplication) =>
+    (await fetch(`${await app.getUrl()}/profile`, { headers: owner.headers })).status;
+  expect(await status(rotated)).toBe(200);
+  await rotated.close();
+  const alone = await openApp({ ...environment, API_KEY_PEPPER: next });
+  expect(await status(alone)).toBe(200);
+  await alone.close();
+  const wrong = await openApp({
+    ...environment,
+    API_KEY_PEPPER: 'a pepper that no key was ever stored under',
+  });
+  expect(await status(wrong)).toBe(401);
+  await wrong.close();
+});
+
+test('no credential is in the log', async () => {
+  const { owner } = await actors();
+  await owner.get('/profile');
+  await anonymous.with('a-key-that-nobody-has').get('/profile');
+  expect(logged.join('')).not.toContain(owner.key);
+  expect(logged.join('')).not.toContain('a-key-that-nobody-has');
+});

@@ -1,0 +1,250 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import Ajv2020 from 'ajv/dist/2020';
+import addFormats from 'ajv-formats';
+import { chromium } from 'playwright-core';
+import { baseUrl, make, send, theApp, theContract, useStore } from './support/store';
+
+useStore();
+
+type Json = Record<string, unknown>;
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  tags: string[];
+  security?: Record<string, string[]>[];
+  parameters: {
+    name: string;
+    in: string;
+    description?: string;
+    schema?: Json;
+    content?: Json;
+    example?: unknown;
+  }[];
+  requestBody?: { content: Record<string, { schema: Json; example: unknown }> };
+  responses: Record<
+    string,
+    { description: string; headers: Json; content?: Record<string, { schema: Json; example: unknown }> }
+  >;
+}
+
+let text: string;
+let document: {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Json> };
+} & Json;
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      path,
+      method,
+      operation,
+    })),
+  );
+
+beforeAll(async () => {
+  ({ text } = await send('GET', '/openapi.json'));
+  document = JSON.parse(text) as typeof document;
+});
+
+describe('/openapi.json', () => {
+  const lint = async (source: string) => {
+    const config = await createConfig({
+      extends: ['recommended-strict'],
+      rules: {
+        // Public routes are public on purpose: each says so.
+        'security-defined': 'off',
+        // A health check has no 4xx, and a relative server is where the description came from.
+        'operation-4xx-response': 'off',
+        'no-server-example.com': 'off',
+        'operation-operationId-unique': 'error',
+        'no-invalid-media-type-examples': 'error',
+        'no-invalid-schema-examples': 'error',
+        'operation-description': 'error',
+        'parameter-description': 'error',
+        'tag-description': 'error',
+      },
+    });
+    const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config });
+    return problems.map(
+      ({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`,
+    );
+  };
+
+  test('has nothing that a linter would say', async () => {
+    expect(await lint(text)).toEqual([]);
+  });
+
+  test('control: the linter notices what is missing', async () => {
+    const broken = JSON.parse(text) as typeof document;
+    const [operation] = Object.values(Object.values(broken.paths)[0]!);
+    delete (operation as Partial<Operation>).summary;
+    operation!.responses['200']!.content!['application/json']!.example = 5;
+    const problems = (await lint(JSON.stringify(broken))).join('\n');
+    expect(problems).toContain('operation-summary');
+    expect(problems).toContain('no-invalid-media-type-examples');
+  });
+
+  test('names every route of the service but those of the reference itself', () => {
+    interface Layer {
+      route?: { path: string; methods: Record<string, boolean> };
+    }
+    const { stack } = (theApp().getHttpAdapter().getInstance() as { router: { stack: Layer[] } }).router;
+    const served = stack.flatMap(({ route }) =>
+      route
+        ? Object.keys(route.methods).map(
+            (method) => `${method.toUpperCase()} ${route.path.replace(/:(\w+)/g, '{$1}')}`,
+          )
+        : [],
+    );
+    const described = operations().map(({ name }) => name);
+    const pages = served.filter((route) => /^GET \/docs/.test(route));
+    expect(described.filter((route) => !served.includes(route))).toEqual([]);
+    expect(served.filter((route) => route.includes('/api/1/') && !described.includes(route))).toEqual([]);
+    expect(pages).toHaveLength(3);
+  });
+
+  test('says of every route what it does, who may call it, and each status that it answers with', () => {
+    for (const { name, method, operation } of operations()) {
+      const statuses = Object.keys(operation.responses);
+      expect([name, operation.summary.length > 3, /\bNeeds\b/.test(operation.description)]).toEqual([
+        name,
+        true,
+        true,
+      ]);
+      expect([name, ...statuses]).toEqual(expect.arrayContaining(['200', '500', '503']));
+      const secured = operation.security !== undefined;
+      expect([name, statuses.includes('401')]).toEqual([name, secured]);
+      const scope = operation.security?.[0]?.bearer?.[0];
+      if (scope)
+        expect(operation.responses['403']!.content!['application/json']!.example).toEqual({
+          errors: [`api key does not permit \`${scope}\``],
+        });
+      if (operation.requestBody) expect(statuses).toEqual(expect.arrayContaining(['400', '413', '415']));
+      if (method === 'post') expect(name).toMatch(/^POST/);
+      for (const [status, { headers }] of Object.entries(operation.responses)) {
+        expect([name, status, 'X-Request-Id' in headers]).toEqual([name, status, true]);
+        if (status === '429' || status === '503')
+          expect([name, status, 'Retry-After' in headers]).toEqual([name, status, true]);
+      }
+    }
+  });
+
+  test('has an example of every parameter and of every answer, and each is what its schema allows', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    addFormats(ajv);
+    ajv.addSchema({ $id: 'api', ...document });
+    const fits = (schema: Json, value: unknown, where: string) => {
+      const absolute = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/')) as Json;
+      const validate = ajv.compile(absolute);
+      expect([where, validate(value) ? 'fits' : ajv.errorsText(validate.errors)]).toEqual([where, 'fits']);
+    };
+    for (const { name, operation } of operations()) {
+      for (const { name: parameter, schema, example, content } of operation.parameters) {
+        const media = (content?.['application/json'] ?? { schema, example }) as {
+          schema: Json;
+          example: unknown;
+        };
+        expect([name, parameter, media.example]).not.toEqual([name, parameter, undefined]);
+        fits(media.schema, media.example, `${name} ${parameter}`);
+      }
+      for (const [status, { content }] of Object.entries(operation.responses))
+        for (const { schema, example } of Object.values(content ?? {})) {
+          expect([name, status, example]).not.toEqual([name, status, undefined]);
+          fits(schema, example, `${name} ${status}`);
+        }
+    }
+  });
+
+  test('is the description that every answer in these tests is held against', () => {
+    expect(document.paths).toEqual(JSON.parse(JSON.stringify(theContract().document.paths)));
+  });
+
+  test('names the limits that are in force', () => {
+    expect((document.info as { description: string }).description).toContain(
+      'number of requests is not limited',
+    );
+  });
+
+  test('is sent once, and then only if it changed', async () => {
+    const first = await fetch(`${baseUrl()}/openapi.json`);
+    const etag = first.headers.get('etag')!;
+    const again = await fetch(`${baseUrl()}/openapi.json`, { headers: { 'if-none-match': etag } });
+    expect([again.status, await again.text()]).toEqual([304, '']);
+  });
+});
+
+describe('/docs', () => {
+  test('is a page that needs nothing from elsewhere, and runs only its own script', async () => {
+    const page = await fetch(`${baseUrl()}/docs`);
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = page.headers.get('content-security-policy')!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain('unsafe');
+    const html = await page.text();
+    expect(html).not.toMatch(/<script(?![^>]*src=)|\son\w+=|style=|javascript:/);
+    expect([...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, to]) => to)).toEqual([
+      'docs/reference.css',
+      'docs/reference.js',
+      'openapi.json',
+    ]);
+    for (const { path, operation } of operations()) {
+      expect(html).toContain(`data-path="${path}"`);
+      expect(html).toContain(operation.operationId);
+    }
+    for (const asset of ['reference.css', 'reference.js'])
+      expect((await fetch(`${baseUrl()}/docs/${asset}`)).status).toBe(200);
+  });
+
+  const executablePath = '/usr/bin/chromium';
+  const inBrowser = existsSync(executablePath) ? test : test.skip;
+  if (!existsSync(executablePath)) console.warn('skipped: this machine has no Chromium');
+
+  inBrowser(
+    'a request can be tried from it',
+    async () => {
+      const user = await make.user({ username: 'tester' });
+      const browser = await chromium.launch({
+        executablePath,
+        args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
+      });
+      try {
+        const page = await browser.newPage();
+        const complaints: string[] = [];
+        page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+        page.on('pageerror', (error) => complaints.push(error.message));
+        page.on('requestfailed', (request) => complaints.push(request.url()));
+        await page.goto(`${baseUrl()}/docs`);
+        await page.fill('#credential-text', user.key!);
+        const profile = page.locator('form[data-path="/profile"]');
+        await profile.locator('xpath=..').locator('> summary').click();
+        await profile.locator('button').click();
+        await profile.locator('output pre').first().waitFor();
+        expect(await profile.locator('output').innerText()).toContain('"username": "tester"');
+        expect(await profile.locator('output').innerText()).not.toContain(user.key!);
+
+        const latest = page.locator('form[data-path="/wharf/latest"]');
+        await latest.locator('xpath=..').locator('> summary').click();
+        await latest.locator('input[name="channel_name"]').fill('windows & more');
+        await latest.locator('button').click();
+        await latest.locator('output pre').first().waitFor();
+        expect(await latest.locator('output').innerText()).toContain('exactly one of');
+        // The browser itself reports every 400 in its console.
+        expect(complaints.filter((line) => !line.includes('status of 400'))).toEqual([]);
+
+        // Not as a script of the page, whose policy would refuse it.
+        await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+        const { violations } = (await page.evaluate('axe.run()')) as {
+          violations: { id: string; nodes: { html: string }[] }[];
+        };
+        expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+      } finally {
+        await browser.close();
+      }
+    },
+    60_000,
+  );
+});

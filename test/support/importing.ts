@@ -1,0 +1,103 @@
+import { Readable } from 'node:stream';
+import { Client } from 'pg';
+import { type ImportOptions, importRecords } from '../../src/importing/import-records';
+import { type Answer, PEPPER, send, sql } from './store';
+
+export const OPERATOR_TOKEN = 'the token of the operator in tests';
+
+export type Line = object | string;
+
+export const ndjson = (lines: Line[]) =>
+  lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n');
+
+/** Sends records as the operator does; the answer is cut down to status and body. */
+export async function sendImport(lines: Line[], token = OPERATOR_TOKEN): Promise<Answer> {
+  const { status, body } = await send('POST', '/operator/import', {
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
+    body: ndjson(lines),
+  });
+  return { status, body };
+}
+
+/** Imports what must be fit to be imported, and answers the summary. */
+export async function imported(...lines: Line[]): Promise<string[]> {
+  const { status, body } = await sendImport(lines);
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  return (body as { summary: string[] }).summary;
+}
+
+/** Imports what must be refused, and answers the problems. */
+export async function problemsOf(...lines: Line[]): Promise<string[]> {
+  const before = await everything();
+  const { status, body } = await sendImport(lines);
+  if (status !== 400) throw new Error(`${status} ${JSON.stringify(body)}`);
+  expect(await everything()).toEqual(before);
+  return (body as { errors: string[] }).errors;
+}
+
+export const databaseUrl = async () => {
+  const [row] = await sql<{ name: string }>('SELECT current_database() AS name');
+  const url = new URL(process.env.TEST_SERVER_URL!);
+  url.pathname = `/${row!.name}`;
+  return url.href;
+};
+
+/** The import past HTTP, for what HTTP cannot show; `prepare` sees its connection first. */
+export async function importDirectly(
+  source: Line[] | AsyncIterable<Buffer>,
+  { prepare, ...options }: Partial<ImportOptions> & { prepare?: (client: Client) => Promise<unknown> } = {},
+) {
+  const url = await databaseUrl();
+  const connect = async () => {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    await prepare?.(client);
+    return client;
+  };
+  const stream = Array.isArray(source) ? Readable.from([Buffer.from(ndjson(source))]) : source;
+  return importRecords(connect, stream, { pepper: Buffer.from(PEPPER), ...options });
+}
+
+const TABLES = [
+  'users',
+  'user_emails',
+  'games',
+  'game_admins',
+  'game_earnings',
+  'purchases',
+  'purchase_games',
+  'download_keys',
+  'collections',
+  'collection_admins',
+  'collection_games',
+  'builds',
+  'api_keys',
+  'oauth_applications',
+];
+
+/** Every row of the store with the transaction that wrote it: equal only where nothing was written. */
+export async function everything(): Promise<Record<string, unknown[]>> {
+  const all: Record<string, unknown[]> = {};
+  for (const table of TABLES)
+    all[table] = (
+      await sql<{ row: string }>(`SELECT t.xmin || ' ' || t.ctid || ' ' || t::text AS row FROM ${table} t`)
+    )
+      .map(({ row }) => row)
+      .sort();
+  return all;
+}
+
+/** What the purchases of each game come to, by the view that defines it. */
+export const salesByDefinition = () =>
+  sql(`SELECT g.id,
+         (SELECT count(*) FROM purchase_shares v WHERE v.game_id = g.id) AS purchases_count,
+         (SELECT json_object_agg(currency, amount ORDER BY currency) FROM (
+            SELECT currency, sum(amount) AS amount FROM purchase_shares v WHERE v.game_id = g.id
+            GROUP BY currency HAVING sum(amount) > 0) e) AS earnings
+       FROM games g ORDER BY g.id`);
+
+export const salesAsKept = () =>
+  sql(`SELECT g.id, g.purchases_count,
+         (SELECT json_object_agg(currency, amount ORDER BY currency)
+          FROM game_earnings e WHERE e.game_id = g.id) AS earnings
+       FROM games g ORDER BY g.id`);
