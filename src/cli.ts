@@ -13,8 +13,8 @@ const program = new Command('gamewharf').description('Looks after a Gamewharf st
 
 registerDatabaseCommands(program);
 registerAuthCommands(program, runCommand);
-registerCollectionCommands(program, runCommand);
 registerAccountCommands(program, runCommand);
+registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
 
 program.parseAsync().catch((error: unknown) => {
