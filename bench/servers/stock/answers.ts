@@ -1,6 +1,9 @@
 import { Exclude, Expose, plainToInstance, Transform, Type } from 'class-transformer';
 
 const HOST = 'gamewharf.example';
+// Made of others, and needed by others.
+const Shown = () => Expose({ toPlainOnly: true });
+const Used = () => Expose({ toClassOnly: true });
 const Modern = () =>
   Transform(({ value }) => (value instanceof Date ? `${value.toISOString().slice(0, 19)}Z` : value));
 const Legacy = () =>
@@ -21,7 +24,7 @@ export class UserAnswer {
   @Expose() gamer: boolean;
   @Expose() developer: boolean;
   @Expose() press_user: boolean;
-  @Expose() get url(): string {
+  @Shown() get url(): string {
     return `https://${this.username}.${HOST}`;
   }
   @Expose() cover_url: string | null;
@@ -30,7 +33,7 @@ export class UserAnswer {
 @Exclude()
 class EarningAnswer {
   @Expose() currency: string;
-  @Expose() get amount_formatted(): string {
+  @Shown() get amount_formatted(): string {
     return money(this.amount, this.currency);
   }
   @Expose() amount: number;
@@ -41,9 +44,9 @@ class BaseGame {
   @Expose() id: number;
   @Expose() title: string;
   @Expose() short_text: string | null;
-  user: { username: string };
-  slug: string;
-  @Expose() get url(): string {
+  @Used() user: { username: string };
+  @Used() slug: string;
+  @Shown() get url(): string {
     return `https://${this.user.username}.${HOST}/${this.slug}`;
   }
   @Expose() cover_url: string | null;
@@ -53,10 +56,10 @@ class BaseGame {
 
 @Exclude()
 class CountedGame extends BaseGame {
-  @Expose() get published(): boolean {
+  @Shown() get published(): boolean {
     return this.published_at !== null;
   }
-  published_at: Date | null;
+  @Used() published_at: Date | null;
   @Expose() views_count: number;
   @Expose() downloads_count: number;
   @Expose() purchases_count: number;
@@ -73,17 +76,17 @@ export class GameAnswer extends CountedGame {
 
 @Exclude()
 export class LegacyGameAnswer extends CountedGame {
-  traits: string[];
-  @Expose() get p_android(): boolean {
+  @Used() traits: string[];
+  @Shown() get p_android(): boolean {
     return this.traits.includes('p_android');
   }
-  @Expose() get p_linux(): boolean {
+  @Shown() get p_linux(): boolean {
     return this.traits.includes('p_linux');
   }
-  @Expose() get p_osx(): boolean {
+  @Shown() get p_osx(): boolean {
     return this.traits.includes('p_osx');
   }
-  @Expose() get p_windows(): boolean {
+  @Shown() get p_windows(): boolean {
     return this.traits.includes('p_windows');
   }
   @Expose() @Legacy() declare published_at: Date | null;
@@ -116,8 +119,8 @@ export class PurchaseAnswer {
   @Expose() @Modern() created_at: Date;
   @Expose() source: string;
   @Expose() currency: string;
-  amount: number;
-  @Expose() get price(): string {
+  @Used() amount: number;
+  @Shown() get price(): string {
     return money(this.amount, this.currency);
   }
   @Expose() sale_rate: number;
@@ -131,7 +134,7 @@ export class PurchaseAnswer {
 export class CollectionAnswer {
   @Expose() id: number;
   @Expose() title: string;
-  @Expose() get url(): string {
+  @Shown() get url(): string {
     const slug = this.title.toLowerCase().replace(/[^a-z0-9]+/g, '-');
     return `https://${HOST}/c/${this.id}/${slug}`;
   }
