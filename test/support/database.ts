@@ -6,6 +6,8 @@ const OBJECT_IN_USE = '55006';
 
 export interface TestDatabase {
   url: string;
+  /** The same, past the pooler where there is one. */
+  direct_url?: string;
   drop(): Promise<void>;
 }
 
@@ -26,7 +28,8 @@ export async function cloneDatabase(): Promise<TestDatabase> {
     }
   });
   return {
-    url: withDatabase(serverUrl(), name),
+    url: withDatabase(process.env.TEST_POOLER_URL ?? serverUrl(), name),
+    direct_url: withDatabase(serverUrl(), name),
     drop: async () => {
       await administer((client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
     },

@@ -32,7 +32,7 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     const database = await openDatabase();
     drop = database.drop;
     database_url = database.url;
-    pool = new Pool({ connectionString: database.url, types: pgTypes, max: 4 });
+    pool = new Pool({ connectionString: database.direct_url ?? database.url, types: pgTypes, max: 4 });
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
     contract = new Contract(app);
@@ -52,6 +52,7 @@ export async function openApp(environment: Environment = {}): Promise<NestExpres
     API_KEY_PEPPER: PEPPER,
     // Tests ask more often than any client; those of the limits set their own.
     RATE_LIMIT: 'off',
+    ...(process.env.TEST_POOLER_URL ? { DATABASE_PREPARED_STATEMENTS: 'false' } : {}),
     DATABASE_URL: database_url,
     ...environment,
   } as NodeJS.ProcessEnv);
