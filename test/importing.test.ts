@@ -516,6 +516,11 @@ describe('problems', () => {
       'build 3: state must be one of started, processing, completed, failed',
     ],
     ['a key in the form of a JWT', apiKey('aaa.bbb.ccc'), 'api_key: key must not have the form of a JWT'],
+    [
+      'a key with a wrong checksum',
+      apiKey(`gw_${'a'.repeat(38)}`),
+      'api_key: key has the form of a key made here, but a wrong checksum',
+    ],
     ['a key with a blank', apiKey('a b'), 'api_key: key must not contain blanks'],
     [
       'a scope that there is not',
