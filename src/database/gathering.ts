@@ -48,7 +48,8 @@ function ask(client: PoolClient, asked: Asked[], release: (lost: boolean) => voi
   // Every statement is told as well; without a listener the event would end the process.
   const lose = () => void (lost = true);
   client.once('error', lose);
-  const { stream } = (client as unknown as { connection: { stream: NodeJS.WritableStream & Corkable } }).connection;
+  const { stream } = (client as unknown as { connection: { stream: NodeJS.WritableStream & Corkable } })
+    .connection;
   stream.cork();
   for (const { query, resolve, reject } of asked)
     client.query(query, (error: Error | undefined, result: QueryResult<never>) => {

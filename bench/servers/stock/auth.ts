@@ -1,5 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { createParamDecorator, type ExecutionContext, Injectable, UnauthorizedException } from '@nestjs/common';
+import {
+  createParamDecorator,
+  type ExecutionContext,
+  Injectable,
+  UnauthorizedException,
+} from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Strategy } from 'passport-http-bearer';
@@ -14,7 +19,10 @@ export class BearerStrategy extends PassportStrategy(Strategy) {
 
   async validate(token: string): Promise<ApiKey> {
     const key_hash = createHmac('sha256', process.env.API_KEY_PEPPER!).update(token).digest();
-    const key = await this.keys.findOne({ where: { key_hash, revoked_at: IsNull() }, relations: { user: true } });
+    const key = await this.keys.findOne({
+      where: { key_hash, revoked_at: IsNull() },
+      relations: { user: true },
+    });
     if (!key) throw new UnauthorizedException();
     return key;
   }

@@ -96,7 +96,9 @@ class StoreController {
     @Query() query: LookupQuery,
     @CurrentKey() key: ApiKey,
   ) {
-    return { download_key: answered(DownloadKeyAnswer, await this.store.downloadKey(key.user_id, id, query)) };
+    return {
+      download_key: answered(DownloadKeyAnswer, await this.store.downloadKey(key.user_id, id, query)),
+    };
   }
 
   @Get('games/:id/purchases')

@@ -39,10 +39,17 @@ export class StoreService {
       where: { game_id: In(games.map(({ id }) => id)) },
       order: { currency: 'ASC' },
     });
-    return games.map((game) => ({ ...game, earnings: earnings.filter(({ game_id }) => game_id === game.id) }));
+    return games.map((game) => ({
+      ...game,
+      earnings: earnings.filter(({ game_id }) => game_id === game.id),
+    }));
   }
 
-  async downloadKey(editor: number, game_id: number, given: { download_key?: string; user_id?: number; email?: string }) {
+  async downloadKey(
+    editor: number,
+    game_id: number,
+    given: { download_key?: string; user_id?: number; email?: string },
+  ) {
     await this.editableGame(editor, game_id);
     const { download_key, user_id, email } = given;
     const query = this.keys
@@ -80,7 +87,10 @@ export class StoreService {
     return Promise.all(
       sales.map(async ({ purchase }) => {
         if (purchase!.purchase_type !== 'bundle') return { ...purchase, game_id };
-        const all = await this.sales.find({ where: { purchase_id: purchase!.id }, order: { game_id: 'ASC' } });
+        const all = await this.sales.find({
+          where: { purchase_id: purchase!.id },
+          order: { game_id: 'ASC' },
+        });
         return { ...purchase, game_id: all.map((sale) => sale.game_id) };
       }),
     );
@@ -122,7 +132,9 @@ export class StoreService {
           or
             .where(`g.visibility = 'public' AND g.published_at IS NOT NULL`)
             .orWhere('g.user_id = :user_id', { user_id })
-            .orWhere('EXISTS (SELECT FROM game_admins a WHERE a.game_id = g.id AND a.user_id = :user_id)', { user_id })
+            .orWhere('EXISTS (SELECT FROM game_admins a WHERE a.game_id = g.id AND a.user_id = :user_id)', {
+              user_id,
+            })
             .orWhere(
               `g.visibility = 'restricted' AND EXISTS (SELECT FROM download_keys k WHERE k.game_id = g.id
                  AND k.revoked_at IS NULL AND (k.user_id = :user_id OR (k.user_id IS NULL AND lower(k.email) IN
@@ -138,7 +150,9 @@ export class StoreService {
     if (entries.length === 0) return [];
     // Positions count hidden entries too: where the page starts is counted, and what it spans is numbered.
     const [first, last] = [entries[0]!.sort_key, entries.at(-1)!.sort_key];
-    const scope = this.entries.createQueryBuilder('e').where('e.collection_id = :collection_id', { collection_id });
+    const scope = this.entries
+      .createQueryBuilder('e')
+      .where('e.collection_id = :collection_id', { collection_id });
     const before = await scope.clone().andWhere('e.sort_key < :first', { first }).getCount();
     const span = await scope
       .clone()
@@ -179,10 +193,10 @@ export class StoreService {
 
   private async buyer(user_id?: number, email?: string) {
     const account = user_id ?? (await this.verifier(email!))?.user_id ?? null;
-    const verified = account === null ? [] : await this.emails.find({ where: { user_id: account, verified: true } });
+    const verified =
+      account === null ? [] : await this.emails.find({ where: { user_id: account, verified: true } });
     const addresses = verified.map((one) => one.email);
     if (email !== undefined && !addresses.includes(email.toLowerCase())) addresses.push(email.toLowerCase());
     return { account, addresses: addresses.length > 0 ? addresses : [''] };
   }
 }
-
