@@ -14,7 +14,11 @@ export interface Measured {
   /** Microseconds of the server's processor time an answer. */
   cpu: number;
   rss: number;
+  /** Answers that were not 200, by status. */
+  failures: Record<string, number>;
 }
+
+export type Figure = Exclude<keyof Measured, 'failures'>;
 
 export interface EndpointResult {
   endpoint: string;
@@ -46,6 +50,8 @@ export const machine = (store: Store): Record<string, string> => ({
     import: `${store.import.records} records, ${Math.round(store.import.records / store.import.seconds)} a second`,
   }),
 });
+
+const failed = (failures: Record<string, number>) => Object.values(failures).reduce((a, b) => a + b, 0);
 
 export const median = (list: number[]) => {
   const sorted = list.toSorted((a, b) => a - b);
@@ -90,7 +96,7 @@ function ratios({ endpoints }: Results): string {
 function figures({ endpoints }: Results): string {
   const rows = endpoints.flatMap(({ endpoint, measured }) =>
     Object.entries(measured).map(([server, list]) => {
-      const of = (what: keyof Measured) => median(list.map((one) => one[what]));
+      const of = (what: Figure) => median(list.map((one) => one[what]));
       return [
         endpoint,
         server,
@@ -99,11 +105,12 @@ function figures({ endpoints }: Results): string {
         of('p99').toFixed(2),
         of('cpu').toFixed(0),
         (of('rss') / 2 ** 20).toFixed(0),
+        String(list.reduce((sum, { failures }) => sum + failed(failures), 0)),
       ];
     }),
   );
   return table(
-    ['endpoint', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs a request', 'memory MB'],
+    ['endpoint', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs a request', 'memory MB', 'failed'],
     rows,
   );
 }

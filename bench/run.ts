@@ -1,6 +1,14 @@
 import { parseArgs } from 'node:util';
 import { compareAnswers, workloadOf, type Workload } from './requests';
-import { type EndpointResult, machine, type Measured, type Results, writeReports } from './report';
+import {
+  type EndpointResult,
+  type Figure,
+  machine,
+  type Measured,
+  median,
+  type Results,
+  writeReports,
+} from './report';
 import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
 import { openStore, type Store } from './store';
 import { READS } from './workload';
@@ -49,13 +57,15 @@ async function measure(
   });
   const after = await server.usage();
   if (Object.keys(outcome.failures).length > 0)
-    throw new Error(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
+    say(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
   return {
-    rate: outcome.answers / outcome.seconds,
+    // None at all is told apart from a division by nothing.
+    rate: Math.max(1, outcome.answers) / outcome.seconds,
     p50: outcome.p50,
     p99: outcome.p99,
-    cpu: (after.cpu - before.cpu) / outcome.answers,
+    cpu: (after.cpu - before.cpu) / Math.max(1, outcome.answers),
     rss: after.rss,
+    failures: outcome.failures,
   };
 }
 
@@ -117,10 +127,8 @@ async function measureAll(store: Store): Promise<Results> {
   }
 }
 
-const median = (list: number[]) => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)]!;
-
 function lineOf({ endpoint, measured }: EndpointResult): string {
-  const of = (name: string, what: keyof Measured) => median(measured[name]!.map((one) => one[what]));
+  const of = (name: string, what: Figure) => median(measured[name]!.map((one) => one[what]));
   const figures = Object.keys(measured).map(
     (name) =>
       `${name} ${of(name, 'rate').toFixed(0)}/s p99 ${of(name, 'p99').toFixed(1)} ms cpu ${of(name, 'cpu').toFixed(0)} us`,

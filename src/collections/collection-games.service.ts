@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { longStatement, statement } from '../database/statement';
 import type { Statements } from '../database/transactions';
 import { invalidGame } from '../games/refusals';
 import { canView, isPublic } from '../games/visibility';
@@ -32,7 +32,7 @@ const EVERYTHING = '9223372036854775807';
 // where the page starts, over what lies before it, and through the page. The first page begins without a walk.
 // The planner is kept from knowing which collection it is and where the walk ends, and from turning the question of what
 // is hidden into a join: it would fetch and sort all of a large collection. See docs/decisions/collection-order.md.
-export const PAGE = statement(
+export const PAGE = longStatement(
   'collection_games_page',
   `WITH asked AS (SELECT $1::bigint AS collection_id),
    first AS (

@@ -62,7 +62,8 @@ export class Database implements Statements, OnApplicationShutdown {
 
   async rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotConnected();
-    return this.gathering!.rows<Row>(queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS));
+    const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
+    return this.gathering!.rows<Row>(query, statement.alone);
   }
 
   async row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {

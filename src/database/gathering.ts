@@ -20,8 +20,9 @@ export class Gathering {
 
   constructor(private readonly pool: Pool) {}
 
-  rows<Row>(query: QueryConfig): Promise<Row[]> {
+  rows<Row>(query: QueryConfig, alone = false): Promise<Row[]> {
     return new Promise((resolve, reject) => {
+      if (alone) return this.send([{ query, resolve, reject }]);
       if (this.asked.length === 0) setImmediate(() => this.leave());
       this.asked.push({ query, resolve, reject });
     });

@@ -4,9 +4,12 @@ import type { QueryConfig } from 'pg';
 export interface Statement {
   name: string;
   text: string;
+  /** It reads many rows: nothing is to wait behind it on one connection. */
+  alone?: true;
 }
 
 export const statement = (name: string, text: string): Statement => ({ name, text });
+export const longStatement = (name: string, text: string): Statement => ({ name, text, alone: true });
 
 /** Without a name where a pooler in between does not track prepared statements. */
 export const queryOf = ({ name, text }: Statement, values: unknown[], prepared: boolean): QueryConfig =>

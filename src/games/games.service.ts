@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { longStatement, statement } from '../database/statement';
 import type { GameRow } from './game.dto';
 import { canView } from './visibility';
 
-export const EDITABLE_GAMES = statement(
+export const EDITABLE_GAMES = longStatement(
   'editable_games',
   `SELECT g.id, (SELECT username FROM users WHERE id = g.user_id) AS username, g.slug, g.title, g.short_text,
           g.cover_url, g.type, g.classification, g.traits, g.published_at, g.created_at, g.min_price, g.views_count,
