@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', '.data/', 'coverage/', '*.config.js'] },
+  { ignores: ['dist/', 'node_modules/', '.data/', 'coverage/', '**/*.config.js'] },
   ...tseslint.configs.recommended,
   {
     files: ['src/**/*.ts', 'migrations/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'],

@@ -53,7 +53,7 @@ export interface Store {
 }
 
 // What an operator sets on a server of this size; durability stays as it is by default.
-const POSTGRES = {
+export const POSTGRES = {
   shared_buffers: '1GB',
   effective_cache_size: '3GB',
   max_wal_size: '4GB',

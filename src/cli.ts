@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
 import { Command } from 'commander';
+import { registerAccountCommands } from './accounts/accounts.command';
 import { registerAuthCommands } from './auth/auth.command';
 import { registerCollectionCommands } from './collections/collections.command';
 import { runCommand } from './command-runner';
@@ -12,6 +13,7 @@ const program = new Command('gamewharf').description('Looks after a Gamewharf st
 
 registerDatabaseCommands(program);
 registerAuthCommands(program, runCommand);
+registerAccountCommands(program, runCommand);
 registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
 

@@ -148,6 +148,8 @@ describe('sign-in', () => {
     '/\\evil.example',
     '/\t/evil.example',
     'javascript:alert(1)',
+    '/.//evil.example',
+    '/x/..//evil.example',
     '/%0d%0aSet-Cookie:x',
   ])('never leads to another host: %s', async (return_to) => {
     const user = await withPassword(await make.user());

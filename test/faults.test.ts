@@ -12,6 +12,9 @@ useStore();
 
 const UNAVAILABLE = { status: 503, body: '{"errors":["service unavailable"]}', retry_after: '1' };
 
+// A pooler keeps connections of its own, which these faults do not reach.
+const withoutPooler = process.env.TEST_POOLER_URL ? test.skip : test;
+
 let proxy: FaultyProxy;
 let app: NestExpressApplication;
 let url: string;
@@ -86,17 +89,20 @@ describe('a database that hangs', () => {
     ]);
   });
 
-  test('control: TypeORM alone gives the stuck connection back to the pool, after twice the time', async () => {
-    await app.get(Database).transaction((db) => db.query('SELECT 1'));
-    const started = performance.now();
-    const stuck = app.get(Database).source.transaction(async (db) => {
-      proxy.freeze();
-      await db.query('SELECT 2');
-    });
-    await expect(stuck).rejects.toThrow('Query read timeout');
-    expect(performance.now() - started).toBeGreaterThan(2500);
-    expect(pool().totalCount).toBeGreaterThan(0);
-  });
+  withoutPooler(
+    'control: TypeORM alone gives the stuck connection back to the pool, after twice the time',
+    async () => {
+      await app.get(Database).transaction((db) => db.query('SELECT 1'));
+      const started = performance.now();
+      const stuck = app.get(Database).source.transaction(async (db) => {
+        proxy.freeze();
+        await db.query('SELECT 2');
+      });
+      await expect(stuck).rejects.toThrow('Query read timeout');
+      expect(performance.now() - started).toBeGreaterThan(2500);
+      expect(pool().totalCount).toBeGreaterThan(0);
+    },
+  );
 
   test('beyond MAX_IN_FLIGHT the answer is 503 at once', async () => {
     await get('/profile');
@@ -153,7 +159,7 @@ test('a pool of which all is taken: who waits is told so within a second', async
   expect((await get('/profile')).answer.status).toBe(200);
 });
 
-test('a database that only reads: reads are served, writes refused', async () => {
+withoutPooler('a database that only reads: reads are served, writes refused', async () => {
   const [{ current_database }] = (await sql<{ current_database: string }>('SELECT current_database()')) as [
     { current_database: string },
   ];

@@ -10,7 +10,7 @@ import {
   ApplicationsService,
   MAX_APPLICATIONS,
 } from './applications.service';
-import { Audit } from './audit';
+import { Audit } from '../auth/audit';
 import { problemOf } from './redirect-uris';
 import { SessionsService, type SignedInUser } from './sessions.service';
 import { type Form, formOf } from './web/form';
@@ -57,9 +57,9 @@ export class ApplicationsController {
     const notice = await this.sessions.takeNotice<Notice>(visitor.token);
     const applications = await this.applications.applicationsOf(user.id);
     return this.show(visitor, {
-      title: 'My applications',
+      title: 'Applications',
       main: html`<div class="head">
-          <h1>My applications</h1>
+          <h1>Your applications</h1>
           <a class="button" href="${PATH}/new">Register an application</a>
         </div>
         <p class="lead">An application that you register can ask other people to let it act for them.</p>

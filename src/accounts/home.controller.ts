@@ -44,22 +44,22 @@ export class HomeController {
         <p class="lead">Your first request, in three steps:</p>
         <ol class="steps">
           <li>
-            <div>
+            <p>
               <strong><a href="/user/settings/api-keys">Make a key</a></strong
               >${!visitor.user && ' after signing in'}, and copy it.
-            </div>
+            </p>
           </li>
           <li>
             <div>
-              <strong>Ask who you are</strong>, with the key in place of <code>KEY</code>:
+              <p><strong>Ask who you are</strong>, with the key in place of <code>KEY</code>:</p>
               ${copyable('first-request', 'In a terminal', `curl -H "Authorization: Bearer KEY" ${here}/profile`)}
             </div>
           </li>
           <li>
-            <div>
+            <p>
               <strong><a href="/docs">Read the reference</a></strong> for all the rest, or give
               <a href="/openapi.json">its description</a> to your tools.
-            </div>
+            </p>
           </li>
         </ol>`,
     });

@@ -5,7 +5,7 @@ import { Settings } from '../config/settings';
 import { clientNetwork } from '../http/client-address';
 import { Post } from '../http/post';
 import { LimitSignIns } from '../operations/limits';
-import { Audit } from './audit';
+import { Audit } from '../auth/audit';
 import { AuthorizationRequests } from './authorization-requests.service';
 import { SignInService } from './sign-in.service';
 import { formOf, queryOf } from './web/form';
@@ -108,7 +108,7 @@ export class SignInController {
       headers,
     }: { name?: string; problem?: string; status?: number; headers?: Record<string, string> } = {},
   ): Promise<PageAnswer> {
-    return this.layout.show(visitor, {
+    const page = {
       title: 'Sign in',
       formTargets: await this.requests.formTargets(return_to),
       status,
@@ -145,8 +145,9 @@ export class SignInController {
           /></label>
           <button>Sign in</button>
         </form>
-        <p class="muted">Your account is the one of ${this.layout.storeName}.</p>`,
-    });
+        <p class="muted">Use your account of ${this.layout.storeName}.</p>`,
+    };
+    return this.layout.show(visitor, page, '/login');
   }
 
   private elsewhere(visitor: Visitor): PageAnswer {
@@ -167,7 +168,9 @@ export function localPath(given: string | undefined): string {
   if (!given?.startsWith('/') || given.length > 8192) return HOME;
   try {
     const url = new URL(given, 'http://here.invalid');
-    return url.host === 'here.invalid' && url.protocol === 'http:' ? `${url.pathname}${url.search}` : HOME;
+    // The dots of `/.//host` are gone by now.
+    const path = `${url.pathname}${url.search}`;
+    return url.origin === 'http://here.invalid' && !path.startsWith('//') ? path : HOME;
   } catch {
     return HOME;
   }

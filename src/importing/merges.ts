@@ -2,9 +2,6 @@ import type { ClientBase } from 'pg';
 import { SALES_OF_GAMES } from './earnings';
 import { bitOf, ENTRY_FIELDS, type Field, type RecordType } from './record-types';
 
-// Room between entries, so that one can be put between two others without touching them.
-const SORT_KEY_GAP = 1024;
-
 /** Names for the working tables of a type: what is stored already, and what of it the stream changes. */
 export const stagedIn = ({ table }: RecordType) => `import_${table}`;
 export const storedIn = ({ table }: RecordType) => `stored_${table}`;
@@ -123,7 +120,7 @@ const listsOfCollections = (type: RecordType): Lists => {
        ), placed AS (
          SELECT *, CASE WHEN bool_and(coalesce(old_key > key_before, false))
                                OVER (PARTITION BY collection_id ORDER BY rank)
-                        THEN old_key ELSE highest_key + rank::bigint * ${SORT_KEY_GAP} END AS sort_key
+                        THEN old_key ELSE highest_key + rank END AS sort_key
          FROM staged
        )
        SELECT collection_id, game_id, stored, blurb, user_id, created_at, sort_key,
@@ -153,7 +150,7 @@ const listsOfCollections = (type: RecordType): Lists => {
       `INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id, created_at)
        SELECT collection_id, game_id, sort_key, blurb, user_id, created_at FROM planned_entries WHERE NOT stored`,
       `INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id, created_at)
-       SELECT e.collection_id, e.game_id, e.rank::bigint * ${SORT_KEY_GAP}, e.blurb,
+       SELECT e.collection_id, e.game_id, e.rank, e.blurb,
               coalesce(e.user_id, s.user_id), coalesce(e.created_at, now())
        FROM import_collection_games e JOIN import_collections s ON s.id = e.collection_id
        WHERE ${isNew(type)}`,

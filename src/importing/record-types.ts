@@ -1,8 +1,8 @@
-import { hasFormOfJwt, hintOf } from '../auth/api-key';
+import { hasFormOfJwt, hintOf, mayBeApiKey } from '../auth/api-key';
 import { hashApiKey } from '../auth/api-key-hash';
 import { SCOPES } from '../auth/scopes';
 import { COLLECTION_LAYOUTS } from '../collections/collection.entity';
-import { sanitiseHtml } from '../collections/html';
+import { MAX_HTML_CHARACTERS, sanitiseHtml } from '../collections/html';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from '../games/game.entity';
 import { PURCHASE_STATUSES, PURCHASE_TYPES } from '../purchases/purchase.entity';
 import { BUILD_STATES } from '../wharf/build.entity';
@@ -134,6 +134,7 @@ const apiKey = (pepper: Buffer): Kind => {
       const key = fit(value, { max: 512, pattern: /^\S+$/, form: 'not contain blanks' }, refuse);
       if (key === undefined) return '';
       if (hasFormOfJwt(key)) return refuse('must not have the form of a JWT');
+      if (!mayBeApiKey(key)) return refuse('has the form of a key made here, but a wrong checksum');
       return `\\\\x${hashApiKey(key, pepper).toString('hex')}\t${visible.encode(hintOf(key), () => '')}`;
     },
   };
@@ -142,7 +143,7 @@ const apiKey = (pepper: Buffer): Kind => {
 /** The fields of an entry of a collection's `games`. */
 export const ENTRY_FIELDS = withBits([
   required('game_id', idOf('game')),
-  optional('blurb', html(sanitiseHtml, 20_000)),
+  optional('blurb', html(sanitiseHtml, MAX_HTML_CHARACTERS)),
   optional('user_id', idOf('user')),
   time('created_at', NOW),
 ]);
@@ -251,7 +252,7 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       required('user_id', idOf('user')),
       required('title', trimmedTitle(60)),
       optional('private', boolean, 'f'),
-      optional('description', html(sanitiseHtml, 20_000)),
+      optional('description', html(sanitiseHtml, MAX_HTML_CHARACTERS)),
       optional('layout', oneOf(COLLECTION_LAYOUTS), 'grid'),
       optional('admins', idsOf('user'), '{}', { list: true }),
       // Its entries are staged in a table of their own: a collection may hold a hundred thousand.

@@ -1,41 +1,55 @@
 import { Injectable } from '@nestjs/common';
+import { Batch } from '../database/batch';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { type Statement, statement } from '../database/statement';
 import { type Cacheable, cacheable } from '../http/cacheable';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
 import { ShortMemory } from '../database/short-memory';
 
-const newestFinishedBuild = (game: string, channel_name: string) => `
-  SELECT b.id IS NOT NULL AS found, b.user_version
-  FROM ${game}
+// Of many questions at once, the n-th of which is row n of `asked`. A private game is no game.
+const newestFinishedBuilds = (arrays: string, columns: string, games: string) => `
+  SELECT asked.n, b.id IS NOT NULL AS found, b.user_version
+  FROM unnest(${arrays}) WITH ORDINALITY AS asked (${columns}, n)
+  ${games}
   LEFT JOIN LATERAL (
     SELECT id, user_version FROM builds
-    WHERE game_id = g.id AND channel_name = ${channel_name} AND state = 'completed'
+    WHERE game_id = g.id AND channel_name = asked.channel_name AND state = 'completed'
     ORDER BY id DESC LIMIT 1) b ON true
   WHERE g.visibility <> 'private'`;
 
 export const NEWEST_BY_GAME = statement(
-  'newest_build_by_game',
-  `${newestFinishedBuild('games g', '$2')} AND g.id = $1`,
+  'newest_builds_by_game',
+  newestFinishedBuilds(
+    '$1::bigint[], $2::text[]',
+    'game_id, channel_name',
+    'JOIN games g ON g.id = asked.game_id',
+  ),
 );
 
 export const NEWEST_BY_TARGET = statement(
-  'newest_build_by_target',
-  `${newestFinishedBuild('users u JOIN games g ON g.user_id = u.id', '$3')}
-    AND lower(u.username) = lower($1) AND g.slug = $2`,
+  'newest_builds_by_target',
+  newestFinishedBuilds(
+    '$1::text[], $2::text[], $3::text[]',
+    'username, slug, channel_name',
+    // LIMIT: else the planner may read all games of the owner.
+    `JOIN users u ON lower(u.username) = lower(asked.username)
+  JOIN LATERAL (
+    SELECT id, visibility FROM games WHERE user_id = u.id AND slug = asked.slug LIMIT 1) g ON true`,
+  ),
 );
 
 interface BuildRow {
+  n: number;
   found: boolean;
   user_version: string | null;
 }
 
 type Missing = 'invalid game' | 'invalid channel';
 
-// Every installed copy of every game asks: most questions were asked a moment ago. Half a second of memory and the time
-// of one statement stay under the second in which a new build is to be seen.
-const REMEMBERED = 500;
+// Every installed copy of every game asks: most questions were asked a moment ago. This much memory and the time of
+// one statement stay under the second in which a new build is to be seen.
+const REMEMBERED = 700;
 const MOST_REMEMBERED = 20_000;
 // No game and no channel has a longer name.
 const LONGEST_NAME = 400;
@@ -46,6 +60,12 @@ export class BuildsService {
   // Apart, so that questions for what does not exist displace no answer.
   private readonly missing = new ShortMemory<Missing>(REMEMBERED, 1000);
   private readonly asked = new Map<string, Promise<Cacheable | Missing>>();
+  private readonly byGame = new Batch((asked: unknown[][]) =>
+    this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
+  );
+  private readonly byTarget = new Batch((asked: unknown[][]) =>
+    this.newestFinishedBuilds(NEWEST_BY_TARGET, asked),
+  );
 
   constructor(private readonly database: Database) {}
 
@@ -77,12 +97,22 @@ export class BuildsService {
     return answer;
   }
 
-  private async newestFinishedBuild({ game_id, target, channel_name }: LatestRequest) {
-    const build = await (target === undefined
-      ? this.database.row<BuildRow>(NEWEST_BY_GAME, [game_id, channel_name])
-      : this.database.row<BuildRow>(NEWEST_BY_TARGET, [...target.split('/'), channel_name]));
-    if (!build) return 'invalid game';
-    if (!build.found) return 'invalid channel';
-    return cacheable({ latest: build.user_version ?? undefined } satisfies LatestAnswer);
+  private newestFinishedBuild({ game_id, target, channel_name }: LatestRequest) {
+    if (target === undefined) return this.byGame.ask([game_id, channel_name]);
+    return this.byTarget.ask([...target.split('/'), channel_name]);
+  }
+
+  private async newestFinishedBuilds(
+    statement: Statement,
+    questions: unknown[][],
+  ): Promise<(Cacheable | Missing)[]> {
+    const columns = questions[0]!.map((_, i) => questions.map((question) => question[i]));
+    const answers = questions.map((): Cacheable | Missing => 'invalid game');
+    const rows = await this.database.rows<BuildRow & { n: number }>(statement, columns);
+    for (const { n, found, user_version } of rows)
+      answers[n - 1] = found
+        ? cacheable({ latest: user_version ?? undefined } satisfies LatestAnswer)
+        : 'invalid channel';
+    return answers;
   }
 }

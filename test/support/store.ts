@@ -9,6 +9,7 @@ import { createApp } from '../../src/create-app';
 import { Database } from '../../src/database/database';
 import { pgTypes } from '../../src/database/pg-types';
 import { createLogger } from '../../src/http/logger';
+import { gracefulStop } from '../../src/operations/graceful-stop';
 import { Contract } from './contract';
 import { cloneDatabase } from './database';
 
@@ -31,13 +32,13 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     const database = await openDatabase();
     drop = database.drop;
     database_url = database.url;
-    pool = new Pool({ connectionString: database.url, types: pgTypes, max: 4 });
+    pool = new Pool({ connectionString: database.direct_url ?? database.url, types: pgTypes, max: 4 });
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
     contract = new Contract(app);
   });
   afterAll(async () => {
-    await app?.close();
+    if (app) await gracefulStop(app);
     await pool?.end();
     await drop?.();
   });
@@ -51,6 +52,7 @@ export async function openApp(environment: Environment = {}): Promise<NestExpres
     API_KEY_PEPPER: PEPPER,
     // Tests ask more often than any client; those of the limits set their own.
     RATE_LIMIT: 'off',
+    ...(process.env.TEST_POOLER_URL ? { DATABASE_PREPARED_STATEMENTS: 'false' } : {}),
     DATABASE_URL: database_url,
     ...environment,
   } as NodeJS.ProcessEnv);

@@ -52,7 +52,7 @@ export const seeOther = (location: string): PageAnswer => new SeeOther(location)
 
 const SECTIONS = [
   ['/user/settings/api-keys', 'API keys'],
-  ['/user/settings/oauth-apps', 'My applications'],
+  ['/user/settings/oauth-apps', 'Applications'],
   ['/user/settings/authorized-apps', 'Access'],
   ['/user/settings/collections', 'Collections'],
 ] as const;
@@ -95,7 +95,7 @@ export class Layout {
           <header class="top">
             <div class="bar">
               <a class="brand" href="/">${this.logo()}<span>${this.settings.STORE_NAME}</span></a>
-              ${this.account(visitor)}
+              ${this.account(visitor, path)}
             </div>
             ${visitor?.user && !single && this.sections(path)}
           </header>
@@ -110,8 +110,8 @@ export class Layout {
     return html`<img src="${(storeLogo ?? icon).path}" alt="" height="28" />`;
   }
 
-  private account(visitor: Visitor | undefined): Html {
-    if (!visitor) return html``;
+  private account(visitor: Visitor | undefined, path: string): Html {
+    if (!visitor || path === '/login') return html``;
     if (!visitor.user) return html`<a class="button quiet" href="/login">Sign in</a>`;
     const name = visitor.user.display_name ?? visitor.user.username;
     return html`<div class="account">

@@ -1,0 +1,415 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { PASSWORD, withPassword } from './support/browser';
+import { chromiumPath, ClientApplication, openChromium, Window } from './support/chromium';
+import { type Actor, baseUrl, make, sql, useStore } from './support/store';
+
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const OOB = 'urn:ietf:wg:oauth:2.0:oob';
+
+if (!chromiumPath)
+  console.warn('Skipped: the pages in a real browser. Install Chromium, or set CHROMIUM to one.');
+
+(chromiumPath ? describe : describe.skip)('in Chromium', () => {
+  useStore({ RATE_LIMIT: 'off' });
+
+  let browser: Browser;
+  let client: ClientApplication;
+  let user: Actor;
+
+  beforeAll(async () => {
+    browser = await openChromium();
+    client = await ClientApplication.listen();
+    user = await withPassword(await make.user({ username: 'skipper', display_name: 'Skipper' }));
+    await make.collection({
+      owner: user,
+      title: 'Games about the sea',
+      games: [await make.game({ owner: user })],
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await client?.close();
+  });
+
+  let serial = 0;
+  async function application(
+    redirect_uris = [client.callback],
+    fields: { scopes?: string[] } = {},
+  ): Promise<string> {
+    const owner = await make.user({ username: `maker${++serial}` });
+    const client_id = `browser-client-${serial}`;
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes) VALUES ($1, $2, $3, $4, $5)`,
+      [
+        client_id,
+        owner.id,
+        `Harbour Tycoon ${serial}`,
+        redirect_uris,
+        fields.scopes ?? ['profile', 'collection'],
+      ],
+    );
+    return client_id;
+  }
+
+  const asked = (fields: Record<string, string>) => `/user/oauth?${new URLSearchParams(fields).toString()}`;
+
+  async function post(path: string, fields: Record<string, string>) {
+    const response = await fetch(baseUrl() + path, { method: 'POST', body: new URLSearchParams(fields) });
+    return (await response.json()) as Record<string, string>;
+  }
+
+  /** A window that is signed in; whatever it complained about fails the test. */
+  async function within(
+    work: (page: Page, window: Window) => Promise<void>,
+    options: Parameters<typeof Window.open>[2] & { signedIn?: boolean } = {},
+  ): Promise<void> {
+    const { signedIn = true, ...more } = options;
+    const window = await Window.open(browser, baseUrl(), { allowed: [client.origin], ...more });
+    try {
+      if (signedIn) await window.signIn(user.username, PASSWORD);
+      await work(window.page, window);
+      expect(window.complaints).toEqual([]);
+    } finally {
+      await window.close();
+    }
+  }
+
+  test('a key is made, copied, seen once, and revoked', () =>
+    within(
+      async (page) => {
+        await page.getByLabel('Label of a new key').fill('Build server');
+        await page.getByRole('button', { name: 'Make a key' }).click();
+        const key = await page.getByLabel('Key', { exact: true }).inputValue();
+        await page.getByRole('button', { name: 'Copy' }).first().click();
+        await page.getByRole('button', { name: 'Copied' }).waitFor();
+        expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
+        const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } });
+        expect(await answer.json()).toMatchObject({ user: { username: 'skipper' } });
+        await page.reload();
+        expect(await page.content()).not.toContain(key);
+        await page.getByRole('link', { name: 'Revoke Build server' }).click();
+        await page.getByRole('button', { name: 'Revoke the key' }).click();
+        await page.getByRole('status').getByText('“Build server” is revoked').waitFor();
+        expect(
+          (await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } })).status,
+        ).toBe(401);
+      },
+      { permissions: ['clipboard-read', 'clipboard-write'] },
+    ));
+
+  test('an application is registered, changed and deleted', () =>
+    within(async (page) => {
+      await page.getByRole('link', { name: 'Applications' }).click();
+      await page.getByRole('link', { name: 'Register an application' }).click();
+      await page.getByLabel('Name').fill('Lighthouse');
+      await page.getByLabel('Redirect addresses').fill('ftp://nowhere');
+      await page.getByRole('button', { name: 'Register' }).click();
+      await page.getByRole('alert').getByText('must begin with https://').waitFor();
+      await page.getByLabel('Redirect addresses').fill(client.callback);
+      await page.getByRole('button', { name: 'Register' }).click();
+      await page.getByRole('status').getByText('Lighthouse is registered.').waitFor();
+      expect(await page.getByLabel('Redirect addresses').inputValue()).toBe(client.callback);
+      expect(await page.getByLabel('Client id').inputValue()).toMatch(/^[0-9a-f]{32}$/);
+      await page.getByLabel('Also take tokens in the redirect address').check();
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('status').getByText('Your changes are saved.').waitFor();
+      expect(await page.getByLabel('Also take tokens in the redirect address').isChecked()).toBe(true);
+      await page.getByRole('link', { name: 'Delete this application' }).click();
+      await page.getByRole('button', { name: 'Delete the application' }).click();
+      await page.getByText('You have registered no application yet.').waitFor();
+    }));
+
+  test('a collection is shown on the profile and hidden again', () =>
+    within(async (page) => {
+      await page.getByRole('link', { name: 'Collections' }).click();
+      await page.getByRole('button', { name: 'Show Games about the sea' }).click();
+      await page.getByRole('status').getByText('is now on your profile').waitFor();
+      await page.getByRole('button', { name: 'Hide Games about the sea' }).click();
+      await page.getByRole('status').getByText('is no longer on your profile').waitFor();
+    }));
+
+  test('response_type=token: signing in on the way, consent, the token, remembered, taken back', () =>
+    within(
+      async (page) => {
+        const client_id = await application();
+        const address = asked({
+          response_type: 'token',
+          client_id,
+          scope: 'profile:me collection:view',
+          redirect_uri: client.callback,
+          state: 'of the game',
+        });
+        await page.goto(address);
+        await page.getByLabel('User name or e-mail').fill('skipper');
+        await page.getByLabel('Password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByText('See your collections and what is in them').waitFor();
+        await page.getByRole('button', { name: 'Allow' }).click();
+        await page.getByText('Welcome to the game').waitFor();
+        const given = new URLSearchParams(new URL(page.url()).hash.slice(1));
+        expect(given.get('state')).toBe('of the game');
+        const token = given.get('access_token')!;
+        const ask = () => fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${token}` } });
+        expect((await ask()).status).toBe(200);
+
+        await page.goto(address);
+        await page.getByText('Welcome to the game').waitFor();
+
+        await page.goto('/user/settings/authorized-apps');
+        await page.getByRole('link', { name: /^Revoke Harbour Tycoon/ }).click();
+        await page.getByRole('button', { name: 'Revoke its access' }).click();
+        await page.getByRole('status').getByText('may no longer act for you').waitFor();
+        expect((await ask()).status).toBe(401);
+      },
+      { signedIn: false },
+    ));
+
+  test('signing in leads on to a remembered application: the browser lets the redirect pass', () =>
+    within(
+      async (page, window) => {
+        const client_id = await application();
+        const address = asked({
+          response_type: 'token',
+          client_id,
+          scope: 'profile:me',
+          redirect_uri: client.callback,
+        });
+        await window.signIn('skipper', PASSWORD);
+        await page.goto(address);
+        await page.getByRole('button', { name: 'Allow' }).click();
+        await page.getByText('Welcome to the game').waitFor();
+        await window.context.clearCookies();
+        await page.goto(address);
+        await page.getByLabel('User name or e-mail').fill('skipper');
+        await page.getByLabel('Password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByText('Welcome to the game').waitFor();
+      },
+      { signedIn: false },
+    ));
+
+  test('response_type=code with PKCE: refused, then allowed, exchanged and refreshed', () =>
+    within(async (page) => {
+      const client_id = await application();
+      const code_verifier = randomBytes(32).toString('base64url');
+      const address = asked({
+        response_type: 'code',
+        client_id,
+        scope: 'profile:me',
+        redirect_uri: client.callback,
+        state: 'xyz',
+        code_challenge: createHash('sha256').update(code_verifier).digest('base64url'),
+        code_challenge_method: 'S256',
+      });
+      await page.goto(address);
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByText('Welcome to the game').waitFor();
+      expect(client.received.at(-1)!.searchParams.get('error')).toBe('access_denied');
+
+      await page.goto(address);
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.getByText('Welcome to the game').waitFor();
+      const { searchParams } = client.received.at(-1)!;
+      expect(searchParams.get('state')).toBe('xyz');
+      const tokens = await post('/oauth/token', {
+        grant_type: 'authorization_code',
+        client_id,
+        code: searchParams.get('code')!,
+        code_verifier,
+        redirect_uri: client.callback,
+      });
+      const next = await post('/oauth/token', {
+        grant_type: 'refresh_token',
+        client_id,
+        refresh_token: tokens.refresh_token!,
+      });
+      const answer = await fetch(`${baseUrl()}/profile`, {
+        headers: { authorization: `Bearer ${next.access_token}` },
+      });
+      expect(answer.status).toBe(200);
+    }));
+
+  test('an application on this machine over IPv6 gets its answer', () =>
+    within(
+      async (page) => {
+        const client_id = await application(['http://[::1]/callback']);
+        await page.goto(
+          asked({
+            response_type: 'token',
+            client_id,
+            scope: 'profile:me',
+            redirect_uri: 'http://[::1]:9/callback',
+          }),
+        );
+        // Nothing listens there: that the browser tries is what counts.
+        const tried = page.waitForRequest((request) => request.url().startsWith('http://[::1]:9/callback'));
+        await page.getByRole('button', { name: 'Allow' }).click();
+        await tried;
+      },
+      { allowed: [client.origin, 'http://[::1]:9/', 'chrome-error:'] },
+    ).catch((error: Error) => {
+      if (!/ERR_(CONNECTION_REFUSED|ADDRESS_UNREACHABLE|UNSAFE_PORT)/.test(error.message)) throw error;
+    }));
+
+  test('out of band: the token is shown to be copied', () =>
+    within(async (page) => {
+      const client_id = await application([OOB]);
+      await page.goto(asked({ response_type: 'token', client_id, scope: 'profile:me', redirect_uri: OOB }));
+      await page.getByRole('button', { name: 'Allow' }).click();
+      const token = await page.getByLabel('Access token').inputValue();
+      const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${token}` } });
+      expect(answer.status).toBe(200);
+    }));
+
+  test('the device grant: the code is entered, confirmed, and the device goes on', () =>
+    within(async (page) => {
+      const client_id = await application();
+      const { device_code, user_code } = await post('/oauth/device', { client_id, scope: 'profile:me' });
+      await page.goto('/user/oauth/device');
+      await page.getByLabel('The code that your device shows').fill(user_code!.toLowerCase());
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByText(user_code!, { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.getByRole('heading', { name: 'Done' }).waitFor();
+      const tokens = await post('/oauth/token', {
+        grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+        client_id,
+        device_code: device_code!,
+      });
+      expect(tokens.access_token).toMatch(/^gw_/);
+    }));
+
+  test('keyboard only: from the start page to a key and its end', () =>
+    within(
+      async (page) => {
+        const focused = () =>
+          page.evaluate(
+            `(({ textContent, name, id }) => textContent.trim().replace(/\\s+/g, ' ') || name || id)(document.activeElement)`,
+          ) as Promise<string>;
+        const tabTo = async (name: RegExp) => {
+          for (let i = 0; i < 40; i++) {
+            await page.keyboard.press('Tab');
+            if (name.test(await focused())) return;
+          }
+          throw new Error(`nothing to tab to is called ${name}`);
+        };
+        await page.goto('/');
+        await page.keyboard.press('Tab');
+        expect(await focused()).toBe('Skip to the content');
+        await page.keyboard.press('Enter');
+        await tabTo(/^Make a key$/);
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+        // The first field has the focus.
+        await page.keyboard.type('skipper');
+        await page.keyboard.press('Tab');
+        await page.keyboard.type(PASSWORD);
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: 'API keys' }).waitFor();
+        await tabTo(/^label$/);
+        await page.keyboard.type('By keyboard');
+        await page.keyboard.press('Enter');
+        await page.getByText('Copy it now').waitFor();
+        await tabTo(/^Revoke By keyboard$/);
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: 'Revoke this key?' }).waitFor();
+        await tabTo(/^Revoke the key$/);
+        await page.keyboard.press('Space');
+        await page.getByText('is revoked').waitFor();
+        await tabTo(/^Sign out$/);
+        await page.keyboard.press('Enter');
+        await page.getByRole('link', { name: 'Sign in' }).waitFor();
+      },
+      { signedIn: false },
+    ));
+
+  test('without JavaScript a key is made all the same', () =>
+    within(
+      async (page) => {
+        await page.getByLabel('Label of a new key').fill('No script');
+        await page.getByRole('button', { name: 'Make a key' }).click();
+        expect(await page.getByLabel('Key', { exact: true }).inputValue()).toMatch(/^gw_/);
+        expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
+      },
+      { javaScriptEnabled: false },
+    ));
+
+  const looks = [
+    ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
+    ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
+    ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 700 } }],
+    ['narrow and dark', { colorScheme: 'dark', viewport: { width: 320, height: 700 } }],
+  ] as const;
+
+  test.each(looks)(
+    'everybody can use every page: %s',
+    async (_, look) => {
+      const client_id = await application();
+      const { user_code } = await post('/oauth/device', { client_id, scope: 'profile:me' });
+      const [key] = await sql<{ id: number }>(
+        'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND grant_id IS NULL',
+        [user.id],
+      );
+      const [grant] = await sql<{ id: number }>(
+        `INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, $2, '{profile:me}') RETURNING id`,
+        [user.id, client_id],
+      );
+      await sql(
+        `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+         VALUES ('skippers-own', $1, 'Captain’s log', '{https://log.example/}', '{profile:me}') ON CONFLICT DO NOTHING`,
+        [user.id],
+      );
+      const consent = asked({
+        response_type: 'token',
+        client_id,
+        scope: 'profile collection',
+        redirect_uri: client.callback,
+      });
+      const settings = '/user/settings';
+      await within(async (page) => {
+        for (const path of [
+          '/',
+          `${settings}/api-keys`,
+          `${settings}/api-keys/${key!.id}/revoke`,
+          `${settings}/oauth-apps`,
+          `${settings}/oauth-apps/new`,
+          `${settings}/oauth-apps/skippers-own`,
+          `${settings}/oauth-apps/skippers-own/delete`,
+          `${settings}/authorized-apps`,
+          `${settings}/authorized-apps/${grant!.id}/revoke`,
+          `${settings}/collections`,
+          consent,
+          '/user/oauth?client_id=nobody',
+          '/user/oauth/device',
+          `/user/oauth/device?code=${user_code}`,
+          '/user/oauth/result',
+        ])
+          await check(page, path);
+        await page.goto(`${settings}/api-keys`);
+        await page.getByLabel('Label of a new key').fill('Seen');
+        await page.getByRole('button', { name: 'Make a key' }).click();
+        await check(page);
+        await page.context().clearCookies();
+        await check(page, '/login');
+      }, look as object);
+    },
+    60_000,
+  );
+
+  async function check(page: Page, path?: string): Promise<void> {
+    if (path) await page.goto(path);
+    await page.evaluate(axe);
+    const violations = await page.evaluate(
+      `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+         .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((node) => node.html).join(' | ')))`,
+    );
+    expect({ path, violations }).toEqual({ path, violations: [] });
+    // Nothing sticks out, so nobody scrolls sideways.
+    const width = await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    expect({ path, width }).toEqual({ path, width: 0 });
+  }
+});

@@ -1,0 +1,6 @@
+/** For `npm run screenshots`: one run that makes pictures instead of claims. */
+module.exports = {
+  ...require('../jest.config'),
+  rootDir: '..',
+  testMatch: ['<rootDir>/test/screenshots.ts'],
+};

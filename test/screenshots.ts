@@ -1,0 +1,120 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { PASSWORD, withPassword } from './support/browser';
+import { chromiumPath, openChromium, Window } from './support/chromium';
+import { type Actor, baseUrl, make, sql, useStore } from './support/store';
+
+const FOLDER = join('docs', 'screenshots');
+const LOOKS = {
+  light: { colorScheme: 'light', viewport: { width: 1100, height: 720 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1100, height: 720 } },
+  narrow: { colorScheme: 'light', viewport: { width: 390, height: 780 } },
+} as const;
+
+useStore({ RATE_LIMIT: 'off', STORE_NAME: 'Lighthouse Games' });
+
+let browser: Browser;
+let user: Actor;
+const paths: Record<string, string> = { home: '/', 'api-keys': '/user/settings/api-keys' };
+
+const application = (client_id: string, owner: Actor, name: string, scopes: string[]) =>
+  sql(
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, created_at)
+     VALUES ($1, $2, $3, '{https://tycoon.example/signed-in,http://127.0.0.1/callback}', $4, '2026-03-14')`,
+    [client_id, owner.id, name, scopes],
+  );
+
+beforeAll(async () => {
+  if (!chromiumPath) throw new Error('Install Chromium, or set CHROMIUM to one.');
+  mkdirSync(FOLDER, { recursive: true });
+  browser = await openChromium();
+  user = await withPassword(await make.user({ username: 'marina', display_name: 'Marina', developer: true }));
+  const maker = await make.user({ username: 'tidal-games' });
+  await sql('DELETE FROM api_keys WHERE user_id = $1', [user.id]);
+  await sql(
+    `INSERT INTO api_keys (key_hash, hint, user_id, label, created_at, last_used_at) VALUES
+     (sha256('1'), 'gw_4kTz9', $1, 'Build server', '2026-02-03', '2026-06-01'),
+     (sha256('2'), 'gw_Qx81m', $1, 'Laptop', '2025-11-20', '2026-05-28'),
+     (sha256('3'), 'gw_c0VbR', $1, 'Old website, nightly export of all sales', '2024-07-09', NULL)`,
+    [user.id],
+  );
+  await application('4f1d0c5b2a7e9368d4f1d0c5b2a7e936', user, 'Harbour Radio', ['profile:me']);
+  await application('b2a7e9368d4f1d0c5b2a7e936d4f1d0c', user, 'Sales dashboard', ['profile', 'game']);
+  await application('tide', maker, 'Tide Launcher', ['profile', 'collection', 'game']);
+  await application('whale', maker, 'Whale Watch', ['profile', 'collection']);
+  const [grant] = await sql<{ id: number }>(
+    `INSERT INTO oauth_grants (user_id, client_id, scopes, created_at) VALUES
+     ($1, 'whale', '{profile:me,collection:view}', '2026-01-15') RETURNING id`,
+    [user.id],
+  );
+  await sql(
+    `INSERT INTO api_keys (key_hash, hint, user_id, scopes, grant_id, last_used_at) VALUES (sha256('4'), 'gw', $1, '{profile:me}', $2, '2026-06-02')`,
+    [user.id, grant!.id],
+  );
+  await sql(
+    `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, interval_seconds, expires_at)
+     VALUES (sha256('5'), 'LVTD-HGCC', 'tide', '{profile:me,collection:view}', 5, now() + interval '1 hour')`,
+  );
+  const games = [
+    await make.game({ owner: user }),
+    await make.game({ owner: user }),
+    await make.game({ owner: user }),
+  ];
+  const titles = ['Short games for long crossings', 'Played in the harbour bar', 'Games with weather'];
+  for (const [i, title] of titles.entries())
+    await make.collection({
+      owner: i === 1 ? maker : user,
+      admins: i === 1 ? [user] : [],
+      title,
+      games: games.slice(i),
+      private: i === 2,
+    });
+  await sql('INSERT INTO profile_collections SELECT $1, min(id) FROM collections', [user.id]);
+  const [key] = await sql<{ id: number }>(`SELECT id FROM api_keys WHERE label = 'Laptop'`);
+  const consent = {
+    response_type: 'token',
+    client_id: 'tide',
+    scope: 'profile:me profile:games collection',
+    redirect_uri: 'https://tycoon.example/signed-in',
+  };
+  Object.assign(paths, {
+    'revoke-key': `/user/settings/api-keys/${key!.id}/revoke`,
+    applications: '/user/settings/oauth-apps',
+    'register-application': '/user/settings/oauth-apps/new',
+    application: '/user/settings/oauth-apps/b2a7e9368d4f1d0c5b2a7e936d4f1d0c',
+    access: '/user/settings/authorized-apps',
+    collections: '/user/settings/collections',
+    consent: `/user/oauth?${new URLSearchParams(consent).toString()}`,
+    device: '/user/oauth/device',
+    'device-consent': '/user/oauth/device?code=LVTD-HGCC',
+    error: '/user/oauth?client_id=unknown',
+  });
+}, 60_000);
+
+afterAll(() => browser?.close());
+
+test.each(Object.entries(LOOKS))(
+  'pictures: %s',
+  async (name, look) => {
+    const window = await Window.open(browser, baseUrl(), look);
+    const { page } = window;
+    const take = (what: string) =>
+      page.screenshot({ path: join(FOLDER, `${what}-${name}.png`), fullPage: true });
+    await page.goto('/login');
+    await take('sign-in');
+    await window.signIn(user.username, PASSWORD);
+    for (const [what, path] of Object.entries(paths)) {
+      await page.goto(path);
+      await take(what);
+    }
+    await page.goto('/user/settings/api-keys');
+    await page.getByLabel('Label of a new key').fill('Phone');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await take('new-key');
+    await sql(`UPDATE api_keys SET revoked_at = now() WHERE label = 'Phone'`);
+    await page.goto('/login');
+    await window.close();
+  },
+  120_000,
+);
