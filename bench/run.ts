@@ -30,7 +30,7 @@ const { values } = parseArgs({
 const quick = values.quick;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
 const rounds = Number(values.rounds ?? 5);
-const seconds = Number(values.seconds ?? (quick ? 0.5 : 2));
+const seconds = Number(values.seconds ?? (quick ? 0.3 : 2));
 const names = (values.servers ?? (quick ? 'ours,floor,stock' : 'ours,floor,stock,express,fastify')).split(
   ',',
 ) as ServerName[];
@@ -77,7 +77,7 @@ async function measureEndpoint(
   await compareAnswers(servers, workload);
   const measured: EndpointResult['measured'] = {};
   for (const server of servers) {
-    await measure(server, load, workload, 0, quick ? 0.4 : 1);
+    await measure(server, load, workload, 0, quick ? 0.3 : 1);
     measured[server.name] = [];
   }
   for (let round = 0; round < rounds; round++) {
