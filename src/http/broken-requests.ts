@@ -10,14 +10,34 @@ const ANSWERS: Record<string, [status: number, text: string]> = {
   HPE_INVALID_METHOD: [405, 'method not allowed'],
 };
 
+interface ParserError extends Error {
+  code?: string;
+  /** What came last, and how much of it was good. */
+  rawPacket?: Buffer;
+  bytesParsed?: number;
+}
+
+/** A control character in a credential is for HTTP a malformed request, and for the caller a key that does not work. */
+function isInAuthorization({ code, rawPacket, bytesParsed }: ParserError): boolean {
+  if (code !== 'HPE_INVALID_HEADER_TOKEN' || !rawPacket || bytesParsed === undefined) return false;
+  const good = rawPacket.subarray(0, bytesParsed).toString('latin1');
+  return /^authorization:/i.test(good.slice(good.lastIndexOf('\n') + 1));
+}
+
 /**
  * What the HTTP parser rejects never becomes a request object: the answer is written on the socket. Returns its status;
  * undefined where nobody was left to read it.
  */
-export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): number | undefined {
+export function answerBrokenRequest(error: ParserError, socket: Socket): number | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return undefined;
+  }
+  if (isInAuthorization(error)) {
+    write(socket, 401, 'invalid key', {
+      'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token"',
+    });
+    return 401;
   }
   const answer = ANSWERS[error.code ?? ''] ?? [400, 'malformed request'];
   write(socket, ...answer);
