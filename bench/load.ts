@@ -33,7 +33,9 @@ const files = new Map<string, Buffer[]>();
 function requestsOf(file: string): Buffer[] {
   let requests = files.get(file);
   if (!requests) {
-    requests = (JSON.parse(readFileSync(file, 'utf8')) as string[]).map((text) => Buffer.from(text, 'latin1'));
+    requests = (JSON.parse(readFileSync(file, 'utf8')) as string[]).map((text) =>
+      Buffer.from(text, 'latin1'),
+    );
     files.clear();
     files.set(file, requests);
   }

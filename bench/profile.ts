@@ -41,7 +41,9 @@ async function main(): Promise<void> {
     const after = await server.usage();
     const profile = JSON.parse(readFileSync(`${target}.cpuprofile`, 'utf8')) as CpuProfile;
     writeFileSync(`${target}.svg`, flameGraph(profile, `${values.server}: ${called}`));
-    console.log(`${outcome.answers} answers, ${((after.cpu - before.cpu) / outcome.answers).toFixed(0)} us of processor time each`);
+    console.log(
+      `${outcome.answers} answers, ${((after.cpu - before.cpu) / outcome.answers).toFixed(0)} us of processor time each`,
+    );
     console.log(selfTimes(profile, 45).join('\n'));
     console.log(`${target}.cpuprofile\n${target}.svg`);
   } finally {

@@ -71,7 +71,9 @@ const shown = (one: Ratio | undefined) =>
   one ? `**${one.median.toFixed(2)}** (${one.min.toFixed(2)}–${one.max.toFixed(2)})` : '';
 
 const table = (head: string[], rows: string[][]) =>
-  [head, head.map((_, i) => (i === 0 ? '---' : '---:')), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+  [head, head.map((_, i) => (i === 0 ? '---' : '---:')), ...rows]
+    .map((row) => `| ${row.join(' | ')} |`)
+    .join('\n');
 
 function ratios({ endpoints }: Results): string {
   const others = ['floor', 'stock', 'express', 'fastify'].filter((name) => endpoints[0]?.measured[name]);
@@ -100,7 +102,10 @@ function figures({ endpoints }: Results): string {
       ];
     }),
   );
-  return table(['endpoint', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs a request', 'memory MB'], rows);
+  return table(
+    ['endpoint', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs a request', 'memory MB'],
+    rows,
+  );
 }
 
 function markdown(results: Results): string {

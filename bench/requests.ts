@@ -26,7 +26,9 @@ function textOf({ path, key }: Ask): string {
 /** The requests of an endpoint on this store; made once, so that every run sends the same. */
 export async function workloadOf(endpoint: Endpoint, store: Store): Promise<Workload> {
   const slug = endpoint.name.replace(/[^a-z0-9]+/g, '-');
-  const [file, sampled] = [`requests-${slug}.json`, `sample-${slug}.json`].map((name) => join(store.folder, name));
+  const [file, sampled] = [`requests-${slug}.json`, `sample-${slug}.json`].map((name) =>
+    join(store.folder, name),
+  );
   if (!existsSync(sampled!)) {
     const client = await connectTo({ DATABASE_URL: store.url });
     const asks = await endpoint.asks(client, store, REQUESTS);
@@ -53,16 +55,21 @@ function fetchJson(port: number, { path, key }: Ask): Promise<{ status: number; 
   });
 }
 
+const excerpt = (answer: unknown) => JSON.stringify(answer).slice(0, 600);
+
 /** Throws unless all servers answer a sample of the requests with the same 200. */
-export async function compareAnswers(servers: MeasuredServer[], { endpoint, sample }: Workload): Promise<void> {
+export async function compareAnswers(
+  servers: MeasuredServer[],
+  { endpoint, sample }: Workload,
+): Promise<void> {
   for (const ask of sample) {
     const answers = await Promise.all(servers.map(({ port }) => fetchJson(port, ask)));
     answers.forEach((answer, i) => {
       if (answer.status === 200 && isDeepStrictEqual(answer, answers[0])) return;
       const [first, other] = [servers[0]!, servers[i]!];
       throw new Error(
-        `${endpoint}: ${ask.path} as key ${ask.key}: ${first.name} answers ${JSON.stringify(answers[0])}, ` +
-          `${other.name} ${JSON.stringify(answer)}`,
+        `${endpoint}: ${ask.path} as key ${ask.key}: ${first.name} answers ${excerpt(answers[0])}, ` +
+          `${other.name} ${excerpt(answer)}`,
       );
     });
   }

@@ -40,7 +40,13 @@ async function measure(
   time = seconds,
 ): Promise<Measured> {
   const before = await server.usage();
-  const outcome = await load.drive({ port: server.port, file, connections: CONNECTIONS, seconds: time, from });
+  const outcome = await load.drive({
+    port: server.port,
+    file,
+    connections: CONNECTIONS,
+    seconds: time,
+    from,
+  });
   const after = await server.usage();
   if (Object.keys(outcome.failures).length > 0)
     throw new Error(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
@@ -95,7 +101,16 @@ async function measureAll(store: Store): Promise<Results> {
       endpoints.push(result);
       say(lineOf(result));
     }
-    return { machine: machine(store), scale, rounds, seconds, connections: CONNECTIONS, starts, idle, endpoints };
+    return {
+      machine: machine(store),
+      scale,
+      rounds,
+      seconds,
+      connections: CONNECTIONS,
+      starts,
+      idle,
+      endpoints,
+    };
   } finally {
     load.stop();
     for (const server of servers) await server.stop();
@@ -107,7 +122,8 @@ const median = (list: number[]) => list.toSorted((a, b) => a - b)[Math.floor(lis
 function lineOf({ endpoint, measured }: EndpointResult): string {
   const of = (name: string, what: keyof Measured) => median(measured[name]!.map((one) => one[what]));
   const figures = Object.keys(measured).map(
-    (name) => `${name} ${of(name, 'rate').toFixed(0)}/s p99 ${of(name, 'p99').toFixed(1)} ms cpu ${of(name, 'cpu').toFixed(0)} us`,
+    (name) =>
+      `${name} ${of(name, 'rate').toFixed(0)}/s p99 ${of(name, 'p99').toFixed(1)} ms cpu ${of(name, 'cpu').toFixed(0)} us`,
   );
   return `${endpoint}: ${figures.join('; ')}`;
 }

@@ -62,7 +62,8 @@ export class MeasuredServer {
     });
     closeSync(log);
     const server = new MeasuredServer(name, port, child, 0);
-    const path = name === 'ours' || name === 'before' ? '/health/ready' : '/wharf/latest?game_id=1&channel_name=windows';
+    const path =
+      name === 'ours' || name === 'before' ? '/health/ready' : '/wharf/latest?game_id=1&channel_name=windows';
     while (!(await answers(port, path))) {
       if (child.exitCode !== null) throw new Error(`${name} ended: see ${join(logs, `${name}.log`)}`);
       await new Promise((wait) => setTimeout(wait, 5));

@@ -71,7 +71,12 @@ export const READS: Endpoint[] = [
   {
     name: 'download_keys by key',
     asks: (client, _, count) =>
-      found(client, count, KEYS_OF_GAMES, ({ game, key }) => `/games/${game}/download_keys?download_key=${key}`),
+      found(
+        client,
+        count,
+        KEYS_OF_GAMES,
+        ({ game, key }) => `/games/${game}/download_keys?download_key=${key}`,
+      ),
   },
   {
     name: 'download_keys by user',

@@ -270,6 +270,9 @@ describe('without a good credential', () => {
   });
 });
 
+// Some hundred requests a test.
+jest.setTimeout(60_000);
+
 test('scopes: one that covers opens, any other does not, for keys and for JWTs', async () => {
   for (const route of routes()) {
     const { access } = route;

@@ -175,3 +175,165 @@ describe('the games of a collection', () => {
     expect(await sql('SELECT FROM collection_games WHERE collection_id = $1', [id])).toEqual([]);
   });
 });
+
+describe('GET /profile/collections', () => {
+  test('own and administered ones, last updated first', async () => {
+    const { owner, admin, stranger } = await actors();
+    const [held, not] = [await make.game({ owner }), await make.game({ owner })];
+    const old = await make.collection({ owner: admin, games: [held], updated_at: '2024-01-01T00:00:00Z' });
+    const administered = await make.collection({
+      owner,
+      admins: [admin],
+      private: true,
+      updated_at: '2024-01-03T00:00:00Z',
+    });
+    const both = await make.collection({
+      owner: admin,
+      admins: [admin],
+      games: [not],
+      updated_at: '2024-01-02T00:00:00Z',
+    });
+    await make.collection({ owner });
+    const list = async (query: Fields = {}) => {
+      const { status, body } = await admin.get('/profile/collections', query);
+      expect(status).toBe(200);
+      return (body as { collections: Fields[] }).collections;
+    };
+    expect((await list()).map(({ id }) => id)).toEqual([administered.id, both.id, old.id]);
+    expect((await list()).some((collection) => 'has_game' in collection)).toBe(false);
+    expect((await list({ game_id: held.id })).map(({ id, has_game }) => [id, has_game])).toEqual([
+      [administered.id, false],
+      [both.id, false],
+      [old.id, true],
+    ]);
+    expect((await list({ game_id: '9007199254740993' })).map(({ has_game }) => has_game)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(await stranger.get('/profile/collections')).toEqual(ok({ collections: [] }));
+    expect(await stranger.get('/profile/collections', { game_id: 'x' })).toEqual(
+      failure(400, 'game_id must be an integer'),
+    );
+    await owner.post(`/collections/${old.id}`, { title: 'x' });
+    await admin.post(`/collections/${old.id}/add-game`, { game_id: not.id });
+    expect((await list())[0]).toMatchObject({ id: old.id });
+  });
+});
+
+describe('who may change what', () => {
+  const WRITES: [string, (game_id: number) => Fields][] = [
+    ['', () => ({ title: 'x' })],
+    ['/delete', () => ({})],
+    ['/add-game', (game_id) => ({ game_id })],
+    ['/remove-game', (game_id) => ({ game_id })],
+    ['/order', (game_id) => ({ game_ids: [game_id] })],
+    ['/collection-games/GAME', () => ({ blurb: 'x' })],
+  ];
+
+  test.each(WRITES)('%s', async (action, fields) => {
+    const { owner, admin, stranger } = await actors();
+    const game = await make.game({ owner });
+    const path = (id: number) => `/collections/${id}${action.replace('GAME', String(game.id))}`;
+    const open = await make.collection({ owner, admins: [admin], games: [game] });
+    const closed = await make.collection({ owner, admins: [admin], games: [game], private: true });
+    const state = () =>
+      sql(
+        'SELECT c.*, e.* FROM collections c JOIN collection_games e ON e.collection_id = c.id ORDER BY c.id',
+      );
+    const before = await state();
+    expect(await stranger.post(path(open.id), fields(game.id))).toEqual(FORBIDDEN);
+    expect(await stranger.post(path(closed.id), fields(game.id))).toEqual(MISSING);
+    expect(await owner.post(path(closed.id + 1000), fields(game.id))).toEqual(MISSING);
+    const viewer = owner.with(await make.key({ owner, scopes: ['collection:view', 'profile'] }));
+    expect(await viewer.post(path(open.id), fields(game.id))).toEqual(
+      failure(403, 'api key does not permit `collection:edit`'),
+    );
+    expect(await state()).toEqual(before);
+    const editor = admin.with(await make.key({ owner: admin, scopes: ['collection:edit'] }));
+    expect((await editor.post(path(open.id), fields(game.id))).status).toBe(200);
+    expect((await owner.post(path(closed.id), fields(game.id))).status).toBe(200);
+  });
+});
+
+describe('games that are not for everyone', () => {
+  test('are added by those who see them', async () => {
+    const { owner, admin, developer, stranger } = await actors();
+    const hidden = await make.game({ owner: developer, visibility: 'private' });
+    const draft = await make.game({ owner: developer, published_at: null });
+    const { id } = await make.collection({ owner, admins: [admin, developer] });
+    for (const game_id of [hidden.id, draft.id, 999_999, 0]) {
+      expect(await owner.post(`/collections/${id}/add-game`, { game_id })).toEqual(
+        failure(404, 'invalid game'),
+      );
+      // What the collection says comes first.
+      expect(await stranger.post(`/collections/${id}/add-game`, { game_id })).toEqual(FORBIDDEN);
+    }
+    expect((await developer.post(`/collections/${id}/add-game`, { game_id: hidden.id })).status).toBe(200);
+  });
+
+  test('an entry whose game became private can be removed and moved, not seen', async () => {
+    const { owner, developer } = await actors();
+    const [a, b] = [await make.game({ owner: developer }), await make.game({ owner: developer })];
+    const { id } = await make.collection({ owner, admins: [developer], games: [a, b] });
+    await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [b.id]);
+    const path = `/collections/${id}`;
+    const before = await sql('SELECT updated_at FROM collections WHERE id = $1', [id]);
+    expect(await owner.post(`${path}/collection-games/${b.id}`, { blurb: 'x' })).toEqual(
+      failure(404, 'game is not in the collection'),
+    );
+    expect(await owner.post(`${path}/add-game`, { game_id: b.id })).toEqual(failure(404, 'invalid game'));
+    expect(await sql('SELECT updated_at FROM collections WHERE id = $1', [id])).toEqual(before);
+    expect(await owner.post(`${path}/order`, { game_ids: [b.id] })).toEqual(ok({ success: true }));
+    expect(await owner.get(`${path}/collection-games`)).toMatchObject({
+      body: { collection_games: [{ game_id: a.id, position: 2 }] },
+    });
+    expect(collectionOf(await owner.get(path)).games_count).toBe(2);
+    expect(await owner.post(`${path}/remove-game`, { game_id: b.id })).toEqual(
+      ok({ success: true, removed: true }),
+    );
+  });
+});
+
+describe('adding again', () => {
+  test('answers the entry as it stands', async () => {
+    const { owner, admin } = await actors();
+    const games = await Promise.all([1, 2, 3].map(() => make.game({ owner })));
+    const { id } = await make.collection({ owner, admins: [admin], games });
+    const path = `/collections/${id}`;
+    await owner.post(`${path}/collection-games/${games[1]!.id}`, { blurb: 'first' });
+    const before = await sql('SELECT * FROM collections WHERE id = $1', [id]);
+    expect(await admin.post(`${path}/add-game`, { game_id: games[1]!.id, blurb: 'second' })).toMatchObject({
+      status: 200,
+      body: { collection_game: { position: 2, blurb: 'first', user_id: owner.id } },
+    });
+    expect(await sql('SELECT * FROM collections WHERE id = $1', [id])).toEqual(before);
+  });
+});
+
+describe('updated_at', () => {
+  test('moves with every change, and with nothing else', async () => {
+    const { owner } = await actors();
+    const [a, b] = [await make.game({ owner }), await make.game({ owner })];
+    const { id } = await make.collection({ owner, games: [a] });
+    const path = `/collections/${id}`;
+    const stamp = async () =>
+      (await sql<{ updated_at: string }>('SELECT updated_at FROM collections WHERE id = $1', [id]))[0]!
+        .updated_at;
+    const moves = async (action: string, fields: Fields) => {
+      const before = await stamp();
+      expect((await owner.post(path + action, fields)).status).toBe(200);
+      return (await stamp()) > before;
+    };
+    expect(await moves('/add-game', { game_id: b.id })).toBe(true);
+    expect(await moves('/add-game', { game_id: b.id })).toBe(false);
+    expect(await moves(`/collection-games/${b.id}`, { blurb: 'x' })).toBe(true);
+    expect(await moves(`/collection-games/${b.id}`, {})).toBe(false);
+    expect(await moves('/order', { game_ids: [b.id] })).toBe(true);
+    expect(await moves('/order', { game_ids: [] })).toBe(false);
+    expect(await moves('/remove-game', { game_id: b.id })).toBe(true);
+    expect(await moves('/remove-game', { game_id: b.id })).toBe(false);
+    expect(await moves('', { title: 'x' })).toBe(true);
+    expect(await moves('', {})).toBe(false);
+  });
+});

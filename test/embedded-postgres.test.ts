@@ -22,6 +22,9 @@ import { isServerOf, pgCtlStart, readPostmasterPid } from '../src/database/embed
 import { compileEmbedded, EmbeddedProcess, Failure, Ready } from './support/embedded-process';
 import { temporaryFolder } from './support/temporary';
 
+// Dozens of processes and servers, which a busy machine takes its time to start.
+jest.setTimeout(60_000);
+
 const NOBODY = 65534;
 const isRoot = process.getuid?.() === 0;
 const posix = process.platform === 'win32' ? test.skip : test;

@@ -16,18 +16,7 @@ import {
   salesByDefinition,
   sendImport,
 } from './support/importing';
-import {
-  Actor,
-  anonymous,
-  baseUrl,
-  failure,
-  ok,
-  openApp,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from './support/store';
+import { Actor, anonymous, baseUrl, failure, ok, send, sql, useStore } from './support/store';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
@@ -104,18 +93,6 @@ describe('who may import', () => {
       body: '{}',
     });
     expect({ status, body }).toEqual(failure(415, 'unsupported media type'));
-  });
-  test('without OPERATOR_TOKEN there is no such route', async () => {
-    const other = await openApp({ DATABASE_URL: process.env.TEST_SERVER_URL! }).catch(() => undefined);
-    const app = other ?? theApp();
-    if (other) {
-      const response = await fetch(`${await app.getUrl()}/operator/import`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
-      });
-      expect([response.status, await response.json()]).toEqual([404, { errors: ['invalid api endpoint'] }]);
-      await other.close();
-    }
   });
 });
 
@@ -304,7 +281,7 @@ describe('what is imported', () => {
   });
 
   test('texts come through as they are', async () => {
-    const title = 'Tab\there, "quotes", back\\slash, new\nline, \\N, 月, 🎮 and \u2028';
+    const title = 'Tab\there, "quotes", back\\slash, new\nline, \\N, 月, \u2028 and 🎮';
     await imported(user(1), game(1, { title, short_text: '\\.' }));
     expect(await row('games')).toMatchObject({ title, short_text: '\\.' });
     const uri = 'https://a.example/?q="x"\\,{y}';
@@ -996,33 +973,38 @@ describe('large imports', () => {
       Object.entries(all).map(([table, rows]) => [
         table,
         // Without row versions, without what is assigned or random, and without time of import.
-        rows.map((text) => String(text).replace(/^\S+ \S+ /, '')).sort(),
+        rows
+          .map((text) =>
+            String(text)
+              .replace(/^\S+ \S+ /, '')
+              .replace(/"[-\d]{10} [:\d]{8}\.\d+\+00"/g, 'now'),
+          )
+          .sort(),
       ]),
     );
   };
 
   test('come out the same with the right to skip triggers and without it', async () => {
     await importDirectly(lines());
-    const asSuperuser = await content();
+    const having = await content();
     expect(await salesAsKept()).toEqual(await salesByDefinition());
     await sql(
       'TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys RESTART IDENTITY CASCADE',
     );
 
-    const role = `importer_${process.pid}`;
-    await sql(`CREATE ROLE ${role}`);
-    try {
-      await sql(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
-      await sql(`GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
-      await importDirectly(lines(), { prepare: (client) => client.query(`SET ROLE ${role}`) });
-      const asOther = await content();
-      // An API key has an id that nobody gave.
-      for (const all of [asSuperuser, asOther]) delete (all as Partial<typeof all>).api_keys;
-      expect(asOther).toEqual(asSuperuser);
-    } finally {
-      await sql(`DROP OWNED BY ${role}`);
-      await sql(`DROP ROLE ${role}`);
-    }
+    const withoutTheRight = (client: Client) => {
+      const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+      client.query = ((...args: unknown[]) =>
+        String(args[0]).includes('session_replication_role')
+          ? query('DO $$ BEGIN RAISE insufficient_privilege; END $$')
+          : query(...args)) as unknown as Client['query'];
+      return Promise.resolve();
+    };
+    await importDirectly(lines(), { prepare: withoutTheRight });
+    const without = await content();
+    // An API key has an id that nobody gave.
+    for (const all of [having, without]) delete (all as Partial<typeof all>).api_keys;
+    expect(without).toEqual(having);
   }, 120_000);
 
   test('leave no reference to nothing behind', async () => {

@@ -13,7 +13,9 @@ const HOST = 'gamewharf.example';
 const { INT8, TIMESTAMPTZ } = types.builtins;
 types.setTypeParser(INT8, Number);
 const INT8_ARRAY = 1016 as never;
-types.setTypeParser(INT8_ARRAY, (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number)));
+types.setTypeParser(INT8_ARRAY, (text: string) =>
+  text === '{}' ? [] : text.slice(1, -1).split(',').map(Number),
+);
 // As PostgreSQL writes it: the answer's form is a rearrangement of that text.
 types.setTypeParser(TIMESTAMPTZ, (text) => text);
 
@@ -46,7 +48,8 @@ const many = async (name: string, text: string, values: unknown[]): Promise<Row[
 
 const CREDENTIAL = 'SELECT user_id, scopes FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL';
 
-const USER = 'SELECT id, username, display_name, gamer, developer, press_user, cover_url FROM users WHERE id = $1';
+const USER =
+  'SELECT id, username, display_name, gamer, developer, press_user, cover_url FROM users WHERE id = $1';
 
 const GAMES = `
   SELECT g.id, u.username, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits,

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
+import { Audit } from '../auth/audit';
 import type { CommandRunner } from '../command-runner';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
@@ -36,6 +37,7 @@ export function registerAccountCommands(program: Command, run: CommandRunner): v
           .row<{ id: number }>(SET_PASSWORD, [name, await hashPassword(password)]);
         if (!user) throw new OperatorError(`There is no user ${name}.`);
         await app.get(SessionsService).endAllOf(user.id);
+        app.get(Audit).record({ event: 'password set', user_id: user.id });
         console.log(`The password of ${name} is set.`);
       }),
     );

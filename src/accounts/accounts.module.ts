@@ -3,7 +3,6 @@ import { ApiKeysController } from './api-keys.controller';
 import { ApplicationsController } from './applications.controller';
 import { ApplicationsService } from './applications.service';
 import { AttemptsService } from './attempts.service';
-import { Audit } from './audit';
 import { AuthorizationController } from './authorization.controller';
 import { AuthorizationRequests } from './authorization-requests.service';
 import { DeviceController } from './device.controller';
@@ -45,7 +44,6 @@ import { Visitors } from './web/visitors';
     ApplicationsService,
     Assets,
     AttemptsService,
-    Audit,
     AuthorizationRequests,
     DeviceRequestsService,
     ExpiredRowsService,

@@ -6,7 +6,7 @@ import { failure } from '../http/failure';
 import { ownAddress } from '../http/own-address';
 import { Post } from '../http/post';
 import { Settings } from '../config/settings';
-import { Audit } from './audit';
+import { Audit } from '../auth/audit';
 import { KeysService, MAX_KEYS, type OwnKey } from './keys.service';
 import { SessionsService, type SignedInUser } from './sessions.service';
 import { formOf } from './web/form';

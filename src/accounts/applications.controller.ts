@@ -10,7 +10,7 @@ import {
   ApplicationsService,
   MAX_APPLICATIONS,
 } from './applications.service';
-import { Audit } from './audit';
+import { Audit } from '../auth/audit';
 import { problemOf } from './redirect-uris';
 import { SessionsService, type SignedInUser } from './sessions.service';
 import { type Form, formOf } from './web/form';

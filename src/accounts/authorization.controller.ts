@@ -7,7 +7,7 @@ import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { ownAddress } from '../http/own-address';
 import { Post } from '../http/post';
-import { Audit } from './audit';
+import { Audit } from '../auth/audit';
 import { type Asked, AuthorizationRequests, type Refusal, refusalOf } from './authorization-requests.service';
 import { type Grant, GrantsService } from './grants.service';
 import { OauthCodesService } from './oauth-codes.service';

@@ -5,7 +5,7 @@ import { Database } from '../database/database';
 import { Post } from '../http/post';
 import { type Application, ApplicationsService } from './applications.service';
 import { AttemptsService, guessAtDeviceCode } from './attempts.service';
-import { Audit } from './audit';
+import { Audit } from '../auth/audit';
 import { type DeviceRequest, DeviceRequestsService, userCodeOf } from './device-requests.service';
 import { GrantsService } from './grants.service';
 import type { SignedInUser } from './sessions.service';

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { SignedIn } from '../auth/access';
 import { failure } from '../http/failure';
 import { Post } from '../http/post';
-import { Audit } from './audit';
+import { Audit } from '../auth/audit';
 import { type GrantRow, GrantsService } from './grants.service';
 import { SessionsService, type SignedInUser } from './sessions.service';
 import { html, type Html } from './web/html';

@@ -5,7 +5,7 @@ import { Settings } from '../config/settings';
 import { clientNetwork } from '../http/client-address';
 import { Post } from '../http/post';
 import { LimitSignIns } from '../operations/limits';
-import { Audit } from './audit';
+import { Audit } from '../auth/audit';
 import { AuthorizationRequests } from './authorization-requests.service';
 import { SignInService } from './sign-in.service';
 import { formOf, queryOf } from './web/form';

@@ -7,6 +7,7 @@ import { modernTimestamp, timestampOf } from '../http/timestamps';
 import { OperatorError } from '../operator-error';
 import { printTable } from '../print-table';
 import { ApiKeysService } from './api-keys.service';
+import { Audit } from './audit';
 import { routesOf } from './routes';
 import { SCOPES } from './scopes';
 import { type Key, SigningKeysService, timeOf } from './signing-keys.service';
@@ -16,6 +17,7 @@ export function registerAuthCommands(program: Command, run: CommandRunner): void
   registerKeys(program.command('keys').description('API keys'), run);
   registerTokens(program.command('tokens').description('JWTs, such as a launched game gets'), run);
   registerSigningKeys(program.command('signing-keys').description('The keys that JWTs are signed with'), run);
+  registerAudit(program.command('audit').description('Who did what to accounts and keys'), run);
   program
     .command('scopes')
     .description('List all scopes, and which scope each route needs.')
@@ -41,9 +43,9 @@ function registerKeys(keys: Command, run: CommandRunner): void {
     .option('--scope <scopes>', 'limit it to these scopes, with spaces between', scopesIn)
     .action(({ user, label, scope }: { user: string; label?: string; scope?: string[] }) =>
       run(async (app) => {
-        const { id, key } = await app
-          .get(ApiKeysService)
-          .create(await userNamed(app, user), { label, scopes: scope });
+        const user_id = await userNamed(app, user);
+        const { id, key } = await app.get(ApiKeysService).create(user_id, { label, scopes: scope });
+        app.get(Audit).record({ event: 'api key made', user_id, api_key_id: id });
         console.error(`Key ${id} of ${user}; \`gamewharf keys revoke ${id}\` ends it.`);
         console.log(key);
       }),
@@ -78,6 +80,7 @@ function registerKeys(keys: Command, run: CommandRunner): void {
       run(async (app) => {
         if (!(await app.get(ApiKeysService).revoke(id, null)))
           throw new OperatorError(`There is no live API key ${id}.`);
+        app.get(Audit).record({ event: 'api key revoked', api_key_id: id });
         console.log(`Key ${id} is revoked: running servers refuse it within a second.`);
       }),
     );
@@ -100,6 +103,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
           const { key, expires_at } = await app
             .get(TokensService)
             .issue({ user_id, game_id: game, scopes: scope, api_key_id: null, lifetime });
+          app.get(Audit).record({ event: 'token made', user_id, api_key_id: null, game_id: game });
           console.error(`Good until ${modernTimestamp(timestampOf(expires_at))}.`);
           console.log(key);
         }),
@@ -114,6 +118,7 @@ function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
     .action(({ now = false }: { now?: boolean }) =>
       run(async (app) => {
         const key = await app.get(SigningKeysService).rotate({ at_once: now });
+        app.get(Audit).record({ event: 'signing key made', kid: key.kid });
         console.log(`Key ${key.kid} is published and signs from ${timeOf(key.signs_from)}.`);
       }),
     );
@@ -143,8 +148,41 @@ function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
     .action((kid: string) =>
       run(async (app) => {
         await app.get(SigningKeysService).revoke(kid);
+        app.get(Audit).record({ event: 'signing key revoked', kid });
         console.log(`Key ${kid} is gone: running servers refuse its tokens within seconds.`);
       }),
+    );
+}
+
+function registerAudit(audit: Command, run: CommandRunner): void {
+  audit
+    .command('list')
+    .description('List the newest events.')
+    .option('--user <username>', 'only of this user')
+    .option('--event <event>', 'only of this kind, such as "api key made"')
+    .option('--count <number>', 'how many', idIn, 50)
+    .option('--json', 'one JSON object a line')
+    .action(
+      ({ user, event, count, json }: { user?: string; event?: string; count: number; json?: boolean }) =>
+        run(async (app) => {
+          const user_id = user === undefined ? undefined : await userNamed(app, user);
+          const rows = await app.get(Audit).newest({ user_id, event, count });
+          if (json) {
+            for (const row of rows) console.log(JSON.stringify({ ...row, at: modernTimestamp(row.at) }));
+            return;
+          }
+          printTable([
+            ['ID', 'TIME', 'EVENT', 'USER', 'REQUEST', 'DETAILS'],
+            ...rows.map((row) => [
+              String(row.id),
+              modernTimestamp(row.at),
+              row.event,
+              String(row.user_id ?? '-'),
+              row.request_id ?? '-',
+              JSON.stringify(row.details),
+            ]),
+          ]);
+        }),
     );
 }
 

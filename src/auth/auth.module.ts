@@ -3,6 +3,7 @@ import { PassportModule } from '@nestjs/passport';
 import { ApiKeyLookup } from './api-key-lookup';
 import { ApiKeyUses } from './api-key-uses';
 import { ApiKeysService } from './api-keys.service';
+import { Audit } from './audit';
 import { BearerStrategy } from './bearer.strategy';
 import { SigningKeysService } from './signing-keys.service';
 import { TokensService } from './tokens.service';
@@ -15,11 +16,12 @@ import { VerifiedCredentials } from './verified-credentials';
     ApiKeyLookup,
     ApiKeyUses,
     ApiKeysService,
+    Audit,
     BearerStrategy,
     SigningKeysService,
     TokensService,
     VerifiedCredentials,
   ],
-  exports: [ApiKeysService, SigningKeysService, TokensService, VerifiedCredentials],
+  exports: [ApiKeysService, Audit, SigningKeysService, TokensService, VerifiedCredentials],
 })
 export class AuthModule {}

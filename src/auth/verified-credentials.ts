@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ShortMemory } from '../database/short-memory';
+import { type Counter, Measurements } from '../http/measurements';
 import { ApiKeyLookup } from './api-key-lookup';
 import type { Credential } from './credential';
 import type { Presented } from './presented';
@@ -16,17 +17,35 @@ const MOST_REMEMBERED = 20_000;
 export class VerifiedCredentials {
   // Refused ones are not remembered: however much garbage comes, it displaces nothing.
   private readonly verified = new ShortMemory<Credential>(REMEMBERED, MOST_REMEMBERED);
+  private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
   private asked = new Map<string, Promise<Credential>>();
 
   constructor(
     private readonly keys: ApiKeyLookup,
     private readonly tokens: TokensService,
-  ) {}
+    measurements: Measurements,
+  ) {
+    const counter = (result: string) =>
+      measurements.counter(
+        'gamewharf_credential_lookups_total',
+        'Credentials, by what it took to know them',
+        {
+          result,
+        },
+      );
+    this.counters = {
+      remembered: counter('remembered'),
+      verified: counter('verified'),
+      refused: counter('refused'),
+    };
+  }
 
   /** The credential if it was found good less than a second ago. */
   remembered({ text, type }: Presented): Credential | undefined {
     const credential = this.verified.get(text, performance.now());
-    return credential?.type === type && !hasEnded(credential) ? credential : undefined;
+    if (credential?.type !== type || hasEnded(credential)) return undefined;
+    this.counters.remembered.value++;
+    return credential;
   }
 
   /** One question at a time, however many wait for its answer. */
@@ -39,7 +58,12 @@ export class VerifiedCredentials {
       answer = this.lookUp(presented)
         .then((credential) => {
           if (asked === this.asked) this.verified.set(presented.text, credential, time);
+          this.counters.verified.value++;
           return credential;
+        })
+        .catch((error: unknown) => {
+          this.counters.refused.value++;
+          throw error;
         })
         .finally(() => asked.delete(question));
       asked.set(question, answer);

@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails } from '../http/openapi';
@@ -20,7 +20,7 @@ import { CollectionGamesService } from './collection-games.service';
 import { IdempotencyService, OncePerKey, RetryKey } from './idempotency.service';
 
 @Controller('collections/:collection_id')
-@ApiTags('collections')
+@ApiTags('Collections')
 export class CollectionGamesController {
   constructor(
     private readonly entries: CollectionGamesService,
@@ -28,6 +28,11 @@ export class CollectionGamesController {
   ) {}
 
   @Get('collection-games')
+  @ApiOperation({
+    summary: 'The games in a collection, in their order',
+    description:
+      'Games that the caller may not see are left out; positions are those in the whole collection.',
+  })
   @Scopes('collection:view')
   @ApiOkResponse({ type: CollectionGamesAnswer })
   @Fails(404, 'invalid collection')
@@ -39,6 +44,10 @@ export class CollectionGamesController {
   }
 
   @Post('add-game')
+  @ApiOperation({
+    summary: 'Put a game at the end of a collection',
+    description: 'One that is in it already stays as and where it is.',
+  })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: OneCollectionGameAnswer })
@@ -55,6 +64,7 @@ export class CollectionGamesController {
   }
 
   @Post('remove-game')
+  @ApiOperation({ summary: 'Take a game out of a collection' })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: RemovedAnswer })
@@ -72,6 +82,7 @@ export class CollectionGamesController {
   }
 
   @Post('collection-games/:game_id')
+  @ApiOperation({ summary: 'Change the note on a game' })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: OneCollectionGameAnswer })
@@ -88,6 +99,11 @@ export class CollectionGamesController {
   }
 
   @Post('order')
+  @ApiOperation({
+    summary: 'Put the games in another order',
+    description:
+      'Those to remove go first. The listed games come first then, and the others follow as they were; ids that are not in the collection are ignored.',
+  })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: SuccessAnswer })

@@ -30,16 +30,16 @@ const EVERYTHING = '9223372036854775807';
 
 // Pages are of entries that the caller may see, positions count all. Both come from walks along the index of sort keys: to
 // where the page starts, over what lies before it, and through the page. The first page begins without a walk.
-// The planner is kept from knowing which collection it is and where the walk ends, since it would rather fetch and sort
-// the whole of a large one: see docs/decisions/collection-order.md.
+// The planner is kept from knowing which collection it is and where the walk ends, and from turning the question of what
+// is hidden into a join: it would fetch and sort all of a large collection. See docs/decisions/collection-order.md.
 export const PAGE = statement(
   'collection_games_page',
   `WITH asked AS (SELECT $1::bigint AS collection_id),
    first AS (
      SELECT CASE WHEN $4::bigint > 0 THEN (
        SELECT e.sort_key FROM collection_games e
-       WHERE e.collection_id = (SELECT collection_id FROM asked) AND NOT EXISTS (
-         SELECT FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canView('g', '$2')})
+       WHERE e.collection_id = (SELECT collection_id FROM asked) AND coalesce((
+         SELECT false FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canView('g', '$2')}), true)
        ORDER BY e.sort_key OFFSET $4 LIMIT 1
      ) ELSE ${LOWEST_SORT_KEY} END AS sort_key),
    before AS (

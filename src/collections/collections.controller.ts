@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails } from '../http/openapi';
@@ -18,7 +18,7 @@ import { CollectionsService } from './collections.service';
 import { IdempotencyService, OncePerKey, RetryKey } from './idempotency.service';
 
 @Controller()
-@ApiTags('collections')
+@ApiTags('Collections')
 export class CollectionsController {
   constructor(
     private readonly collections: CollectionsService,
@@ -26,6 +26,7 @@ export class CollectionsController {
   ) {}
 
   @Get('profile/collections')
+  @ApiOperation({ summary: 'The collections that the user owns or administers, last updated first' })
   @Scopes('profile:collections')
   @ApiOkResponse({ type: CollectionsAnswer })
   async list(
@@ -36,6 +37,7 @@ export class CollectionsController {
   }
 
   @Get('collections/:collection_id')
+  @ApiOperation({ summary: 'One collection', description: 'A private one only for those who can edit it.' })
   @Scopes('collection:view')
   @ApiOkResponse({ type: OneCollectionAnswer })
   @Fails(404, 'invalid collection')
@@ -47,6 +49,10 @@ export class CollectionsController {
   }
 
   @Post('collections')
+  @ApiOperation({
+    summary: 'Make a collection',
+    description: 'It belongs to the user that the credential acts for.',
+  })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: OneCollectionAnswer })
@@ -62,6 +68,7 @@ export class CollectionsController {
   }
 
   @Post('collections/:collection_id')
+  @ApiOperation({ summary: 'Change a collection', description: 'What is not given stays as it is.' })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: OneCollectionAnswer })
@@ -78,6 +85,7 @@ export class CollectionsController {
   }
 
   @Post('collections/:collection_id/delete')
+  @ApiOperation({ summary: 'Delete a collection and everything in it' })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: SuccessAnswer })

@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { AnyApiKey, AnyCredential } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails } from '../http/openapi';
@@ -14,8 +14,8 @@ import { CredentialsService } from './credentials.service';
 export class CredentialsController {
   constructor(private readonly credentials: CredentialsService) {}
 
-  /** What the credential of this request is, and what it may do. */
   @Get('info')
+  @ApiOperation({ summary: 'What the credential of this request is, and what it may do' })
   @AnyCredential()
   @ApiOkResponse({ type: CredentialsInfoAnswer })
   info(@CurrentCredential() { type, scopes, expires_at }: Credential): CredentialsInfoAnswer {
@@ -26,8 +26,11 @@ export class CredentialsController {
     };
   }
 
-  /** Makes a short-lived JWT for a game that the key's user launches. It ends with the key, if not before. */
   @Post('subkey')
+  @ApiOperation({
+    summary: "Make a short-lived JWT for a game that the key's user launches",
+    description: 'It ends with the key, if not before.',
+  })
   @AnyApiKey()
   @ApiOkResponse({ type: SubkeyAnswer })
   @Fails(403, 'an api key is required', 'api key does not permit `profile:me`')

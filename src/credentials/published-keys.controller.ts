@@ -1,5 +1,5 @@
 import { Controller, Get, Header } from '@nestjs/common';
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Public } from '../auth/access';
 import { PUBLISHED_FOR, publicJwk, SigningKeysService } from '../auth/signing-keys.service';
 import { PublishedKey, PublishedKeysAnswer } from './credentials.dto';
@@ -9,8 +9,11 @@ import { PublishedKey, PublishedKeysAnswer } from './credentials.dto';
 export class PublishedKeysController {
   constructor(private readonly signingKeys: SigningKeysService) {}
 
-  /** The public keys (RFC 7517) by which anybody can verify a JWT of this service without asking it. */
   @Get('jwks.json')
+  @ApiOperation({
+    summary: 'The public keys by which anybody can verify a JWT of this service without asking it',
+    description: 'As RFC 7517 says.',
+  })
   @Public()
   @Header('Cache-Control', `public, max-age=${PUBLISHED_FOR}`)
   @ApiOkResponse({ type: PublishedKeysAnswer })

@@ -10,7 +10,7 @@ import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isSilent, NotConnected } from './sqlstates';
 import { queryOf, type Statement } from './statement';
-import { Dialogue, Flight, type Statements } from './transactions';
+import { Flight, inDialogue, type Statements } from './transactions';
 
 const GOODBYE = 2000;
 
@@ -100,7 +100,7 @@ export class Database implements Statements, OnApplicationShutdown {
     if (!this.pool) throw new NotConnected();
     const flight = new Flight(this.settings.DATABASE_PREPARED_STATEMENTS);
     const result = work(flight);
-    const [answer] = await Promise.allSettled([result, flight.leave(this.pool)]);
+    const [answer] = await Promise.allSettled([result, flight.leave(this.pool, this.gathering!)]);
     if (answer.status === 'rejected') throw answer.reason;
     return answer.value;
   }
@@ -108,20 +108,7 @@ export class Database implements Statements, OnApplicationShutdown {
   /** A transaction whose statements depend on one another's answers. */
   async dialogue<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
-    const client = await this.pool.connect();
-    let lost = false;
-    try {
-      await client.query('BEGIN');
-      const result = await work(new Dialogue(client, this.settings.DATABASE_PREPARED_STATEMENTS));
-      await client.query('COMMIT');
-      return result;
-    } catch (error) {
-      if (isSilent(error)) lost = true;
-      else await client.query('ROLLBACK').catch(() => (lost = true));
-      throw error;
-    } finally {
-      client.release(lost);
-    }
+    return inDialogue(this.pool, this.settings.DATABASE_PREPARED_STATEMENTS, work);
   }
 
   async onApplicationShutdown(): Promise<void> {

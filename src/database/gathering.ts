@@ -47,20 +47,29 @@ function ask(client: PoolClient, asked: Asked[], release: (lost: boolean) => voi
   // Every statement is told as well; without a listener the event would end the process.
   const lose = () => void (lost = true);
   client.once('error', lose);
-  const { stream } = (client as unknown as { connection: { stream: NodeJS.WritableStream & Corkable } }).connection;
+  inOneWrite(client, () => {
+    for (const { query, resolve, reject } of asked)
+      client.query(query, (error: Error | undefined, result: QueryResult<never>) => {
+        if (!error) resolve(result.rows);
+        else {
+          lost ||= !(error instanceof DatabaseError);
+          reject(error);
+        }
+        if (--waiting > 0) return;
+        client.removeListener('error', lose);
+        release(lost);
+      });
+  });
+}
+
+/** Whatever `ask` asks of the client goes out in one write to its socket. */
+export function inOneWrite<Result>(client: PoolClient, ask: () => Result): Result {
+  const { stream } = (client as unknown as { connection: { stream: NodeJS.WritableStream & Corkable } })
+    .connection;
   stream.cork();
-  for (const { query, resolve, reject } of asked)
-    client.query(query, (error: Error | undefined, result: QueryResult<never>) => {
-      if (!error) resolve(result.rows);
-      else {
-        lost ||= !(error instanceof DatabaseError);
-        reject(error);
-      }
-      if (--waiting > 0) return;
-      client.removeListener('error', lose);
-      release(lost);
-    });
+  const result = ask();
   stream.uncork();
+  return result;
 }
 
 interface Corkable {

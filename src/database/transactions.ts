@@ -1,4 +1,6 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg';
+import { type Gathering, inOneWrite } from './gathering';
+import { isSilent } from './sqlstates';
 import { queryOf, type Statement } from './statement';
 
 /** What runs statements: the pool, each on its own, or a transaction. */
@@ -35,42 +37,91 @@ export class Flight implements Statements {
   }
 
   /** Answers every statement once all is committed, or fails every one with the error of the first that failed. */
-  async leave(pool: Pool): Promise<void> {
+  async leave(pool: Pool, gathering: Gathering): Promise<void> {
     const asked = this.asked!;
     this.asked = undefined;
     if (asked.length === 0) return;
     try {
+      const queries = asked.map(({ query }) => query);
       const answers =
-        asked.length === 1
-          ? [await pool.query(asked[0]!.query)]
-          : await inTransaction(
-              pool,
-              asked.map(({ query }) => query),
-            );
-      asked.forEach(({ resolve }, i) => resolve(answers[i]!.rows as never[]));
+        queries.length === 1 ? [await gathering.rows(queries[0]!)] : await inTransaction(pool, queries);
+      asked.forEach(({ resolve }, i) => resolve(answers[i] as never[]));
     } catch (error) {
       for (const { reject } of asked) reject(error);
     }
   }
 }
 
-async function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<QueryResult[]> {
+function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unknown[][]> {
+  return withClient(pool, async (client) => {
+    const answers = await Promise.allSettled(
+      inOneWrite(client, () => [
+        client.query('BEGIN'),
+        ...queries.map((query) => client.query(query)),
+        // After a failure the server takes this for a ROLLBACK.
+        client.query('COMMIT'),
+      ]),
+    );
+    const failed = answers.find((answer) => answer.status === 'rejected');
+    if (!failed)
+      return answers.slice(1, -1).map((answer) => (answer as PromiseFulfilledResult<QueryResult>).value.rows);
+    if (answers.at(-1)!.status === 'rejected') throw new Lost(failed.reason);
+    throw failed.reason;
+  });
+}
+
+/** Runs `work` in a transaction, one statement after the other. */
+export function inDialogue<Result>(
+  pool: Pool,
+  prepared: boolean,
+  work: (db: Statements) => Promise<Result>,
+): Promise<Result> {
+  return withClient(pool, async (client) => {
+    try {
+      await client.query('BEGIN');
+      const result = await work(new Dialogue(client, prepared));
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      // A connection that hangs would let its ROLLBACK wait too.
+      if (isSilent(error)) throw new Lost(error);
+      await client.query('ROLLBACK').catch(() => {
+        throw new Lost(error);
+      });
+      throw error;
+    }
+  });
+}
+
+/** The connection cannot be used again; the cause is what the caller is told. */
+class Lost extends Error {
+  constructor(override readonly cause: unknown) {
+    super('connection lost');
+  }
+}
+
+async function withClient<Result>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
   const client = await pool.connect();
-  const answers = await Promise.allSettled([
-    client.query('BEGIN'),
-    ...queries.map((query) => client.query(query)),
-    // After a failure the server takes this for a ROLLBACK.
-    client.query('COMMIT'),
-  ]);
-  const failed = answers.find((answer) => answer.status === 'rejected');
-  const lost = answers.at(-1)!.status === 'rejected';
-  client.release(lost);
-  if (failed) throw failed.reason;
-  return answers.slice(1, -1).map((answer) => (answer as PromiseFulfilledResult<QueryResult>).value);
+  // A connection that breaks while it is ours fails the statements that wait on it, and must not end the process too.
+  const ignore = () => undefined;
+  client.on('error', ignore);
+  let lost = false;
+  try {
+    return await work(client);
+  } catch (error) {
+    lost = error instanceof Lost;
+    throw error instanceof Lost ? error.cause : error;
+  } finally {
+    client.off('error', ignore);
+    client.release(lost);
+  }
 }
 
 /** A transaction that may wait for any of its statements; all after one that failed fail with its error. */
-export class Dialogue implements Statements {
+class Dialogue implements Statements {
   private failed: unknown;
 
   constructor(

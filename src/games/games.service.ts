@@ -6,14 +6,15 @@ import { canView } from './visibility';
 
 export const EDITABLE_GAMES = statement(
   'editable_games',
-  `SELECT g.id, u.username, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits,
-          g.published_at, g.created_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count,
+  `SELECT g.id, (SELECT username FROM users WHERE id = g.user_id) AS username, g.slug, g.title, g.short_text,
+          g.cover_url, g.type, g.classification, g.traits, g.published_at, g.created_at, g.min_price, g.views_count,
+          g.downloads_count, g.purchases_count,
           ARRAY(SELECT currency || amount FROM game_earnings ge
                 WHERE ge.game_id = g.id ORDER BY currency) AS earnings
-   FROM (SELECT id FROM games WHERE user_id = $1
-         UNION SELECT game_id FROM game_admins WHERE user_id = $1) editable
-   JOIN games g USING (id)
-   JOIN users u ON u.id = g.user_id
+   FROM (SELECT * FROM games WHERE user_id = $1
+         UNION ALL
+         SELECT g.* FROM game_admins ga JOIN games g ON g.id = ga.game_id
+         WHERE ga.user_id = $1 AND g.user_id <> $1) g
    ORDER BY g.created_at DESC, g.id DESC`,
 );
 

@@ -89,7 +89,7 @@ const TAGS: Record<string, string> = {
   Profile: 'The account behind the credential, and its games.',
   Purchases: 'Who bought a game, and who owns a key to it.',
   Collections: 'Lists of games that users keep.',
-  Wharf: 'Builds of games, as the tools of developers push them.',
+  Builds: 'Builds of games, as the tools of developers push them.',
   Legacy:
     'The first version of this API, kept for the integrations that speak it. New ones use the other routes.',
   Operations: 'What a load balancer and an operator ask.',
@@ -196,7 +196,10 @@ function describeScope(operation: Json): void {
     ? `Needs the scope \`${scope}\`.`
     : operation.security
       ? 'Needs any valid credential.'
-      : 'Needs no credential.';
+      : // A handler that says which 401 it answers has its own credential, and says which.
+        '401' in (operation.responses as object)
+        ? ''
+        : 'Needs no credential.';
   operation.description = [operation.description, says].filter(Boolean).join('\n\n');
 }
 
@@ -300,6 +303,7 @@ function describeAnswers(
       },
     };
   }
+  if (scope) alsoForScope(responses['403']!, scope);
   for (const [status, response] of Object.entries(responses)) {
     response.headers = { ...headersOf(status, limited), ...(response.headers as Json | undefined) };
     if (!status.startsWith('2')) continue;
@@ -308,6 +312,17 @@ function describeAnswers(
       if (media.schema && media.example === undefined && media.examples === undefined)
         media.example = exampleOf(media.schema as Json, schemas);
   }
+}
+
+/** A handler's own 403 is not the only one. */
+function alsoForScope(response: Json, scope: string): void {
+  const { description, texts } = COMMON[403]!;
+  const lacks = { errors: texts.map((text) => text.replace('SCOPE', scope)) };
+  if (response.description === description) return;
+  response.description = `${description} Or: ${String(response.description)}`;
+  const media = (response.content as Record<string, Json>)['application/json']!;
+  media.examples = { scope: { value: lacks }, object: { value: media.example } };
+  delete media.example;
 }
 
 /** OpenAPI 3.1 has no `nullable`: null is a type. */

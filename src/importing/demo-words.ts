@@ -6,7 +6,7 @@ export const ADJECTIVES = words(
 );
 export const NOUNS = words(
   'Anchor Arcade Balloon Beacon Bridge Canyon Castle Cavern Clockwork Comet Compass Cove Dungeon Ember Engine ' +
-    'Expedition Factory Farm Forest Galaxy Garden Ghosts Harbor Island Kingdom Lagoon Lantern Library Lighthouse ' +
+    'Expedition Factory Farm Forest Galaxy Garden Glacier Harbor Island Kingdom Lagoon Lantern Library Lighthouse ' +
     'Machine Meadow Mountain Museum Orchard Planet Railway River Signal Station Temple Voyage',
 );
 export const COLOURS = words(

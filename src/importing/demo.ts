@@ -41,6 +41,7 @@ const USERS_A_DEVELOPER = 10;
 const START = Date.UTC(2013, 0, 1);
 const DAY = 24 * 60 * 60 * 1000;
 const DAYS = 4000;
+const UNFINISHED = ['started', 'processing', 'failed'];
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
 const DOMAINS = ['example.com', 'example.org', 'example.net'];
 
@@ -119,7 +120,7 @@ class DemoStore {
       user_id: this.ownerOf(id),
       slug: title.toLowerCase().replaceAll(' ', '-'),
       title,
-      short_text: `A ${adjective.toLowerCase()} ${random.of(GENRES)} game about a ${noun.toLowerCase()}`,
+      short_text: `${capital(withArticle(adjective.toLowerCase()))} ${random.of(GENRES)} game about ${withArticle(noun.toLowerCase())}`,
       ...(game_type !== 'default' && { game_type }),
       ...(random.chance(0.2) && {
         classification: random.of(['tool', 'assets', 'soundtrack', 'comic', 'book']),
@@ -237,7 +238,7 @@ class DemoStore {
   build(id: number): JsonObject {
     const random = this.random('build', id);
     const round = Math.floor((id - 1) / this.options.games);
-    const state = round && random.chance(0.08) ? random.of(['started', 'processing', 'failed']) : 'completed';
+    const state = round && id % 29 === 0 ? UNFINISHED[(id / 29) % UNFINISHED.length]! : 'completed';
     return {
       type: 'build',
       id,
@@ -327,6 +328,7 @@ function nameOf(id: number) {
 }
 
 const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1);
+const withArticle = (word: string) => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;
 const emailOf = (user: number) => `${nameOf(user).username}@${DOMAINS[user % DOMAINS.length]}`;
 const otherEmailOf = (user: number) =>
   `games+${nameOf(user).username}@${DOMAINS[(user + 1) % DOMAINS.length]}`;

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Controller, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { authenticationRequired, invalidToken } from '../auth/refusals';
@@ -18,7 +18,7 @@ import { ImportProblems } from './problems';
 /** How long the sender may send nothing. */
 const STALLED_MS = 60_000;
 
-@ApiTags('Operation')
+@ApiTags('Operations')
 @Controller('operator')
 export class ImportController {
   private readonly token: Buffer | undefined;
@@ -30,8 +30,12 @@ export class ImportController {
     this.token = OPERATOR_TOKEN === undefined ? undefined : digest(OPERATOR_TOKEN);
   }
 
-  /** Imports a stream of records, all of them or none. For the operator, whose token is the credential. */
   @Post('import')
+  @ApiOperation({
+    summary: 'Import a stream of records, all of them or none',
+    description:
+      "Needs the operator's token as its credential. Where none is configured, the route does not exist.",
+  })
   @Public()
   @ApiConsumes('application/x-ndjson')
   @ApiBody({ schema: { type: 'string' }, description: 'One record a line, as docs/importing.md says' })

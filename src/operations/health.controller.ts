@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { Public } from '../auth/access';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
@@ -23,16 +23,22 @@ export class HealthController {
     private readonly frontDoor: FrontDoor,
   ) {}
 
-  /** The process answers: asks nothing of the database, so that its loss does not restart every replica. */
   @Get('live')
+  @ApiOperation({
+    summary: 'Whether the process answers',
+    description: 'Asks nothing of the database, so that its loss does not restart every replica.',
+  })
   @Public()
   @ApiOkResponse({ type: HealthAnswer })
   live(): HealthAnswer {
     return { status: 'ok' };
   }
 
-  /** The process can serve: the database answers, and it is not stopping. */
   @Get('ready')
+  @ApiOperation({
+    summary: 'Whether the process can serve',
+    description: 'The database answers, and the process is not stopping.',
+  })
   @Public()
   @ApiOkResponse({ type: HealthAnswer })
   async ready(): Promise<HealthAnswer> {

@@ -9,6 +9,7 @@ import {
 import type { Request, Response } from 'express';
 import { accessOf } from '../auth/access';
 import type { Credential } from '../auth/credential';
+import { presentedBy } from '../auth/presented';
 import { clientNetwork } from '../http/client-address';
 import { isUnlimited } from '../http/unlimited';
 import { countsMisses, isSignIn } from './limits';
@@ -59,7 +60,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     if (plan.signIn) return passed(this.limits.spend(res, 'sign-in', clientNetwork(req)));
-    const known = plan.open ? undefined : this.recall(req.headers.authorization);
+    const known = plan.open ? undefined : this.recall(presentedBy(req)?.text);
     if (known === undefined) return passed(this.limits.spend(res, 'address', clientNetwork(req)));
     req.limited_as = known;
     return passed(this.spendAs(known, res, plan));
@@ -73,7 +74,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const name = nameOf(credential);
     req.limited_as = name;
-    this.remember(req.headers.authorization, name);
+    this.remember(presentedBy(req)?.text, name);
     this.limits.note('address', clientNetwork(req), -1);
     return passed(this.spendAs(name, res, plan));
   }

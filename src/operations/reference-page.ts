@@ -20,7 +20,10 @@ interface Schema {
   anyOf?: Schema[];
 }
 
-type Content = Record<string, { schema?: Schema; example?: unknown }>;
+type Content = Record<
+  string,
+  { schema?: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }
+>;
 
 interface Parameter {
   name: string;
@@ -213,10 +216,14 @@ function answers({ responses }: Operation, schemas: Record<string, Schema>): str
     .map(([status, { description, content }]) => {
       const media = content?.['application/json'];
       const fields = status.startsWith('2') && media?.schema ? fieldList(media.schema, schemas) : '';
-      const example =
-        media?.example === undefined
-          ? ''
-          : `<pre tabindex="0" aria-label="Example of ${status}"><code>${escape(JSON.stringify(media.example, null, 2))}</code></pre>`;
+      const examples = Object.values(media?.examples ?? {}).map(({ value }) => value);
+      if (media?.example !== undefined) examples.push(media.example);
+      const example = examples
+        .map(
+          (value) =>
+            `<pre tabindex="0" aria-label="Example of ${status}"><code>${escape(JSON.stringify(value, null, 2))}</code></pre>`,
+        )
+        .join('\n');
       const open = status.startsWith('2') ? ' open' : '';
       return `<details class="answer"${open}><summary><span class="status s${status[0]}">${status}</span> ${inline(description)}</summary>
 ${example}${fields}</details>`;

@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
@@ -18,16 +18,16 @@ export class ProfileController {
     private readonly links: StoreLinks,
   ) {}
 
-  /** The user that the credential acts for. */
   @Get()
+  @ApiOperation({ summary: 'The user that the credential acts for' })
   @Scopes('profile:me')
   @ApiOkResponse({ type: ProfileAnswer })
   async profile(@CurrentCredential() credential: Credential): Promise<ProfileAnswer> {
     return { user: userAnswer(await this.users.ownerOf(credential), this.links) };
   }
 
-  /** The games that the user uploaded or can edit, newest first. */
   @Get('games')
+  @ApiOperation({ summary: 'The games that the user uploaded or can edit, newest first' })
   @Scopes('profile:games')
   @ApiOkResponse({ type: ProfileGamesAnswer })
   async profileGames(@CurrentCredential() { user_id }: Credential): Promise<ProfileGamesAnswer> {

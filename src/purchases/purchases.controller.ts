@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
@@ -20,8 +20,11 @@ export class PurchasesController {
     private readonly links: StoreLinks,
   ) {}
 
-  /** Whether somebody owns the game: looks up a key, purchased or claimed; the newest where there are several. */
   @Get('download_keys')
+  @ApiOperation({
+    summary: 'Whether somebody owns the game',
+    description: 'Looks up a key, purchased or claimed; the newest where there are several.',
+  })
   @Scopes('game:view:purchases')
   @LimitMisses()
   @ApiOkResponse({ type: DownloadKeyAnswer })
@@ -34,8 +37,12 @@ export class PurchasesController {
     return { download_key: downloadKeyAnswer(row, this.links) };
   }
 
-  /** What somebody bought of the game: completed purchases, newest first, under all linked verified addresses. */
   @Get('purchases')
+  @ApiOperation({
+    summary: 'What somebody bought of the game',
+    description:
+      'Completed purchases, newest first, under all linked verified addresses. An unknown address has none.',
+  })
   @Scopes('game:view:purchases')
   @LimitMisses()
   @ApiOkResponse({ type: PurchasesAnswer })

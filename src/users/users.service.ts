@@ -5,7 +5,7 @@ import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import type { UserRow } from './user.dto';
 
-const USER = statement(
+export const USER = statement(
   'user',
   'SELECT id, username, display_name, gamer, developer, press_user, cover_url FROM users WHERE id = $1',
 );

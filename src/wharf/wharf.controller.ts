@@ -1,5 +1,5 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { Settings } from '../config/settings';
@@ -21,8 +21,11 @@ export class WharfController {
     this.cacheControl = `public, max-age=${settings.LATEST_MAX_AGE}`;
   }
 
-  /** The newest version on a channel that players can have. Anyone may ask, of any game that is not private. */
   @Get('latest')
+  @ApiOperation({
+    summary: 'The newest version on a channel that players can have',
+    description: 'Anyone may ask, of any game that is not private.',
+  })
   @Public()
   @ApiOkResponse({ type: LatestAnswer, headers: { ETag: { schema: { type: 'string' } } } })
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })

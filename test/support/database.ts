@@ -9,13 +9,15 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** A fresh copy of the migrated template. */
+/** A fresh copy of the migrated template. Copying files took half the time of writing them to the log, the default. */
 export async function cloneDatabase(): Promise<TestDatabase> {
   const name = `gamewharf_test_${randomBytes(6).toString('hex')}`;
   await administer(async (client) => {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await client.query(`CREATE DATABASE ${name} TEMPLATE ${process.env.TEST_TEMPLATE}`);
+        return await client.query(
+          `CREATE DATABASE ${name} TEMPLATE ${process.env.TEST_TEMPLATE} STRATEGY FILE_COPY`,
+        );
       } catch (error) {
         // Something else, such as autovacuum, is looking at the template.
         if (!(error instanceof DatabaseError) || error.code !== OBJECT_IN_USE || attempt === 50) throw error;

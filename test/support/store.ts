@@ -9,6 +9,7 @@ import { createApp } from '../../src/create-app';
 import { Database } from '../../src/database/database';
 import { pgTypes } from '../../src/database/pg-types';
 import { createLogger } from '../../src/http/logger';
+import { gracefulStop } from '../../src/operations/graceful-stop';
 import { Contract } from './contract';
 import { cloneDatabase } from './database';
 
@@ -37,7 +38,7 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     contract = new Contract(app);
   });
   afterAll(async () => {
-    await app?.close();
+    if (app) await gracefulStop(app);
     await pool?.end();
     await drop?.();
   });

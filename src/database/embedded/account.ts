@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { readFile, realpath, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { chmod, chown, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../operator-error';
 
@@ -52,5 +52,37 @@ export async function canReach(account: Account, folder: string): Promise<boolea
     const pass = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
     if (!(mode & pass)) return false;
     if (path === dirname(path)) return true;
+  }
+}
+
+/** Who runs the server of an existing cluster: its owner. What was restored by root is given to an account again. */
+export async function clusterAccount(cluster: string, names: string[]): Promise<Account | undefined> {
+  if (!isRoot()) return undefined;
+  const { uid, gid } = await stat(cluster);
+  if (uid === 0) {
+    const account = await serverAccount(names);
+    if (account) await chownTree(cluster, account);
+    return account;
+  }
+  const usual = await serverAccount(names).catch(() => undefined);
+  return usual?.uid === uid ? usual : { name: `with uid ${uid}`, uid, gid };
+}
+
+async function chownTree(path: string, account: Account): Promise<void> {
+  await chown(path, account.uid, account.gid);
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const inside = join(path, entry.name);
+    if (entry.isDirectory()) await chownTree(inside, account);
+    else if (entry.isFile()) await chown(inside, account.uid, account.gid);
+  }
+}
+
+/** Opens folders that we made ourselves, whatever the umask; the files inside have modes of their own. */
+export async function letPass(first: string, last: string): Promise<void> {
+  let path = first;
+  await chmod(path, 0o755);
+  for (const name of relative(first, last).split(sep).filter(Boolean)) {
+    path = join(path, name);
+    await chmod(path, 0o755);
   }
 }

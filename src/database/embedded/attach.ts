@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
 import { OperatorError } from '../../operator-error';
-import { Account, canReach, serverAccount } from './account';
+import { Account, canReach, clusterAccount, serverAccount } from './account';
 import { packagedBinaries, usableBinaries } from './binaries';
-import { clusterAccount, DataFolder, reachableHome, removeLeftovers, shelter } from './cluster';
+import { DataFolder } from './data-folder';
+import { removeLeftovers } from './initdb';
 import { freePort, isServerOf, readPostmasterPid, removeBrokenPid, ServerProcess } from './server';
 import { Session } from './session';
+import { reachableHome, shelter } from './shelter';
 
 const POLL_MS = 10;
 const PATIENCE_MS = 10_000;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attach, Attached } from './attach';
 import { packagedBinaries } from './binaries';
-import { DataFolder } from './cluster';
+import { DataFolder } from './data-folder';
 import { isServerOf, readPostmasterPid, stopServer } from './server';
 import { Session } from './session';
 import { withStartMutex } from './start-mutex';

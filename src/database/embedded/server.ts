@@ -7,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Account } from './account';
 import { program } from './binaries';
-import { serverEnvironment, unlessMissing } from './cluster';
+import { unlessMissing } from './data-folder';
+import { serverEnvironment } from './initdb';
 
 const LOG_LIMIT = 10 * 1024 * 1024;
 const run = promisify(execFile);

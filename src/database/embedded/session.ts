@@ -101,6 +101,8 @@ export class Session {
     if (!found?.role) {
       await this.rows(`CREATE ROLE ${role} LOGIN CREATEDB PASSWORD ${this.client.escapeLiteral(password)}`);
     }
+    // Large imports are twice as fast with it: see importing/foreign-keys.ts.
+    await this.rows(`GRANT SET ON PARAMETER session_replication_role TO ${role}`);
     if (!found?.database) await this.rows(`CREATE DATABASE ${role} OWNER ${role}`);
   }
 

@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import {
-  chmod,
   chown,
   lstat,
   mkdir,
@@ -16,23 +14,13 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
-import { dirname, join, parse, relative, resolve, sep } from 'node:path';
-import { promisify } from 'node:util';
+import { join, resolve } from 'node:path';
 import { OperatorError } from '../../operator-error';
-import { Account, canReach, isRoot, serverAccount } from './account';
-import { program } from './binaries';
+import { isRoot, letPass } from './account';
+import { INIT_PREFIX, initdb, InitPlan, removeWork } from './initdb';
 
 const MAJOR_VERSION = '18';
-const INIT_PREFIX = 'postgres.init-';
 const posix = process.platform !== 'win32';
-
-interface ClusterPlan {
-  native: string;
-  account: Account | undefined;
-  /** Whether it has to survive a power cut. */
-  sync: boolean;
-  signal: AbortSignal;
-}
 
 /** What the data folder holds for the database: DATA_DIR/postgres (or a link to it), a password, a URL, a log. */
 export class DataFolder {
@@ -94,7 +82,7 @@ export class DataFolder {
   }
 
   /** Creates the cluster beside its final place and moves it there whole, so that it is never found half made. */
-  async createCluster(home: string, plan: ClusterPlan): Promise<string> {
+  async createCluster(home: string, plan: InitPlan): Promise<string> {
     return asOperator(home, async () => {
       const work = join(home, `${INIT_PREFIX}${randomBytes(4).toString('hex')}`);
       const target = join(home, 'postgres');
@@ -110,7 +98,7 @@ export class DataFolder {
         await rename(join(work, 'data'), target);
         await syncFolder(home);
       } finally {
-        await rm(work, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+        await removeWork(work);
       }
       if (home !== this.path) await symlink(target, this.link);
       return realpath(target);
@@ -179,117 +167,6 @@ export class DataFolder {
       await handle.close();
       await rename(fresh, file);
     });
-  }
-}
-
-/** A folder that the account can reach: the data folder itself, or else one named after it in a shelter. */
-export async function reachableHome(
-  folder: DataFolder,
-  account: Account | undefined,
-  shelters: string[],
-): Promise<string> {
-  if (!account || (await canReach(account, folder.path))) return folder.path;
-  const name = createHash('sha256').update(folder.path).digest('hex').slice(0, 12);
-  const home = join(await shelter(account, shelters), name);
-  await mkdir(home, { recursive: true });
-  await chmod(home, 0o755);
-  await writeFile(join(home, 'belongs-to'), `${folder.path}\n`);
-  return home;
-}
-
-/** What a start that was killed in the middle has left. */
-export async function removeLeftovers(home: string): Promise<void> {
-  for (const name of await readdir(home)) {
-    if (name.startsWith(INIT_PREFIX)) await rm(join(home, name), { recursive: true, force: true });
-  }
-}
-
-/** For root only: a folder outside the data folder which nobody else can have prepared. */
-export async function shelter(account: Account, shelters: string[]): Promise<string> {
-  for (const path of shelters) {
-    try {
-      const created = await mkdir(path, { recursive: true });
-      if (created) await letPass(created, path);
-      const { uid, mode } = await lstat(path);
-      if (uid === 0 && !(mode & 0o022) && (await canReach(account, path))) return path;
-    } catch {
-      continue;
-    }
-  }
-  throw new OperatorError(
-    `PostgreSQL runs as account ${account.name}, which cannot reach the data folder, and no other place for the data ` +
-      `was found (tried ${shelters.join(', ')}): set DATA_DIR to a folder that every account can reach.`,
-  );
-}
-
-/** Who runs the server of an existing cluster: its owner. What was restored by root is given to an account again. */
-export async function clusterAccount(cluster: string, names: string[]): Promise<Account | undefined> {
-  if (!isRoot()) return undefined;
-  const { uid, gid } = await stat(cluster);
-  if (uid !== 0) return { name: `with uid ${uid}`, uid, gid };
-  const account = await serverAccount(names);
-  if (account) await chownTree(cluster, account);
-  return account;
-}
-
-async function chownTree(path: string, account: Account): Promise<void> {
-  await chown(path, account.uid, account.gid);
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    const inside = join(path, entry.name);
-    if (entry.isDirectory()) await chownTree(inside, account);
-    else if (entry.isFile()) await chown(inside, account.uid, account.gid);
-  }
-}
-
-async function initdb(data: string, passwordFile: string, plan: ClusterPlan): Promise<void> {
-  const { native, account, sync, signal } = plan;
-  const options = [
-    ['--pgdata', data],
-    ['--username', 'postgres'],
-    ['--pwfile', passwordFile],
-    ['--auth', 'scram-sha-256'],
-    // Neither order nor case of a text may depend on the locales of the machine.
-    ['--encoding', 'UTF8'],
-    ['--locale', 'C'],
-    ['--locale-provider', 'builtin'],
-    ['--builtin-locale', 'C.UTF-8'],
-  ].map(([name, value]) => `${name}=${value}`);
-  try {
-    await promisify(execFile)(
-      program(native, 'initdb'),
-      [...options, '--no-instructions', ...(sync ? [] : ['--no-sync'])],
-      {
-        ...(account && { uid: account.uid, gid: account.gid }),
-        cwd: parse(data).root,
-        env: serverEnvironment(),
-        windowsHide: true,
-        signal,
-      },
-    );
-  } catch (error) {
-    if (signal.aborted) throw error;
-    const { stderr, message } = error as Error & { stderr?: string };
-    const reason = stderr?.split('\n').find((line) => line.includes('error:')) ?? message.split('\n')[0];
-    throw new OperatorError(
-      `PostgreSQL could not create its data in ${dirname(dirname(data))} (${reason}): ` +
-        'set DATA_DIR to another folder, or DATABASE_URL to a PostgreSQL server.',
-    );
-  }
-}
-
-/** What the server gets to see of our environment: no secret, and nothing that would change its settings. */
-export function serverEnvironment(): NodeJS.ProcessEnv {
-  const kept = ['PATH', 'Path', 'SystemRoot', 'SYSTEMDRIVE', 'TEMP', 'TMP', 'USERPROFILE', 'APPDATA'];
-  return { ...Object.fromEntries(kept.map((name) => [name, process.env[name]])), LC_ALL: 'C' };
-}
-
-// Folders that we made ourselves under a strict umask; the files inside have modes of their own.
-async function letPass(first: string, last: string): Promise<void> {
-  let path = first;
-  await chmod(path, 0o755);
-  for (const name of relative(first, last).split(sep).filter(Boolean)) {
-    path = join(path, name);
-    await chmod(path, 0o755);
   }
 }
 

@@ -1,0 +1,162 @@
+import { Exclude, Expose, plainToInstance, Transform, Type } from 'class-transformer';
+
+const HOST = 'gamewharf.example';
+// Made of others, and needed by others.
+const Shown = () => Expose({ toPlainOnly: true });
+const Used = () => Expose({ toClassOnly: true });
+const Modern = () =>
+  Transform(({ value }) => (value instanceof Date ? `${value.toISOString().slice(0, 19)}Z` : value));
+const Legacy = () =>
+  Transform(({ value }) =>
+    value instanceof Date ? value.toISOString().slice(0, 19).replace('T', ' ') : value,
+  );
+
+function money(amount: number, currency: string): string {
+  const format = new Intl.NumberFormat('en-US', { style: 'currency', currency });
+  return format.format(amount / 10 ** format.resolvedOptions().maximumFractionDigits!);
+}
+
+@Exclude()
+export class UserAnswer {
+  @Expose() id: number;
+  @Expose() username: string;
+  @Expose() display_name: string | null;
+  @Expose() gamer: boolean;
+  @Expose() developer: boolean;
+  @Expose() press_user: boolean;
+  @Shown() get url(): string {
+    return `https://${this.username}.${HOST}`;
+  }
+  @Expose() cover_url: string | null;
+}
+
+@Exclude()
+class EarningAnswer {
+  @Expose() currency: string;
+  @Shown() get amount_formatted(): string {
+    return money(this.amount, this.currency);
+  }
+  @Expose() amount: number;
+}
+
+@Exclude()
+class BaseGame {
+  @Expose() id: number;
+  @Expose() title: string;
+  @Expose() short_text: string | null;
+  @Used() user: { username: string };
+  @Used() slug: string;
+  @Shown() get url(): string {
+    return `https://${this.user.username}.${HOST}/${this.slug}`;
+  }
+  @Expose() cover_url: string | null;
+  @Expose() type: string;
+  @Expose() min_price: number;
+}
+
+@Exclude()
+class CountedGame extends BaseGame {
+  @Shown() get published(): boolean {
+    return this.published_at !== null;
+  }
+  @Used() published_at: Date | null;
+  @Expose() views_count: number;
+  @Expose() downloads_count: number;
+  @Expose() purchases_count: number;
+  @Expose() @Type(() => EarningAnswer) earnings: EarningAnswer[];
+}
+
+@Exclude()
+export class GameAnswer extends CountedGame {
+  @Expose() classification: string;
+  @Expose() traits: string[];
+  @Expose() @Modern() declare published_at: Date | null;
+  @Expose() @Modern() created_at: Date;
+}
+
+@Exclude()
+export class LegacyGameAnswer extends CountedGame {
+  @Used() traits: string[];
+  @Shown() get p_android(): boolean {
+    return this.traits.includes('p_android');
+  }
+  @Shown() get p_linux(): boolean {
+    return this.traits.includes('p_linux');
+  }
+  @Shown() get p_osx(): boolean {
+    return this.traits.includes('p_osx');
+  }
+  @Shown() get p_windows(): boolean {
+    return this.traits.includes('p_windows');
+  }
+  @Expose() @Legacy() declare published_at: Date | null;
+  @Expose() @Legacy() created_at: Date;
+}
+
+@Exclude()
+class EmbeddedGame extends BaseGame {
+  @Expose() classification: string;
+  @Expose() traits: string[];
+  @Expose() @Modern() published_at: Date | null;
+  @Expose() @Modern() created_at: Date;
+}
+
+@Exclude()
+export class DownloadKeyAnswer {
+  @Expose() id: number;
+  @Expose() @Modern() created_at: Date;
+  @Expose() downloads: number;
+  @Expose() key: string;
+  @Expose() game_id: number;
+  @Expose() @Type(() => UserAnswer) owner?: UserAnswer;
+}
+
+@Exclude()
+export class PurchaseAnswer {
+  @Expose() id: number;
+  @Expose() donation: boolean;
+  @Expose() email: string;
+  @Expose() @Modern() created_at: Date;
+  @Expose() source: string;
+  @Expose() currency: string;
+  @Used() amount: number;
+  @Shown() get price(): string {
+    return money(this.amount, this.currency);
+  }
+  @Expose() sale_rate: number;
+  @Expose() quantity: number;
+  @Expose() status: string;
+  @Expose() purchase_type: string;
+  @Expose() game_id: number | number[];
+}
+
+@Exclude()
+export class CollectionAnswer {
+  @Expose() id: number;
+  @Expose() title: string;
+  @Shown() get url(): string {
+    const slug = this.title.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+    return `https://${HOST}/c/${this.id}/${slug}`;
+  }
+  @Expose() user_id: number;
+  @Expose() games_count: number;
+  @Expose() private: boolean;
+  @Expose() description: string | null;
+  @Expose() layout: string;
+  @Expose() has_game?: boolean;
+  @Expose() @Modern() created_at: Date;
+  @Expose() @Modern() updated_at: Date;
+}
+
+@Exclude()
+export class EntryAnswer {
+  @Expose() collection_id: number;
+  @Expose() game_id: number;
+  @Expose() position: number;
+  @Expose() blurb: string | null;
+  @Expose() user_id: number;
+  @Expose() @Modern() created_at: Date;
+  @Expose() @Type(() => EmbeddedGame) game: EmbeddedGame;
+}
+
+export const answered = <Answer>(type: new () => Answer, value: object) => plainToInstance(type, value);

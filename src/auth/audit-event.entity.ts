@@ -1,0 +1,29 @@
+import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+
+/** Something that changed who may do what; kept when the user is gone. A trigger refuses every change. */
+@Entity('audit_events')
+@Check('audit_events_id_check', `id >= 1 AND id <= '9007199254740991'::bigint`)
+@Index('audit_events_user_id_id_idx', ['user_id', 'id'])
+export class AuditEventRow {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    primaryKeyConstraintName: 'audit_events_pkey',
+    generatedIdentity: 'BY DEFAULT',
+  })
+  id: number;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  at: Date;
+
+  @Column('text')
+  event: string;
+
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
+
+  @Column('text', { nullable: true })
+  request_id: string | null;
+
+  @Column('jsonb', { default: {} })
+  details: object;
+}

@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { readdir, rm } from 'node:fs/promises';
+import { dirname, join, parse } from 'node:path';
+import { promisify } from 'node:util';
+import { OperatorError } from '../../operator-error';
+import { Account } from './account';
+import { program } from './binaries';
+
+export const INIT_PREFIX = 'postgres.init-';
+
+export interface InitPlan {
+  native: string;
+  account: Account | undefined;
+  /** Whether it has to survive a power cut. */
+  sync: boolean;
+  signal: AbortSignal;
+}
+
+export async function initdb(data: string, passwordFile: string, plan: InitPlan): Promise<void> {
+  const { native, account, sync, signal } = plan;
+  const options = [
+    ['--pgdata', data],
+    ['--username', 'postgres'],
+    ['--pwfile', passwordFile],
+    ['--auth', 'scram-sha-256'],
+    // Neither order nor case of a text may depend on the locales of the machine.
+    ['--encoding', 'UTF8'],
+    ['--locale', 'C'],
+    ['--locale-provider', 'builtin'],
+    ['--builtin-locale', 'C.UTF-8'],
+  ].map(([name, value]) => `${name}=${value}`);
+  try {
+    await promisify(execFile)(
+      program(native, 'initdb'),
+      [...options, '--no-instructions', ...(sync ? [] : ['--no-sync'])],
+      {
+        ...(account && { uid: account.uid, gid: account.gid }),
+        cwd: parse(data).root,
+        env: serverEnvironment(),
+        windowsHide: true,
+        signal,
+      },
+    );
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const { stderr, message } = error as Error & { stderr?: string };
+    const reason = stderr?.split('\n').find((line) => line.includes('error:')) ?? message.split('\n')[0];
+    throw new OperatorError(
+      `PostgreSQL could not create its data in ${dirname(dirname(data))} (${reason}): ` +
+        'set DATA_DIR to another folder, or DATABASE_URL to a PostgreSQL server.',
+    );
+  }
+}
+
+/** What the server gets to see of our environment: no secret, and nothing that would change its settings. */
+export function serverEnvironment(): NodeJS.ProcessEnv {
+  const kept = ['PATH', 'Path', 'SystemRoot', 'SYSTEMDRIVE', 'TEMP', 'TMP', 'USERPROFILE', 'APPDATA'];
+  return { ...Object.fromEntries(kept.map((name) => [name, process.env[name]])), LC_ALL: 'C' };
+}
+
+/** What a start that was killed in the middle has left. */
+export async function removeLeftovers(home: string): Promise<void> {
+  for (const name of await readdir(home))
+    if (name.startsWith(INIT_PREFIX)) await removeWork(join(home, name));
+}
+
+/** An initdb that outlived its parent may still write here; what cannot be removed now is removed at a later start. */
+export async function removeWork(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }).catch(() => undefined);
+}

@@ -1,0 +1,320 @@
+import { type Actor, actors, baseUrl, failure, make, ok, send, sql, useStore } from './support/store';
+
+useStore();
+
+let owner: Actor;
+let stranger: Actor;
+let game: { id: number };
+let id: number;
+
+beforeAll(async () => {
+  ({ owner, stranger } = await actors());
+  game = await make.game({ owner });
+});
+
+beforeEach(async () => {
+  ({ id } = await make.collection({
+    owner,
+    games: [game],
+    title: 'Old',
+    description: 'old',
+    layout: 'list',
+  }));
+});
+
+type Fields = Record<string, unknown>;
+
+/** The four ways in which a client may send the same. */
+const WAYS: Record<
+  string,
+  (actor: Actor, path: string, fields: Fields) => Promise<{ status: number; body: unknown }>
+> = {
+  form: (actor, path, fields) => actor.post(path, fields),
+  json: (actor, path, fields) => actor.postJson(path, fields),
+  async query(actor, path, fields) {
+    const text = Object.entries(fields).map(([name, value]): [string, string] => [name, textOf(value)]);
+    const { status, body } = await send('POST', `${path}?${new URLSearchParams(text).toString()}`, {
+      headers: actor.headers,
+    });
+    return { status, body };
+  },
+  async multipart(actor, path, fields) {
+    const form = new FormData();
+    for (const [name, value] of Object.entries(fields)) form.set(name, textOf(value));
+    const { status, body } = await send('POST', path, { headers: actor.headers, body: form });
+    return { status, body };
+  },
+};
+const textOf = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+
+const collection = async () =>
+  ((await owner.get(`/collections/${id}`)).body as { collection: Fields }).collection;
+const entries = async () =>
+  (
+    (await owner.get(`/collections/${id}/collection-games`)).body as { collection_games: Fields[] }
+  ).collection_games.map(({ game_id, blurb }) => [game_id, blurb]);
+
+describe.each(Object.keys(WAYS))('parameters by %s', (way) => {
+  const post = (path: string, fields: Fields = {}) => WAYS[way]!(owner, path, fields);
+
+  test('update', async () => {
+    const fields = {
+      title: '  Nüw 🎲 ',
+      description: '<b>n</b><i onclick="x">w</i>',
+      private: true,
+      layout: 'grid',
+      on_profile: true,
+    };
+    const answer = await post(`/collections/${id}`, fields);
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        collection: { title: 'Nüw 🎲', description: '<b>n</b><i>w</i>', private: true, layout: 'grid' },
+      },
+    });
+    expect(answer.body).toEqual({ collection: await collection() });
+    expect(await sql('SELECT user_id FROM profile_collections WHERE collection_id = $1', [id])).toEqual([
+      { user_id: owner.id },
+    ]);
+  });
+
+  test('create, add, update an entry, order, remove', async () => {
+    const other = await make.game({ owner });
+    expect(await post('/collections', { title: 'T', game_id: game.id, blurb: '<b>x</b>' })).toMatchObject({
+      status: 200,
+      body: { collection: { title: 'T', games_count: 1, layout: 'list' } },
+    });
+    expect(await post(`/collections/${id}/add-game`, { game_id: other.id, blurb: 'a<br>b' })).toMatchObject({
+      status: 200,
+      body: { collection_game: { position: 2, blurb: 'a<br />b' } },
+    });
+    expect(await post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x & y' })).toMatchObject({
+      status: 200,
+      body: { collection_game: { position: 1, blurb: 'x &amp; y' } },
+    });
+    expect(await post(`/collections/${id}/order`, { game_ids: [other.id, game.id] })).toEqual(
+      ok({ success: true }),
+    );
+    expect(await entries()).toEqual([
+      [other.id, 'a<br />b'],
+      [game.id, 'x &amp; y'],
+    ]);
+    expect(await post(`/collections/${id}/order`, { game_ids: [], remove_game_ids: [other.id] })).toEqual(
+      ok({ success: true }),
+    );
+    expect(await post(`/collections/${id}/remove-game`, { game_id: game.id })).toEqual(
+      ok({ success: true, removed: true }),
+    );
+    expect(await entries()).toEqual([]);
+  });
+});
+
+describe('only what is sent changes', () => {
+  const OLD = { title: 'Old', description: 'old', private: false, layout: 'list' };
+
+  test.each([
+    [{ title: 'New' }],
+    [{ description: 'new' }],
+    [{ private: true }],
+    [{ layout: 'grid' }],
+    [{ on_profile: true }],
+  ])('%j', async (fields: Fields) => {
+    const before = await sql('SELECT updated_at FROM collections WHERE id = $1', [id]);
+    expect((await owner.post(`/collections/${id}`, fields)).status).toBe(200);
+    const { on_profile: _, ...visible } = fields;
+    expect(await collection()).toMatchObject({ ...OLD, ...visible });
+    expect(await sql('SELECT updated_at FROM collections WHERE id = $1', [id])).not.toEqual(before);
+  });
+
+  test('nothing sent, nothing changed', async () => {
+    const before = await sql('SELECT * FROM collections WHERE id = $1', [id]);
+    expect((await owner.post(`/collections/${id}`, {})).status).toBe(200);
+    expect(await sql('SELECT * FROM collections WHERE id = $1', [id])).toEqual(before);
+  });
+
+  test('an empty text clears', async () => {
+    await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x' });
+    expect(await owner.post(`/collections/${id}`, { description: '' })).toMatchObject({
+      body: { collection: { description: null } },
+    });
+    expect(await owner.post(`/collections/${id}/collection-games/${game.id}`, {})).toMatchObject({
+      body: { collection_game: { blurb: 'x' } },
+    });
+    expect(
+      await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: '<script></script>' }),
+    ).toMatchObject({
+      body: { collection_game: { blurb: null } },
+    });
+  });
+});
+
+describe('on_profile', () => {
+  test("an admin's choice is not the owner's", async () => {
+    const admin = await make.user();
+    await sql('INSERT INTO collection_admins (collection_id, user_id) VALUES ($1, $2)', [id, admin.id]);
+    const shown = async () =>
+      (
+        await sql<{ user_id: number }>('SELECT user_id FROM profile_collections WHERE collection_id = $1', [
+          id,
+        ])
+      ).map(({ user_id }) => user_id);
+    await admin.post(`/collections/${id}`, { on_profile: 'yes' });
+    expect(await shown()).toEqual([admin.id]);
+    await owner.post(`/collections/${id}`, { on_profile: 'off' });
+    expect(await shown()).toEqual([admin.id]);
+    await owner.post(`/collections/${id}`, { on_profile: '1' });
+    await owner.post(`/collections/${id}`, { on_profile: '1' });
+    await admin.post(`/collections/${id}`, { on_profile: '0' });
+    expect(await shown()).toEqual([owner.id]);
+    expect(await stranger.post(`/collections/${id}`, { on_profile: '1' })).toEqual(
+      failure(403, "you can't edit this collection"),
+    );
+    expect(await shown()).toEqual([owner.id]);
+  });
+});
+
+describe('titles', () => {
+  test.each(['', '   ', '\u3000\n\t'])(
+    '%j is blank: the default on create, refused on update',
+    async (title) => {
+      expect(await owner.post('/collections', { title })).toMatchObject({
+        body: { collection: { title: `${owner.username}'s Collection` } },
+      });
+      expect(await owner.post(`/collections/${id}`, { title })).toEqual(
+        failure(400, 'title must not be blank'),
+      );
+    },
+  );
+
+  test('the default fits, whatever the username', async () => {
+    const long = await make.user({ username: 'a'.repeat(63) });
+    expect(await long.post('/collections')).toMatchObject({
+      status: 200,
+      body: { collection: { title: `${'a'.repeat(47)}'s Collection` } },
+    });
+  });
+
+  test('60 code points, counted after trimming', async () => {
+    const title = '🎲'.repeat(60);
+    expect(await owner.post(`/collections/${id}`, { title: `  ${title}  ` })).toMatchObject({
+      body: { collection: { title } },
+    });
+    for (const path of ['/collections', `/collections/${id}`])
+      expect(await owner.post(path, { title: `${title}x` })).toEqual(
+        failure(400, 'title must be at most 60 characters'),
+      );
+  });
+
+  test.each([[1], [{}], [[]], [null], [true]])('%j in JSON is no title', async (title: unknown) => {
+    expect(await owner.postJson(`/collections/${id}`, { title })).toEqual(
+      failure(400, 'title must be a string'),
+    );
+    expect(await collection()).toMatchObject({ title: 'Old' });
+  });
+});
+
+const NOT_A_LIST = 'game_ids must be a JSON array of integers';
+
+describe('bad input changes nothing', () => {
+  test.each<[string, Fields, string[]]>([
+    ['add-game', {}, ['game_id is required']],
+    ['add-game', { game_id: '' }, ['game_id must be an integer']],
+    ['add-game', { game_id: '1e3' }, ['game_id must be an integer']],
+    [
+      'add-game',
+      { game_id: 'x', blurb: 'x\0' },
+      ['game_id must be an integer', 'blurb must be valid Unicode text without NUL'],
+    ],
+    ['remove-game', {}, ['game_id is required']],
+    ['remove-game', { 'game_id[]': '1' }, ['game_id must be a single value']],
+    ['order', {}, ['game_ids is required']],
+    ['order', { game_ids: '' }, [NOT_A_LIST]],
+    ['order', { game_ids: '1,2' }, [NOT_A_LIST]],
+    ['order', { game_ids: '{}' }, [NOT_A_LIST]],
+    ['order', { game_ids: '["1"]' }, [NOT_A_LIST]],
+    ['order', { game_ids: '[1.5]' }, [NOT_A_LIST]],
+    ['order', { game_ids: '[1,null]' }, [NOT_A_LIST]],
+    ['order', { game_ids: '[[1]]' }, [NOT_A_LIST]],
+    ['order', { game_ids: '[1,1]' }, ['game_ids must not contain an id twice']],
+    [
+      'order',
+      { game_ids: JSON.stringify(Array.from({ length: 501 }, (_, i) => i + 1)) },
+      ['game_ids must have at most 500 ids'],
+    ],
+    ['order', { game_ids: '[]', remove_game_ids: '[2,2]' }, ['remove_game_ids must not contain an id twice']],
+    [
+      '',
+      { layout: 'tiles', private: 'maybe', on_profile: '' },
+      ['private must be a boolean', 'on_profile must be a boolean', 'layout must be one of grid, list'],
+    ],
+    ['', { layout: '' }, ['layout must be one of grid, list']],
+    ['', { description: 'x'.repeat(20_001) }, ['description must be at most 20000 characters']],
+    ['', { description: '<'.repeat(19_000) }, ['description must be at most 20000 characters']],
+    ['', { 'title[a]': 'x' }, ['title must be a single value']],
+    ['collection-games/abc', { blurb: 'x' }, ['game_id must be an integer']],
+  ])('%s %j', async (action, fields, problems) => {
+    const path = action ? `/collections/${id}/${action}` : `/collections/${id}`;
+    const before = await sql('SELECT * FROM collections WHERE id = $1', [id]);
+    expect(await owner.post(path, fields)).toEqual(failure(400, ...problems));
+    expect(await sql('SELECT * FROM collections WHERE id = $1', [id])).toEqual(before);
+    expect(await entries()).toEqual([[game.id, null]]);
+  });
+
+  test('an HTML bomb that fits into a body', async () => {
+    expect(await owner.post(`/collections/${id}`, { description: '<p>x</p>'.repeat(10_000) })).toEqual(
+      failure(400, 'description must be at most 20000 characters'),
+    );
+    expect(await owner.post(`/collections/${id}`, { description: '<b>'.repeat(40_000) })).toMatchObject({
+      body: { collection: { description: null } },
+    });
+  });
+
+  test('500 ids, and ids that no game has', async () => {
+    const ids = [game.id, ...Array.from({ length: 499 }, (_, i) => 1_000_000 + i)];
+    expect(
+      await owner.post(`/collections/${id}/order`, { game_ids: ids, remove_game_ids: ids.slice(1) }),
+    ).toEqual(ok({ success: true }));
+    expect(await owner.post(`/collections/${id}/order`, { game_ids: '[9007199254740993, 0]' })).toEqual(
+      ok({ success: true }),
+    );
+    expect(await entries()).toEqual([[game.id, null]]);
+    expect(await owner.post(`/collections/${id}/add-game`, { game_id: '9007199254740993' })).toEqual(
+      failure(404, 'invalid game'),
+    );
+  });
+
+  test('the same name in query and body', async () => {
+    expect(await owner.post(`/collections/${id}/add-game?game_id=${game.id}`, { game_id: game.id })).toEqual(
+      failure(400, 'game_id must be given once'),
+    );
+    expect(await owner.post(`/collections/${id}/add-game?collection_id=${id}`, { game_id: game.id })).toEqual(
+      failure(400, 'collection_id must be given once'),
+    );
+  });
+
+  test('a description is measured after sanitising', async () => {
+    expect(
+      await owner.post(`/collections/${id}`, {
+        description: `<script>${'x'.repeat(30_000)}</script>${'🎲'.repeat(20_000)}`,
+      }),
+    ).toMatchObject({ status: 200, body: { collection: { description: '🎲'.repeat(20_000) } } });
+  });
+
+  test('an unknown parameter is ignored', async () => {
+    expect(
+      (await owner.post(`/collections/${id}`, { constructor: 'x', __proto__: 'y', user_id: 1 })).status,
+    ).toBe(200);
+    expect(await collection()).toMatchObject({ user_id: owner.id });
+  });
+
+  test('a file in a form', async () => {
+    const form = new FormData();
+    form.set('title', new Blob(['x']), 'x.txt');
+    const response = await fetch(`${baseUrl()}/collections/${id}`, {
+      method: 'POST',
+      headers: owner.headers,
+      body: form,
+    });
+    expect(response.status).toBe(400);
+  });
+});

@@ -1,0 +1,97 @@
+import { demoRecords, SMALL_STORE } from '../src/importing/demo';
+import { ndjsonOf } from '../src/importing/demo-file';
+import { importDirectly } from './support/importing';
+import { sql, useStore } from './support/store';
+
+useStore();
+
+type JsonObject = Record<string, unknown>;
+
+const all = (options: Parameters<typeof demoRecords>[0] = {}) => [...demoRecords(options)];
+const textOf = (options: Parameters<typeof demoRecords>[0] = {}) =>
+  Buffer.concat([...ndjsonOf(demoRecords(options))]).toString();
+
+test('the same options make the same store, another seed another one', () => {
+  expect(textOf()).toBe(textOf());
+  expect(textOf({ seed: 2 })).not.toBe(textOf());
+});
+
+test('every count is kept', () => {
+  const wanted = { users: 50, games: 60, purchases: 70, download_keys: 80, collections: 9, builds: 100 };
+  const counts: Record<string, number> = {};
+  for (const { type } of all({ ...wanted, collection_size: 12, large_collection: 55, api_keys: 4 }))
+    counts[type as string] = (counts[type as string] ?? 0) + 1;
+  expect(counts).toEqual({
+    user: 50,
+    game: 60,
+    purchase: 70,
+    download_key: 80,
+    collection: 10,
+    build: 100,
+    api_key: 5,
+    oauth_application: 1,
+  });
+  const sizes = all({ ...wanted, collection_size: 12, large_collection: 55 })
+    .filter(({ type }) => type === 'collection')
+    .map(({ games }) => (games as unknown[]).length);
+  expect(sizes).toEqual([...Array<number>(9).fill(12), 55]);
+});
+
+test('what cannot be is refused', () => {
+  expect(() => all({ games: 3, collection_size: 4 })).toThrow(RangeError);
+  expect(() => all({ users: 2 })).toThrow(RangeError);
+});
+
+test('the small store has something of everything', async () => {
+  await importDirectly(all({ api_key: 'the-key-of-the-demo' }));
+  const shown = async (condition: string) => (await sql(`SELECT 1 FROM ${condition} LIMIT 1`)).length === 1;
+  for (const condition of [
+    'user_emails WHERE NOT verified',
+    'user_emails WHERE verified GROUP BY user_id HAVING count(*) > 1',
+    'users WHERE display_name IS NULL',
+    `games WHERE visibility = 'private'`,
+    `games WHERE visibility = 'restricted'`,
+    'games WHERE published_at IS NULL',
+    'games GROUP BY user_id HAVING count(*) > 3',
+    'game_admins',
+    'game_earnings GROUP BY game_id HAVING count(*) > 1',
+    `purchases WHERE purchase_type = 'bundle'`,
+    'purchases WHERE user_id IS NULL',
+    `purchases WHERE status <> 'complete'`,
+    'download_keys WHERE user_id IS NOT NULL',
+    'download_keys WHERE purchase_id IS NULL',
+    'download_keys WHERE revoked_at IS NOT NULL',
+    'download_keys k JOIN purchases p ON p.id = k.purchase_id JOIN user_emails e ON e.email = lower(p.email)',
+    'collections WHERE private',
+    'collections WHERE description IS NOT NULL',
+    `collections WHERE layout = 'list'`,
+    'collection_admins',
+    'collection_games WHERE blurb IS NOT NULL',
+    `builds WHERE state = 'failed'`,
+    `builds WHERE state = 'processing' OR state = 'started'`,
+    `builds WHERE game_id = 1 AND channel_name = 'windows' AND state = 'completed' AND user_version IS NOT NULL`,
+    'api_keys WHERE revoked_at IS NULL AND user_id = 1',
+    'api_keys WHERE revoked_at IS NOT NULL',
+    'oauth_applications',
+  ])
+    expect([condition, await shown(condition)]).toEqual([condition, true]);
+  expect(await sql('SELECT count(*) AS count FROM users')).toEqual([{ count: SMALL_STORE.users }]);
+});
+
+test('no live key follows from the seed unless it is asked for', () => {
+  const live = all().filter(({ type, revoked_at }) => type === 'api_key' && !revoked_at);
+  expect(live).toEqual([]);
+});
+
+test('addresses are nobody’s', () => {
+  const hosts = new Set(
+    all({ users: 300, purchases: 300 }).flatMap((record: JsonObject) =>
+      [...JSON.stringify(record).matchAll(/@([\w.-]+)|https?:\/\/([\w.-]+)/g)].map(([, a, b]) =>
+        (a ?? b)!.toLowerCase(),
+      ),
+    ),
+  );
+  expect([...hosts].filter((host) => !/^(127\.0\.0\.1|(.*\.)?example\.(com|org|net))$/.test(host))).toEqual(
+    [],
+  );
+});

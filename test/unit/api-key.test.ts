@@ -1,0 +1,74 @@
+import { hasFormOfJwt, hintOf, mayBeApiKey, newApiKey } from '../../src/auth/api-key';
+import { covers } from '../../src/auth/scopes';
+
+test('a new key is in our form, and no two are the same', () => {
+  const keys = Array.from({ length: 1000 }, newApiKey);
+  for (const key of keys) {
+    expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
+    expect(mayBeApiKey(key)).toBe(true);
+    expect(hasFormOfJwt(key)).toBe(false);
+  }
+  expect(new Set(keys).size).toBe(1000);
+  const letters = new Set(keys.flatMap((key) => [...key.slice(3, 35)]));
+  expect(letters.size).toBe(62);
+});
+
+test('one wrong letter anywhere is noticed', () => {
+  const key = newApiKey();
+  for (let i = 3; i < key.length; i++) {
+    const wrong = key.slice(0, i) + (key[i] === 'a' ? 'b' : 'a') + key.slice(i + 1);
+    expect(mayBeApiKey(wrong)).toBe(false);
+  }
+});
+
+test('a key in another form may be one that was imported', () => {
+  const ours = newApiKey();
+  for (const key of [
+    'my-test-key',
+    'gw_',
+    ours.slice(1),
+    `${ours}x`,
+    ours.slice(0, -1),
+    ours.replace('_', '-'),
+  ])
+    expect(mayBeApiKey(key)).toBe(true);
+  expect(mayBeApiKey('x'.repeat(1025))).toBe(false);
+});
+
+test.each([
+  ['a.b.c', true],
+  ['a.b.', true],
+  ['A-_9.A-_9.A-_9', true],
+  ['a.b', false],
+  ['a..c', false],
+  ['.b.c', false],
+  ['a.b.c.d', false],
+  ['a.b.c=', false],
+  ['a b.c.d', false],
+  ['a.b.c\n', false],
+])('%p has the form of a JWT: %p', (text, expected) => expect(hasFormOfJwt(text)).toBe(expected));
+
+test.each([
+  ['gw_ABCDEFGHIJKLMNOP', 'gw_ABC'],
+  [newApiKey().replace(/^gw_...../, 'gw_12345'), 'gw_12345'],
+  ['my-test-key', 'my-'],
+  ['ab', ''],
+  ['😀😀😀', '😀'],
+])('the hint of %s is %s', (key, hint) => expect(hintOf(key)).toBe(hint));
+
+test.each([
+  [['profile'], 'profile', true],
+  [['profile'], 'profile:me', true],
+  [['profile:me'], 'profile', false],
+  [['prof'], 'profile:me', false],
+  [['profile:'], 'profile:me', false],
+  [['game:view:purchases'], 'game:view', false],
+  [['game:view'], 'game:view:purchases', true],
+  [['game'], 'game:view:purchases', true],
+  [['collection', 'game'], 'profile:me', false],
+  [['collection', 'profile'], 'profile:me', true],
+  [[''], 'profile:me', false],
+  [[':'], ':x', false],
+  [[], 'profile:me', false],
+  [['PROFILE'], 'profile:me', false],
+])('%p covers %s: %p', (granted, needed, expected) => expect(covers(granted, needed)).toBe(expected));

@@ -1,0 +1,36 @@
+import { formatMoney } from '../../src/http/money';
+
+test.each([
+  [500, 'USD', '$5.00'],
+  [500, 'EUR', '€5.00'],
+  [500, 'GBP', '£5.00'],
+  [500, 'JPY', '¥500'],
+  [500, 'KRW', '₩500'],
+  [0, 'USD', '$0.00'],
+  [5, 'USD', '$0.05'],
+  [0, 'JPY', '¥0'],
+  [5, 'KWD', 'KWD 0.005'],
+  [1234567, 'KWD', 'KWD 1,234.567'],
+  [12345, 'CLF', 'CLF 1.2345'],
+  [500, 'CHF', 'CHF 5.00'],
+  [500, 'CAD', 'CA$5.00'],
+  // Where Node's own tables show no fraction, ISO 4217 counts two digits of it.
+  [500, 'HUF', 'HUF 5.00'],
+  [500, 'IDR', 'IDR 5.00'],
+  [500, 'ZZZ', 'ZZZ 5.00'],
+  [123456789, 'USD', '$1,234,567.89'],
+  // Not a digit is lost where a division would round.
+  [9007199254740991, 'USD', '$90,071,992,547,409.91'],
+  [9007199254740990, 'USD', '$90,071,992,547,409.90'],
+  [9007199254740991, 'KWD', 'KWD 9,007,199,254,740.991'],
+  [9007199254740991, 'JPY', '¥9,007,199,254,740,991'],
+])('%p in %s is %s', (amount, currency, text) =>
+  // English puts a no-break space between a code and a number.
+  expect(formatMoney(amount, currency)).toBe(text.replace(' ', '\u00a0')),
+);
+
+test('more currencies than there are do not fill the memory', () => {
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+  for (const a of letters) for (const b of letters) formatMoney(1, `Q${a}${b}`);
+  expect(formatMoney(500, 'USD')).toBe('$5.00');
+});
