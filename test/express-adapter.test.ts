@@ -24,7 +24,7 @@ async function meet(count: number): Promise<Met[]> {
 }
 
 test('Express finds the prototypes that it wants, and changes none', async () => {
-  const app = theApp().getHttpAdapter().getInstance<Express>();
+  const app = theApp().getHttpAdapter().getInstance() as Express;
   for (const { req, res, born } of await meet(2)) {
     expect(born[0]).toBe(app.request);
     expect(born[1]).toBe(app.response);

@@ -1,5 +1,5 @@
 import { applyDecorators, Controller, Get, Header, Req, UseFilters } from '@nestjs/common';
-import { ApiOkResponse, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Public } from '../auth/access';
 import { SCOPES } from '../auth/scopes';
@@ -23,20 +23,41 @@ import {
 } from './oauth.dto';
 import { OauthCodesService } from './oauth-codes.service';
 import { OauthErrorFilter } from './oauth-error.filter';
-import { invalidClient, invalidGrant, invalidRequest, invalidScope, OauthFailure } from './oauth-errors';
+import {
+  invalidClient,
+  invalidGrant,
+  invalidRequest,
+  invalidScope,
+  type OauthErrorCode,
+  OauthFailure,
+} from './oauth-errors';
 import { scopesOf } from './oauth-scopes';
 import { OauthTokensService } from './oauth-tokens.service';
 
 const CHALLENGE = /^[\w-]{43}$/;
 const VERIFIER = /^[\w.~-]{43,128}$/;
 
-const OauthFails = (status: number, description: string) =>
-  ApiResponse({ status, description, type: OauthErrors });
+const OauthFails = (status: number, error: OauthErrorCode, ...others: string[]) =>
+  ApiResponse({
+    status,
+    description: [error, ...others].join(', '),
+    content: {
+      'application/json': {
+        schema: { $ref: getSchemaPath(OauthErrors) },
+        example: { errors: [error], error, error_description: 'what is wrong' },
+      },
+    },
+  });
 const FailsAsOauth = () =>
   applyDecorators(
-    OauthFails(400, 'invalid_request, invalid_client, invalid_grant, invalid_scope, unsupported_grant_type'),
-    OauthFails(413, 'invalid_request: too large'),
-    OauthFails(415, 'invalid_request: not a form'),
+    ApiExtraModels(OauthErrors),
+    OauthFails(
+      400,
+      'invalid_grant',
+      'invalid_request, invalid_client, invalid_scope, unsupported_grant_type',
+    ),
+    OauthFails(413, 'invalid_request'),
+    OauthFails(415, 'invalid_request'),
     OauthFails(429, 'slow_down'),
     OauthFails(500, 'server_error'),
     OauthFails(503, 'temporarily_unavailable'),
