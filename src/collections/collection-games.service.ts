@@ -67,7 +67,7 @@ const SEEN = `seen AS (
   SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
   WHERE c.id = $1 AND ${canViewCollection('c', '$2')})`;
 
-const ADD = statement(
+export const ADD = statement(
   'collection_games_add',
   `WITH ${SEEN},
    game AS (SELECT g.id FROM games g WHERE g.id = $3 AND ${canView('g', '$2')}),
@@ -136,7 +136,7 @@ const ORDER = statement(
 );
 
 // The position is counted from the end, where games are added.
-const ENTRY = statement(
+export const ENTRY = statement(
   'collection_game',
   `SELECT e.collection_id, e.game_id, e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')},
      c.games_count - (

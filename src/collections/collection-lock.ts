@@ -3,7 +3,7 @@ import { statement } from '../database/statement';
 import type { Statements } from '../database/transactions';
 import { canEditCollection } from './visibility';
 
-const LOCK = statement(
+export const LOCK = statement(
   'collection_lock',
   `SELECT c.id FROM collections c WHERE c.id = $1 AND ${canEditCollection('c', '$2')} FOR NO KEY UPDATE`,
 );
