@@ -255,7 +255,10 @@ export class SigningKeysService implements OnModuleDestroy {
       if (i > 0) this.reseal(kid, text);
       return createPrivateKey({ key: text, format: 'der', type: 'pkcs8' });
     }
-    throw new Error(`signing key ${kid} is sealed under a pepper that is not configured`);
+    throw new OperatorError(
+      `Signing key ${kid} is sealed under a pepper that is not configured: name it in API_KEY_PEPPER_PREVIOUS, ` +
+        'or make another key with `gamewharf signing-keys rotate --now`.',
+    );
   }
 
   private reseal(kid: string, text: Buffer): void {
