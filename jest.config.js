@@ -1,4 +1,4 @@
-// Nest 12 and a few others are ESM only, and jest cannot require() ESM on Node 20: compile them too.
+// Nest 12 and a few others are ESM only, and jest cannot require() ESM on Node 20, nor import() at all: compile them too.
 const esmOnly = [
   '@nestjs',
   '@nest-lab',
@@ -12,6 +12,7 @@ const esmOnly = [
   'es-toolkit',
   'js-yaml',
   '@standard-schema',
+  '@opentelemetry/otlp-exporter-base',
   '@kubernetes/client-node',
 ];
 

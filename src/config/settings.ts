@@ -190,6 +190,18 @@ export class Settings {
   @IsString()
   METRICS_HOST?: string = undefined;
 
+  // The names that every OpenTelemetry program knows; the others of its kind are read by its library.
+  @IsOptional()
+  @IsWebAddress()
+  OTEL_EXPORTER_OTLP_ENDPOINT?: string = undefined;
+
+  @IsOptional()
+  @IsWebAddress()
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string = undefined;
+
+  @YesOrNo()
+  OTEL_SDK_DISABLED: boolean = false;
+
   // Seconds between a SIGTERM and the first refused connection: as long as it takes a load balancer to notice.
   // Default: 5 in production, else 0.
   @IsOptional()

@@ -18,6 +18,8 @@ const GOODBYE = 2000;
 @Injectable()
 export class Database implements Statements, OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
+  /** Where traces are written: what a statement is run within. */
+  around: (<T>(name: string, work: () => Promise<T>) => Promise<T>) | undefined;
   private pool: Pool | undefined;
   private gathering: Gathering | undefined;
   private stopped = false;
@@ -63,7 +65,9 @@ export class Database implements Statements, OnApplicationShutdown {
   async rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotConnected();
     const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
-    return this.gathering!.rows<Row>(query, statement.alone);
+    const gathering = this.gathering!;
+    const ask = () => gathering.rows<Row>(query, statement.alone);
+    return this.around ? this.around(statement.name, ask) : ask();
   }
 
   async row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {
@@ -76,6 +80,11 @@ export class Database implements Statements, OnApplicationShutdown {
    */
   async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
+    const transacted = () => this.transacted(work);
+    return this.around ? this.around('transaction', transacted) : transacted();
+  }
+
+  private async transacted<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     const runner = this.source.createQueryRunner();
     const connection = (await runner.connect()) as PoolClient;
     const discard = (error: unknown) => void connection.emit('error', error as Error);

@@ -41,6 +41,8 @@ export class FrontDoor {
   readonly inFlight = new InFlight();
   readonly observers: Observer[] = [];
   draining = false;
+  /** Where traces are written: what a request is answered within. */
+  around: ((req: IncomingMessage, res: ServerResponse, next: Handler) => void) | undefined;
   readonly log: RequestLog;
   readonly measurements = new Measurements();
   private readonly headers: [string, string][];
@@ -93,6 +95,7 @@ export class FrontDoor {
         sendFailure(res, serviceUnavailable());
       } else if (req.method === 'OPTIONS' && req.headers['access-control-request-method'])
         answerPreflight(res);
+      else if (this.around) this.around(req, res, next);
       else next(req, res);
     };
   }

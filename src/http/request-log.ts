@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type DestinationStream, type Logger, symbols } from 'pino';
+import { traceParentOf } from './traceparent';
 
 declare module 'node:http' {
   interface IncomingMessage {
@@ -41,7 +42,7 @@ export class RequestLog {
   ) {
     if (!this.logger.isLevelEnabled('info')) return;
     const path = req.route?.path;
-    const trace_id = req.trace_id ?? traceIdOf(req.headers.traceparent);
+    const trace_id = req.trace_id ?? traceParentOf(req.headers.traceparent)?.trace_id;
     this.lines.write(
       `{"level":"info","time":"${timeNow()}","request_id":"${req.id}",` +
         `${trace_id === undefined ? '' : `"trace_id":"${trace_id}",`}"method":"${req.method}",` +
@@ -65,12 +66,6 @@ export class RequestLog {
     this.logger.error({ request_id, err: describe(error) }, 'request failed');
   }
 }
-
-// 00-TRACE-SPAN-FLAGS; a trace of zeros is none.
-const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}(-|$)/;
-
-const traceIdOf = (header: unknown) =>
-  typeof header === 'string' ? TRACEPARENT.exec(header)?.[1] : undefined;
 
 /** The error without what it may quote: TypeORM and pg put parameters and rows into their errors. */
 function describe(error: unknown) {

@@ -7,6 +7,7 @@ import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitsModule } from './rate-limits.module';
 import { RateLimitsService } from './rate-limits.service';
 import { ReferenceController } from './reference.controller';
+import { TracingService } from './tracing.service';
 
 @Global()
 @Module({
@@ -26,7 +27,7 @@ import { ReferenceController } from './reference.controller';
     }),
   ],
   controllers: [HealthController, ReferenceController],
-  providers: [ApiDescription, RateLimitGuard, MetricsService],
+  providers: [ApiDescription, RateLimitGuard, MetricsService, TracingService],
   exports: [RateLimitsModule, RateLimitGuard],
 })
 export class OperationsModule {}
