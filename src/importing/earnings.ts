@@ -24,7 +24,8 @@ export async function findSales(client: ClientBase, purchase: RecordType) {
       UNION ALL
       SELECT v.game_id, v.currency, -1, -v.amount
       FROM changed_purchases c
-      CROSS JOIN LATERAL (SELECT * FROM purchase_shares v WHERE v.purchase_id = c.id) v
+      -- OFFSET 0 has the view computed for these purchases alone, and not for all that are stored.
+      CROSS JOIN LATERAL (SELECT * FROM purchase_shares v WHERE v.purchase_id = c.id OFFSET 0) v
     )
     SELECT game_id, currency, sum(purchases) AS purchases, sum(amount) AS amount
     FROM shares GROUP BY game_id, currency`);

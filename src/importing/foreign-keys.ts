@@ -1,4 +1,5 @@
 import { type ClientBase, DatabaseError } from 'pg';
+import { tablesOf } from './merges';
 import { storeChanged } from './problems';
 import { ENTRY_FIELDS, type RecordType } from './record-types';
 import type { Staging } from './staging';
@@ -38,19 +39,10 @@ async function hasOwnTriggers(client: ClientBase, types: RecordType[]) {
   const { rowCount } = await client.query(
     `SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
      WHERE NOT t.tgisinternal AND c.relname = ANY ($1::text[]) LIMIT 1`,
-    [[...types.map(({ table }) => table), ...LIST_TABLES]],
+    [types.flatMap(tablesOf)],
   );
   return Boolean(rowCount);
 }
-
-const LIST_TABLES = [
-  'user_emails',
-  'game_admins',
-  'game_earnings',
-  'purchase_games',
-  'collection_admins',
-  'collection_games',
-];
 
 /**
  * Locks the stored rows that the stream refers to against deletion, in the order of their ids. What it refers to and does

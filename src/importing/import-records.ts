@@ -4,7 +4,7 @@ import { pgTypes } from '../database/pg-types';
 import { OperatorError } from '../operator-error';
 import { checkTogether } from './checks';
 import { countSales, findSales, writeEarnings } from './earnings';
-import { findChanged, findStored, write } from './merges';
+import { findChanged, findStored, tablesOf, write } from './merges';
 import { skipForeignKeyTriggers } from './foreign-keys';
 import { linesOf } from './ndjson';
 import { hashesOf } from './passwords';
@@ -16,6 +16,8 @@ import { Staging } from './staging';
 /** A collection with a hundred thousand games is one line. */
 const LONGEST_LINE = 16 * 1024 * 1024;
 const PASSWORDS_AT_ONCE = 256;
+/** So many new records change what the planner should know of the tables. */
+const MANY_NEW = 10_000;
 /** Any number, the same in every import: only one of them writes at a time. */
 const IMPORT_LOCK = 7_305_808;
 
@@ -155,6 +157,7 @@ async function transfer(
     written += staging.rowsOf(type);
   }
   if (purchase) await writeEarnings(client);
+  if (staging.rows - stored >= MANY_NEW) await analyze(client, given);
   return summary;
 }
 
@@ -242,6 +245,12 @@ async function* untilAborted(source: AsyncIterable<Buffer>, signal: AbortSignal)
     if (done) return;
     yield value;
   }
+}
+
+/** Autovacuum would come a minute later, and until then the first requests are planned for the tables as they were. */
+async function analyze(client: ClientBase, types: RecordType[]) {
+  await client.query('SET LOCAL default_statistics_target TO DEFAULT');
+  for (const type of types) await client.query(`ANALYZE ${tablesOf(type).join(', ')}`);
 }
 
 /**

@@ -171,6 +171,16 @@ function listsOf(type: RecordType): Lists | undefined {
   }
 }
 
+const LIST_TABLES: Record<string, string[]> = {
+  user: ['user_emails'],
+  game: ['game_admins', 'game_earnings'],
+  purchase: ['purchase_games'],
+  collection: ['collection_admins', 'collection_games'],
+};
+
+/** The tables that records of a type are written to. */
+export const tablesOf = ({ name, table }: RecordType) => [table, ...(LIST_TABLES[name] ?? [])];
+
 /** Unique values that records of a type may swap among each other. */
 const SWAPPABLE: Record<string, { value: string; clash: string; placeholder: string }> = {
   user: {

@@ -40,7 +40,7 @@ export class ProgressDisplay {
     }
     const done = shareOf(this.state, this.totalBytes);
     const line = done === undefined ? text : `${bar(done)} ${text}`;
-    this.out.write(`\r\x1b[K${line.slice(0, this.out.columns - 1)}`);
+    this.out.write(`\r\x1b[K${line.slice(0, (this.out.columns || 80) - 1)}`);
   }
 }
 
