@@ -132,7 +132,6 @@ export class RemovedAnswer extends SuccessAnswer {
 
 /** An entry with its game, as the statements select it. */
 export interface CollectionGameRow {
-  collection_id: number;
   game_id: number;
   position: number;
   blurb: string | null;
@@ -151,8 +150,12 @@ export interface CollectionGameRow {
   game_created_at: string;
 }
 
-export const collectionGameAnswer = (row: CollectionGameRow, links: StoreLinks): CollectionGameAnswer => ({
-  collection_id: row.collection_id,
+export const collectionGameAnswer = (
+  collection_id: number,
+  row: CollectionGameRow,
+  links: StoreLinks,
+): CollectionGameAnswer => ({
+  collection_id,
   game_id: row.game_id,
   position: row.position,
   blurb: row.blurb,

@@ -25,42 +25,49 @@ const GAME_COLUMNS = (g: string, u: string) => `
   ${g}.classification AS game_classification, ${g}.traits AS game_traits, ${g}.min_price AS game_min_price,
   ${g}.published_at AS game_published_at, ${g}.created_at AS game_created_at`;
 
-const LOWEST_SORT_KEY = '-9223372036854775808';
 const EVERYTHING = '9223372036854775807';
 
-// Pages are of entries that the caller may see, positions count all. Both come from walks along the index of sort keys: to
-// where the page starts, over what lies before it, and through the page. The first page begins without a walk.
-// The planner is kept from knowing which collection it is and where the walk ends, and from turning the question of what
-// is hidden into a join: it would fetch and sort all of a large collection. See docs/decisions/collection-order.md.
-export const PAGE = longStatement(
-  'collection_games_page',
-  `WITH asked AS (SELECT $1::bigint AS collection_id),
-   first AS (
-     SELECT CASE WHEN $4::bigint > 0 THEN (
-       SELECT e.sort_key FROM collection_games e
-       WHERE e.collection_id = (SELECT collection_id FROM asked) AND coalesce((
-         SELECT false FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canView('g', '$2')}), true)
-       ORDER BY e.sort_key OFFSET $4 LIMIT 1
-     ) ELSE ${LOWEST_SORT_KEY} END AS sort_key),
+/**
+ * A page of the entries that the caller may see, with positions that count all, by a walk along the index of sort keys.
+ * The planner is kept from knowing which collection it is and where the walk ends, and from turning the question of what
+ * is hidden into a join: it would fetch and sort all of a large collection. See docs/decisions/collection-order.md.
+ */
+const pageOf = (from: { before: string; condition: string }) => `
+  SELECT page.* FROM collections c
+  LEFT JOIN (
+    SELECT e.game_id, ${from.before} + e.place AS position, e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')}
+    FROM (
+      SELECT e.*, row_number() OVER (ORDER BY e.sort_key) AS place FROM collection_games e
+      WHERE e.collection_id = (SELECT $1::bigint) ${from.condition}
+      ORDER BY e.sort_key LIMIT (SELECT ${EVERYTHING})) e
+    JOIN games g ON g.id = e.game_id
+    JOIN users u ON u.id = g.user_id
+    WHERE ${canView('g', '$2')}
+    ORDER BY e.sort_key LIMIT $3
+  ) page ON true
+  WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`;
+
+// Most ask for no other. Without looking for where it starts, 100 entries take the server 0.35 ms instead of 1.0.
+export const FIRST_PAGE = longStatement(
+  'collection_games_first_page',
+  pageOf({ before: '0', condition: '' }),
+);
+
+// Two more walks: over the entries that are seen to where the page starts, and over all that lie before it.
+export const LATER_PAGE = longStatement(
+  'collection_games_later_page',
+  `WITH first AS (
+     SELECT e.sort_key FROM collection_games e
+     WHERE e.collection_id = (SELECT $1::bigint) AND coalesce((
+       SELECT false FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canView('g', '$2')}), true)
+     ORDER BY e.sort_key OFFSET $4 LIMIT 1),
    before AS (
-     SELECT CASE WHEN $4 > 0 THEN (
-       SELECT count(*) FROM collection_games e
-       WHERE e.collection_id = (SELECT collection_id FROM asked) AND e.sort_key < (SELECT sort_key FROM first)
-     ) ELSE 0 END AS entries)
-   SELECT page.* FROM collections c
-   LEFT JOIN (
-     SELECT e.collection_id, e.game_id, (SELECT entries FROM before) + e.place AS position,
-       e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')}
-     FROM (
-       SELECT e.*, row_number() OVER (ORDER BY e.sort_key) AS place FROM collection_games e
-       WHERE e.collection_id = (SELECT collection_id FROM asked) AND e.sort_key >= (SELECT sort_key FROM first)
-       ORDER BY e.sort_key LIMIT (SELECT ${EVERYTHING})) e
-     JOIN games g ON g.id = e.game_id
-     JOIN users u ON u.id = g.user_id
-     WHERE ${canView('g', '$2')}
-     ORDER BY e.sort_key LIMIT $3
-   ) page ON true
-   WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
+     SELECT count(*) AS entries FROM collection_games e
+     WHERE e.collection_id = (SELECT $1::bigint) AND e.sort_key < (SELECT sort_key FROM first))
+   ${pageOf({
+     before: '(SELECT entries FROM before)',
+     condition: 'AND e.sort_key >= (SELECT sort_key FROM first)',
+   })}`,
 );
 
 const SEEN = `seen AS (
@@ -138,7 +145,7 @@ const ORDER = statement(
 // The position is counted from the end, where games are added.
 export const ENTRY = statement(
   'collection_game',
-  `SELECT e.collection_id, e.game_id, e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')},
+  `SELECT e.game_id, e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')},
      c.games_count - (
        SELECT count(*) FROM collection_games later
        WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
@@ -162,16 +169,19 @@ export class CollectionGamesService {
   ) {}
 
   async page(user_id: number, { collection_id, page, per_page }: CollectionGamesRequest) {
-    const rows = await this.database.rows<CollectionGameRow>(PAGE, [
-      collection_id,
-      user_id,
-      per_page,
-      (page - 1) * per_page,
-    ]);
+    const asked = [collection_id, user_id, per_page];
+    const rows =
+      page === 1
+        ? await this.database.rows<CollectionGameRow>(FIRST_PAGE, asked)
+        : await this.database.rows<CollectionGameRow>(LATER_PAGE, [...asked, (page - 1) * per_page]);
     if (rows.length === 0) throw invalidCollection();
     // An empty page is one row without an entry.
     const entries = rows[0]!.game_id === null ? [] : rows;
-    return { page, per_page, collection_games: entries.map((row) => collectionGameAnswer(row, this.links)) };
+    return {
+      page,
+      per_page,
+      collection_games: entries.map((row) => collectionGameAnswer(collection_id, row, this.links)),
+    };
   }
 
   /** Appends the game; where it is already, the entry stays as it stands. */
@@ -183,7 +193,7 @@ export class CollectionGamesService {
     const seen = await added;
     if (!seen?.editable) throw cannotEdit(seen);
     if (!seen.viewable) throw invalidGame();
-    return collectionGameAnswer((await entry)!, this.links);
+    return collectionGameAnswer(collection_id, (await entry)!, this.links);
   }
 
   /** Whether the game was there. */
@@ -211,7 +221,7 @@ export class CollectionGamesService {
     if (!seen?.editable) throw cannotEdit(seen);
     const row = await entry;
     if (!row) throw notInCollection();
-    return collectionGameAnswer(row, this.links);
+    return collectionGameAnswer(collection_id, row, this.links);
   }
 
   /** Removes first; then the listed games come first, in that order, and the others follow as they stood. */
