@@ -86,6 +86,9 @@ const histories = fc.record({
   }),
 });
 
+// A loaded machine may answer 503, as it should; three in a row are a bug.
+jest.retryTimes(2);
+
 class Wrong extends Error {}
 
 async function play(
@@ -161,7 +164,7 @@ test('whatever is done at the same time happens in some order, and every read sh
 
 test('control: without the lock it does not', async () => {
   const unlocked = jest.spyOn(theApp().get(CollectionLock), 'take').mockReturnValue(undefined);
-  await expect(playAll(30)).rejects.toMatchObject({ cause: expect.any(Wrong) });
+  await expect(playAll(200)).rejects.toMatchObject({ cause: expect.any(Wrong) });
   unlocked.mockRestore();
 });
 

@@ -22,6 +22,9 @@ import { isServerOf, pgCtlStart, readPostmasterPid } from '../src/database/embed
 import { compileEmbedded, EmbeddedProcess, Failure, Ready } from './support/embedded-process';
 import { temporaryFolder } from './support/temporary';
 
+// What is promised in milliseconds is measured here, on machines that others use too.
+jest.retryTimes(2);
+
 // Dozens of processes and servers, which a busy machine takes its time to start.
 jest.setTimeout(60_000);
 

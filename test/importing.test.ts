@@ -1016,16 +1016,18 @@ describe('large imports', () => {
     await importDirectly(lines());
     const keys = await sql<{ conname: string }>(`SELECT conname FROM pg_constraint WHERE contype = 'f'`);
     expect(keys.length).toBeGreaterThan(15);
-    const references = await sql<{ child: string; columns: string; parent: string }>(
-      `SELECT conrelid::regclass::text AS child, a.attname AS columns, confrelid::regclass::text AS parent
-       FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+    const references = await sql<{ child: string; columns: string; parent: string; key: string }>(
+      `SELECT conrelid::regclass::text AS child, a.attname AS columns, confrelid::regclass::text AS parent, b.attname AS key
+       FROM pg_constraint c
+       JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+       JOIN pg_attribute b ON b.attrelid = c.confrelid AND b.attnum = c.confkey[1]
        WHERE contype = 'f'`,
     );
-    for (const { child, columns, parent } of references)
+    for (const { child, columns, parent, key } of references)
       expect(
         await sql(
           `SELECT * FROM ${child} c WHERE c.${columns} IS NOT NULL
-             AND NOT EXISTS (SELECT FROM ${parent} p WHERE p.id = c.${columns})`,
+             AND NOT EXISTS (SELECT FROM ${parent} p WHERE p.${key} = c.${columns})`,
         ),
       ).toEqual([]);
   }, 60_000);

@@ -862,7 +862,9 @@ describe('the device grant', () => {
     expect(await form('/oauth/device', { client_id: 'nobody', scope: 'profile:me' })).toMatchObject(
       refused('invalid_client'),
     );
-    expect(await form('/oauth/device', { client_id, scope: 'everything' })).toMatchObject(refused('invalid_scope'));
+    expect(await form('/oauth/device', { client_id, scope: 'everything' })).toMatchObject(
+      refused('invalid_scope'),
+    );
     expect(await form('/oauth/device', { client_id })).toMatchObject(refused('invalid_scope'));
   });
 
