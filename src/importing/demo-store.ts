@@ -34,9 +34,12 @@ export async function loadDemoStore(settings: Settings): Promise<DemoAccess | un
        JOIN games g ON g.user_id = u.id AND g.visibility = 'public'
        JOIN purchase_games pg ON pg.game_id = g.id
        JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
-       JOIN builds b ON b.game_id = g.id AND b.state = 'completed' AND b.user_version IS NOT NULL
+       JOIN LATERAL (
+         SELECT DISTINCT ON (channel_name) channel_name, user_version FROM builds
+         WHERE game_id = g.id AND state = 'completed' ORDER BY channel_name, id DESC
+       ) b ON b.user_version IS NOT NULL
        WHERE k.key_hash = $1 AND k.revoked_at IS NULL
-       ORDER BY g.id, p.id, b.id LIMIT 1`,
+       ORDER BY g.id, p.id, b.channel_name LIMIT 1`,
       [hashApiKey(api_key, pepper)],
     );
     return found.rows[0] && { api_key, ...found.rows[0] };
