@@ -88,7 +88,9 @@ describe('in one process', () => {
 
   test('two keys of one user are counted apart, two spellings of one key together', async () => {
     const other = await make.key({ owner: user });
-    await times(5, () => ask('/profile', { key: user.key }));
+    // Once it is known, it no longer competes for its address's share.
+    await ask('/profile', { key: user.key });
+    await times(4, () => ask('/profile', { key: user.key }));
     expect((await ask('/profile', { key: other })).status).toBe(200);
     const bare = await fetch(`${url}/profile`, { headers: { authorization: user.key! } });
     expect(bare.status).toBe(429);
