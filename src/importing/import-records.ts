@@ -74,10 +74,13 @@ export async function importRecords(
   const client = await connect();
   // A lost connection rejects the statement that is under way, or the next one.
   client.on('error', () => {});
-  const cancel = () => void cancelStatement(connect, client);
+  let pid: number | undefined;
+  const cancel = () => void cancelStatement(connect, pid);
   signal?.addEventListener('abort', cancel, { once: true });
   try {
     await client.query('BEGIN');
+    // Asked for in the transaction: behind a pooler the connection's own number is not that of the server's process.
+    pid = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
     const summary = await transfer(client, source, { pepper, progress, signal });
     signal?.removeEventListener('abort', cancel);
     signal?.throwIfAborted();
@@ -94,10 +97,10 @@ export async function importRecords(
   }
 }
 
-async function cancelStatement(connect: () => Promise<Client>, running: Client) {
-  const { processID } = running as Client & { processID: number };
+async function cancelStatement(connect: () => Promise<Client>, pid: number | undefined) {
+  if (pid === undefined) return;
   const client = await connect().catch(() => undefined);
-  await client?.query('SELECT pg_cancel_backend($1)', [processID]).catch(() => {});
+  await client?.query('SELECT pg_cancel_backend($1)', [pid]).catch(() => {});
   await client?.end().catch(() => {});
 }
 
