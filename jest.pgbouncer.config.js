@@ -6,8 +6,8 @@ module.exports = {
   globalSetup: '<rootDir>/test/support/pgbouncer-setup.ts',
   testPathIgnorePatterns: [
     ...base.testPathIgnorePatterns,
-    // About the database server itself, which nobody pools: migrations go to it directly, as docs/operations.md says.
-    '/test/(embedded-postgres|migrations|partitioning|plans|test-database)\\.test\\.ts$',
+    // About connections and the database server itself, which nobody pools: migrations go to it directly, as docs/operations.md says.
+    '/test/(embedded-postgres|gathering|migrations|partitioning|plans|test-database)\\.test\\.ts$',
     // About nothing that a database has to do with.
     '/test/(deploy|settings|short-memory)\\.test\\.ts$',
     '/test/(unit|contract)/',
