@@ -35,7 +35,7 @@ auth_type = any
 pool_mode = transaction
 max_client_conn = 1000
 default_pool_size = 20
-server_idle_timeout = 5
+server_idle_timeout = 1
 `,
     { mode: 0o644 },
   );
