@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -973,20 +974,16 @@ describe('large imports', () => {
   };
   const lines = () => [...demoRecords({ ...options, large_collection: 2000, api_keys: 50 })];
   const content = async () => {
-    const all = await everything();
-    return Object.fromEntries(
-      Object.entries(all).map(([table, rows]) => [
-        table,
-        // Without row versions, without what is assigned or random, and without time of import.
-        rows
-          .map((text) =>
-            String(text)
-              .replace(/^\S+ \S+ /, '')
-              .replace(/"[-\d]{10} [:\d]{8}\.\d+\+00"/g, 'now'),
-          )
-          .sort(),
-      ]),
-    );
+    const all = Object.entries(await everything());
+    // Without row versions, and without what is now or nobody gave: the id of an API key. Digests are quick to compare.
+    return all
+      .filter(([table]) => table !== 'api_keys')
+      .map(([table, rows]) => {
+        const texts = rows.map((text) =>
+          text.replace(/^\S+ \S+ /, '').replace(/"[-\d]{10} [:\d]{8}\.\d+\+00"/g, 'now'),
+        );
+        return [table, texts.length, createHash('sha256').update(texts.sort().join('\n')).digest('hex')];
+      });
   };
 
   test('come out the same with the right to skip triggers and without it', async () => {
@@ -1007,8 +1004,6 @@ describe('large imports', () => {
     };
     await importDirectly(lines(), { prepare: withoutTheRight });
     const without = await content();
-    // An API key has an id that nobody gave.
-    for (const all of [having, without]) delete (all as Partial<typeof all>).api_keys;
     expect(without).toEqual(having);
   }, 120_000);
 

@@ -76,15 +76,15 @@ const TABLES = [
 ];
 
 /** Every row of the store with the transaction that wrote it: equal only where nothing was written. */
-export async function everything(): Promise<Record<string, unknown[]>> {
-  const all: Record<string, unknown[]> = {};
-  for (const table of TABLES)
-    all[table] = (
-      await sql<{ row: string }>(`SELECT t.xmin || ' ' || t.ctid || ' ' || t::text AS row FROM ${table} t`)
-    )
-      .map(({ row }) => row)
-      .sort();
-  return all;
+export async function everything(): Promise<Record<string, string[]>> {
+  const rows = await sql<{ name: string; rows: string[] }>(
+    TABLES.map(
+      (table) =>
+        `SELECT '${table}' AS name, ARRAY(
+           SELECT t.xmin || ' ' || t.ctid || ' ' || t::text AS row FROM ${table} t ORDER BY row) AS rows`,
+    ).join(' UNION ALL '),
+  );
+  return Object.fromEntries(rows.map((table) => [table.name, table.rows]));
 }
 
 /** What the purchases of each game come to, by the view that defines it. */
