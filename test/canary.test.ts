@@ -7,6 +7,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { newApiKey } from '../src/auth/api-key';
 import { TokensService } from '../src/auth/tokens.service';
 import { Database } from '../src/database/database';
+import { statement } from '../src/database/statement';
 import { openEmbeddedPostgres } from '../src/database/embedded/embedded-postgres';
 import type { TestDatabase } from './support/database';
 import { sendRaw } from './support/raw';
@@ -208,7 +209,7 @@ test('the search finds what is there', async () => {
   answers.push({ what: 'the control', text: `x ${CANARIES.good}` });
   logged.push(`{"url":"/api/1/${CANARIES.unknown}/me"}`);
   console.log(CANARIES.jwt);
-  await theApp().get(Database).row({ name: 'control', text: 'SELECT $1::text' }, [CANARIES.narrow]);
+  await theApp().get(Database).row(statement('control', 'SELECT $1::text'), [CANARIES.narrow]);
   await sql(`SELECT '${CANARIES.revoked}'`);
   logged.push(`{"err":"${made[0]!.split('.')[2]}"}`);
   expect([...new Set((await search()).map((line) => line.split(':')[0]))]).toEqual([

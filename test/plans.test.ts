@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { LIVE_KEYS } from '../src/auth/api-key-lookup';
 import { KEYS_OF_USER } from '../src/auth/api-keys.service';
 import { LIVE_USER } from '../src/auth/tokens.service';
-import type { Statement } from '../src/database/statement';
+import { statement, type Statement } from '../src/database/statement';
 import { EDITABLE_GAMES, VIEWABLE_GAME } from '../src/games/games.service';
 import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../src/purchases/download-keys.service';
 import { PURCHASES_BY_EMAIL, PURCHASES_BY_USER } from '../src/purchases/purchases.service';
@@ -91,7 +91,7 @@ test('so is the lookup of keys, for one and for many', async () => {
 });
 
 test('the test sees a table that is read from end to end', async () => {
-  const everybody = { name: 'by_display_name', text: 'SELECT id FROM users WHERE display_name = $1' };
+  const everybody = statement('by_display_name', 'SELECT id FROM users WHERE display_name = $1');
   const { scanned, pages } = await planOf(client, everybody, ['nobody']);
   expect(scanned).toEqual(['users']);
   expect(pages).toBeGreaterThan(20);

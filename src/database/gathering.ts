@@ -1,26 +1,22 @@
-import { DatabaseError, type Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg';
-
-interface Asked {
-  query: QueryConfig;
-  resolve: (rows: never[]) => void;
-  reject: (error: unknown) => void;
-}
+import type { Pool, PoolClient, QueryConfig } from 'pg';
+import { concernsOneStatement } from './sqlstates';
+import { type Asked, Together } from './together';
 
 // What waits for a slow statement in front of it; more than this many gain little more.
 const MOST_TOGETHER = 8;
 
 /**
- * Statements that are asked for in one turn of the event loop leave together: up to eight on one connection, in one write,
- * each with its own end. A write to a socket, and waking the server's process at its other end, cost more than a small
- * lookup itself: see docs/decisions/statements-leave-together.md. A statement that fails fails alone; one that is not
- * answered in time ends its connection, and with it those that left with it.
+ * Statements that are asked for in one turn of the event loop leave together, up to eight on one connection. A write to a
+ * socket, and waking the server's process at its other end, cost more than a small lookup itself: see
+ * docs/decisions/statements-leave-together.md. A statement that fails fails alone; one that is not answered in time ends
+ * its connection, and with it those that left with it.
  */
 export class Gathering {
   private asked: Asked[] = [];
 
   constructor(private readonly pool: Pool) {}
 
-  rows<Row>(query: QueryConfig, alone = false): Promise<Row[]> {
+  rows<Row>(query: QueryConfig, alone: boolean): Promise<Row[]> {
     return new Promise((resolve, reject) => {
       if (alone) return this.send([{ query, resolve, reject }]);
       if (this.asked.length === 0) setImmediate(() => this.leave());
@@ -36,31 +32,22 @@ export class Gathering {
 
   private send(asked: Asked[]): void {
     this.pool.connect((error, client, release) => {
-      if (error) for (const { reject } of asked) reject(error);
-      else ask(client!, asked, release);
+      if (error) {
+        for (const { reject } of asked) reject(error);
+        return;
+      }
+      let lost = false;
+      // The statements are told as well; without a listener the event would end the process.
+      const lose = () => void (lost = true);
+      client!.once('error', lose);
+      const together = new Together(asked, (behind) => this.send(behind));
+      together.callback = (problem) => {
+        client!.removeListener('error', lose);
+        release(lost || (problem !== undefined && !concernsOneStatement(problem)));
+      };
+      client!.query(together as never);
     });
   }
-}
-
-function ask(client: PoolClient, asked: Asked[], release: (lost: boolean) => void): void {
-  let waiting = asked.length;
-  let lost = false;
-  // Every statement is told as well; without a listener the event would end the process.
-  const lose = () => void (lost = true);
-  client.once('error', lose);
-  inOneWrite(client, () => {
-    for (const { query, resolve, reject } of asked)
-      client.query(query, (error: Error | undefined, result: QueryResult<never>) => {
-        if (!error) resolve(result.rows);
-        else {
-          lost ||= !(error instanceof DatabaseError);
-          reject(error);
-        }
-        if (--waiting > 0) return;
-        client.removeListener('error', lose);
-        release(lost);
-      });
-  });
 }
 
 /** Whatever `ask` asks of the client goes out in one write to its socket. */

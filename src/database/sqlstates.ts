@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { DatabaseError } from 'pg';
 import { QueryFailedError } from 'typeorm';
 
 /** Asked before the first connection, or after the last. */
@@ -30,6 +31,12 @@ export function isSilent(error: unknown): boolean {
     LOST.test((cause as Error | undefined)?.message ?? '')
   );
 }
+
+const LAST_WORDS = /^(08|57P0)/;
+
+/** The server said it about one statement, and goes on listening. */
+export const concernsOneStatement = (error: unknown): boolean =>
+  error instanceof DatabaseError && !LAST_WORDS.test(error.code ?? '');
 
 const causeOf = (error: unknown): unknown =>
   (error instanceof QueryFailedError ? error.driverError : error) ?? {};

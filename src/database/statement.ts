@@ -4,11 +4,18 @@ import type { QueryConfig } from 'pg';
 export interface Statement {
   name: string;
   text: string;
-  /** It reads many rows: nothing is to wait behind it on one connection. */
-  alone?: true;
+  /** It shares its transaction with no other: it writes, or it reads so much that nothing is to wait behind it. */
+  alone: boolean;
 }
 
-export const statement = (name: string, text: string): Statement => ({ name, text });
+const READS = /^\s*SELECT\b/;
+
+/** What begins with SELECT must do nothing but read: it may be taken back and run again with others. */
+export const statement = (name: string, text: string): Statement => ({
+  name,
+  text,
+  alone: !READS.test(text),
+});
 export const longStatement = (name: string, text: string): Statement => ({ name, text, alone: true });
 
 /** Without a name where a pooler in between does not track prepared statements. */

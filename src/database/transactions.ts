@@ -44,7 +44,7 @@ export class Flight implements Statements {
     try {
       const queries = asked.map(({ query }) => query);
       const answers =
-        queries.length === 1 ? [await gathering.rows(queries[0]!)] : await inTransaction(pool, queries);
+        queries.length === 1 ? [await gathering.rows(queries[0]!, true)] : await inTransaction(pool, queries);
       asked.forEach(({ resolve }, i) => resolve(answers[i] as never[]));
     } catch (error) {
       for (const { reject } of asked) reject(error);

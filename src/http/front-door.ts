@@ -76,7 +76,7 @@ export class FrontDoor {
   before(next: Handler): Handler {
     return (req, res) => {
       const at = performance.now();
-      const arrival: Arrival = { req, res, at, since: at };
+      const arrival: Arrival = { req, res, at, since: at, place: -1 };
       const given = req.headers['x-request-id'];
       req.id = typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID();
       res.setHeader('X-Request-Id', req.id);

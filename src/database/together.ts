@@ -1,0 +1,166 @@
+import pg, { type Connection, Query, type QueryConfig } from 'pg';
+import { serialize } from 'pg-protocol';
+import { pgTypes } from './pg-types';
+import { concernsOneStatement } from './sqlstates';
+
+export interface Asked {
+  query: QueryConfig;
+  resolve: (rows: never[]) => void;
+  reject: (error: unknown) => void;
+}
+
+/** What pg's connection is beyond its types: pg's own Query uses it in the same way. */
+interface Wire extends Connection {
+  /** By name, the texts that the server has. */
+  parsedStatements: Record<string, string>;
+  /** By name, the texts that are on their way to it. */
+  submittedNamedStatements: Record<string, string>;
+  _send(messages: Buffer): boolean;
+}
+
+interface Field {
+  name: string;
+  dataTypeID: number;
+  format: 'text' | 'binary';
+}
+
+type Row = Record<string, unknown>;
+
+/** How the rows of one statement are read. */
+class Columns {
+  private readonly names: string[];
+  private readonly parsers: ((text: string) => unknown)[];
+  private readonly empty: Row = {};
+
+  constructor(fields: Field[]) {
+    this.names = fields.map(({ name }) => name);
+    this.parsers = fields.map(({ dataTypeID, format }) => pgTypes.getTypeParser(dataTypeID, format));
+    for (const name of this.names) this.empty[name] = null;
+  }
+
+  rowOf(values: (string | null)[]): Row {
+    // A copy of a whole row keeps its shape; a row that grows column by column changes it with each.
+    const row = { ...this.empty };
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      if (value != null) row[this.names[i]!] = this.parsers[i]!(value);
+    }
+    return row;
+  }
+}
+
+// Of a prepared statement they never change: the server would refuse to run it.
+const columnsOn = new WeakMap<Wire, Map<string, Columns>>();
+
+function columnsOf(connection: Wire): Map<string, Columns> {
+  let columns = columnsOn.get(connection);
+  if (!columns) columnsOn.set(connection, (columns = new Map()));
+  return columns;
+}
+
+const { prepareValue } = (pg as unknown as { utils: { prepareValue: (value: unknown) => unknown } }).utils;
+
+const SYNC = serialize.sync();
+const EXECUTE = serialize.execute();
+const DESCRIBE = serialize.describe({ type: 'P', name: '' });
+
+/**
+ * One statement, or several that only read, sent as one: one write, one Sync and with it one transaction of the server's,
+ * one answer; and columns are described once a connection. For pg it is one query, whose handlers it calls for every
+ * message; `name` and `text` are those of the statement whose answer is coming, by which pg knows what is prepared.
+ *
+ * The first that fails ends the transaction: those behind it were not run, and are handed to `again`.
+ */
+export class Together extends Query {
+  declare name: string | undefined;
+  declare text: string;
+  /** Told when the connection is free again. */
+  declare callback: (error?: Error) => void;
+  private readonly columns: (Columns | undefined)[];
+  private current = 0;
+  private found: Row[] = [];
+  private connection: Wire | undefined;
+
+  constructor(
+    private readonly asked: Asked[],
+    private readonly again: (asked: Asked[]) => void,
+  ) {
+    super({ text: '' });
+    this.columns = new Array<Columns | undefined>(asked.length).fill(undefined);
+    this.expect(0);
+  }
+
+  // @ts-expect-error pg's types call it a property, of a connection without insides.
+  override submit(connection: Wire): unknown {
+    this.connection = connection;
+    try {
+      connection._send(this.messagesFor(connection));
+    } catch (error) {
+      // A value that cannot be written: pg hands it to handleError.
+      return error;
+    }
+    return undefined;
+  }
+
+  private messagesFor(connection: Wire): Buffer {
+    const known = columnsOf(connection);
+    const messages: Buffer[] = [];
+    for (let i = 0; i < this.asked.length; i++) {
+      const { name, text, values } = this.asked[i]!.query;
+      if (!name) messages.push(serialize.parse({ text }));
+      else if (!connection.parsedStatements[name] && !connection.submittedNamedStatements[name]) {
+        connection.submittedNamedStatements[name] = text;
+        messages.push(serialize.parse({ name, text }));
+      }
+      messages.push(serialize.bind({ statement: name, values, valueMapper: prepareValue }));
+      const columns = name === undefined ? undefined : known.get(name);
+      this.columns[i] = columns;
+      if (!columns) messages.push(DESCRIBE);
+      messages.push(EXECUTE);
+    }
+    messages.push(SYNC);
+    return Buffer.concat(messages);
+  }
+
+  handleRowDescription({ fields }: { fields: Field[] }): void {
+    const columns = new Columns(fields);
+    this.columns[this.current] = columns;
+    if (this.name) columnsOf(this.connection!).set(this.name, columns);
+  }
+
+  handleDataRow({ fields }: { fields: (string | null)[] }): void {
+    this.found.push(this.columns[this.current]!.rowOf(fields));
+  }
+
+  handleCommandComplete(): void {
+    const { resolve } = this.asked[this.current]!;
+    const { found } = this;
+    this.found = [];
+    this.expect(this.current + 1);
+    resolve(found as never[]);
+  }
+
+  handleReadyForQuery(): void {
+    this.callback();
+  }
+
+  handleError(error: Error): void {
+    const unanswered = this.asked.slice(this.current);
+    this.expect(this.asked.length);
+    if (unanswered.length === 0) return;
+    for (const { query } of unanswered)
+      if (query.name) delete this.connection?.submittedNamedStatements[query.name];
+    const [failed, ...behind] = unanswered;
+    failed!.reject(error);
+    if (!concernsOneStatement(error)) for (const { reject } of behind) reject(error);
+    else if (behind.length > 0) this.again(behind);
+    this.callback(error);
+  }
+
+  private expect(place: number): void {
+    this.current = place;
+    const next = this.asked[place]?.query;
+    this.name = next?.name;
+    this.text = next?.text ?? '';
+  }
+}
