@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { AccountsModule } from './accounts/accounts.module';
 import { PageGuard } from './accounts/web/page.guard';
 import { AuthModule } from './auth/auth.module';
@@ -12,7 +12,6 @@ import { DatabaseModule } from './database/database.module';
 import { ErrorFilter } from './http/error.filter';
 import type { FrontDoor } from './http/front-door';
 import { HttpModule } from './http/http.module';
-import { ParametersPipe } from './http/parameters.pipe';
 import { ImportingModule } from './importing/importing.module';
 import { LegacyModule } from './legacy/legacy.module';
 import { CredentialLimitGuard } from './operations/credential-limit.guard';
@@ -41,7 +40,6 @@ import { WharfModule } from './wharf/wharf.module';
     { provide: APP_GUARD, useClass: ScopesGuard },
     { provide: APP_GUARD, useClass: CredentialLimitGuard },
     { provide: APP_GUARD, useExisting: PageGuard },
-    { provide: APP_PIPE, useClass: ParametersPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },
   ],
 })

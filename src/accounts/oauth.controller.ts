@@ -5,7 +5,7 @@ import { Public } from '../auth/access';
 import { SCOPES } from '../auth/scopes';
 import { Settings } from '../config/settings';
 import { ownAddress } from '../http/own-address';
-import { Parameters } from '../http/parameters';
+import { Parameters } from '../http/read-parameters';
 import { Post } from '../http/post';
 import { ApplicationsService } from './applications.service';
 import { DeviceRequestsService } from './device-requests.service';

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails } from '../http/openapi';
-import { Parameters } from '../http/parameters';
+import { Parameters } from '../http/read-parameters';
 import { Post } from '../http/post';
 import {
   AddGameRequest,

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { AnyApiKey, AnyCredential } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails } from '../http/openapi';
-import { Parameters } from '../http/parameters';
+import { Parameters } from '../http/read-parameters';
 import { Post } from '../http/post';
 import { modernTimestamp, timestampOf } from '../http/timestamps';
 import { CredentialsInfoAnswer, SubkeyAnswer, SubkeyRequest } from './credentials.dto';

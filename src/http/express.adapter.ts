@@ -9,6 +9,20 @@ import { WebAnswer } from './web-answer';
 
 const SECOND = 1000;
 
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Somebody counts the lookups that find nothing. */
+    is_lookup?: true;
+  }
+  interface ServerResponse {
+    /** All lists of the answer are empty. */
+    found_nothing?: true;
+  }
+}
+
+const holdsNothing = (body: object) =>
+  Object.values(body).every((value) => Array.isArray(value) && value.length === 0);
+
 /**
  * Express calls Object.setPrototypeOf on every request and response, after which V8 no longer knows their shapes: three
  * quarters of a small answer's time. Objects born with the very prototype that Express wants leave that call nothing to
@@ -36,7 +50,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     app.disable('etag');
     app.enable('strict routing');
     app.enable('case sensitive routing');
-    // Parameters are parsed after the credential is known: see parameters.pipe.ts.
+    // Parameters are parsed after the credential is known: see read-parameters.ts.
     app.set('query parser', false);
     app.set('trust proxy', trustedProxies);
     super(app);
@@ -81,6 +95,7 @@ export class GamewharfAdapter extends ExpressAdapter {
       super.reply(res, body, status);
       return;
     }
+    if (res.req.is_lookup && holdsNothing(body)) res.found_nothing = true;
     sendJson(res, status ?? res.statusCode, JSON.stringify(body));
   }
 

@@ -22,8 +22,39 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
         ],
       },
     },
-    destination ?? pino.destination({ sync: false, minLength: 15 * 1024, periodicFlush: 1000 }),
+    destination ?? new Batches(),
   );
+}
+
+const BATCH = 15 * 1024;
+const FLUSH_EVERY = 1000;
+
+/** Standard output, written in batches. The library's own batches are measured anew, whole, with every line that is added. */
+class Batches implements DestinationStream {
+  private readonly output = pino.destination({ sync: false });
+  private lines = '';
+
+  constructor() {
+    setInterval(() => this.flush(), FLUSH_EVERY).unref();
+    process.on('exit', () => this.flushSync());
+  }
+
+  write(line: string): void {
+    this.lines += line;
+    if (this.lines.length >= BATCH) this.flush();
+  }
+
+  /** Called by pino too, where the process is about to end. */
+  flushSync(): void {
+    this.flush();
+    this.output.flushSync();
+  }
+
+  private flush(): void {
+    if (this.lines === '') return;
+    this.output.write(this.lines);
+    this.lines = '';
+  }
 }
 
 /** Nest's own lines, in the same log. */

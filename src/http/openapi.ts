@@ -5,7 +5,8 @@ import { type RateLimit, type RateLimits, rateLimitsOf } from '../config/rate-li
 import { Settings } from '../config/settings';
 import { exampleOf } from './openapi-examples';
 import { isUnlimited } from './unlimited';
-import { type Parameter, parametersOf, requestClassOf } from './parameters';
+import { type Parameter, parametersOf } from './parameters';
+import { requestClassOf } from './read-parameters';
 
 type Json = Record<string, unknown>;
 type Handler = (...args: never[]) => unknown;

@@ -1,7 +1,5 @@
 import 'reflect-metadata';
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { registerDecorator } from 'class-validator';
-import type { Request } from 'express';
 import {
   readBoolean,
   readEmail,
@@ -138,20 +136,3 @@ function schemaOf(prototype: object, name: string | symbol): Record<string, unkn
   if (!found) throw new Error(`${String(name)}: put the rule above the ...Parameter decorator`);
   return found.schema;
 }
-
-const REQUEST_CLASS = 'gamewharf:request-class';
-
-/** The request class of a handler, for the API description. */
-export const requestClassOf = (handler: object): (new () => object) | undefined =>
-  Reflect.getMetadata(REQUEST_CLASS, handler) as (new () => object) | undefined;
-
-const injectRequest = createParamDecorator((_: unknown, context: ExecutionContext) =>
-  context.switchToHttp().getRequest<Request>(),
-);
-
-/** The parameters of the request, whichever way they came, read into the declared class; all that is wrong is listed in a 400. */
-export const Parameters = (): ParameterDecorator => (target, key, index) => {
-  const types = Reflect.getMetadata('design:paramtypes', target, key!) as (new () => object)[];
-  Reflect.defineMetadata(REQUEST_CLASS, types[index], (target as Record<string | symbol, object>)[key!]!);
-  injectRequest()(target, key, index);
-};

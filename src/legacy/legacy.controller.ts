@@ -5,7 +5,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { GamesService } from '../games/games.service';
 import { Fails } from '../http/openapi';
-import { Parameters } from '../http/parameters';
+import { Parameters } from '../http/read-parameters';
 import { LimitMisses } from '../operations/limits';
 import { ProfileAnswer } from '../profile/profile.dto';
 import { DownloadKeyRequest } from '../purchases/download-key.dto';

@@ -1,5 +1,4 @@
-import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
-import { MissesInterceptor } from './misses.interceptor';
+import { SetMetadata } from '@nestjs/common';
 
 const SIGN_IN = 'gamewharf:limit:sign-in';
 const MISSES = 'gamewharf:limit:misses';
@@ -8,8 +7,7 @@ const MISSES = 'gamewharf:limit:misses';
 export const LimitSignIns = () => SetMetadata(SIGN_IN, true);
 
 /** A lookup by what a caller might be guessing: those that find nothing are counted, and too many of them end it. */
-export const LimitMisses = () =>
-  applyDecorators(SetMetadata(MISSES, true), UseInterceptors(MissesInterceptor));
+export const LimitMisses = () => SetMetadata(MISSES, true);
 
 export const isSignIn = (handler: object) => Reflect.getMetadata(SIGN_IN, handler) === true;
 export const countsMisses = (handler: object) => Reflect.getMetadata(MISSES, handler) === true;

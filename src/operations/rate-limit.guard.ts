@@ -11,6 +11,7 @@ import { accessOf } from '../auth/access';
 import type { Credential } from '../auth/credential';
 import { presentedBy } from '../auth/presented';
 import { clientNetwork } from '../http/client-address';
+import { FrontDoor } from '../http/front-door';
 import { isUnlimited } from '../http/unlimited';
 import { countsMisses, isSignIn } from './limits';
 import { RateLimitsService } from './rate-limits.service';
@@ -47,8 +48,12 @@ export class RateLimitGuard extends ThrottlerGuard {
     @InjectThrottlerOptions() options: ThrottlerModuleOptions,
     @InjectThrottlerStorage() readonly limits: RateLimitsService,
     reflector: Reflector,
+    frontDoor: FrontDoor,
   ) {
     super(options, limits, reflector);
+    frontDoor.observers.push(({ is_lookup, limited_as }, { statusCode, found_nothing }) => {
+      if (is_lookup && (found_nothing || statusCode === 404)) limits.note('misses', limited_as!);
+    });
   }
 
   // The library's own reads every decorator anew and waits for five promises a limit.
@@ -62,8 +67,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     if (plan.signIn) return passed(this.limits.spend(res, 'sign-in', clientNetwork(req)));
     const known = plan.open ? undefined : this.recall(presentedBy(req)?.text);
     if (known === undefined) return passed(this.limits.spend(res, 'address', clientNetwork(req)));
-    req.limited_as = known;
-    return passed(this.spendAs(known, res, plan));
+    return passed(this.spendAs(known, req, res, plan));
   }
 
   /** Once the credential is verified. */
@@ -73,15 +77,16 @@ export class RateLimitGuard extends ThrottlerGuard {
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const name = nameOf(credential);
-    req.limited_as = name;
     this.remember(presentedBy(req)?.text, name);
     this.limits.note('address', clientNetwork(req), -1);
-    return passed(this.spendAs(name, res, plan));
+    return passed(this.spendAs(name, req, res, plan));
   }
 
-  private spendAs(name: string, res: Response, plan: Plan): void | Promise<void> {
+  private spendAs(name: string, req: Request, res: Response, plan: Plan): void | Promise<void> {
+    req.limited_as = name;
     const spent = this.limits.spend(res, 'credential', name);
     if (!plan.misses) return spent;
+    req.is_lookup = true;
     const asked = this.limits.ask(res, 'misses', name);
     return spent || asked ? Promise.all([spent, asked]).then(() => undefined) : undefined;
   }

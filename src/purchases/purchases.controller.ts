@@ -4,7 +4,7 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { Fails } from '../http/openapi';
-import { Parameters } from '../http/parameters';
+import { Parameters } from '../http/read-parameters';
 import { LimitMisses } from '../operations/limits';
 import { DownloadKeyAnswer, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';

@@ -5,7 +5,7 @@ import { Public } from '../auth/access';
 import { Settings } from '../config/settings';
 import { sendCacheable } from '../http/cacheable';
 import { Fails } from '../http/openapi';
-import { Parameters } from '../http/parameters';
+import { Parameters } from '../http/read-parameters';
 import { BuildsService } from './builds.service';
 import { LatestAnswer, LatestRequest } from './latest.dto';
 

@@ -1,4 +1,4 @@
-import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { getMetadataStorage, validateSync } from 'class-validator';
 import type { Request } from 'express';
 import { Failure } from './failure';
@@ -8,24 +8,30 @@ import { Unreadable } from './readers';
 
 type RequestClass = new () => object;
 
-/** Turns a request into its request class, or into a 400 that lists all that is wrong. */
-@Injectable()
-export class ParametersPipe implements PipeTransform {
-  transform(value: unknown, { metatype, type }: ArgumentMetadata): unknown {
-    if (type !== 'custom' || !metatype || !isRequest(value)) return value;
-    const request = metatype as RequestClass;
-    if (parametersOf(request).parameters.length === 0) return value;
-    const given = givenInQuery(value);
-    if (value.method !== 'POST' && !value.parametersInBody)
-      return readInto(request, given, value.params as Record<string, string>);
-    return givenInBody(value, given).then(() =>
-      readInto(request, given, value.params as Record<string, string>),
-    );
-  }
-}
+const REQUEST_CLASS = 'gamewharf:request-class';
 
-const isRequest = (value: unknown): value is Request =>
-  typeof value === 'object' && value !== null && 'rawHeaders' in value;
+/** The request class of a handler, for the API description. */
+export const requestClassOf = (handler: object): RequestClass | undefined =>
+  Reflect.getMetadata(REQUEST_CLASS, handler) as RequestClass | undefined;
+
+/** The parameters of the request, whichever way they came, read into the declared class; all that is wrong is listed in a 400. */
+export const Parameters = (): ParameterDecorator => (target, key, index) => {
+  const request = (Reflect.getMetadata('design:paramtypes', target, key!) as RequestClass[])[index]!;
+  Reflect.defineMetadata(REQUEST_CLASS, request, (target as Record<string | symbol, object>)[key!]!);
+  readIntoClass(request)(target, key, index);
+};
+
+// Not a pipe: Nest waits for pipes with three promises a parameter, where a query is read without any.
+const readIntoClass = createParamDecorator((request: RequestClass, context: ExecutionContext) =>
+  read(request, context.switchToHttp().getRequest<Request>()),
+);
+
+function read(request: RequestClass, req: Request): object | Promise<object> {
+  const given = givenInQuery(req);
+  const path = req.params as Record<string, string>;
+  if (req.method !== 'POST' && !req.parametersInBody) return readInto(request, given, path);
+  return givenInBody(req, given).then(() => readInto(request, given, path));
+}
 
 function readInto(request: RequestClass, given: Given, path: Record<string, string>): object {
   const { parameters, exactlyOneOf } = parametersOf(request);
