@@ -260,7 +260,7 @@ withRedis('shared by replicas through Redis', () => {
   });
 
   test('a Redis that hangs adds at most 60 ms', async () => {
-    const counters = new SharedCounters(redis.url);
+    const counters = await SharedCounters.open(redis.url);
     await until(() => counters.available);
     const limit = { count: 5, period_ms: 1000 };
     expect(await counters.spend('a', limit, 1)).toMatchObject({ allowed: true, remaining: 4 });

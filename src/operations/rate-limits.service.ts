@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import type { ServerResponse } from 'node:http';
 import { type RateLimit, type RateLimits, rateLimitsOf } from '../config/rate-limits';
@@ -18,13 +18,15 @@ export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdow
   /** Null: nothing is limited. */
   readonly limits: RateLimits | null;
   private readonly local = new LocalCounters();
-  private readonly shared: SharedCounters | undefined;
   private readonly decisions = new Map<string, { allowed: Counter; limited: Counter }>();
   private readonly alone: Counter;
 
-  constructor({ RATE_LIMIT, REDIS_URL }: Settings, measurements: Measurements) {
+  constructor(
+    { RATE_LIMIT }: Settings,
+    measurements: Measurements,
+    @Inject(SharedCounters) private readonly shared: SharedCounters | null,
+  ) {
     this.limits = rateLimitsOf(RATE_LIMIT) ?? null;
-    if (this.limits && REDIS_URL) this.shared = new SharedCounters(REDIS_URL);
     for (const limit of Object.keys(this.limits ?? {})) {
       const counter = (decision: string) =>
         measurements.counter('gamewharf_rate_limit_decisions_total', 'What the rate limits decided', {

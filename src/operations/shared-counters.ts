@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { Redis, type Result } from 'ioredis';
+import type { Redis, Result } from 'ioredis';
 import type { RateLimit } from '../config/rate-limits';
 import { type Cost, type Decision, decide } from './local-counters';
 
@@ -30,23 +30,29 @@ const PAUSE = 1000;
 /** Counters that all replicas share. Whatever is wrong with Redis, no request waits for it longer than a moment or fails. */
 export class SharedCounters {
   private readonly log = new Logger('Redis');
-  private readonly redis: Redis;
   private failures = 0;
   private pausedUntil = 0;
   private complained = false;
 
-  constructor(url: string) {
-    this.redis = new Redis(url, {
-      lazyConnect: true,
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      autoResendUnfulfilledCommands: false,
-      // For its own questions, by which it finds out whether a new connection is good.
-      commandTimeout: PAUSE,
-      connectTimeout: PAUSE,
-      retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE),
-      scripts: { spend: { lua: SPEND, numberOfKeys: 1 } },
-    });
+  /** The client is loaded here and not above: without Redis it would only cost memory, and time at every start. */
+  static async open(url: string): Promise<SharedCounters> {
+    const { Redis } = await import('ioredis');
+    return new SharedCounters(
+      new Redis(url, {
+        lazyConnect: true,
+        enableOfflineQueue: false,
+        maxRetriesPerRequest: 0,
+        autoResendUnfulfilledCommands: false,
+        // For its own questions, by which it finds out whether a new connection is good.
+        commandTimeout: PAUSE,
+        connectTimeout: PAUSE,
+        retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE),
+        scripts: { spend: { lua: SPEND, numberOfKeys: 1 } },
+      }),
+    );
+  }
+
+  private constructor(private readonly redis: Redis) {
     this.redis.on('error', (error: Error) => this.complain(error.message));
     this.redis.on('ready', () => {
       if (this.complained) this.log.log('Redis is back: rate limits are shared again');
