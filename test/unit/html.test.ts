@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { fitsHtmlLimit, sanitiseHtml } from '../../src/collections/html';
+import { ATTACKS } from '../support/html-attacks';
 
 const ALLOWED = new Set(
   `p br hr h1 h2 h3 h4 h5 h6 blockquote pre code b strong i em u s del ins sub sup small mark ul ol li a img`.split(
@@ -83,57 +84,6 @@ test.each([
 ])('nothing is left of %p', (html) => {
   expect(sanitiseHtml(html)).toBeNull();
 });
-
-const ATTACKS = [
-  '<svg onload=alert(1)>',
-  '<svg><script>alert(1)</script></svg>',
-  '<svg><style><img src=x onerror=alert(1)></style></svg>',
-  '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=alert(1)&gt;">',
-  '<math><mi//xlink:href="data:x,<script>alert(4)</script>">',
-  '<form><math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>',
-  '<noscript><p title="</noscript><img src=x onerror=alert(1)>">',
-  '<svg></p><style><a id="</style><img src=1 onerror=alert(1)>">',
-  '<template><s><template><s><img src=x onerror=alert(1)>@</s></template></s></template>',
-  '<xmp><p title="</xmp><img src=x onerror=alert(1)>">',
-  '<textarea><p title="</textarea><img src=x onerror=alert(1)>">',
-  '<select><template><style><!--</style><a rel="--></style></template></select><img id=x src onerror=alert(1)>"></a>',
-  '<title><img src=x onerror=alert(1)></title>',
-  '<iframe srcdoc="<script>alert(1)</script>"></iframe>',
-  '<plaintext><img src=x onerror=alert(1)>',
-  '<noembed><img title="</noembed><img src onerror=alert(1)>">',
-  '<![CDATA[<img src=x onerror=alert(1)>]]>',
-  '<!--><img src=x onerror=alert(1)>-->',
-  '<!--!><img src=x onerror=alert(1)>',
-  '<?xml ><img src=x onerror=alert(1)>',
-  '<img src="https://x.example/`onerror=alert(1)" alt="``onerror=alert(1)">',
-  '<a href="https://x.example/&quot;onmouseover=&quot;alert(1)">x</a>',
-  '<a title="&lt;/a&gt;&lt;script&gt;alert(1)&lt;/script&gt;" href="https://x.example">x</a>',
-  '&lt;script&gt;alert(1)&lt;/script&gt;',
-  '&amp;lt;img src=x onerror=alert(1)&amp;gt;',
-  '<<script>alert(1)</script>',
-  '<scr<script>ipt>alert(1)</scr</script>ipt>',
-  '<b <script>alert(1)</script>>x</b>',
-  '<a/href=javascript:alert(1)>x',
-  '<a href="\u0001javascript:alert(1)">x</a>',
-  '<a href="https:javascript:alert(1)">x</a>',
-  '<img/src="https://x.example/y"/onerror=alert(1)>',
-  '<img src=https://x.example/y onerror\u000c=alert(1)>',
-  '<input autofocus onfocus=alert(1)>',
-  '<details open ontoggle=alert(1)>x</details>',
-  '<video><source onerror=alert(1)></video>',
-  '<base href="https://evil.example/">',
-  '<meta http-equiv=refresh content="0;url=javascript:alert(1)">',
-  '<link rel=stylesheet href="https://evil.example/x.css">',
-  '<object data="javascript:alert(1)">',
-  '<embed src="javascript:alert(1)">',
-  '<table><td background="javascript:alert(1)">x',
-  '<div style="background:url(javascript:alert(1))">x</div>',
-  '<b constructor="x" __proto__="y" onclick="z">x</b>',
-  '<ol start="1" onclick=alert(1) reversed><li value="javascript:alert(1)">x</ol>',
-  '"><script>alert(1)</script>',
-  "'-alert(1)-'",
-  '<p title="<b>"<script>alert(1)</script>',
-];
 
 test.each(ATTACKS)('only what is allowed is left of %s', (html) => {
   const clean = sanitiseHtml(html);
