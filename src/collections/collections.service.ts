@@ -127,13 +127,13 @@ export class CollectionsService {
   async editableBy(user_id: number, game_id?: number): Promise<CollectionAnswer[]> {
     const rows =
       game_id === undefined
-        ? await this.database.rows<CollectionRow>(LIST, [user_id])
-        : await this.database.rows<CollectionRow>(LIST_WITH_GAME, [user_id, game_id]);
+        ? await this.database.rowsFor<CollectionRow>(user_id, LIST, [user_id])
+        : await this.database.rowsFor<CollectionRow>(user_id, LIST_WITH_GAME, [user_id, game_id]);
     return rows.map((row) => collectionAnswer(row, this.links));
   }
 
   async one(id: number, user_id: number): Promise<CollectionAnswer> {
-    const row = await this.database.row<CollectionRow>(ONE, [id, user_id]);
+    const row = await this.database.rowFor<CollectionRow>(user_id, ONE, [id, user_id]);
     if (!row) throw invalidCollection();
     return collectionAnswer(row, this.links);
   }
