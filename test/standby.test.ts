@@ -65,9 +65,9 @@ const titleFor = async (who: Actor, url: string) =>
 const rename = async (url: string, title: string, who = owner) =>
   expect(await ask(url, who, one(), { title })).toMatchObject({ status: 200 });
 const gamesFor = async (who: Actor, url: string) =>
-  ((await ask(url, who, `${one()}/collection-games`)).body.collection_games as { game: { id: number } }[]).map(
-    (entry) => entry.game.id,
-  );
+  (
+    (await ask(url, who, `${one()}/collection-games`)).body.collection_games as { game: { id: number } }[]
+  ).map((entry) => entry.game.id);
 
 /** Nothing that is written from now on reaches the standby. */
 async function pauseReplay(): Promise<void> {
