@@ -133,7 +133,7 @@ export class CollectionsService {
   }
 
   async one(id: number, user_id: number): Promise<CollectionAnswer> {
-    const row = await this.database.rowFor<CollectionRow>(user_id, ONE, [id, user_id]);
+    const row = await this.database.row<CollectionRow>(ONE, [id, user_id]);
     if (!row) throw invalidCollection();
     return collectionAnswer(row, this.links);
   }

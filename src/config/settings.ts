@@ -101,7 +101,7 @@ export class Settings {
   @IsPostgresAddress()
   DATABASE_URL?: string = undefined;
 
-  // A standby of that server, or several behind one address, for reads that may be a moment old.
+  // A standby of that server, or several behind one address, for reads of many rows that may be a moment old.
   @IsOptional()
   @IsPostgresAddress()
   DATABASE_READ_URL?: string = undefined;

@@ -77,7 +77,7 @@ export class Database implements Statements, OnApplicationShutdown {
     return (await this.rows<Row>(statement, values))[0];
   }
 
-  /** A read that may be a moment old, but never older than what this user's credentials have written. */
+  /** A read of many rows that may be a moment old, but never older than what this user's credentials have written. */
   rowsFor<Row extends QueryResultRow>(
     user_id: number,
     statement: Statement,
@@ -87,14 +87,6 @@ export class Database implements Statements, OnApplicationShutdown {
     if (!standby) return this.rows<Row>(statement, values);
     const read = () => standby.rows<Row>(user_id, statement, values);
     return this.around ? this.around(statement.name, read) : read();
-  }
-
-  async rowFor<Row extends QueryResultRow>(
-    user_id: number,
-    statement: Statement,
-    values: unknown[],
-  ): Promise<Row | undefined> {
-    return (await this.rowsFor<Row>(user_id, statement, values))[0];
   }
 
   /** In a transaction that writes for a user: lets `rowsFor` know. */

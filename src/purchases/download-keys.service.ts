@@ -84,10 +84,10 @@ export class DownloadKeysService {
     const { download_key, user_id, email } = selector;
     const row =
       download_key !== undefined
-        ? await this.database.rowFor<Row>(editor_id, KEY_BY_KEY, [game_id, editor_id, download_key])
+        ? await this.database.row<Row>(KEY_BY_KEY, [game_id, editor_id, download_key])
         : user_id !== undefined
-          ? await this.database.rowFor<Row>(editor_id, KEY_BY_USER, [game_id, editor_id, user_id])
-          : await this.database.rowFor<Row>(editor_id, KEY_BY_EMAIL, [game_id, editor_id, email]);
+          ? await this.database.row<Row>(KEY_BY_USER, [game_id, editor_id, user_id])
+          : await this.database.row<Row>(KEY_BY_EMAIL, [game_id, editor_id, email]);
     if (!row) throw invalidGame();
     const { key_id, created_at, downloads, key, ...user } = row;
     if (key_id === null)
