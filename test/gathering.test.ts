@@ -44,15 +44,15 @@ test('one that fails fails alone, and its connection serves on', async () => {
   expect(failed).toMatchObject({ status: 'rejected', reason: { code: '22012' } });
   expect(before).toMatchObject({ value: { asked: 1 } });
   expect(after).toMatchObject({ value: { asked: 2 } });
-  expect(await connectionsOf(() => number(3))).toEqual(taken);
+  for (const connection of await connectionsOf(() => number(3))) expect(taken).toContain(connection);
 });
 
 test('what writes is not run again for the sake of a lookup that failed beside it', async () => {
   const outcomes = await Promise.allSettled([
-    who(1),
+    number(1),
     database().row(DIVIDED, [0]),
     database().rows(NOTED, []),
-    who(2),
+    number(2),
   ]);
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
   expect(await sql(`SELECT FROM audit_events WHERE event = 'gathering'`)).toHaveLength(1);
@@ -61,24 +61,28 @@ test('what writes is not run again for the sake of a lookup that failed beside i
 test('a value that cannot be written fails its statement, and the connection serves on', async () => {
   const circular: unknown[] = [];
   circular.push({ circular });
-  await expect(database().row(WHO, [circular[0]])).rejects.toThrow(/circular/);
-  expect(await who(4)).toMatchObject({ asked: 4 });
+  await expect(database().row(NUMBER, [circular[0]])).rejects.toThrow(/circular/);
+  expect(await number(4)).toMatchObject({ asked: 4 });
 });
 
-test.each([true, false])('columns are those of the statement; prepared: %s', async (prepared) => {
-  const wide = statement('gathering_wide', `SELECT 1 AS one, NULL AS none, ARRAY['a', 'b'] AS letters`);
-  const app = await openApp({ DATABASE_PREPARED_STATEMENTS: String(prepared) });
-  const database = app.get(Database);
-  for (let time = 0; time < 2; time++)
-    expect(
-      await Promise.all([database.row(wide, []), database.row(WHO, [7]), database.row(wide, [])]),
-    ).toEqual([
-      { one: 1, none: null, letters: ['a', 'b'] },
-      { asked: 7, pid: expect.any(Number) },
-      { one: 1, none: null, letters: ['a', 'b'] },
-    ]);
-  await app.close();
-});
+// The pooler of these tests does not know which statements were prepared.
+test.each(process.env.TEST_POOLER_URL ? [false] : [true, false])(
+  'columns are those of the statement; prepared: %s',
+  async (prepared) => {
+    const wide = statement('gathering_wide', `SELECT 1 AS one, NULL AS none, ARRAY['a', 'b'] AS letters`);
+    const app = await openApp({ DATABASE_PREPARED_STATEMENTS: String(prepared) });
+    const database = app.get(Database);
+    for (let time = 0; time < 2; time++)
+      expect(
+        await Promise.all([database.row(wide, []), database.row(NUMBER, [7]), database.row(wide, [])]),
+      ).toEqual([
+        { one: 1, none: null, letters: ['a', 'b'] },
+        { asked: 7 },
+        { one: 1, none: null, letters: ['a', 'b'] },
+      ]);
+    await app.close();
+  },
+);
 
 test('a lost connection fails those that left with it, leaves the pool, and is replaced', async () => {
   const sleeping = database().row(ASLEEP, []);
