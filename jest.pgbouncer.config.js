@@ -6,8 +6,10 @@ module.exports = {
   globalSetup: '<rootDir>/test/support/pgbouncer-setup.ts',
   testPathIgnorePatterns: [
     ...base.testPathIgnorePatterns,
-    // About connections and the database server itself, which nobody pools: migrations go to it directly, as docs/operations.md says.
-    '/test/(embedded-postgres|gathering|migrations|partitioning|plans|test-database)\\.test\\.ts$',
+    // About the database server itself, and how it is reached past any pooler: migrations, plans, partitions, problems.
+    '/test/(database-problems|embedded-postgres|migrations|partitioning|plans|test-database)\\.test\\.ts$',
+    // They bring servers of their own: one that logs every parameter, and one with a standby.
+    '/test/(canary|standby)\\.test\\.ts$',
     // About nothing that a database has to do with.
     '/test/(deploy|settings|short-memory)\\.test\\.ts$',
     '/test/(unit|contract)/',

@@ -39,7 +39,11 @@ export class MeasuredServer {
     child.on('message', (answer) => this.answers.shift()?.(answer as never));
   }
 
-  static async start(name: ServerName, store: Store): Promise<MeasuredServer> {
+  static async start(
+    name: ServerName,
+    store: Pick<Store, 'folder' | 'url' | 'pepper'>,
+    environment: Record<string, string> = {},
+  ): Promise<MeasuredServer> {
     const port = await freePort();
     const logs = join(store.folder, 'logs');
     mkdirSync(logs, { recursive: true });
@@ -58,6 +62,7 @@ export class MeasuredServer {
         API_KEY_PEPPER: store.pepper,
         RATE_LIMIT: NOT_REACHED,
         METRICS_PORT: String(await freePort()),
+        ...environment,
       },
     });
     closeSync(log);

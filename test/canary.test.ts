@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdtemp, chmod, readFile, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -9,11 +12,13 @@ import { TokensService } from '../src/auth/tokens.service';
 import { Database } from '../src/database/database';
 import { statement } from '../src/database/statement';
 import { openEmbeddedPostgres } from '../src/database/embedded/embedded-postgres';
+import { MetricsService } from '../src/operations/metrics.service';
+import { Measurements } from '../src/http/measurements';
 import type { TestDatabase } from './support/database';
 import { sendRaw } from './support/raw';
-import { baseUrl, logged, make, openApp, sql, theApp, useStore } from './support/store';
+import { baseUrl, type Environment, logged, make, openApp, sql, theApp, useStore } from './support/store';
 import { migrateTemplate } from './support/template';
-import { moment } from './support/time';
+import { moment, until } from './support/time';
 
 // Letters and digits alone, so that no encoding of an address or a JSON text hides them.
 const CANARIES = {
@@ -67,7 +72,27 @@ async function talkativeDatabase(): Promise<TestDatabase> {
   };
 }
 
-useStore({ LOG_LEVEL: 'trace', RATE_LIMIT: 'off' }, talkativeDatabase);
+const environment: Environment = { LOG_LEVEL: 'trace', METRICS_PORT: '0' };
+const traces: string[] = [];
+let collector: Server;
+
+/** Takes every trace, as soon as there is one. */
+async function collectTraces(): Promise<void> {
+  collector = createServer((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('end', () => {
+      traces.push(`${req.url} ${JSON.stringify(req.headers)} ${Buffer.concat(chunks).toString()}`);
+      res.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  environment.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  Object.assign(process.env, { OTEL_BSP_SCHEDULE_DELAY: '50', OTEL_BSP_MAX_QUEUE_SIZE: '100000' });
+}
+
+beforeAll(collectTraces);
+useStore(environment, talkativeDatabase);
 
 let lenient: NestExpressApplication;
 let bases: string[] = [];
@@ -85,7 +110,7 @@ beforeAll(async () => {
     jest
       .spyOn(console, method)
       .mockImplementation((...parts: unknown[]) => void written.push(parts.join(' ')));
-  lenient = await openApp({ LENIENT_CLIENTS: 'true', LOG_LEVEL: 'trace', RATE_LIMIT: 'off' });
+  lenient = await openApp({ ...environment, LENIENT_CLIENTS: 'true' });
   bases = [baseUrl(), await lenient.getUrl()];
   for (const app of [theApp(), lenient]) overhear(app);
   const owner = await make.user();
@@ -103,6 +128,8 @@ beforeAll(async () => {
 afterAll(async () => {
   jest.restoreAllMocks();
   await lenient?.close();
+  collector.closeAllConnections();
+  collector.close();
 });
 
 /** Every statement of the service, with its parameters, as a database that logs all would log it. */
@@ -196,13 +223,30 @@ async function search(): Promise<string[]> {
   for (const line of logged) look('log', line);
   for (const line of written) look('output', line);
   for (const line of statements) look('statement', line);
+  for (const app of [theApp(), lenient]) look('metrics', await metricsOf(app));
+  await untilQuiet(traces);
+  for (const sent of traces) look('trace', sent);
   for (const answer of answers) look(`answer to ${answer.what}`, answer.text);
   const log = (await readFile(databaseLog, 'utf8')).slice(searchedUpTo);
   for (const line of log.split('\n')) look('database log', line);
   look('process title', process.title);
   searchedUpTo += log.length;
-  answers.length = statements.length = logged.length = written.length = 0;
+  answers.length = statements.length = logged.length = written.length = traces.length = 0;
   return found;
+}
+
+const metricsOf = async (app: NestExpressApplication) =>
+  (await fetch(`http://127.0.0.1:${app.get(MetricsService).port}/metrics`)).text();
+
+/** Until nothing more has come for longer than traces are kept waiting. */
+async function untilQuiet(list: unknown[]): Promise<void> {
+  let seen = -1;
+  await until(async () => {
+    const quiet = list.length === seen;
+    seen = list.length;
+    if (!quiet) await moment(200);
+    return quiet;
+  }, 60_000);
 }
 
 test('the search finds what is there', async () => {
@@ -212,13 +256,21 @@ test('the search finds what is there', async () => {
   await theApp().get(Database).row(statement('control', 'SELECT $1::text'), [CANARIES.narrow]);
   await sql(`SELECT '${CANARIES.revoked}'`);
   logged.push(`{"err":"${made[0]!.split('.')[2]}"}`);
+  await fetch(`${environment.OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`, {
+    method: 'POST',
+    body: CANARIES.good,
+  });
+  theApp().get(Measurements).counter('canary_total', 'A control', { key: CANARIES.good });
   expect([...new Set((await search()).map((line) => line.split(':')[0]))]).toEqual([
     'log',
     'output',
     'statement',
+    'metrics',
+    'trace',
     'answer to the control',
     'database log',
   ]);
+  theApp().get(Measurements).families.get('canary_total')!.series.length = 0;
 });
 
 test('no route shows a credential, rightly or wrongly given', async () => {
@@ -233,6 +285,8 @@ test('no route shows a credential, rightly or wrongly given', async () => {
     await exercise('GET', path, CANARIES.good);
   expect(answers.length).toBeGreaterThan(500);
   expect(statements.join()).toMatch(/FROM api_keys[^]*\$1 = '/);
+  expect(await metricsOf(theApp())).toContain('route="/api/1/:KEY/me"');
+  expect(traces.join()).toContain('/api/1/:KEY/me');
   expect(await search()).toEqual([]);
 }, 300_000);
 

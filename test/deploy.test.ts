@@ -1,4 +1,12 @@
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, appendFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  appendFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { SECRET_NAMES, SETTING_NAMES, loadSettings } from '../src/config/settings';
@@ -24,6 +32,9 @@ function one(manifests: Manifest[], kind: string, name?: string): Manifest {
   if (found.length !== 1) throw new Error(`${found.length} of ${kind} ${name ?? ''}`);
   return found[0] as Manifest;
 }
+/** Each name in capitals and underscores that a file holds. */
+const namesIn = (file: string) =>
+  readFileSync(file, 'utf8').match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g) ?? [];
 const only = <T>(list: T[]): T => {
   if (list.length !== 1) throw new Error(`${list.length} where one is expected`);
   return list[0] as T;
@@ -238,13 +249,17 @@ suite.each(['staging', 'production'])('%s', (environment) => {
       }
     });
     it('are ones that the service has', () => {
-      expect(SETTING_NAMES).toEqual(
-        expect.arrayContaining(Object.keys(one(service, 'ConfigMap').data ?? {})),
-      );
-      const files = containers
-        .flatMap(({ env }) => env.map(({ name }) => name))
-        .filter((name) => name.endsWith('_FILE'));
-      expect(SECRET_NAMES).toEqual(expect.arrayContaining(files.map((name) => name.replace(/_FILE$/, ''))));
+      const settings = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)];
+      expect(
+        Object.keys(one(service, 'ConfigMap').data ?? {}).filter((name) => !settings.includes(name)),
+      ).toEqual([]);
+      for (const { env } of containers) {
+        const partsOfOthers = env.flatMap(({ value }) =>
+          [...(value?.matchAll(/\$\((\w+)\)/g) ?? [])].map(([, name]) => name),
+        );
+        const unknown = env.filter(({ name }) => !settings.includes(name) && !partsOfOthers.includes(name));
+        expect(unknown.map(({ name }) => name)).toEqual([]);
+      }
     });
     it('are accepted by the service', () => {
       expect(() => settingsOf(api)).not.toThrow();
@@ -625,6 +640,36 @@ suite('restoring production', () => {
   });
 });
 
+suite('reads from the standbys', () => {
+  it('are turned on by one line, through a pooler of their own, with the same credentials', async () => {
+    const copy = mkdtempSync(path.join(tmpdir(), 'gamewharf-deploy-'));
+    try {
+      cpSync(kubernetes, copy, { recursive: true });
+      const file = path.join(copy, 'overlays', 'production', 'kustomization.yaml');
+      const text = readFileSync(file, 'utf8');
+      writeFileSync(file, text.replace('components:\n', 'components:\n  - ../../components/standby-reads\n'));
+      const all = render(path.join(copy, 'overlays', 'production'));
+      for (const manifest of all) expect(await problemsOf(manifest)).toEqual([]);
+      const pooler = one(all, 'Pooler');
+      expect(pooler.metadata.namespace).toBe('gamewharf');
+      expect(pooler.spec.type).toBe('ro');
+      const cluster = one(render(overlay('production', 'database')), 'Cluster');
+      expect(pooler.spec.cluster.name).toBe(cluster.metadata.name);
+      expect(pooler.spec.instances * Number(pooler.spec.pgbouncer.parameters.default_pool_size)).toBeLessThan(
+        Number(cluster.spec.postgresql.parameters.max_connections),
+      );
+      const { env } = only(one(all, 'Deployment').spec.template.spec.containers);
+      const read = new URL(env.at(-1)!.value!.replace(/\$\(\w+\)/g, 'x'));
+      expect([env.at(-1)!.name, read.hostname]).toEqual(['DATABASE_READ_URL', pooler.metadata.name]);
+      expect(SETTING_NAMES).toContain('DATABASE_READ_URL');
+      const main = env.find(({ name }) => name === 'DATABASE_URL')!.value!;
+      expect(env.at(-1)!.value).toBe(main.replace('pooler-rw', 'pooler-ro'));
+    } finally {
+      rmSync(copy, { recursive: true, force: true });
+    }
+  });
+});
+
 describe('the schema check itself', () => {
   const service = (change: object) =>
     ({
@@ -727,4 +772,37 @@ it('deploy/kubernetes has no kustomization that these tests do not render', () =
       'staging/migrate',
     ].map((name) => `overlays/${name}`),
   );
+});
+
+describe('names of settings', () => {
+  const root = path.join(kubernetes, '..', '..');
+  const files = [
+    path.join(root, 'Dockerfile'),
+    ...readdirSync(path.join(root, 'deploy'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.join(entry.parentPath, entry.name)),
+  ];
+  const settings = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)];
+  // Of Docker, of the object store's Secret, and parts of a DATABASE_URL.
+  const others = [
+    'NODE_IMAGE',
+    'SOURCE_DATE_EPOCH',
+    'ACCESS_KEY_ID',
+    'ACCESS_SECRET_KEY',
+    'DB_USER',
+    'DB_PASSWORD',
+  ];
+
+  it('in deploy/ and the Dockerfile, also in comments and alerts, are of settings that there are', () => {
+    const named = new Set(files.flatMap(namesIn));
+    expect([...named].filter((name) => !settings.includes(name) && !others.includes(name))).toEqual([]);
+    expect(named).toContain('DATABASE_POOL_SIZE');
+  });
+
+  it('that the image presets are of settings that there are', () => {
+    const [, line = ''] = /^ENV (.*)$/m.exec(readFileSync(path.join(root, 'Dockerfile'), 'utf8')) ?? [];
+    const preset = [...line.matchAll(/(\w+)=/g)].map(([, name]) => name);
+    expect(preset).toContain('PORT');
+    expect(preset.filter((name) => !SETTING_NAMES.includes(name!))).toEqual([]);
+  });
 });

@@ -235,7 +235,9 @@ describe('who may look', () => {
     const rows = jest.spyOn(theApp().get(Database), 'rows');
     for (const selector of [{ email: 'one@example.com' }, { user_id: stranger.id }, { download_key: 'x' }])
       await look(selector);
-    expect(rows).toHaveBeenCalledTimes(3);
+    // When a key was last used is written about a second later, whenever that is.
+    const asked = rows.mock.calls.filter(([{ name }]) => name !== 'write_api_key_uses');
+    expect(asked).toHaveLength(3);
     rows.mockRestore();
   });
 });

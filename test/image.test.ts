@@ -85,6 +85,19 @@ describe('the image tree', () => {
   it('has the native part of argon2, an optional package that is needed', () => {
     expect(readdirSync(path.join(tree, 'node_modules', '@node-rs')).length).toBe(2);
   });
+  it('has what traces are written with, which is optional elsewhere', () => {
+    const installed = readdirSync(path.join(tree, 'node_modules', '@opentelemetry'));
+    for (const name of ['exporter-trace-otlp-http', 'resources', 'sdk-trace-base'])
+      expect(installed).toContain(name);
+  });
+  it('has every file of src/ that is no source', () => {
+    const src = path.join(root, 'src');
+    const others = entries(src)
+      .filter((name) => statSync(name).isFile() && !name.endsWith('.ts'))
+      .map((name) => path.relative(src, name));
+    expect(others.length).toBeGreaterThan(0);
+    for (const name of others) expect(existsSync(path.join(tree, 'dist', 'src', name))).toBe(true);
+  });
   it('has no package of development', () => {
     const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
       dependencies: Record<string, string>;
@@ -179,6 +192,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
       stream?.on('data', (data: Buffer) => (output += String(data)));
     await until(async () => (await get(environment.PORT, '/health/ready')).status === 200);
     expect((await get(environment.PORT, '/health/live')).status).toBe(200);
+    for (const page of ['/docs', '/login']) expect((await get(environment.PORT, page)).status).toBe(200);
     const answer = await get(environment.PORT, '/wharf/latest?game_id=1&channel_name=windows');
     expect([answer.status, await answer.json()]).toEqual([404, { errors: ['invalid game'] }]);
   });
@@ -199,6 +213,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     expect(await answer.text()).toMatch(/^# TYPE \w+ (counter|gauge|histogram)$/m);
   });
   posix('ends by itself, without an error, when it is told to', async () => {
+    expect(running.exitCode).toBeNull();
     const ended = once(running, 'exit');
     running.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);

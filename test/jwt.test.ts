@@ -21,6 +21,7 @@ import {
   type Answer,
   baseUrl,
   failure,
+  logged,
   make,
   ok,
   openApp,
@@ -86,6 +87,22 @@ describe('POST /credentials/subkey', () => {
     expect(await player.with(key).get('/profile/games')).toEqual(
       failure(403, 'token does not permit `profile:games`'),
     );
+  });
+
+  test('is a line in the audit log, and no row: every launch of every game would be one', async () => {
+    const key = await subkey(player, game.id);
+    const lines = logged
+      .filter((line) => line.includes('"audit":true'))
+      .map((line) => JSON.parse(line) as object);
+    expect(lines.at(-1)).toMatchObject({
+      event: 'token made',
+      user_id: player.id,
+      api_key_id: decodeJwt(key).api_key_id,
+      game_id: game.id,
+      request_id: expect.any(String) as string,
+    });
+    expect(JSON.stringify(lines)).not.toContain(key.split('.')[2]);
+    expect(await sql(`SELECT FROM audit_events WHERE event = 'token made'`)).toEqual([]);
   });
 
   test('two are never the same', async () => {

@@ -107,6 +107,31 @@ test('purchases become partitions: shares, foreign keys, columns and indexes as 
   expect(await rowsOf('SELECT max(purchase_id)::int FROM purchase_games')).toEqual([{ max: last - 1 }]);
 });
 
+test('audit events become partitions, which refuse changes as the table did', async () => {
+  const record = `INSERT INTO audit_events (event, user_id) VALUES ('signed in', 1) RETURNING id::int`;
+  const before = await shape('audit_events');
+  let last = 0;
+  const added = async () => {
+    const [row] = (await service.query<{ id: number }>(record)).rows;
+    expect(row!.id).toBeGreaterThan(last);
+    last = row!.id;
+  };
+  await added();
+  for (const step of steps('partition-audit-events.sql')) {
+    await operator.query(step);
+    await added();
+  }
+  expect(await shape('audit_events')).toEqual(before);
+  expect(await rowsOf('SELECT count(*)::int AS rows FROM audit_events_0')).toEqual([{ rows: 5 }]);
+  for (const table of ['audit_events', 'audit_events_0', 'audit_events_1'])
+    for (const change of [`UPDATE ${table} SET user_id = 2`, `DELETE FROM ${table}`])
+      await expect(service.query(change)).rejects.toThrow('audit events are not changed');
+  // How old events leave, when newer ones are elsewhere.
+  await operator.query(`SELECT setval(pg_get_serial_sequence('audit_events', 'id'), 1000000000)`);
+  await operator.query('DROP TABLE audit_events_0');
+  await added();
+});
+
 test('a step that cannot have its lock gives up soon, changes nothing, and works the next time', async () => {
   const [first, second, third, fourth] = steps('partition-builds.sql') as [string, string, string, string];
   await operator.query(first);

@@ -106,6 +106,38 @@ describe('in one process', () => {
     expect((await from('2001:db8:0:2::1')).status).toBe(404);
   });
 
+  test('what no route takes counts for the address too', async () => {
+    const call = async (method: string, path: string, from: string) => {
+      const response = await fetch(url + path, { method, headers: { 'x-forwarded-for': from } });
+      return { status: response.status, body: (await response.json()) as unknown };
+    };
+    const nowhere = await times(5, (i) => call('GET', `/nowhere/${i}`, '192.0.2.20'));
+    expect(statuses(nowhere)).toEqual([404, 404, 404, 404, 429]);
+    expect(await call('GET', '/nowhere', '192.0.2.20')).toEqual(tooMuch);
+    expect(statuses(await times(5, () => call('DELETE', '/profile', '192.0.2.21')))).toEqual([
+      405, 405, 405, 405, 429,
+    ]);
+    expect((await ask('/wharf/latest', { from: '192.0.2.21' })).status).toBe(429);
+    expect((await ask('/nowhere', { from: '192.0.2.22' })).headers.get('x-ratelimit-remaining')).toBe('3');
+  });
+
+  describe('of the routes whose path holds the credential', () => {
+    test('it is the one in the path that counts, whatever else a header says', async () => {
+      const other = await make.user();
+      await ask('/profile', { key: other.key });
+      await ask(`/api/1/${user.key}/me`);
+      const answers = await times(5, () => ask(`/api/1/${user.key}/me`, { key: other.key }));
+      expect(statuses(answers)).toEqual([200, 200, 200, 200, 429]);
+      expect((await ask('/profile', { key: other.key })).headers.get('x-ratelimit-remaining')).toBe('3');
+    });
+
+    test('a header that contradicts the path counts for the address', async () => {
+      await ask('/profile', { key: user.key });
+      const answers = await times(5, () => ask('/api/1/jwt/me', { key: user.key, from: '192.0.2.23' }));
+      expect(statuses(answers)).toEqual([401, 401, 401, 401, 429]);
+    });
+  });
+
   test('credentials that are made up count for the address, and then cost no query', async () => {
     const guess = (i: number) => answer('/profile', { key: `guess-${i}` });
     const answers = await times(20, guess);

@@ -1,5 +1,6 @@
-import { Agent, get } from 'node:http';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { Agent, createServer, get, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { gracefulStop } from '../src/operations/graceful-stop';
 import { databaseUrl, make, openApp, useStore } from './support/store';
@@ -97,21 +98,31 @@ test('while it drains it reports that it is not ready, serves on, and asks for n
 test('somebody who does not read the answer is hung up on', async () => {
   const app = await open();
   const { hostname, port } = new URL(await app.getUrl());
-  const server = app.getHttpServer() as import('node:http').Server;
+  const server = app.getHttpServer() as Server;
   const owner = await make.user();
   for (let i = 0; i < 200; i++) await make.game({ owner, short_text: 'x'.repeat(4000) });
-  const socket = connect(Number(port), hostname);
-  socket.on('error', () => undefined);
+  // Control: a server of Node as it comes keeps the answers for as long as the other side likes.
+  const patient = createServer((_req, res) => res.end('x'.repeat(500_000))).listen(0, hostname);
+  await once(patient, 'listening');
+  const [socket, other] = [Number(port), (patient.address() as AddressInfo).port].map((to) =>
+    connect(to, hostname),
+  );
+  for (const one of [socket!, other!]) one.on('error', () => undefined);
   // Requests on one connection whose answers are more than any socket buffers.
   const request = `GET /profile/games HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\n\r\n`;
-  socket.write(request.repeat(40));
-  socket.pause();
-  const connections = () =>
+  for (const one of [socket!, other!]) {
+    one.write(request.repeat(40));
+    one.pause();
+  }
+  const connections = (of: Server) =>
     new Promise<number>((resolve, reject) =>
-      server.getConnections((error, n) => (error ? reject(error) : resolve(n))),
+      of.getConnections((error, n) => (error ? reject(error) : resolve(n))),
     );
-  await until(async () => (await connections()) === 1);
-  await until(async () => (await connections()) === 0, 16_000);
-  socket.destroy();
+  await until(async () => (await connections(server)) === 1);
+  await until(async () => (await connections(server)) === 0, 16_000);
+  expect(await connections(patient)).toBe(1);
+  socket!.destroy();
+  other!.destroy();
+  patient.close();
   await app.close();
 }, 30_000);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { loadSettings } from '../src/config/settings';
 import { tracesUrl } from '../src/operations/tracing.service';
-import { databaseUrl, logged, make, openApp, useStore } from './support/store';
+import { databaseUrl, logged, make, openApp, sql, useStore } from './support/store';
 
 useStore();
 
@@ -95,6 +95,49 @@ test('a request and its statements are spans of the caller’s trace', async () 
   expect(received[0]!.url).toBe('/v1/traces');
   expect(received[0]!.body).toContain('"gamewharf"');
   expect(logged.some((line) => line.includes('"traced"') && line.includes(TRACE))).toBe(true);
+});
+
+test('so is a write, with the statements of its transaction inside', async () => {
+  const owner = await make.user();
+  const game = await make.game({ owner });
+  const collection = await make.collection({ owner });
+  const add = (url: string, headers: Record<string, string>) =>
+    fetch(`${url}/collections/${collection.id}/add-game`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${owner.key}`, ...headers },
+      body: new URLSearchParams({ game_id: String(game.id) }),
+    });
+  const spans = await spansOf(async (url) => {
+    expect((await add(url, {})).status).toBe(200);
+    expect((await add(url, { 'idempotency-key': 'once' })).status).toBe(200);
+  });
+  const inside = spans
+    .filter(({ name }) => name === 'transaction')
+    .map((transaction) =>
+      spans.filter((span) => span.parentSpanId === transaction.spanId).map(({ name }) => name),
+    );
+  const statements = ['collection_lock', 'collection_games_add', 'collection_game'];
+  expect(inside.map((names) => names.toSorted())).toEqual([
+    statements.toSorted(),
+    ['idempotency_claim', 'idempotency_keep', ...statements].toSorted(),
+  ]);
+});
+
+test('a transaction that fails is a failed span, and fails alone', async () => {
+  const owner = await make.user();
+  const collection = await make.collection({ owner });
+  const spans = await spansOf(async (url) => {
+    await sql('ALTER TABLE collection_games RENAME TO elsewhere');
+    const response = await fetch(`${url}/collections/${collection.id}/add-game`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${owner.key}` },
+      body: new URLSearchParams({ game_id: '1' }),
+    });
+    expect(response.status).toBe(500);
+    await sql('ALTER TABLE elsewhere RENAME TO collection_games');
+  });
+  expect(spans.find(({ name }) => name === 'transaction')!.status.code).toBe(2);
+  expect(spans.find(({ name }) => name === 'collection_games_add')!.status.code).toBe(2);
 });
 
 test('no key, address or value of a caller is in a trace', async () => {

@@ -46,7 +46,7 @@ const NEWEST = statement(
 // Beyond it the database is not there to take them, and the log has the lines.
 const MOST_PENDING = 1000;
 
-/** Everything that changes who may do what: a line in the log and a row that nobody changes. Never a password, a key or a token. */
+/** What changes who may do what: a line in the log and, but for tokens of launched games, a row that nobody changes. Never a password, a key or a token. */
 @Injectable()
 export class Audit implements BeforeApplicationShutdown {
   private readonly pending = new Set<Promise<unknown>>();
@@ -56,9 +56,14 @@ export class Audit implements BeforeApplicationShutdown {
     private readonly log: RequestLog,
   ) {}
 
+  /** For what happens too often for a row each: a line in the log alone. */
+  note(entry: AuditEvent): void {
+    this.log.audited(entry);
+  }
+
   /** What it tells of has happened already: it is not undone because this could not be stored. */
   record(entry: AuditEvent): void {
-    this.log.audited(entry);
+    this.note(entry);
     if (this.pending.size >= MOST_PENDING) return;
     const { event, user_id = null, request_id = null, ...details } = entry;
     const stored = this.store([event, user_id, request_id, JSON.stringify(details)])

@@ -58,7 +58,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameAnswer> {
-    return this.idempotency.once(key, request, async (db) => ({
+    return this.idempotency.once(user_id, key, request, async (db) => ({
       collection_game: await this.entries.add(db, user_id, request),
     }));
   }
@@ -75,7 +75,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<RemovedAnswer> {
-    return this.idempotency.once(key, request, async (db) => ({
+    return this.idempotency.once(user_id, key, request, async (db) => ({
       success: true,
       removed: await this.entries.remove(db, user_id, request),
     }));
@@ -93,7 +93,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameAnswer> {
-    return this.idempotency.once(key, request, async (db) => ({
+    return this.idempotency.once(user_id, key, request, async (db) => ({
       collection_game: await this.entries.update(db, user_id, request),
     }));
   }
@@ -114,7 +114,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<SuccessAnswer> {
-    return this.idempotency.once(key, request, async (db) => {
+    return this.idempotency.once(user_id, key, request, async (db) => {
       await this.entries.order(db, user_id, request);
       return { success: true };
     });

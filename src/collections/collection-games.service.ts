@@ -172,8 +172,11 @@ export class CollectionGamesService {
     const asked = [collection_id, user_id, per_page];
     const rows =
       page === 1
-        ? await this.database.rows<CollectionGameRow>(FIRST_PAGE, asked)
-        : await this.database.rows<CollectionGameRow>(LATER_PAGE, [...asked, (page - 1) * per_page]);
+        ? await this.database.rowsFor<CollectionGameRow>(user_id, FIRST_PAGE, asked)
+        : await this.database.rowsFor<CollectionGameRow>(user_id, LATER_PAGE, [
+            ...asked,
+            (page - 1) * per_page,
+          ]);
     if (rows.length === 0) throw invalidCollection();
     // An empty page is one row without an entry.
     const entries = rows[0]!.game_id === null ? [] : rows;

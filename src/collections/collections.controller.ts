@@ -62,7 +62,7 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionAnswer> {
-    return this.idempotency.once(key, request, async (db) => ({
+    return this.idempotency.once(user_id, key, request, async (db) => ({
       collection: await this.collections.create(db, user_id, request),
     }));
   }
@@ -79,7 +79,7 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionAnswer> {
-    return this.idempotency.once(key, request, async (db) => ({
+    return this.idempotency.once(user_id, key, request, async (db) => ({
       collection: await this.collections.update(db, user_id, request),
     }));
   }
@@ -96,7 +96,7 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<SuccessAnswer> {
-    return this.idempotency.once(key, request, async (db) => {
+    return this.idempotency.once(user_id, key, request, async (db) => {
       await this.collections.delete(db, user_id, request.collection_id);
       return { success: true };
     });

@@ -127,8 +127,8 @@ export class CollectionsService {
   async editableBy(user_id: number, game_id?: number): Promise<CollectionAnswer[]> {
     const rows =
       game_id === undefined
-        ? await this.database.rows<CollectionRow>(LIST, [user_id])
-        : await this.database.rows<CollectionRow>(LIST_WITH_GAME, [user_id, game_id]);
+        ? await this.database.rowsFor<CollectionRow>(user_id, LIST, [user_id])
+        : await this.database.rowsFor<CollectionRow>(user_id, LIST_WITH_GAME, [user_id, game_id]);
     return rows.map((row) => collectionAnswer(row, this.links));
   }
 

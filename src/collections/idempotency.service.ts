@@ -92,11 +92,16 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
   constructor(private readonly database: Database) {}
 
   once<Answer extends object>(
+    user_id: number,
     key: RetryKey | undefined,
     request: object,
     work: (db: Statements) => Promise<Answer>,
   ): Promise<Answer> {
-    if (!key) return this.database.flight(work);
+    if (!key)
+      return this.database.flight(async (db) => {
+        const [answer] = await Promise.all([work(db), this.database.mark(db, user_id)]);
+        return answer;
+      });
     const { credential, key_hash, route } = key;
     const fingerprint = sha256(JSON.stringify([route, request]));
     return this.database.dialogue(async (db) => {
@@ -108,6 +113,7 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
       }
       const answer = await work(db);
       await db.row(KEEP, [credential, key_hash, JSON.stringify(answer)]);
+      await this.database.mark(db, user_id);
       return answer;
     });
   }

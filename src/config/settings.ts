@@ -101,6 +101,15 @@ export class Settings {
   @IsPostgresAddress()
   DATABASE_URL?: string = undefined;
 
+  // A standby of that server, or several behind one address, for reads of many rows that may be a moment old.
+  @IsOptional()
+  @IsPostgresAddress()
+  DATABASE_READ_URL?: string = undefined;
+
+  // How old such a read may be at most; a credential's own writes are always in it.
+  @WholeNumber(1, 3600)
+  DATABASE_READ_LAG_SECONDS: number = 2;
+
   @WholeNumber(1, 1000)
   DATABASE_POOL_SIZE: number = 10;
 
@@ -249,6 +258,7 @@ export class Settings {
 export const SETTING_NAMES = Object.keys(new Settings());
 export const SECRET_NAMES = [
   'DATABASE_URL',
+  'DATABASE_READ_URL',
   'REDIS_URL',
   'OPERATOR_TOKEN',
   'API_KEY_PEPPER',

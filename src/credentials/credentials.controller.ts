@@ -1,6 +1,8 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
 import { AnyApiKey, AnyCredential } from '../auth/access';
+import { Audit } from '../auth/audit';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
@@ -12,7 +14,10 @@ import { CredentialsService } from './credentials.service';
 @ApiTags('Credentials')
 @Controller('credentials')
 export class CredentialsController {
-  constructor(private readonly credentials: CredentialsService) {}
+  constructor(
+    private readonly credentials: CredentialsService,
+    private readonly audit: Audit,
+  ) {}
 
   @Get('info')
   @ApiOperation({ summary: 'What the credential of this request is, and what it may do' })
@@ -38,8 +43,11 @@ export class CredentialsController {
   async subkey(
     @Parameters() { game_id, scope }: SubkeyRequest,
     @CurrentCredential() parent: Credential,
+    @Req() req: Request,
   ): Promise<SubkeyAnswer> {
     const { key, expires_at } = await this.credentials.subkey(parent, game_id, scope);
+    const { user_id, api_key_id } = parent;
+    this.audit.note({ event: 'token made', request_id: req.id, user_id, api_key_id, game_id });
     return { key, expires_at: modernTimestamp(timestampOf(expires_at)) };
   }
 }

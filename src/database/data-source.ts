@@ -5,6 +5,18 @@ import { pgTypes } from './pg-types';
 
 const compiled = join(__dirname, '..', '..');
 
+/** Of every connection that serves requests. */
+export const connectionOptions = {
+  types: pgTypes,
+  // Waiting is bounded here and not by options of the connection, which a pooler in between refuses. Both together
+  // stay below the 2.3 s after which a request is answered in any case.
+  connectionTimeoutMillis: 700,
+  query_timeout: 1500,
+  keepAlive: true,
+  // A statement may leave before the one ahead of it was answered: see Database.flight.
+  pipeline: true,
+};
+
 export function dataSourceOptions(
   settings: Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE'>,
 ): PostgresDataSourceOptions {
@@ -19,15 +31,6 @@ export function dataSourceOptions(
     parseInt8: true,
     applicationName: 'gamewharf',
     poolSize: settings.DATABASE_POOL_SIZE,
-    extra: {
-      types: pgTypes,
-      // Waiting is bounded here and not by options of the connection, which a pooler in between refuses. Both together
-      // stay below the 2.3 s after which a request is answered in any case.
-      connectionTimeoutMillis: 700,
-      query_timeout: 1500,
-      keepAlive: true,
-      // A statement may leave before the one ahead of it was answered: see Database.flight.
-      pipeline: true,
-    },
+    extra: connectionOptions,
   };
 }

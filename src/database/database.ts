@@ -10,7 +10,8 @@ import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isSilent, NotConnected } from './sqlstates';
 import { queryOf, type Statement } from './statement';
-import { Flight, inDialogue, type Statements } from './transactions';
+import { MARK_WRITE, Standby } from './standby';
+import { type Around, Flight, inDialogue, type Statements } from './transactions';
 
 const GOODBYE = 2000;
 
@@ -18,8 +19,9 @@ const GOODBYE = 2000;
 @Injectable()
 export class Database implements Statements, OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
-  /** Where traces are written: what a statement is run within. */
-  around: (<T>(name: string, work: () => Promise<T>) => Promise<T>) | undefined;
+  around: Around | undefined;
+  /** Where reads may go that may be a moment old; undefined: none is configured. */
+  standby: Standby | undefined;
   private pool: Pool | undefined;
   private gathering: Gathering | undefined;
   private stopped = false;
@@ -60,6 +62,7 @@ export class Database implements Statements, OnApplicationShutdown {
     await requireMigrated(this.source);
     this.gathering = new Gathering(pool);
     this.pool = pool;
+    if (this.settings.DATABASE_READ_URL) this.standby = new Standby(this, this.settings);
   }
 
   async rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
@@ -72,6 +75,23 @@ export class Database implements Statements, OnApplicationShutdown {
 
   async row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {
     return (await this.rows<Row>(statement, values))[0];
+  }
+
+  /** A read of many rows that may be a moment old, but never older than what this user's credentials have written. */
+  rowsFor<Row extends QueryResultRow>(
+    user_id: number,
+    statement: Statement,
+    values: unknown[],
+  ): Promise<Row[]> {
+    const { standby } = this;
+    if (!standby) return this.rows<Row>(statement, values);
+    const read = () => standby.rows<Row>(user_id, statement, values);
+    return this.around ? this.around(statement.name, read) : read();
+  }
+
+  /** In a transaction that writes for a user: lets `rowsFor` know. */
+  mark(db: Statements, user_id: number): Promise<unknown> | undefined {
+    return this.standby && db.rows(MARK_WRITE, [user_id]);
   }
 
   /**
@@ -106,9 +126,14 @@ export class Database implements Statements, OnApplicationShutdown {
    * A transaction whose statements all leave at once: `work` asks for them before it waits for any, so that a lock is held
    * for as long as the server takes and not for as long as our answers travel. One statement alone needs no transaction.
    */
-  async flight<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
+  flight<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
+    const transacted = () => this.flown(work);
+    return this.around ? this.around('transaction', transacted) : transacted();
+  }
+
+  private async flown<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
-    const flight = new Flight(this.settings.DATABASE_PREPARED_STATEMENTS);
+    const flight = new Flight(this.settings.DATABASE_PREPARED_STATEMENTS, this.around);
     const result = work(flight);
     const [answer] = await Promise.allSettled([result, flight.leave(this.pool, this.gathering!)]);
     if (answer.status === 'rejected') throw answer.reason;
@@ -117,15 +142,20 @@ export class Database implements Statements, OnApplicationShutdown {
 
   /** A transaction whose statements depend on one another's answers. */
   async dialogue<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
-    if (!this.pool) throw new NotConnected();
-    return inDialogue(this.pool, this.settings.DATABASE_PREPARED_STATEMENTS, work);
+    const { pool, around } = this;
+    if (!pool) throw new NotConnected();
+    const transacted = () => inDialogue(pool, this.settings.DATABASE_PREPARED_STATEMENTS, around, work);
+    return around ? around('transaction', transacted) : transacted();
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.stopped = true;
     this.pool = undefined;
+    const goodbye = async () => {
+      await this.standby?.close();
+      if (this.source.isInitialized) await this.source.destroy();
+    };
     // A server that hangs says goodbye to nobody.
-    if (this.source.isInitialized)
-      await Promise.race([this.source.destroy(), sleep(GOODBYE, undefined, { ref: false })]);
+    await Promise.race([goodbye(), sleep(GOODBYE, undefined, { ref: false })]);
   }
 }

@@ -19,8 +19,7 @@ export async function migrate(
   settings: Pick<Settings, 'DATABASE_URL'>,
   say: (line: string) => void,
 ): Promise<string[]> {
-  const lock = new Client({ connectionString: settings.DATABASE_URL, connectionTimeoutMillis: 5000 });
-  await lock.connect().catch((error: unknown) => {
+  const lock = await connect(settings.DATABASE_URL).catch((error: unknown) => {
     throw connectionProblem(settings.DATABASE_URL, error) ?? error;
   });
   const source = new DataSource({
@@ -47,6 +46,12 @@ export async function migrate(
     if (source.isInitialized) await source.destroy();
     await lock.end();
   }
+}
+
+async function connect(url: string | undefined): Promise<Client> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+  await client.connect();
+  return client;
 }
 
 /** Refuses a database that lacks migrations which this version needs. */

@@ -3,12 +3,16 @@ import { OperatorError } from '../operator-error';
 import { faultOf } from './sqlstates';
 
 const OLDEST = 15;
+// Node's names of what may be wrong with a certificate, or of what the other side speaks instead of TLS.
+const TLS = /TLS|SSL|CERT|SIGNATURE|INVALID_CA|EPROTO/;
+const NO_TLS = /does not support SSL|SSL connection/;
 
 /** What the operator can do about a server that does not let us in; undefined: nothing is known that would help. */
 export function connectionProblem(url: string | undefined, error: unknown): OperatorError | undefined {
   const { hostname, port, pathname, username } = new URL(url ?? 'postgres://localhost');
   const where = `${hostname || 'localhost'}:${port || 5432}`;
-  const { code } = ((error as { driverError?: unknown }).driverError ?? error) as { code?: string };
+  const cause = ((error as { driverError?: unknown }).driverError ?? error) as NodeJS.ErrnoException;
+  const { code } = cause;
   if (code?.startsWith('28'))
     return new OperatorError(
       `The database at ${where} does not let ${username || 'this user'} in: check user and password in DATABASE_URL.`,
@@ -16,6 +20,14 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
   if (code === '3D000')
     return new OperatorError(
       `There is no database ${pathname.slice(1)} at ${where}: create it, or change DATABASE_URL.`,
+    );
+  if (cause.syscall === 'open')
+    return new OperatorError(
+      `The file ${cause.path} that DATABASE_URL names cannot be read (${code}): put it there, or change DATABASE_URL.`,
+    );
+  if ((code && TLS.test(code)) || NO_TLS.test(cause.message))
+    return new OperatorError(
+      `There is no TLS with the database at ${where} (${code === 'EPROTO' ? code : cause.message}): check its certificate, and sslmode and sslrootcert in DATABASE_URL.`,
     );
   if (faultOf(error) === 'unavailable')
     return new OperatorError(

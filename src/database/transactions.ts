@@ -9,6 +9,9 @@ export interface Statements {
   row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined>;
 }
 
+/** Where traces are written: what a statement, or a transaction of several, is run within. */
+export type Around = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+
 interface Asked {
   query: QueryConfig;
   resolve: (rows: never[]) => void;
@@ -19,17 +22,21 @@ interface Asked {
 export class Flight implements Statements {
   private asked: Asked[] | undefined = [];
 
-  constructor(private readonly prepared: boolean) {}
+  constructor(
+    private readonly prepared: boolean,
+    private readonly around: Around | undefined,
+  ) {}
 
   rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
     if (!this.asked) throw new Error('this transaction has left: ask for all its statements before waiting');
     const { asked } = this;
-    return unwatched(
+    const answer = unwatched(
       new Promise<Row[]>((resolve, reject) => {
         const query = queryOf(statement, values, this.prepared);
         asked.push({ query, resolve: resolve as (rows: never[]) => void, reject });
       }),
     );
+    return this.around ? unwatched(this.around(statement.name, () => answer)) : answer;
   }
 
   row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {
@@ -52,7 +59,8 @@ export class Flight implements Statements {
   }
 }
 
-function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unknown[][]> {
+/** In one transaction and one write; what each statement answers. */
+export function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unknown[][]> {
   return withClient(pool, async (client) => {
     const answers = await Promise.allSettled(
       inOneWrite(client, () => [
@@ -74,12 +82,13 @@ function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unknown[][]>
 export function inDialogue<Result>(
   pool: Pool,
   prepared: boolean,
+  around: Around | undefined,
   work: (db: Statements) => Promise<Result>,
 ): Promise<Result> {
   return withClient(pool, async (client) => {
     try {
       await client.query('BEGIN');
-      const result = await work(new Dialogue(client, prepared));
+      const result = await work(new Dialogue(client, prepared, around));
       await client.query('COMMIT');
       return result;
     } catch (error) {
@@ -127,17 +136,18 @@ class Dialogue implements Statements {
   constructor(
     private readonly client: PoolClient,
     private readonly prepared: boolean,
+    private readonly around: Around | undefined,
   ) {}
 
   rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
-    return unwatched(
+    const ask = () =>
       this.client.query<Row>(queryOf(statement, values, this.prepared)).then(
         ({ rows }) => rows,
         (error: unknown) => {
           throw (this.failed ??= error);
         },
-      ),
-    );
+      );
+    return unwatched(this.around ? this.around(statement.name, ask) : ask());
   }
 
   row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {

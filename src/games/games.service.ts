@@ -29,7 +29,7 @@ export class GamesService {
 
   /** The games that the user uploaded or administers, newest first. */
   editableBy(user_id: number): Promise<GameRow[]> {
-    return this.database.rows<GameRow & { id: number }>(EDITABLE_GAMES, [user_id]);
+    return this.database.rowsFor<GameRow & { id: number }>(user_id, EDITABLE_GAMES, [user_id]);
   }
 
   async isViewableBy(id: number, user_id: number): Promise<boolean> {

@@ -21,6 +21,11 @@ export class Measurements {
     return counter;
   }
 
+  /** What its holder counts by itself. */
+  total(name: string, help: string, read: () => number, labels: Labels = {}): void {
+    this.add(name, help, 'counter', labels, read);
+  }
+
   gauge(name: string, help: string, read: () => number, labels: Labels = {}): void {
     this.add(name, help, 'gauge', labels, read);
   }

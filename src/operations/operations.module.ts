@@ -8,6 +8,7 @@ import { RateLimitsModule } from './rate-limits.module';
 import { RateLimitsService } from './rate-limits.service';
 import { ReferenceController } from './reference.controller';
 import { TracingService } from './tracing.service';
+import { UnroutedLimit } from './unrouted-limit';
 
 @Global()
 @Module({
@@ -27,7 +28,7 @@ import { TracingService } from './tracing.service';
     }),
   ],
   controllers: [HealthController, ReferenceController],
-  providers: [ApiDescription, RateLimitGuard, MetricsService, TracingService],
+  providers: [ApiDescription, RateLimitGuard, MetricsService, TracingService, UnroutedLimit],
   exports: [RateLimitsModule, RateLimitGuard],
 })
 export class OperationsModule {}

@@ -65,7 +65,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     if (plan.signIn) return passed(this.limits.spend(res, 'sign-in', clientNetwork(req)));
-    const known = plan.open ? undefined : this.recall(presentedBy(req)?.text);
+    const known = plan.open ? undefined : this.recall(textOf(req));
     if (known === undefined) return passed(this.limits.spend(res, 'address', clientNetwork(req)));
     return passed(this.spendAs(known, req, res, plan));
   }
@@ -77,7 +77,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const name = nameOf(credential);
-    this.remember(presentedBy(req)?.text, name);
+    this.remember(textOf(req), name);
     this.limits.note('address', clientNetwork(req), -1);
     return passed(this.spendAs(name, req, res, plan));
   }
@@ -121,6 +121,15 @@ export class RateLimitGuard extends ThrottlerGuard {
     if (this.young.size < REMEMBERED) return;
     this.old = this.young;
     this.young = new Map();
+  }
+}
+
+/** The credential that the request is verified by; undefined: none, or one that contradicts its path. */
+function textOf(req: Request): string | undefined {
+  try {
+    return presentedBy(req)?.text;
+  } catch {
+    return undefined;
   }
 }
 

@@ -72,12 +72,12 @@ export class PurchasesService {
   ): Promise<PurchaseRow[]> {
     const rows =
       user_id !== undefined
-        ? await this.database.rows<PurchaseRow & { id: number }>(PURCHASES_BY_USER, [
+        ? await this.database.rowsFor<PurchaseRow & { id: number }>(editor_id, PURCHASES_BY_USER, [
             game_id,
             editor_id,
             user_id,
           ])
-        : await this.database.rows<PurchaseRow & { id: number }>(PURCHASES_BY_EMAIL, [
+        : await this.database.rowsFor<PurchaseRow & { id: number }>(editor_id, PURCHASES_BY_EMAIL, [
             game_id,
             editor_id,
             email,

@@ -1,0 +1,11 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** How often a user's credentials have written: see docs/decisions/read-replicas.md. */
+@Entity('user_writes')
+export class UserWrites {
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'user_writes_pkey' })
+  user_id: number;
+
+  @Column('bigint', { default: 1 })
+  writes: number;
+}

@@ -1,0 +1,79 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Client } from 'pg';
+import { FrontDoor } from '../src/http/front-door';
+import { gracefulStop } from '../src/operations/graceful-stop';
+import { FaultyProxy } from './support/proxy';
+import { databaseUrl, make, openApp, useStore } from './support/store';
+import { moment } from './support/time';
+
+// What is promised in milliseconds is measured here, on machines that others use too.
+jest.retryTimes(2);
+
+useStore();
+
+let app: NestExpressApplication | undefined;
+afterEach(async () => {
+  if (app) await gracefulStop(app);
+  app = undefined;
+});
+
+async function ask(url: string, key: string) {
+  const started = performance.now();
+  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  await response.text();
+  return { status: response.status, ms: performance.now() - started };
+}
+
+/** Keeps everybody from a table for so long. */
+async function holds(table: string, milliseconds: number): Promise<{ over: Promise<unknown> }> {
+  const holder = new Client({ connectionString: databaseUrl() });
+  await holder.connect();
+  await holder.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+  return { over: moment(milliseconds).then(() => holder.end()) };
+}
+
+/** A request that waits twice, each time for less than a statement may take, and in all for more than a request may. */
+async function waitTwice(prepare: (app: NestExpressApplication) => void) {
+  const { key } = await make.user();
+  app = await openApp();
+  prepare(app);
+  const held = [await holds('api_keys', 1300), await holds('users', 2700)];
+  const answer = await ask(`${await app.getUrl()}/profile`, key!);
+  for (const { over } of held) await over;
+  return answer;
+}
+
+describe('a request has 2.5 seconds in all, however often it waits', () => {
+  test('then it is answered with 503', async () => {
+    const { status, ms } = await waitTwice(() => undefined);
+    expect(status).toBe(503);
+    expect(ms).toBeGreaterThan(2200);
+    expect(ms).toBeLessThan(2500);
+  });
+
+  test('control: a server that does not look after its requests takes longer', async () => {
+    expect((await waitTwice((app) => app.get(FrontDoor).inFlight.stop())).ms).toBeGreaterThan(2550);
+  });
+});
+
+test.each([
+  ['so many and no more are waited for', '20', (ms: number) => expect(ms).toBeLessThan(600)],
+  ['control: without that limit all wait', '100000', (ms: number) => expect(ms).toBeGreaterThan(600)],
+])('MAX_IN_FLIGHT: %s', async (_, MAX_IN_FLIGHT, expectTime) => {
+  const { key } = await make.user();
+  const proxy = await FaultyProxy.before(databaseUrl());
+  app = await openApp({ DATABASE_URL: proxy.through(databaseUrl()), MAX_IN_FLIGHT });
+  const url = `${await app.getUrl()}/profile`;
+  await ask(url, key!);
+  proxy.freeze();
+  const waiting = Array.from({ length: 20 }, () => ask(url, key!));
+  await moment(100);
+  const more = await Promise.all(Array.from({ length: 10 }, () => ask(url, key!)));
+  expect(more.map(({ status }) => status)).toEqual(more.map(() => 503));
+  expectTime(more.map(({ ms }) => ms).toSorted((a, b) => a - b)[5]!);
+  await Promise.all(waiting);
+  proxy.thaw();
+  await gracefulStop(app);
+  app = undefined;
+  await proxy.vanish();
+});

@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { freePort } from './ports';
+import { until } from './time';
+
+export interface Pooler {
+  pid: number;
+  /** The server by way of the pooler: any of its databases. */
+  through(url: string): string;
+  stop(): Promise<void>;
+}
+
+/** A real PgBouncer before the server, which lends its connections for one transaction each. */
+export async function startPooler(server_url: string): Promise<Pooler> {
+  const server = new URL(server_url);
+  const folder = mkdtempSync(join(tmpdir(), 'gamewharf-pgbouncer-'));
+  chmodSync(folder, 0o755);
+  const port = await freePort();
+  const quoted = (text: string) => `'${decodeURIComponent(text).replace(/['\\]/g, "''")}'`;
+  const login = `user=${quoted(server.username || 'postgres')}${server.password && ` password=${quoted(server.password)}`}`;
+  const file = join(folder, 'pgbouncer.ini');
+  writeFileSync(
+    file,
+    `[databases]
+* = host=${server.hostname} port=${server.port || 5432} ${login}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+max_client_conn = 1000
+default_pool_size = 20
+server_idle_timeout = 1
+`,
+    { mode: 0o644 },
+  );
+  // It refuses to be root.
+  const account = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
+  const pooler = spawn('pgbouncer', ['-q', ...account, file], { stdio: 'ignore' });
+  const through = (url: string) =>
+    Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href;
+  const stop = async () => {
+    const ended = once(pooler, 'exit');
+    if (pooler.exitCode === null && pooler.kill()) await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  await until(() => answers(through(server_url)), 10_000);
+  return { pid: pooler.pid!, through, stop };
+}
+
+async function answers(url: string): Promise<boolean> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.query('SELECT 1');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
