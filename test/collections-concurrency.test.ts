@@ -1,12 +1,22 @@
 import fc from 'fast-check';
 import { CollectionLock } from '../src/collections/collection-lock';
-import { type Actor, make, sql, theApp, useStore } from './support/store';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { type Actor, baseUrl, make, openApp, sql, useStore } from './support/store';
 
 useStore({ DATABASE_POOL_SIZE: '12' });
 jest.setTimeout(300_000);
 
 const GAMES = 6;
 const WRITERS = 4;
+
+// One process has its writers of one collection wait for one another; those of several have nothing but the lock.
+let others: NestExpressApplication[] = [];
+let replicas: string[];
+beforeAll(async () => {
+  others = await Promise.all(Array.from({ length: WRITERS - 1 }, () => openApp()));
+  replicas = [baseUrl(), ...(await Promise.all(others.map((app) => app.getUrl())))];
+});
+afterAll(() => Promise.all(others.map((app) => app.close())));
 
 /** What a client asks for; games by their number, from 0. */
 type Action =
@@ -98,9 +108,9 @@ async function play(
 ): Promise<void> {
   const { id } = await make.collection({ owner, games: start.map((n) => ({ id: ids[n]! })) });
   const events: Event[] = [];
-  const perform = async (action: Action) => {
+  const perform = async (action: Action, at = replicas[0]!) => {
     const asked = performance.now();
-    const answer = await answerOf(owner, id, ids, action);
+    const answer = await answerOf(at, owner, id, ids, action);
     events.push({ action, answer, asked, answered: performance.now() });
   };
   let writing = true;
@@ -109,8 +119,8 @@ async function play(
   };
   const reading = [reader(), reader()];
   await Promise.all(
-    writers.map(async (actions) => {
-      for (const action of actions) await perform(action);
+    writers.map(async (actions, i) => {
+      for (const action of actions) await perform(action, replicas[i % replicas.length]);
     }),
   ).finally(() => (writing = false));
   await Promise.all(reading);
@@ -124,7 +134,19 @@ async function play(
   if (!explained(events, start)) throw new Wrong('no order of the events explains what was answered');
 }
 
-async function answerOf(owner: Actor, id: number, ids: number[], action: Action): Promise<string> {
+async function post(at: string, owner: Actor, path: string, body: object) {
+  const headers = { Authorization: owner.key!, 'Content-Type': 'application/json' };
+  const answer = await fetch(at + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  return { status: answer.status, body: await answer.json() };
+}
+
+async function answerOf(
+  at: string,
+  owner: Actor,
+  id: number,
+  ids: number[],
+  action: Action,
+): Promise<string> {
   const path = `/collections/${id}`;
   if (action.do === 'read') {
     const { body, status } = await owner.get(`${path}/collection-games`);
@@ -137,11 +159,11 @@ async function answerOf(owner: Actor, id: number, ids: number[], action: Action)
   }
   const { status, body } =
     action.do === 'order'
-      ? await owner.post(`${path}/order`, {
+      ? await post(at, owner, `${path}/order`, {
           game_ids: action.games.map((n) => ids[n]),
           remove_game_ids: action.removed.map((n) => ids[n]),
         })
-      : await owner.post(`${path}/${action.do}-game`, { game_id: ids[action.game] });
+      : await post(at, owner, `${path}/${action.do}-game`, { game_id: ids[action.game] });
   if (status !== 200) throw new Wrong(`${action.do}: ${status} ${JSON.stringify(body)}`);
   const answer = body as { collection_game?: { position: number }; removed?: boolean };
   if (action.do === 'add') return `position ${answer.collection_game!.position}`;
@@ -163,7 +185,7 @@ test('whatever is done at the same time happens in some order, and every read sh
 });
 
 test('control: without the lock it does not', async () => {
-  const unlocked = jest.spyOn(theApp().get(CollectionLock), 'take').mockReturnValue(undefined);
+  const unlocked = jest.spyOn(CollectionLock.prototype, 'take').mockReturnValue(undefined);
   await expect(playAll(200)).rejects.toMatchObject({ cause: expect.any(Wrong) });
   unlocked.mockRestore();
 });

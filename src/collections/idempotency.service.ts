@@ -101,7 +101,7 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
       return this.database.flight(async (db) => {
         const [answer] = await Promise.all([work(db), this.database.mark(db, user_id)]);
         return answer;
-      });
+      }, queueOf(request));
     const { credential, key_hash, route } = key;
     const fingerprint = sha256(JSON.stringify([route, request]));
     return this.database.dialogue(async (db) => {
@@ -139,5 +139,9 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
     clearInterval(this.timer);
   }
 }
+
+// Writes of one collection wait for one another in any case.
+const queueOf = (request: object) =>
+  'collection_id' in request ? `collection ${String(request.collection_id)}` : undefined;
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();

@@ -11,7 +11,8 @@ import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isSilent, NotConnected } from './sqlstates';
 import { queryOf, type Statement } from './statement';
 import { MARK_WRITE, Standby } from './standby';
-import { type Around, Flight, inDialogue, type Statements } from './transactions';
+import { Queues } from './queues';
+import { type Around, Flight, inDialogue, inTransaction, type Statements } from './transactions';
 
 const GOODBYE = 2000;
 
@@ -24,6 +25,7 @@ export class Database implements Statements, OnApplicationShutdown {
   standby: Standby | undefined;
   private pool: Pool | undefined;
   private gathering: Gathering | undefined;
+  private queues: Queues | undefined;
   private stopped = false;
 
   constructor(
@@ -61,6 +63,7 @@ export class Database implements Statements, OnApplicationShutdown {
     await requireSupportedServer(pool);
     await requireMigrated(this.source);
     this.gathering = new Gathering(pool);
+    this.queues = new Queues(pool);
     this.pool = pool;
     if (this.settings.DATABASE_READ_URL) this.standby = new Standby(this, this.settings);
   }
@@ -124,20 +127,32 @@ export class Database implements Statements, OnApplicationShutdown {
 
   /**
    * A transaction whose statements all leave at once: `work` asks for them before it waits for any, so that a lock is held
-   * for as long as the server takes and not for as long as our answers travel. One statement alone needs no transaction.
+   * for as long as the server takes and not for as long as our answers travel. Those of one `queue` follow one another.
    */
-  flight<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
-    const transacted = () => this.flown(work);
+  flight<Result>(work: (db: Statements) => Promise<Result>, queue?: string): Promise<Result> {
+    const transacted = () => this.flown(work, queue);
     return this.around ? this.around('transaction', transacted) : transacted();
   }
 
-  private async flown<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
+  private async flown<Result>(
+    work: (db: Statements) => Promise<Result>,
+    queue: string | undefined,
+  ): Promise<Result> {
     if (!this.pool) throw new NotConnected();
     const flight = new Flight(this.settings.DATABASE_PREPARED_STATEMENTS, this.around);
     const result = work(flight);
-    const [answer] = await Promise.allSettled([result, flight.leave(this.pool, this.gathering!)]);
-    if (answer.status === 'rejected') throw answer.reason;
-    return answer.value;
+    // It is waited for below.
+    result.catch(() => undefined);
+    const queries = flight.close();
+    if (queries.length > 0) {
+      if (queue !== undefined) this.queues!.join(queue, flight);
+      else
+        inTransaction(this.pool, queries).then(
+          (rows) => flight.answer(rows),
+          (error: unknown) => flight.fail(error),
+        );
+    }
+    return result;
   }
 
   /** A transaction whose statements depend on one another's answers. */

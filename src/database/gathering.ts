@@ -1,6 +1,12 @@
-import type { Pool, PoolClient, QueryConfig } from 'pg';
+import type { Pool, QueryConfig } from 'pg';
 import { concernsOneStatement } from './sqlstates';
-import { type Asked, Together } from './together';
+import { sendTogether } from './together';
+
+interface Asked {
+  query: QueryConfig;
+  resolve: (rows: never[]) => void;
+  reject: (error: unknown) => void;
+}
 
 // What waits for a slow statement in front of it; more than this many gain little more.
 const MOST_TOGETHER = 8;
@@ -31,36 +37,16 @@ export class Gathering {
   }
 
   private send(asked: Asked[]): void {
-    this.pool.connect((error, client, release) => {
-      if (error) {
-        for (const { reject } of asked) reject(error);
-        return;
-      }
-      let lost = false;
-      // The statements are told as well; without a listener the event would end the process.
-      const lose = () => void (lost = true);
-      client!.once('error', lose);
-      const together = new Together(asked, (behind) => this.send(behind));
-      together.callback = (problem) => {
-        client!.removeListener('error', lose);
-        release(lost || (problem !== undefined && !concernsOneStatement(problem)));
-      };
-      client!.query(together as never);
+    const queries = asked.map(({ query }) => query);
+    sendTogether(this.pool, queries, (answered, error) => {
+      answered.forEach((rows, i) => asked[i]!.resolve(rows as never[]));
+      const [failed, ...behind] = asked.slice(answered.length);
+      if (!failed) return;
+      failed.reject(error);
+      if (behind.length === 0) return;
+      // They were not run, and the connection may be fine.
+      if (concernsOneStatement(error)) this.send(behind);
+      else for (const { reject } of behind) reject(error);
     });
   }
-}
-
-/** Whatever `ask` asks of the client goes out in one write to its socket. */
-export function inOneWrite<Result>(client: PoolClient, ask: () => Result): Result {
-  const { stream } = (client as unknown as { connection: { stream: NodeJS.WritableStream & Corkable } })
-    .connection;
-  stream.cork();
-  const result = ask();
-  stream.uncork();
-  return result;
-}
-
-interface Corkable {
-  cork(): void;
-  uncork(): void;
 }

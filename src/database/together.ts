@@ -1,13 +1,7 @@
-import pg, { type Connection, Query, type QueryConfig } from 'pg';
+import pg, { type Connection, type Pool, Query, type QueryConfig } from 'pg';
 import { serialize } from 'pg-protocol';
 import { pgTypes } from './pg-types';
 import { concernsOneStatement } from './sqlstates';
-
-export interface Asked {
-  query: QueryConfig;
-  resolve: (rows: never[]) => void;
-  reject: (error: unknown) => void;
-}
 
 /** What pg's connection is beyond its types: pg's own Query uses it in the same way. */
 interface Wire extends Connection {
@@ -24,7 +18,7 @@ interface Field {
   format: 'text' | 'binary';
 }
 
-type Row = Record<string, unknown>;
+export type Row = Record<string, unknown>;
 
 /** How the rows of one statement are read. */
 class Columns {
@@ -64,30 +58,29 @@ const SYNC = serialize.sync();
 const EXECUTE = serialize.execute();
 const DESCRIBE = serialize.describe({ type: 'P', name: '' });
 
+/** Told once: the rows of each statement that was run, and why not of all. */
+type Done = (answered: Row[][], error: Error | undefined) => void;
+
 /**
- * One statement, or several that only read, sent as one: one write, one Sync and with it one transaction of the server's,
- * one answer; and columns are described once a connection. For pg it is one query, whose handlers it calls for every
- * message; `name` and `text` are those of the statement whose answer is coming, by which pg knows what is prepared.
+ * Statements that are sent as one: one write, one Sync and with it one transaction of the server's, one answer; and columns
+ * are described once a connection. For pg it is one query, whose handlers it calls for every message; `name` and `text` are
+ * those of the statement whose answer is coming, by which pg knows what is prepared.
  *
- * The first that fails ends the transaction: those behind it were not run, and are handed to `again`.
+ * The first that fails ends the transaction: those behind it are not run.
  */
-export class Together extends Query {
+class Together extends Query {
   declare name: string | undefined;
   declare text: string;
-  /** Told when the connection is free again. */
   declare callback: (error?: Error) => void;
+  readonly answered: Row[][] = [];
   private readonly columns: (Columns | undefined)[];
-  private current = 0;
   private found: Row[] = [];
   private connection: Wire | undefined;
 
-  constructor(
-    private readonly asked: Asked[],
-    private readonly again: (asked: Asked[]) => void,
-  ) {
+  constructor(private readonly queries: QueryConfig[]) {
     super({ text: '' });
-    this.columns = new Array<Columns | undefined>(asked.length).fill(undefined);
-    this.expect(0);
+    this.columns = new Array<Columns | undefined>(queries.length).fill(undefined);
+    this.expectNext();
   }
 
   // @ts-expect-error pg's types call it a property, of a connection without insides.
@@ -105,8 +98,8 @@ export class Together extends Query {
   private messagesFor(connection: Wire): Buffer {
     const known = columnsOf(connection);
     const messages: Buffer[] = [];
-    for (let i = 0; i < this.asked.length; i++) {
-      const { name, text, values } = this.asked[i]!.query;
+    for (let i = 0; i < this.queries.length; i++) {
+      const { name, text, values } = this.queries[i]!;
       if (!name) messages.push(serialize.parse({ text }));
       else if (!connection.parsedStatements[name] && !connection.submittedNamedStatements[name]) {
         connection.submittedNamedStatements[name] = text;
@@ -124,20 +117,18 @@ export class Together extends Query {
 
   handleRowDescription({ fields }: { fields: Field[] }): void {
     const columns = new Columns(fields);
-    this.columns[this.current] = columns;
+    this.columns[this.answered.length] = columns;
     if (this.name) columnsOf(this.connection!).set(this.name, columns);
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
-    this.found.push(this.columns[this.current]!.rowOf(fields));
+    this.found.push(this.columns[this.answered.length]!.rowOf(fields));
   }
 
   handleCommandComplete(): void {
-    const { resolve } = this.asked[this.current]!;
-    const { found } = this;
+    this.answered.push(this.found);
     this.found = [];
-    this.expect(this.current + 1);
-    resolve(found as never[]);
+    this.expectNext();
   }
 
   handleReadyForQuery(): void {
@@ -145,22 +136,41 @@ export class Together extends Query {
   }
 
   handleError(error: Error): void {
-    const unanswered = this.asked.slice(this.current);
-    this.expect(this.asked.length);
-    if (unanswered.length === 0) return;
-    for (const { query } of unanswered)
-      if (query.name) delete this.connection?.submittedNamedStatements[query.name];
-    const [failed, ...behind] = unanswered;
-    failed!.reject(error);
-    if (!concernsOneStatement(error)) for (const { reject } of behind) reject(error);
-    else if (behind.length > 0) this.again(behind);
+    const { submittedNamedStatements } = this.connection ?? {};
+    if (submittedNamedStatements)
+      for (const { name } of this.queries.slice(this.answered.length))
+        if (name) delete submittedNamedStatements[name];
     this.callback(error);
   }
 
-  private expect(place: number): void {
-    this.current = place;
-    const next = this.asked[place]?.query;
+  private expectNext(): void {
+    const next = this.queries[this.answered.length];
     this.name = next?.name;
     this.text = next?.text ?? '';
   }
+}
+
+/** On one connection of the pool, which is back in it when `done` is told; a connection that is lost is not. */
+export function sendTogether(pool: Pool, queries: QueryConfig[], done: Done): void {
+  pool.connect((refused, client, release) => {
+    if (refused) {
+      done([], refused);
+      return;
+    }
+    let lost = false;
+    let told = false;
+    // The query is told as well; without a listener the event would end the process.
+    const lose = () => void (lost = true);
+    client!.once('error', lose);
+    const together = new Together(queries);
+    together.callback = (error) => {
+      // After a timeout pg goes on to fail the query with its connection.
+      if (told) return;
+      told = true;
+      client!.removeListener('error', lose);
+      release(lost || (error !== undefined && !concernsOneStatement(error)));
+      done(together.answered, error);
+    };
+    client!.query(together as never);
+  });
 }

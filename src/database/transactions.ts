@@ -1,7 +1,7 @@
-import type { Pool, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg';
-import { type Gathering, inOneWrite } from './gathering';
+import type { Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg';
 import { isSilent } from './sqlstates';
 import { queryOf, type Statement } from './statement';
+import { sendTogether } from './together';
 
 /** What runs statements: the pool, each on its own, or a transaction. */
 export interface Statements {
@@ -18,9 +18,10 @@ interface Asked {
   reject: (error: unknown) => void;
 }
 
-/** Gathers statements and sends them as one transaction, without waiting for an answer in between. */
+/** Gathers the statements of one transaction, none of which waits for the answer of another. */
 export class Flight implements Statements {
-  private asked: Asked[] | undefined = [];
+  private asked: Asked[] = [];
+  private closed = false;
 
   constructor(
     private readonly prepared: boolean,
@@ -28,12 +29,11 @@ export class Flight implements Statements {
   ) {}
 
   rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
-    if (!this.asked) throw new Error('this transaction has left: ask for all its statements before waiting');
-    const { asked } = this;
+    if (this.closed) throw new Error('this transaction has left: ask for all its statements before waiting');
     const answer = unwatched(
       new Promise<Row[]>((resolve, reject) => {
         const query = queryOf(statement, values, this.prepared);
-        asked.push({ query, resolve: resolve as (rows: never[]) => void, reject });
+        this.asked.push({ query, resolve: resolve as (rows: never[]) => void, reject });
       }),
     );
     return this.around ? unwatched(this.around(statement.name, () => answer)) : answer;
@@ -43,39 +43,27 @@ export class Flight implements Statements {
     return unwatched(this.rows<Row>(statement, values).then((rows) => rows[0]));
   }
 
-  /** Answers every statement once all is committed, or fails every one with the error of the first that failed. */
-  async leave(pool: Pool, gathering: Gathering): Promise<void> {
-    const asked = this.asked!;
-    this.asked = undefined;
-    if (asked.length === 0) return;
-    try {
-      const queries = asked.map(({ query }) => query);
-      const answers =
-        queries.length === 1 ? [await gathering.rows(queries[0]!, true)] : await inTransaction(pool, queries);
-      asked.forEach(({ resolve }, i) => resolve(answers[i] as never[]));
-    } catch (error) {
-      for (const { reject } of asked) reject(error);
-    }
+  close(): QueryConfig[] {
+    this.closed = true;
+    return this.asked.map(({ query }) => query);
+  }
+
+  /** All is committed. */
+  answer(rows: unknown[][]): void {
+    this.asked.forEach(({ resolve }, i) => resolve(rows[i] as never[]));
+  }
+
+  /** Nothing was done. */
+  fail(error: unknown): void {
+    for (const { reject } of this.asked) reject(error);
   }
 }
 
-/** In one transaction and one write; what each statement answers. */
+/** In one transaction and one write; what each statement answers, once all is committed. */
 export function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unknown[][]> {
-  return withClient(pool, async (client) => {
-    const answers = await Promise.allSettled(
-      inOneWrite(client, () => [
-        client.query('BEGIN'),
-        ...queries.map((query) => client.query(query)),
-        // After a failure the server takes this for a ROLLBACK.
-        client.query('COMMIT'),
-      ]),
-    );
-    const failed = answers.find((answer) => answer.status === 'rejected');
-    if (!failed)
-      return answers.slice(1, -1).map((answer) => (answer as PromiseFulfilledResult<QueryResult>).value.rows);
-    if (answers.at(-1)!.status === 'rejected') throw new Lost(failed.reason);
-    throw failed.reason;
-  });
+  return new Promise((resolve, reject) =>
+    sendTogether(pool, queries, (answered, error) => (error ? reject(error) : resolve(answered))),
+  );
 }
 
 /** Runs `work` in a transaction, one statement after the other. */
