@@ -10,7 +10,8 @@ export interface Answer {
 export const headerOf = (answer: Answer, name: string) =>
   answer.headers.find(([given]) => given === name)?.[1];
 
-const LONGEST = 15_000;
+// Imports wait for one another, and a machine may be busy.
+const LONGEST = 60_000;
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 interface Head {

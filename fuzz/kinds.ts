@@ -3,7 +3,7 @@ import type { Ask } from './ask';
 import { askFor } from './asks';
 import { type Grant, grants, resetGrants, runGrant } from './grants';
 import { type Import, imports, runImport } from './imports';
-import { Sequence } from './model/sequence';
+import { runSequence } from './model/sequence';
 import { type Step, steps } from './model/steps';
 import { tidy } from './model/tenant-rows';
 import { type PageAsk, pageAsks, runPage } from './pages';
@@ -37,7 +37,7 @@ export const KINDS = {
   sequence: {
     together: 1,
     cases: () => steps,
-    run: (target, one, tenant) => new Sequence(target, tenant).run(one),
+    run: (target, one, tenant) => runSequence(target, tenant, one),
   } satisfies Kind<Step[]>,
   grant: {
     together: 1,

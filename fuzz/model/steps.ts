@@ -60,6 +60,9 @@ export type Step = Common &
       }
   );
 
+export type Did = Step['do'];
+export type Of<D extends Did> = Step & { do: D };
+
 const user = fc.constantFrom(1, 2, 3);
 const game = fc.integer({ min: 1, max: 8 });
 // Those that are there and were just made are the likely ones; 9 and more are none.
