@@ -1,4 +1,5 @@
 import { excerpt, Finding } from '../oracles';
+import type { Key } from './model';
 import type { Play } from './play';
 import type { Of } from './steps';
 
@@ -17,20 +18,29 @@ export async function makeKey(play: Play, { user }: { user: number }): Promise<v
   play.model.keys.push({ id, key, user, revoked: false });
 }
 
+/** One of those that there are. */
+const oneOf = <T>(all: T[], index: number): T | undefined => all[index % all.length];
+
+/** Used right before and right after: what was just found good may be remembered. */
 export async function revokeKey(play: Play, { user, key: index }: Of<'revoke key'>): Promise<void> {
-  const key = play.model.keys[index];
+  const key = oneOf(play.model.keys, index);
   if (user === 3 || !key) return;
+  await use(play, key);
   const session = await play.target.session(play.tenant, user);
   const { answer } = await session.post(`/user/settings/api-keys/${key.id}/revoke`, {});
   const own = key.user === user && !key.revoked;
   if (answer.status !== (own ? 303 : 404))
     throw new Finding('model', 'revoking a key is not what the model says', excerpt(answer));
   key.revoked ||= own;
+  await use(play, key);
 }
 
-export async function useKey(play: Play, { key: index }: { key: number }): Promise<void> {
-  const key = play.model.keys[index];
-  if (!key) return;
+export async function useKey(play: Play, { key: index }: Of<'use key'>): Promise<void> {
+  const key = oneOf(play.model.keys, index);
+  if (key) await use(play, key);
+}
+
+async function use(play: Play, key: Key): Promise<void> {
   const operation = 'GET /profile';
   const answered = await play.call({ user: key.user, operation, key: key.key });
   if (key.revoked) play.refused(operation, answered, [401, 'invalid key']);
@@ -42,7 +52,7 @@ export async function makeToken(
   { user: given, place, key: index, game }: Of<'make token'>,
 ): Promise<void> {
   const operation = 'POST /credentials/subkey';
-  const key = play.model.keys[index];
+  const key = oneOf(play.model.keys, index);
   const user = key?.user ?? given;
   const game_id = play.tenant.base + game;
   const answered = await play.call({
@@ -64,8 +74,8 @@ export async function makeToken(
   play.model.tokens.push({ jwt: (answered.json as { key: string }).key, key, user });
 }
 
-export async function useToken(play: Play, { token: index }: { token: number }): Promise<void> {
-  const token = play.model.tokens[index];
+export async function useToken(play: Play, { token: index }: Of<'use token'>): Promise<void> {
+  const token = oneOf(play.model.tokens, index);
   if (!token) return;
   const operation = 'GET /profile';
   const answered = await play.call({ user: token.user, operation, key: token.jwt });
