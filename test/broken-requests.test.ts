@@ -1,4 +1,6 @@
-import { send, useStore } from './support/store';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { baseUrl, send, useStore } from './support/store';
 import { sendRaw } from './support/raw';
 
 useStore();
@@ -55,6 +57,10 @@ describe.each<[string, string | Buffer, number, string]>([
   ],
   ['a credential that is no text', get('/profile', 'Authorization: Bearer \xff\xfe'), 401, 'invalid key'],
   ['a broken percent in the path', get('/health/%'), 404, 'invalid api endpoint'],
+  ['an absolute target that is none', get('http://[::1/profile'), 401, 'authentication required'],
+  ['a target of another scheme', get('ftp://example.com/profile'), 400, 'malformed request'],
+  ['a target that is no address', get('profile'), 400, 'malformed request'],
+  ['an asterisk', get('*'), 400, 'malformed request'],
   ['an absolute target', get('http://example.com/nowhere'), 404, 'invalid api endpoint'],
   ['a path of dots', get('/../../etc/passwd'), 404, 'invalid api endpoint'],
   ['a path of slashes', get('//'), 404, 'invalid api endpoint'],
@@ -70,12 +76,29 @@ describe.each<[string, string | Buffer, number, string]>([
     expect(answer.headers['content-type']).toBe('application/json');
     expect(answer.headers['x-request-id']).toMatch(/^[\w-]{36}$/);
     expect(answer.headers['x-content-type-options']).toBe('nosniff');
+    expect(answer.headers.allow).toEqual(
+      status === 405 ? expect.stringContaining('GET, HEAD, OPTIONS') : undefined,
+    );
   });
 });
 
 test('exactly 100 headers are served', async () => {
   const answer = await sendRaw(get('/', ...Array.from({ length: 99 }, (_, i) => `X-${i}: 1`)));
   expect(answer.status).toBe(200);
+});
+
+test('a CONNECT whose sender is gone before the answer ends nothing', async () => {
+  const { hostname, port } = new URL(baseUrl());
+  for (let i = 0; i < 50; i++) {
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', () =>
+      socket.resetAndDestroy(),
+    );
+    await once(socket, 'close');
+  }
+  expect((await send('GET', '/health/live')).status).toBe(200);
 });
 
 test('a header that drips in is answered 408 within ten seconds', async () => {

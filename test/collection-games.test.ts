@@ -81,6 +81,7 @@ describe('GET /collections/ID/collection-games', () => {
 
   test.each([
     ['page', '0', 'page must be at least 1'],
+    ['page', '9223372036854775808', 'page must be an integer'],
     ['page', '-1', 'page must be an integer'],
     ['page', '1e30', 'page must be an integer'],
     ['per_page', '0', 'per_page must be between 1 and 500'],
@@ -92,6 +93,19 @@ describe('GET /collections/ID/collection-games', () => {
       failure(400, problem),
     );
   });
+
+  test.each(['1000', '9007199254740991', '9007199254740993', '9223372036854775807'])(
+    'page %s is past the end, and empty',
+    async (page) => {
+      const { owner } = await actors();
+      const { id } = await make.collection({ owner, games: [await make.game({ owner })] });
+      const { status, body } = await owner.get(`/collections/${id}/collection-games`, {
+        page,
+        per_page: 500,
+      });
+      expect([status, body]).toMatchObject([200, { collection_games: [] }]);
+    },
+  );
 
   test('pages are full of what the caller sees, and positions count all', async () => {
     const { owner, admin, developer, stranger } = await actors();

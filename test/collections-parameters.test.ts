@@ -318,3 +318,26 @@ describe('bad input changes nothing', () => {
     expect(response.status).toBe(400);
   });
 });
+
+test.each(['', '; name=""'])(
+  'a part of a multipart body without a name%s counts for nothing',
+  async (name) => {
+    const parts = [
+      ['; name="title"', 'New'],
+      [name, 'nobody'],
+    ].map(([given, value]) => `--b\r\nContent-Disposition: form-data${given}\r\n\r\n${value}\r\n`);
+    const { status, body } = await send('POST', `/collections/${id}`, {
+      headers: { ...owner.headers, 'content-type': 'multipart/form-data; boundary=b' },
+      body: `${parts.join('')}--b--\r\n`,
+    });
+    expect([status, body]).toMatchObject([200, { collection: { title: 'New' } }]);
+  },
+);
+
+test('a list has blanks as JSON has them, and no others', async () => {
+  const order = (game_ids: string) => owner.post(`/collections/${id}/order`, { game_ids });
+  expect(await order(` [ ${game.id}\t,\r\n999 ] `)).toEqual(ok({ success: true }));
+  expect(await order(`[${game.id}\u00a0]`)).toEqual(
+    failure(400, 'game_ids must be a JSON array of integers'),
+  );
+});

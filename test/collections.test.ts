@@ -1,4 +1,4 @@
-import { actors, failure, make, ok, sql, useStore } from './support/store';
+import { actors, failure, make, ok, send, sql, useStore } from './support/store';
 
 useStore();
 
@@ -68,6 +68,12 @@ describe('GET /collections/ID', () => {
 });
 
 describe('POST /collections', () => {
+  test('the address has no character that an address must not have', async () => {
+    const { owner } = await actors();
+    const { id, url } = collectionOf(await owner.post('/collections', { title: 'ночь 𐱅!' }));
+    expect(url).toBe(`https://gamewharf.example/c/${id}/%D0%BD%D0%BE%D1%87%D1%8C-%F0%90%B1%85`);
+  });
+
   test('with nothing said', async () => {
     const { owner } = await actors();
     const answer = await owner.post('/collections');
@@ -336,4 +342,11 @@ describe('updated_at', () => {
     expect(await moves('', { title: 'x' })).toBe(true);
     expect(await moves('', {})).toBe(false);
   });
+});
+
+test('a refusal to edit names the scheme, as every 403 does', async () => {
+  const { owner, stranger } = await actors();
+  const { id } = await make.collection({ owner });
+  const { status, headers } = await send('POST', `/collections/${id}/delete`, { headers: stranger.headers });
+  expect([status, headers.get('www-authenticate')]).toEqual([403, 'Bearer realm="gamewharf"']);
 });

@@ -1,4 +1,4 @@
-import { actors, anonymous, failure, ok, send, useStore } from './support/store';
+import { actors, anonymous, baseUrl, failure, ok, send, useStore } from './support/store';
 
 useStore();
 
@@ -11,6 +11,14 @@ test('a known path with another method names the methods it takes', async () => 
   expect({ status, body }).toEqual(failure(405, 'method not allowed'));
   expect(headers.get('allow')).toBe('GET, HEAD, OPTIONS');
 });
+
+test.each(['/collections', '/collections/1/order', '/oauth/token', '/operator/import'])(
+  'HEAD %s is no other than the rest',
+  async (path) => {
+    const { status, headers } = await fetch(baseUrl() + path, { method: 'HEAD' });
+    expect([status, headers.get('allow')]).toEqual([405, 'OPTIONS, POST']);
+  },
+);
 
 test('GET / says what this is', async () => {
   expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));

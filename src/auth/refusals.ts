@@ -22,6 +22,9 @@ export const insufficientScope = ({ type }: Credential, scope: string) =>
     `, error="insufficient_scope", scope="${scope}"`,
   );
 
+/** No credential of this user would do: none is named as what is missing. */
+export const forbidden = (text: string) => challenge(403, text, '');
+
 /** Another credential, not another scope, is what the caller lacks. */
 export const apiKeyRequired = () =>
   challenge(

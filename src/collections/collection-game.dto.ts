@@ -1,17 +1,20 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from '../games/game.entity';
-import { Between, IdListParameter, IntegerParameter } from '../http/parameters';
+import { Between, IdListParameter, IntegerParameter, parameter } from '../http/parameters';
+import { readCount } from '../http/readers';
 import { modernTimestamp } from '../http/timestamps';
 import { CollectionRequest, HtmlParameter, SuccessAnswer } from './collection.dto';
 
+const CountParameter = parameter(readCount, { type: 'integer', format: 'int64' });
+
 export class CollectionGamesRequest extends CollectionRequest {
   @Between(1)
-  @IntegerParameter('Which page, from 1', { default: 1 })
+  @CountParameter('Which page, from 1', { default: 1 })
   page: number = 1;
 
   @Between(1, 500)
-  @IntegerParameter('Entries on a page', { default: 100 })
+  @CountParameter('Entries on a page', { default: 100 })
   per_page: number = 100;
 }
 

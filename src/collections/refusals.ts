@@ -1,3 +1,4 @@
+import { forbidden } from '../auth/refusals';
 import { failure } from '../http/failure';
 
 export const invalidCollection = () => failure(404, 'invalid collection');
@@ -5,4 +6,4 @@ export const notInCollection = () => failure(404, 'game is not in the collection
 
 /** What a caller is told who could not edit the collection: forbidden where it is seen, else as if it were not there. */
 export const cannotEdit = (seen: unknown) =>
-  seen ? failure(403, "you can't edit this collection") : invalidCollection();
+  seen ? forbidden("you can't edit this collection") : invalidCollection();

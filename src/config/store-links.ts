@@ -19,7 +19,7 @@ export class StoreLinks {
   }
 
   collection(id: number, title: string): string {
-    return `https://${this.host}/c/${id}/${slugOf(title)}`;
+    return `https://${this.host}/c/${id}/${encodeURIComponent(slugOf(title))}`;
   }
 }
 

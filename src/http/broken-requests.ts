@@ -44,8 +44,10 @@ export function answerBrokenRequest(error: ParserError, socket: Socket): number 
   return answer[0];
 }
 
+/** Node lets go of the socket of a CONNECT: nobody else listens to its errors, and one that nobody hears ends the process. */
 export function answerConnect(socket: Socket): void {
-  write(socket, 405, 'method not allowed', { Allow: 'GET, HEAD, OPTIONS, POST' });
+  socket.on('error', () => socket.destroy());
+  write(socket, 405, 'method not allowed');
 }
 
 function write(socket: Socket, status: number, text: string, more: Record<string, string> = {}): void {
@@ -62,6 +64,7 @@ function write(socket: Socket, status: number, text: string, more: Record<string
     'Content-Length': Buffer.byteLength(body),
     'X-Request-Id': randomUUID(),
     Connection: 'close',
+    ...(status === 405 ? { Allow: 'GET, HEAD, OPTIONS, POST' } : {}),
     ...more,
   };
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

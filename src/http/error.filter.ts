@@ -2,7 +2,7 @@ import { ArgumentsHost, Catch, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { answerFor, sendFailure } from './answer';
 import { RequestLog } from './request-log';
-import { notFound } from './not-found';
+import { isRouted, notFound } from './not-found';
 
 /** The one place where a thrown error becomes an answer. */
 @Catch()
@@ -12,7 +12,7 @@ export class ErrorFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const answer = req.route ? answerFor(error) : notFound(req, error);
+    const answer = isRouted(req) ? answerFor(error) : notFound(req, error);
     if (answer.status >= 500) this.log.failed(req.id, error);
     // The deadline was faster.
     if (res.writableEnded) return;

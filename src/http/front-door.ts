@@ -86,7 +86,7 @@ export class FrontDoor {
       this.inFlight.enter(arrival);
       res.once('close', () => this.left(arrival));
 
-      const refusal = this.refusal(req);
+      const refusal = this.refusal(req) ?? toOriginForm(req);
       if (refusal) {
         res.setHeader('Connection', 'close');
         sendFailure(res, refusal);
@@ -122,6 +122,21 @@ export class FrontDoor {
       return failure(400, 'exactly one Host header is required');
     return undefined;
   }
+}
+
+const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
+
+/**
+ * An address may be sent with scheme and host (RFC 9112, 3.2.2), which count for nothing here. What is neither that nor a
+ * path goes no further: the parsers behind this one answer it in words of their own, and write it to the error output.
+ */
+function toOriginForm(req: IncomingMessage): Failure | undefined {
+  const target = req.url!;
+  if (target.startsWith('/')) return undefined;
+  const path = target.replace(ABSOLUTE, '');
+  if (path === target) return failure(400, 'malformed request');
+  req.url = path.startsWith('/') ? path : `/${path}`;
+  return undefined;
 }
 
 /** Games in a browser may call from any origin: no cookie counts on API routes, so there is nothing to ride on. */

@@ -7,6 +7,12 @@ interface Layer {
   match(path: string): boolean;
 }
 
+/** Whether a route took the request. Express shows HEAD to every route of the path, and leaves the last one's name behind. */
+export function isRouted(req: Request): boolean {
+  const route = req.route as Layer['route'];
+  return route !== undefined && (req.method !== 'HEAD' || 'get' in route.methods || 'head' in route.methods);
+}
+
 /** No route took the request: 405 where another method would have been taken, else 404. */
 export function notFound(req: Request, error: unknown): Failure {
   const answer = answerFor(error);

@@ -110,7 +110,7 @@ function introduction(limits: RateLimits | null): string {
       '`profile:me`. An object that the caller may not see is the same `404` as one that does not exist.',
     '## Errors',
     'Every failure is `{"errors": ["text", ...]}`, with the status that says what kind it is. Beyond those listed with each ' +
-      'route: `404` `invalid api endpoint` for an unknown path, `405` `method not allowed` with an `Allow` header, `408` ' +
+      'route: `400` `malformed request` for a path that is no UTF-8, `404` `invalid api endpoint` for an unknown path, `405` `method not allowed` with an `Allow` header, `408` ' +
       '`request timeout` for a request that takes more than 8 seconds to arrive, `414` and `431` for addresses and headers ' +
       'over 16 KiB or more than 100 headers. The checks are made in this order: route, credential, scope, parameters, object.',
     '## Limits',
@@ -163,7 +163,11 @@ export function describeApi(app: INestApplication): OpenAPIObject {
       const limited = !isUnlimited(handler, controller);
       describeAnswers(
         operation,
-        { hasParameters: parameters.length > 0, limited },
+        {
+          hasParameters: parameters.length > 0,
+          readsBody: method === 'post' && parameters.length > 0,
+          limited,
+        },
         schemas as Record<string, Json>,
       );
       nameOperation(operation);
@@ -280,14 +284,14 @@ function describeParameters(
 
 function describeAnswers(
   operation: Json,
-  { hasParameters, limited }: { hasParameters: boolean; limited: boolean },
+  { hasParameters, readsBody, limited }: { hasParameters: boolean; readsBody: boolean; limited: boolean },
   schemas: Record<string, Json>,
 ): void {
   const responses = (operation.responses ??= {}) as Record<string, Json>;
   const statuses = ['500', '503'];
   if (limited) statuses.push('429');
   if (hasParameters) statuses.push('400');
-  if (operation.requestBody) statuses.push('413', '415');
+  if (readsBody || operation.requestBody) statuses.push('413', '415');
   const security = operation.security as Record<string, string[]>[] | undefined;
   if (security) statuses.push('401');
   const scope = security?.flatMap(({ bearer }) => bearer ?? [])[0];

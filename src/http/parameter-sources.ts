@@ -194,7 +194,9 @@ function readMultipart(body: Buffer, given: Given, req: Request): Promise<void> 
       reject(malformed);
       return;
     }
-    parser.on('field', (name, value, info) => {
+    parser.on('field', (name: string | undefined, value, info) => {
+      // Not what its types say: of a part without a name, or with an empty one.
+      if (!name) return;
       // The parser puts U+FFFD for bytes that are not UTF-8.
       if (info.valueTruncated || info.nameTruncated) reject(failure(413, 'request too large'));
       else if (value.includes('\ufffd') && !body.includes('\ufffd')) given.undecodable.add(name);

@@ -37,6 +37,12 @@ export const readInteger: Reader<number> = (given) => {
   return value ?? new Unreadable('must be an integer');
 };
 
+/** A number of something, of which more than a number can hold is as many as it can. */
+export const readCount: Reader<number> = (given) => {
+  const value = readInteger(given);
+  return value === 0 && BigInt(given as string | number) > 0n ? Number.MAX_SAFE_INTEGER : value;
+};
+
 const BOOLEANS = new Map<unknown, boolean>([
   ['true', true],
   ['1', true],
@@ -72,7 +78,9 @@ export const readEmail: Reader<string> = (given) => {
   return text instanceof Unreadable ? text : text.replaceAll(' ', '+');
 };
 
-const LIST_OF_INTEGERS = /^\s*\[\s*(?:(\d+)(?:\s*,\s*\d+)*)?\s*\]\s*$/;
+// Blanks as JSON has them, which \s has more of.
+const LIST_OF_INTEGERS =
+  /^[ \t\r\n]*\[[ \t\r\n]*(?:\d+(?:[ \t\r\n]*,[ \t\r\n]*\d+)*)?[ \t\r\n]*\][ \t\r\n]*$/;
 const MAX_IDS = 500;
 
 export const readIdList: Reader<number[]> = (given) => {

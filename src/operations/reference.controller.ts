@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { type Cacheable, cacheable, isKnown, sendCacheable } from '../http/cacheable';
@@ -26,6 +26,7 @@ export class ReferenceController {
 
   @Get('openapi.json')
   @Public()
+  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @ApiOperation({ summary: 'This description, as OpenAPI 3.1' })
   @ApiOkResponse({
     schema: {

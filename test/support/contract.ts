@@ -1,27 +1,23 @@
-import type { INestApplication } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
-import { describeApi } from '../../src/http/openapi';
 
 interface Operation {
   responses: Record<string, { content?: Record<string, { schema?: object }> }>;
 }
 
-/** Holds every answer of every test against the API's own description. */
+/** Holds every answer of every test, and of the fuzzer, against the API's own description. */
 export class Contract {
-  readonly document: OpenAPIObject;
   private readonly ajv: Ajv2020;
   private readonly validators = new Map<string, ValidateFunction>();
   private readonly templates: [RegExp, string][];
 
-  constructor(app: INestApplication) {
-    this.document = describeApi(app);
+  constructor(readonly document: OpenAPIObject) {
     this.ajv = new Ajv2020({ strict: false, allErrors: true });
     addFormats(this.ajv);
     this.ajv.addFormat('int64', true);
-    this.ajv.addSchema({ ...this.document, $id: 'api' } as object);
-    this.templates = Object.keys(this.document.paths)
+    this.ajv.addSchema({ ...document, $id: 'api' } as object);
+    this.templates = Object.keys(document.paths)
       .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
       .map((path) => [new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`), path]);
   }
@@ -40,6 +36,7 @@ export class Contract {
       return;
     }
     const answer = operation.responses[status];
+    if (status === 400 && (body as { errors?: string[] }).errors?.[0] === 'malformed request') return;
     if (!answer && ![404, 405, 408, 409, 413, 414, 415, 431].includes(status))
       throw new Error(`${method} ${template} answers ${status}, which its description does not list`);
     if (status < 400 && !answer?.content?.['application/json']?.schema)

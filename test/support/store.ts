@@ -9,6 +9,7 @@ import { createApp } from '../../src/create-app';
 import { Database } from '../../src/database/database';
 import { pgTypes } from '../../src/database/pg-types';
 import { createLogger } from '../../src/http/logger';
+import { describeApi } from '../../src/http/openapi';
 import { gracefulStop } from '../../src/operations/graceful-stop';
 import { Contract } from './contract';
 import { cloneDatabase } from './database';
@@ -35,7 +36,7 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     pool = new Pool({ connectionString: database.direct_url ?? database.url, types: pgTypes, max: 4 });
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
-    contract = new Contract(app);
+    contract = new Contract(describeApi(app));
   });
   afterAll(async () => {
     if (app) await gracefulStop(app);

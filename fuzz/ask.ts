@@ -1,0 +1,115 @@
+import type { Json } from './json';
+
+/** A parameter as it is sent. `raw`: the value stands in the address or form as it is, not percent-encoded. */
+export interface Field {
+  name: string;
+  value: Json;
+  place: 'query' | 'body';
+  raw?: boolean;
+}
+
+export type Encoding = 'form' | 'json' | 'multipart';
+
+/** One request, by what it means and not by its bytes: what is generated, shrunk, kept and sent again. */
+export interface Ask {
+  /** `POST /collections/{collection_id}` */
+  operation: string;
+  /** Of tenant 0, by name: see credentials.ts. */
+  credential: string;
+  /** How the credential stands in its header. */
+  scheme: string;
+  path: Record<string, string>;
+  fields: Field[];
+  encoding: Encoding;
+  headers: [name: string, value: string][];
+  /** Another method than the operation's. */
+  method?: string;
+  /** Another body than the fields, of another type. */
+  body?: { type: string; text: string; repeat?: number };
+}
+
+const textOf = (value: Json) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+// encodeURIComponent throws on a lone surrogate: its three bytes stand as a careless encoder writes them.
+const percent = (text: string) =>
+  [...text]
+    .map((character) => {
+      const code = character.codePointAt(0)!;
+      if (code < 0xd800 || code > 0xdfff) return encodeURIComponent(character);
+      const bytes = [0xe0 | (code >> 12), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63)];
+      return bytes.map((byte) => `%${byte.toString(16)}`).join('');
+    })
+    .join('');
+
+export const pairsOf = (fields: Field[]) =>
+  fields
+    .map(({ name, value, raw }) => `${percent(name)}=${raw ? textOf(value) : percent(textOf(value))}`)
+    .join('&');
+
+const BOUNDARY = 'fuzz-boundary';
+
+const multipartOf = (fields: Field[]) =>
+  fields
+    .map(
+      ({ name, value }) =>
+        `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name.replace(/[\x00-\x1f\x7f"]/g, '')}"\r\n\r\n${textOf(value)}\r\n`,
+    )
+    .join('') + `--${BOUNDARY}--\r\n`;
+
+// By hand, so that a name can stand there twice.
+const jsonOf = (fields: Field[]) =>
+  `{${fields.map(({ name, value }) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
+
+export const TYPES: Record<Encoding, string> = {
+  form: 'application/x-www-form-urlencoded',
+  json: 'application/json',
+  multipart: `multipart/form-data; boundary=${BOUNDARY}`,
+};
+
+const ENCODE: Record<Encoding, (fields: Field[]) => string> = {
+  form: pairsOf,
+  json: jsonOf,
+  multipart: multipartOf,
+};
+
+export interface Message {
+  method: string;
+  path: string;
+  headers: [name: string, value: string][];
+  body?: Buffer;
+}
+
+const clean = (value: string) => value.replace(/[\r\n]/g, '');
+
+export function bytesOf({ method, path, headers, body }: Message): Buffer {
+  const lines = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1'];
+  for (const [name, value] of headers) lines.push(`${name}: ${clean(value)}`);
+  if (body || method === 'POST') lines.push(`Content-Length: ${body?.length ?? 0}`);
+  const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+  return body ? Buffer.concat([head, body]) : head;
+}
+
+/** The ask as a message; `credential` is the text behind its name. */
+export function messageOf(ask: Ask, credential: string): Message {
+  const [method = '', template = ''] = ask.operation.split(' ');
+  const path = template.replace(/\{(\w+)\}/g, (_, name: string) => percent(ask.path[name] ?? ''));
+  const inQuery = ask.fields.filter(({ place }) => place === 'query');
+  const inBody = ask.fields.filter(({ place }) => place === 'body');
+  const headers = [...ask.headers];
+  // Node reads headers byte by byte; so they are written.
+  if (credential !== '') headers.push(['Authorization', ask.scheme.replace('CREDENTIAL', credential)]);
+  let body: Buffer | undefined;
+  if (ask.body) {
+    headers.push(['Content-Type', ask.body.type]);
+    body = Buffer.from(ask.body.text.repeat(ask.body.repeat ?? 1));
+  } else if (inBody.length > 0) {
+    headers.push(['Content-Type', TYPES[ask.encoding]]);
+    body = Buffer.from(ENCODE[ask.encoding](inBody));
+  }
+  return {
+    method: ask.method ?? method,
+    path: inQuery.length > 0 ? `${path}?${pairsOf(inQuery)}` : path,
+    headers,
+    body,
+  };
+}

@@ -1,0 +1,208 @@
+import { connect, type Socket } from 'node:net';
+
+export interface Answer {
+  status: number;
+  /** Names in lower case, in the order in which they came. */
+  headers: [name: string, value: string][];
+  body: string;
+}
+
+export const headerOf = (answer: Answer, name: string) =>
+  answer.headers.find(([given]) => given === name)?.[1];
+
+// Imports wait for one another, and a machine may be busy.
+const LONGEST = 60_000;
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+interface Head {
+  answer: Answer;
+  /** What follows the head: so many bytes, chunks, or all until the connection is closed. */
+  length: number | 'chunks' | 'rest';
+  bodyAt: number;
+}
+
+/** The head of the first answer in what has come; undefined: it is not complete. */
+function headOf(bytes: Buffer, toHead: boolean): Head | undefined {
+  const end = bytes.indexOf(HEAD_END);
+  if (end < 0) return undefined;
+  const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
+  const headers = lines.map((line): [string, string] => {
+    const colon = line.indexOf(':');
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+  });
+  const status = Number(first.split(' ')[1]);
+  const answer = { status, headers, body: '' };
+  const given = headerOf(answer, 'content-length');
+  const length =
+    toHead || status === 204 || status === 304 || status < 200
+      ? 0
+      : given !== undefined
+        ? Number(given)
+        : /chunked/i.test(headerOf(answer, 'transfer-encoding') ?? '')
+          ? 'chunks'
+          : 'rest';
+  return { answer, length, bodyAt: end + 4 };
+}
+
+function unchunked(bytes: Buffer): { body: string; end: number } | undefined {
+  const parts: Buffer[] = [];
+  for (let at = 0; ;) {
+    const line = bytes.indexOf('\r\n', at);
+    if (line < 0) return undefined;
+    const size = parseInt(bytes.toString('latin1', at, line), 16);
+    if (bytes.length < line + 2 + size + 2) return undefined;
+    if (size === 0) return { body: Buffer.concat(parts).toString(), end: line + 4 };
+    parts.push(bytes.subarray(line + 2, line + 2 + size));
+    at = line + 2 + size + 2;
+  }
+}
+
+/** Takes one answer off the front of what has come; `closed`: nothing more will. */
+export function takeAnswer(
+  bytes: Buffer,
+  { toHead = false, closed = false } = {},
+): { answer: Answer; rest: Buffer } | undefined {
+  const head = headOf(bytes, toHead);
+  if (!head) return undefined;
+  const { answer, length, bodyAt } = head;
+  if (answer.status >= 100 && answer.status < 200)
+    return takeAnswer(bytes.subarray(bodyAt), { toHead, closed });
+  const body = bytes.subarray(bodyAt);
+  if (length === 'chunks') {
+    const whole = unchunked(body);
+    if (!whole) return undefined;
+    return { answer: { ...answer, body: whole.body }, rest: body.subarray(whole.end) };
+  }
+  if (length === 'rest') {
+    if (!closed) return undefined;
+    return { answer: { ...answer, body: body.toString() }, rest: Buffer.alloc(0) };
+  }
+  if (body.length < length) return undefined;
+  return { answer: { ...answer, body: body.toString('utf8', 0, length) }, rest: body.subarray(length) };
+}
+
+interface Exchange {
+  bytes: Buffer;
+  toHead: boolean;
+  resolve: (answer: Answer) => void;
+  reject: (error: Error) => void;
+}
+
+/** One kept-alive connection with one request at a time. */
+class Connection {
+  current: Exchange | undefined;
+  private received: Buffer[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private readonly socket: Socket;
+
+  constructor(
+    port: number,
+    private readonly free: (connection: Connection) => void,
+    private readonly lost: (connection: Connection) => void,
+  ) {
+    this.socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    this.socket.on('data', (chunk) => this.read(chunk));
+    this.socket.on('error', () => undefined);
+    this.socket.on('close', () => this.closed());
+  }
+
+  send(exchange: Exchange): void {
+    this.current = exchange;
+    this.received = [];
+    this.timer = setTimeout(() => {
+      exchange.reject(new Error(`no answer within ${LONGEST / 1000} s`));
+      this.current = undefined;
+      this.socket.destroy();
+    }, LONGEST);
+    this.socket.write(exchange.bytes);
+  }
+
+  end(): void {
+    this.socket.destroy();
+  }
+
+  private read(chunk: Buffer): void {
+    this.received.push(chunk);
+    const bytes = this.received.length === 1 ? chunk : Buffer.concat(this.received);
+    this.received = [bytes];
+    const taken = this.current && takeAnswer(bytes, { toHead: this.current.toHead });
+    if (!taken) return;
+    this.finish(taken.answer);
+    if (taken.rest.length > 0 || headerOf(taken.answer, 'connection') === 'close') this.socket.destroy();
+    else this.free(this);
+  }
+
+  private closed(): void {
+    const { current } = this;
+    if (current) {
+      const taken = takeAnswer(Buffer.concat(this.received), { toHead: current.toHead, closed: true });
+      if (taken) this.finish(taken.answer);
+      else this.fail(new Error('the connection was closed without an answer'));
+    }
+    this.lost(this);
+  }
+
+  private finish(answer: Answer): void {
+    clearTimeout(this.timer);
+    this.current?.resolve(answer);
+    this.current = undefined;
+  }
+
+  private fail(error: Error): void {
+    clearTimeout(this.timer);
+    this.current?.reject(error);
+    this.current = undefined;
+  }
+}
+
+/** HTTP without the good manners of a client: what it is given is what is sent, over a few kept-alive connections. */
+export class Client {
+  readonly port: number;
+  sent = 0;
+  private readonly all = new Set<Connection>();
+  private readonly idle: Connection[] = [];
+  private readonly waiting: Exchange[] = [];
+
+  constructor(
+    readonly base: string,
+    private readonly connections = 48,
+  ) {
+    this.port = Number(new URL(base).port);
+  }
+
+  exchange(bytes: Buffer, toHead = false): Promise<Answer> {
+    this.sent++;
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ bytes, toHead, resolve, reject });
+      this.next();
+    });
+  }
+
+  end(): void {
+    for (const connection of this.all) connection.end();
+  }
+
+  private next(): void {
+    if (this.waiting.length === 0) return;
+    const connection = this.idle.pop() ?? (this.all.size < this.connections ? this.open() : undefined);
+    if (connection) connection.send(this.waiting.shift()!);
+  }
+
+  private open(): Connection {
+    const connection = new Connection(
+      this.port,
+      (free) => {
+        this.idle.push(free);
+        this.next();
+      },
+      (lost) => {
+        this.all.delete(lost);
+        const at = this.idle.indexOf(lost);
+        if (at >= 0) this.idle.splice(at, 1);
+        this.next();
+      },
+    );
+    this.all.add(connection);
+    return connection;
+  }
+}

@@ -1,0 +1,165 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { JsonObject } from '../json';
+import { excerpt, Finding } from '../oracles';
+import { type Collection, UNSEEN } from './model';
+import type { Play } from './play';
+import type { Of } from './steps';
+
+export async function create(play: Play, { user, place, game, blurb, ...step }: Of<'create'>): Promise<void> {
+  const operation = 'POST /collections';
+  const game_id = game === undefined ? undefined : play.tenant.base + game;
+  const { title, description, layout } = step;
+  const fields = { title, private: step.private, description, layout, game_id, blurb };
+  const answered = await play.call({ user, operation, fields, place });
+  const owner = play.tenant.user(user);
+  if (game_id !== undefined && !play.model.canViewGame(game_id, owner)) {
+    play.refused(operation, answered, [404, 'invalid game']);
+    return;
+  }
+  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, fields);
+  const given = (answered.json as { collection: JsonObject }).collection;
+  const note = game_id === undefined || blurb === undefined ? null : play.stored(blurb);
+  const collection: Collection = {
+    id: given.id as number,
+    user_id: owner,
+    title: title?.trim() || `${play.tenant.username(user)}'s Collection`,
+    private: step.private ?? false,
+    description: description === undefined ? null : play.stored(description),
+    layout: layout ?? (note === UNSEEN ? undefined : note === null ? 'grid' : 'list'),
+    created_at: [...play.moment],
+    updated_at: [...play.moment],
+    touched: play.model.nextTouch,
+    admins: [],
+    shown_by: new Set(),
+    entries: [],
+  };
+  if (game_id !== undefined)
+    collection.entries.push({ game: game_id, blurb: note, user_id: owner, created_at: [...play.moment] });
+  if (play.model.collections.has(collection.id))
+    play.fail(operation, 'gives an id twice', answered, collection.id);
+  play.compare(operation, answered, given, collection);
+  play.model.put(collection);
+}
+
+export async function update(
+  play: Play,
+  { user, place, collection: index, ...step }: Of<'update'>,
+): Promise<void> {
+  const operation = 'POST /collections/{collection_id}';
+  const id = play.idOf(index);
+  const { title, description, layout, on_profile } = step;
+  const fields = { title, private: step.private, description, layout, on_profile };
+  const answered = await play.call({ user, operation, path: { collection_id: String(id) }, fields, place });
+  const collection = play.model.collections.get(id);
+  const me = play.tenant.user(user);
+  if (play.refused(operation, answered, play.model.refusal(collection, me))) return;
+  if (!collection) return;
+  if (title !== undefined) collection.title = title.trim();
+  if (step.private !== undefined) collection.private = step.private;
+  if (description !== undefined) collection.description = play.stored(description);
+  if (layout !== undefined) collection.layout = layout;
+  if (on_profile !== undefined) showsOn(collection, me, on_profile);
+  if (Object.values(fields).some((value) => value !== undefined))
+    play.model.touch(collection, [...play.moment]);
+  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, fields);
+  play.compare(operation, answered, (answered.json as { collection: JsonObject }).collection, collection);
+}
+
+function showsOn(collection: Collection, user: number, on: boolean): void {
+  if (on) collection.shown_by.add(user);
+  else collection.shown_by.delete(user);
+}
+
+/** What is stored is stored again as it is. */
+export async function resubmit(play: Play, { collection: index, place }: Of<'resubmit'>): Promise<void> {
+  const collection = play.model.collections.get(play.idOf(index));
+  if (!collection || typeof collection.description !== 'string') return;
+  const operation = 'POST /collections/{collection_id}';
+  const { description } = collection;
+  const user = collection.user_id - play.tenant.base;
+  const path = { collection_id: String(collection.id) };
+  const answered = await play.call({ user, operation, path, fields: { description }, place });
+  play.model.touch(collection, [...play.moment]);
+  if (answered.answer.status !== 200) play.fail(operation, 'refuses what it stored', answered, description);
+  play.compare(operation, answered, (answered.json as { collection: JsonObject }).collection, collection);
+}
+
+export async function deleteCollection(
+  play: Play,
+  { user, place, collection: index }: Of<'delete'>,
+): Promise<void> {
+  const operation = 'POST /collections/{collection_id}/delete';
+  const id = play.idOf(index);
+  const answered = await play.call({ user, operation, path: { collection_id: String(id) }, place });
+  if (
+    play.refused(
+      operation,
+      answered,
+      play.model.refusal(play.model.collections.get(id), play.tenant.user(user)),
+    )
+  )
+    return;
+  play.expect(operation, answered, 200, { success: true });
+  play.model.collections.delete(id);
+}
+
+export async function read(
+  play: Play,
+  { user, collection: index }: { user: number; collection: number },
+): Promise<void> {
+  const operation = 'GET /collections/{collection_id}';
+  const id = play.idOf(index);
+  const answered = await play.call({ user, operation, path: { collection_id: String(id) } });
+  const collection = play.model.collections.get(id);
+  if (!collection || !play.model.canSee(collection, play.tenant.user(user))) {
+    play.refused(operation, answered, [404, 'invalid collection']);
+    return;
+  }
+  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, id);
+  play.compare(operation, answered, (answered.json as { collection: JsonObject }).collection, collection);
+}
+
+export async function list(play: Play, { user, game }: { user: number; game?: number }): Promise<void> {
+  const operation = 'GET /profile/collections';
+  const game_id = game === undefined ? undefined : play.tenant.base + game;
+  const answered = await play.call({ user, operation, fields: { game_id } });
+  const expected = play.model.editableBy(play.tenant.user(user));
+  const { collections } = answered.json as { collections: JsonObject[] };
+  if (
+    !isDeepStrictEqual(
+      collections.map(({ id }) => id),
+      expected.map(({ id }) => id),
+    )
+  )
+    play.fail(
+      operation,
+      'lists others, or in another order',
+      answered,
+      expected.map(({ id }) => id),
+    );
+  expected.forEach((collection, i) =>
+    play.compare(
+      operation,
+      answered,
+      collections[i]!,
+      collection,
+      game_id === undefined ? {} : { has_game: collection.entries.some((entry) => entry.game === game_id) },
+    ),
+  );
+}
+
+/** In the account pages. */
+export async function show(play: Play, { user, collection: index, on }: Of<'show'>): Promise<void> {
+  if (user === 3) return;
+  const id = play.idOf(index);
+  const session = await play.target.session(play.tenant, user);
+  const { answer } = await session.post(`/user/settings/collections/${id}/on-profile`, {
+    on: on ? 'yes' : 'no',
+  });
+  const collection = play.model.collections.get(id);
+  const me = play.tenant.user(user);
+  const allowed = collection !== undefined && play.model.canEdit(collection, me);
+  if (answer.status !== (allowed ? 303 : 404))
+    throw new Finding('model', 'on-profile is not what the model says', excerpt(answer));
+  if (allowed) showsOn(collection, me, on);
+}

@@ -1,0 +1,169 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { JsonObject } from '../json';
+import { Finding } from '../oracles';
+import type { Moment } from './model';
+import type { Play } from './play';
+import type { Of, Write } from './steps';
+import { readCollection } from './tenant-rows';
+
+export async function addGame(
+  play: Play,
+  { user, place, collection: index, game, blurb }: Of<'add'>,
+): Promise<void> {
+  const operation = 'POST /collections/{collection_id}/add-game';
+  const id = play.idOf(index);
+  const game_id = play.tenant.base + game;
+  const path = { collection_id: String(id) };
+  const answered = await play.call({ user, operation, path, fields: { game_id, blurb }, place });
+  const collection = play.model.collections.get(id);
+  const me = play.tenant.user(user);
+  if (play.refused(operation, answered, play.model.refusal(collection, me)) || !collection) return;
+  if (!play.model.canViewGame(game_id, me)) {
+    play.refused(operation, answered, [404, 'invalid game']);
+    return;
+  }
+  let entry = collection.entries.find((one) => one.game === game_id);
+  if (!entry) {
+    const note = blurb === undefined ? null : play.stored(blurb);
+    entry = { game: game_id, blurb: note, user_id: me, created_at: [...play.moment] };
+    collection.entries.push(entry);
+    play.model.touch(collection, [...play.moment]);
+  }
+  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, game_id);
+  const given = (answered.json as { collection_game: JsonObject }).collection_game;
+  play.compareEntry(operation, answered, given, collection, entry);
+}
+
+export async function removeGame(
+  play: Play,
+  { user, place, collection: index, game }: Of<'remove'>,
+): Promise<void> {
+  const operation = 'POST /collections/{collection_id}/remove-game';
+  const id = play.idOf(index);
+  const game_id = play.tenant.base + game;
+  const answered = await play.call({
+    user,
+    operation,
+    path: { collection_id: String(id) },
+    fields: { game_id },
+    place,
+  });
+  const collection = play.model.collections.get(id);
+  if (
+    play.refused(operation, answered, play.model.refusal(collection, play.tenant.user(user))) ||
+    !collection
+  )
+    return;
+  const at = collection.entries.findIndex((entry) => entry.game === game_id);
+  if (at >= 0) {
+    collection.entries.splice(at, 1);
+    play.model.touch(collection, [...play.moment]);
+  }
+  play.expect(operation, answered, 200, { success: true, removed: at >= 0 });
+}
+
+export async function note(
+  play: Play,
+  { user, place, collection: index, game, blurb }: Of<'note'>,
+): Promise<void> {
+  const operation = 'POST /collections/{collection_id}/collection-games/{game_id}';
+  const id = play.idOf(index);
+  const game_id = play.tenant.base + game;
+  const path = { collection_id: String(id), game_id: String(game_id) };
+  const answered = await play.call({ user, operation, path, fields: { blurb }, place });
+  const collection = play.model.collections.get(id);
+  const me = play.tenant.user(user);
+  if (play.refused(operation, answered, play.model.refusal(collection, me)) || !collection) return;
+  const entry = collection.entries.find((one) => one.game === game_id);
+  if (!entry || !play.model.canViewGame(game_id, me)) {
+    play.refused(operation, answered, [404, 'game is not in the collection']);
+    return;
+  }
+  if (blurb !== undefined) {
+    entry.blurb = play.stored(blurb);
+    play.model.touch(collection, [...play.moment]);
+  }
+  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, blurb);
+  const given = (answered.json as { collection_game: JsonObject }).collection_game;
+  play.compareEntry(operation, answered, given, collection, entry);
+}
+
+export async function order(
+  play: Play,
+  { user, place, collection: index, ids, removed }: Of<'order'>,
+): Promise<void> {
+  const operation = 'POST /collections/{collection_id}/order';
+  const id = play.idOf(index);
+  const games = ids.map((n) => play.tenant.base + n);
+  const gone = removed?.map((n) => play.tenant.base + n);
+  const fields = { game_ids: games, remove_game_ids: gone };
+  const answered = await play.call({ user, operation, path: { collection_id: String(id) }, fields, place });
+  const collection = play.model.collections.get(id);
+  if (
+    play.refused(operation, answered, play.model.refusal(collection, play.tenant.user(user))) ||
+    !collection
+  )
+    return;
+  play.expect(operation, answered, 200, { success: true });
+  const left = collection.entries.filter(({ game }) => !gone?.includes(game));
+  const first = games.flatMap((game) => left.filter((entry) => entry.game === game));
+  if (left.length < collection.entries.length || first.length > 0)
+    play.model.touch(collection, [...play.moment]);
+  collection.entries = [...first, ...left.filter((entry) => !first.includes(entry))];
+}
+
+export async function entries(
+  play: Play,
+  { user, collection: index, page, per_page }: Partial<Of<'entries'>> & { user: number; collection: number },
+): Promise<void> {
+  const operation = 'GET /collections/{collection_id}/collection-games';
+  const id = play.idOf(index);
+  const path = { collection_id: String(id) };
+  const answered = await play.call({ user, operation, path, fields: { page, per_page } });
+  const collection = play.model.collections.get(id);
+  const me = play.tenant.user(user);
+  if (!collection || !play.model.canSee(collection, me)) {
+    play.refused(operation, answered, [404, 'invalid collection']);
+    return;
+  }
+  const { collection_games, ...rest } = answered.json as { collection_games: JsonObject[] };
+  const [at, size] = [page ?? 1, per_page ?? 100];
+  const shown = collection.entries
+    .filter(({ game }) => play.model.canViewGame(game, me))
+    .slice((at - 1) * size, at * size);
+  if (!isDeepStrictEqual(rest, { page: at, per_page: size }) || collection_games.length !== shown.length)
+    play.fail(operation, 'has another page', answered, shown);
+  shown.forEach((entry, i) =>
+    play.compareEntry(operation, answered, collection_games[i]!, collection, entry),
+  );
+}
+
+/** Writes at the same time: which comes first is the service's business, but what is left must be a collection. */
+export async function burst(play: Play, { collection: index, writes }: Of<'burst'>): Promise<void> {
+  const collection = play.model.collections.get(play.idOf(index));
+  if (!collection) return;
+  const before = await readCollection(play.target.sql, collection.id);
+  const started = Math.floor(Date.now() / 1000);
+  await Promise.all(writes.map((write) => writeOf(play, collection.id, write)));
+  const after = await readCollection(play.target.sql, collection.id);
+  const games = new Set(after.entries.map(({ game_id }) => game_id));
+  if (games.size !== after.entries.length || after.games_count !== games.size)
+    throw new Finding('invariant', 'a burst of writes left a wrong count', JSON.stringify(after));
+  const now: Moment = [started, Math.floor(Date.now() / 1000)];
+  if (after.updated_at !== before.updated_at) play.model.touch(collection, now);
+  collection.entries = after.entries.map(({ game_id, blurb, user_id }) => {
+    const known = collection.entries.find((entry) => entry.game === game_id && entry.user_id === user_id);
+    return { game: game_id, blurb, user_id, created_at: [known?.created_at[0] ?? started, now[1]] };
+  });
+}
+
+async function writeOf(play: Play, id: number, { user, ...write }: Write & { user: number }): Promise<void> {
+  const path = { collection_id: String(id) };
+  if (write.do === 'order') {
+    const fields = { game_ids: write.ids.map((n) => play.tenant.base + n) };
+    await play.call({ user, operation: 'POST /collections/{collection_id}/order', path, fields });
+    return;
+  }
+  const operation = `POST /collections/{collection_id}/${write.do}-game`;
+  await play.call({ user, operation, path, fields: { game_id: play.tenant.base + write.game } });
+}

@@ -1,0 +1,124 @@
+import { Answers } from '../answers';
+import {
+  baseCollectionsOf,
+  canView,
+  COLLECTION_CREATED,
+  type DownloadKey,
+  downloadKeysOf,
+  type Purchase,
+  purchasesOf,
+  type Tenant,
+} from '../world';
+
+/** Seconds since 1970 between which something happened. */
+export type Moment = [earliest: number, latest: number];
+
+/** HTML that the service cleaned, which nobody has seen yet. */
+export const UNSEEN = Symbol('unseen');
+export type Html = string | null | typeof UNSEEN;
+
+export interface Entry {
+  game: number;
+  blurb: Html;
+  user_id: number;
+  created_at: Moment;
+}
+
+export interface Collection {
+  id: number;
+  user_id: number;
+  title: string;
+  private: boolean;
+  description: Html;
+  layout: 'grid' | 'list' | undefined;
+  created_at: Moment;
+  updated_at: Moment;
+  /** Which write of all was its last. */
+  touched: number;
+  admins: number[];
+  shown_by: Set<number>;
+  entries: Entry[];
+}
+
+export interface Key {
+  id: number;
+  key: string;
+  user: number;
+  revoked: boolean;
+}
+
+export const second = (time: string) => Date.parse(time) / 1000;
+
+/** What is in a tenant's part of the store, as the requests so far should have left it. */
+export class Model {
+  readonly collections = new Map<number, Collection>();
+  /** Ids in the order in which they were made, those of deleted ones included. */
+  readonly made: number[] = [];
+  readonly keys: Key[] = [];
+  readonly tokens: { jwt: string; key: Key | undefined; user: number }[] = [];
+  readonly purchases: Purchase[];
+  readonly downloadKeys: DownloadKey[];
+  private writes = 0;
+
+  constructor(readonly tenant: Tenant) {
+    const created: Moment = [second(COLLECTION_CREATED), second(COLLECTION_CREATED)];
+    for (const { games, ...base } of baseCollectionsOf(tenant))
+      this.put({
+        ...base,
+        title: `Base ${base.id}`,
+        description: null,
+        layout: 'grid',
+        created_at: created,
+        updated_at: created,
+        touched: 0,
+        shown_by: new Set(),
+        entries: games.map((game) => ({ game, blurb: null, user_id: base.user_id, created_at: created })),
+      });
+    this.purchases = purchasesOf(tenant);
+    this.downloadKeys = downloadKeysOf(tenant);
+  }
+
+  get answers(): Answers {
+    return new Answers(this.tenant, this.purchases, this.downloadKeys);
+  }
+
+  put(collection: Collection): void {
+    this.collections.set(collection.id, collection);
+    this.made.push(collection.id);
+  }
+
+  touch(collection: Collection, at: Moment): void {
+    collection.updated_at = at;
+    collection.touched = ++this.writes;
+  }
+
+  get nextTouch(): number {
+    return ++this.writes;
+  }
+
+  canEdit({ user_id, admins }: Collection, user: number): boolean {
+    return user_id === user || admins.includes(user);
+  }
+
+  canSee(collection: Collection, user: number): boolean {
+    return !collection.private || this.canEdit(collection, user);
+  }
+
+  canViewGame(id: number, user: number): boolean {
+    const game = this.tenant.game(id);
+    return game !== undefined && canView(game, user);
+  }
+
+  /** Why the user may not change it: the status and text of the refusal. */
+  refusal(collection: Collection | undefined, user: number): [number, string] | undefined {
+    if (!collection || !this.canSee(collection, user)) return [404, 'invalid collection'];
+    return this.canEdit(collection, user) ? undefined : [403, "you can't edit this collection"];
+  }
+
+  /** Last updated first; of the same write the higher id. */
+  editableBy(user: number): Collection[] {
+    return [...this.collections.values()]
+      .filter((collection) => this.canEdit(collection, user))
+      .sort((a, b) => b.touched - a.touched || b.id - a.id);
+  }
+}

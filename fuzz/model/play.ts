@@ -1,0 +1,180 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Ask, type Field, messageOf } from '../ask';
+import type { Json, JsonObject } from '../json';
+import { checkDescribed, excerpt, Finding } from '../oracles';
+import type { Answered, Target } from '../target';
+import type { Tenant } from '../world';
+import { type Collection, type Entry, type Html, Model, type Moment, second, UNSEEN } from './model';
+import { danger } from './safe-html';
+import type { Place } from './steps';
+
+const NOBODYS = 999_999_999;
+
+interface Call {
+  user: number;
+  operation: string;
+  path?: Record<string, string>;
+  fields?: Record<string, Json | undefined>;
+  place?: Place;
+  key?: string;
+}
+
+const EMPTY: Ask = {
+  operation: '',
+  credential: '',
+  scheme: 'Bearer CREDENTIAL',
+  path: {},
+  fields: [],
+  encoding: 'form',
+  headers: [],
+};
+
+/** A tenant's part of the service beside the model of it: what steps ask with and compare by. */
+export class Play {
+  readonly model: Model;
+  /** Of the request that was sent last. */
+  moment: Moment = [0, 0];
+  /** Requests that change something are sent twice with it. */
+  retryKey: string | undefined;
+
+  constructor(
+    readonly target: Target,
+    readonly tenant: Tenant,
+  ) {
+    this.model = new Model(tenant);
+  }
+
+  async call({ user, operation, path = {}, fields = {}, place = 'form', key }: Call): Promise<Answered> {
+    const given = Object.entries(fields).filter((field): field is [string, Json] => field[1] !== undefined);
+    const inQuery = operation.startsWith('GET') || place === 'query';
+    const ask: Ask = {
+      ...EMPTY,
+      operation,
+      path,
+      fields: given.map(([name, value]): Field => ({ name, value, place: inQuery ? 'query' : 'body' })),
+      encoding: place === 'query' ? 'form' : place,
+      headers: this.retryKey && operation.startsWith('POST') ? [['Idempotency-Key', this.retryKey]] : [],
+    };
+    const message = messageOf(ask, key ?? this.tenant.key(user));
+    const about = {
+      operation: this.target.operation(operation),
+      makesCredential: operation === 'POST /credentials/subkey',
+    };
+    const before = Date.now();
+    const answered = await this.target.send(message, about);
+    this.moment = [Math.floor(before / 1000), Math.floor(Date.now() / 1000)];
+    checkDescribed(about.operation, answered.answer, false);
+    if (ask.headers.length > 0) {
+      const again = await this.target.send(message, about);
+      if (again.answer.body !== answered.answer.body || again.answer.status !== answered.answer.status)
+        this.fail(
+          operation,
+          'is answered otherwise when it is repeated with its Idempotency-Key',
+          again,
+          answered.json,
+        );
+    }
+    return answered;
+  }
+
+  fail(operation: string, what: string, { answer }: Answered, expected: unknown): never {
+    const shown = JSON.stringify(expected, (_, value: unknown) => (value === UNSEEN ? 'unseen' : value));
+    throw new Finding('model', `${operation} ${what}`, `${excerpt(answer)}\nexpected: ${shown}`);
+  }
+
+  expect(operation: string, answered: Answered, status: number, body: unknown): void {
+    if (
+      answered.answer.status !== status ||
+      !isDeepStrictEqual(answered.json, JSON.parse(JSON.stringify(body)))
+    )
+      this.fail(operation, `is not what the model says`, answered, { status, body });
+  }
+
+  /** Whether it was refused, as it had to be. */
+  refused(operation: string, answered: Answered, refusal: [number, string] | undefined): boolean {
+    if (!refusal) return false;
+    this.expect(operation, answered, refusal[0], { errors: [refusal[1]] });
+    return true;
+  }
+
+  private time(operation: string, answered: Answered, given: unknown, moment: Moment): void {
+    const at = second(String(given));
+    if (!(at >= moment[0] - 1 && at <= moment[1] + 1))
+      this.fail(operation, 'tells another time', answered, moment);
+    moment[0] = moment[1] = at;
+  }
+
+  private html(
+    operation: string,
+    answered: Answered,
+    given: Json | undefined,
+    expected: Html,
+  ): string | null {
+    const html = given as string | null;
+    const why = html === null ? undefined : danger(html);
+    if (why) this.fail(operation, 'answers HTML that is not safe', answered, why);
+    if (expected !== UNSEEN && html !== expected)
+      this.fail(operation, 'answers other HTML', answered, expected);
+    return html;
+  }
+
+  compare(
+    operation: string,
+    answered: Answered,
+    given: JsonObject,
+    collection: Collection,
+    more: JsonObject = {},
+  ): void {
+    this.time(operation, answered, given.created_at, collection.created_at);
+    this.time(operation, answered, given.updated_at, collection.updated_at);
+    collection.description = this.html(operation, answered, given.description, collection.description);
+    collection.layout ??= given.layout as 'grid' | 'list';
+    if (!String(given.url).startsWith(`https://gamewharf.example/c/${collection.id}/`))
+      this.fail(operation, 'has another url', answered, collection.id);
+    const expected = {
+      id: collection.id,
+      title: collection.title,
+      url: given.url,
+      user_id: collection.user_id,
+      games_count: collection.entries.length,
+      private: collection.private,
+      description: collection.description,
+      layout: collection.layout,
+      created_at: given.created_at,
+      updated_at: given.updated_at,
+      ...more,
+    };
+    if (!isDeepStrictEqual(given, expected))
+      this.fail(operation, 'has another collection', answered, expected);
+  }
+
+  compareEntry(
+    operation: string,
+    answered: Answered,
+    given: JsonObject,
+    collection: Collection,
+    entry: Entry,
+  ): void {
+    this.time(operation, answered, given.created_at, entry.created_at);
+    entry.blurb = this.html(operation, answered, given.blurb, entry.blurb);
+    const expected = {
+      collection_id: collection.id,
+      game_id: entry.game,
+      position: collection.entries.indexOf(entry) + 1,
+      blurb: entry.blurb,
+      user_id: entry.user_id,
+      created_at: given.created_at,
+      game: this.model.answers.embedded(this.tenant.game(entry.game)!),
+    };
+    if (!isDeepStrictEqual(given, expected)) this.fail(operation, 'has another entry', answered, expected);
+  }
+
+  idOf(index: number): number {
+    return this.model.made[index] ?? NOBODYS;
+  }
+
+  /** What a text for HTML becomes, where that can be told without cleaning it. */
+  stored(html: string): Html {
+    return /[<>&]/.test(html) ? UNSEEN : html.trim() || null;
+  }
+}

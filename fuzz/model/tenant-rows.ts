@@ -1,0 +1,90 @@
+import type { Pool, PoolClient } from 'pg';
+import { baseCollectionsOf, COLLECTION_CREATED, type Tenant, USERS } from '../world';
+
+/** Brings a tenant's rows back to what they were before the first request. */
+export async function reset(sql: Pool, tenant: Tenant): Promise<void> {
+  const users = USERS.map((n) => tenant.user(n));
+  const [low, high] = [tenant.base + 50, tenant.base + 99];
+  await inTransaction(sql, async (client) => {
+    await client.query('DELETE FROM collections WHERE user_id = ANY($1)', [users]);
+    await client.query(`DELETE FROM api_keys WHERE user_id = ANY($1) AND label LIKE 'fuzz%'`, [users]);
+    await client.query('DELETE FROM download_keys WHERE id BETWEEN $1 AND $2', [low, high]);
+    const sold = await client.query('DELETE FROM purchases WHERE id BETWEEN $1 AND $2', [low, high]);
+    if (sold.rowCount) await countSales(client, tenant);
+    await putBaseCollections(client, tenant);
+  });
+}
+
+async function inTransaction(sql: Pool, work: (client: PoolClient) => Promise<void>): Promise<void> {
+  const client = await sql.connect();
+  try {
+    await client.query('BEGIN');
+    await work(client);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+/** Puts back what requests that stand alone have deleted, and takes away what they made, once nobody looks at it any more. */
+export async function tidy(sql: Pool, tenant: Tenant): Promise<void> {
+  await sql.query(
+    `DELETE FROM collections
+     WHERE user_id = ANY($1) AND created_at BETWEEN $2::timestamptz + interval '1 day' AND now() - interval '10 s'`,
+    [USERS.map((n) => tenant.user(n)), COLLECTION_CREATED],
+  );
+  await inTransaction(sql, (client) => putBaseCollections(client, tenant));
+}
+
+/** Those that are there stay as they are. */
+async function putBaseCollections(client: PoolClient, tenant: Tenant): Promise<void> {
+  for (const { id, user_id, admins, games, ...collection } of baseCollectionsOf(tenant)) {
+    const { rowCount } = await client.query(
+      `INSERT INTO collections (id, user_id, title, private, games_count, created_at, updated_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING`,
+      [id, user_id, `Base ${id}`, collection.private, games.length, COLLECTION_CREATED],
+    );
+    if (rowCount === 0) continue;
+    await client.query('INSERT INTO collection_admins SELECT $1, unnest($2::bigint[])', [id, admins]);
+    await client.query(
+      `INSERT INTO collection_games (collection_id, game_id, sort_key, user_id, created_at)
+       SELECT $1, game_id, n, $2, $3 FROM unnest($4::bigint[]) WITH ORDINALITY AS g (game_id, n)`,
+      [id, user_id, COLLECTION_CREATED, games],
+    );
+  }
+}
+
+async function countSales(client: PoolClient, tenant: Tenant): Promise<void> {
+  const games = tenant.games.map(({ id }) => id);
+  await client.query(
+    `UPDATE games g SET purchases_count = (SELECT count(*) FROM purchase_shares s WHERE s.game_id = g.id)
+     WHERE id = ANY($1)`,
+    [games],
+  );
+  await client.query('DELETE FROM game_earnings WHERE game_id = ANY($1)', [games]);
+  await client.query(
+    `INSERT INTO game_earnings SELECT game_id, currency, sum(amount) FROM purchase_shares
+     WHERE game_id = ANY($1) GROUP BY 1, 2 HAVING sum(amount) > 0`,
+    [games],
+  );
+}
+
+interface CollectionRows {
+  games_count: number;
+  updated_at: string;
+  entries: { game_id: number; blurb: string | null; user_id: number }[];
+}
+
+export async function readCollection(sql: Pool, id: number): Promise<CollectionRows> {
+  const { rows } = await sql.query<CollectionRows>(
+    `SELECT games_count, updated_at::text, (
+       SELECT coalesce(json_agg(json_build_object('game_id', game_id, 'blurb', blurb, 'user_id', user_id) ORDER BY sort_key), '[]')
+       FROM collection_games WHERE collection_id = c.id) AS entries
+     FROM collections c WHERE id = $1`,
+    [id],
+  );
+  return rows[0]!;
+}

@@ -1,0 +1,99 @@
+export interface Schema {
+  type?: string | string[];
+  format?: string;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  maxItems?: number;
+  enum?: unknown[];
+  pattern?: string;
+  description?: string;
+}
+
+export interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'body' | 'header';
+  required: boolean;
+  schema: Schema;
+}
+
+export interface Operation {
+  /** `GET /profile` */
+  name: string;
+  method: string;
+  path: string;
+  parameters: Parameter[];
+  exactlyOneOf: string[];
+  statuses: Set<number>;
+  /** Those that the description says are always there, by status. */
+  headers: Map<number, string[]>;
+  /** Needs a credential; and this scope. */
+  secured: boolean;
+  scope: string | undefined;
+}
+
+interface Described {
+  description?: string;
+  parameters?: { name: string; in: string; required?: boolean; schema?: Schema; content?: Content }[];
+  requestBody?: { content: Content };
+  responses: Record<string, { headers?: Record<string, { $ref?: string; required?: boolean }> }>;
+  security?: Record<string, string[]>[];
+}
+
+type Content = Record<
+  string,
+  { schema: Schema & { properties?: Record<string, Schema>; required?: string[] } }
+>;
+
+export interface Document {
+  paths: Record<string, Record<string, Described>>;
+  components: { headers: Record<string, { required?: boolean }> };
+}
+
+/** What there is to ask, as the API describes itself. */
+export function operationsOf(document: Document): Map<string, Operation> {
+  const found = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, described]) =>
+      operationOf(method.toUpperCase(), path, described, document.components.headers),
+    ),
+  );
+  return new Map(found.map((operation) => [operation.name, operation]));
+}
+
+function operationOf(
+  method: string,
+  path: string,
+  described: Described,
+  known: Document['components']['headers'],
+): Operation {
+  const parameters = (described.parameters ?? []).map((one) => ({
+    name: one.name,
+    in: one.in as Parameter['in'],
+    required: one.required ?? false,
+    schema: one.schema ?? one.content?.['application/json']?.schema ?? {},
+  }));
+  const { properties = {}, required = [] } = described.requestBody?.content['application/json']?.schema ?? {};
+  for (const [name, schema] of Object.entries(properties))
+    parameters.push({ name, in: 'body', required: required.includes(name), schema });
+  const scopes = described.security?.flatMap(({ bearer }) => bearer ?? []);
+  return {
+    name: `${method} ${path}`,
+    method,
+    path,
+    parameters,
+    exactlyOneOf:
+      /Exactly one of ([\w, ]+) is required\./.exec(described.description ?? '')?.[1]?.split(', ') ?? [],
+    statuses: new Set(Object.keys(described.responses).map(Number)),
+    headers: new Map(
+      Object.entries(described.responses).map(([status, { headers = {} }]) => [
+        Number(status),
+        Object.entries(headers)
+          .filter(([, { $ref, ...own }]) => ($ref ? known[$ref.split('/').at(-1)!]! : own).required)
+          .map(([name]) => name.toLowerCase()),
+      ]),
+    ),
+    secured: described.security !== undefined,
+    scope: scopes?.[0],
+  };
+}

@@ -1,0 +1,131 @@
+import type { Field } from './ask';
+import type { Json } from './json';
+import type { Operation, Parameter, Schema } from './operations';
+
+/** What a parameter's rules say of a value; `either`: the specification does not say. */
+export type Verdict = 'good' | 'bad' | 'either';
+
+const INT8_MAX = 2n ** 63n - 1n;
+const DIGITS = /^(0|[1-9]\d*)$/;
+const BOOLEANS = /^(true|false|1|0|on|off|yes|no)$/i;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const LONGEST_HTML = 20_000;
+
+const within = ({ minimum = 0, maximum }: Schema, value: bigint) =>
+  value >= BigInt(minimum) && value <= (maximum === undefined ? INT8_MAX : BigInt(maximum));
+
+function integer(schema: Schema, value: Json, json: boolean): Verdict {
+  if (typeof value === 'number')
+    return Number.isInteger(value) && !Object.is(value, -0) && within(schema, BigInt(value)) ? 'good' : 'bad';
+  if (typeof value !== 'string' || !DIGITS.test(value)) return 'bad';
+  if (!within(schema, BigInt(value))) return 'bad';
+  return json ? 'either' : 'good';
+}
+
+function boolean(value: Json, json: boolean): Verdict {
+  if (typeof value === 'boolean') return 'good';
+  if (typeof value === 'number') return value === 0 || value === 1 ? 'either' : 'bad';
+  if (typeof value !== 'string' || !BOOLEANS.test(value)) return 'bad';
+  return json ? 'either' : 'good';
+}
+
+function list(schema: Schema, value: Json, json: boolean): Verdict {
+  let ids: unknown = value;
+  if (typeof value === 'string') {
+    if (!/^[\s\d,[\]]*$/.test(value)) return 'bad';
+    try {
+      ids = JSON.parse(value);
+    } catch {
+      return 'bad';
+    }
+  }
+  if (!Array.isArray(ids) || ids.length > (schema.maxItems ?? Infinity)) return 'bad';
+  if (ids.some((id) => typeof id === 'string' && DIGITS.test(id))) return 'either';
+  if (ids.some((id) => integer({}, id as Json, json) === 'bad')) return 'bad';
+  // Beyond 2^53 two different ids may be one number here.
+  if (new Set(ids).size < ids.length) return ids.some((id) => !Number.isSafeInteger(id)) ? 'either' : 'bad';
+  return typeof value === 'string' && json ? 'either' : 'good';
+}
+
+const isHtml = ({ description = '' }: Schema) => description.startsWith('HTML');
+
+function text(operation: Operation, { name, schema }: Parameter, value: Json): Verdict {
+  if (typeof value !== 'string' || value.includes('\0') || LONE_SURROGATE.test(value)) return 'bad';
+  if (isHtml(schema)) {
+    if (value.length <= LONGEST_HTML / 10) return 'good';
+    return /[<>&]/.test(value) ? 'either' : [...value.trim()].length > LONGEST_HTML ? 'bad' : 'good';
+  }
+  const trimmed = name === 'title' ? value.trim() : value;
+  if (schema.enum && !schema.enum.includes(value)) return 'bad';
+  if ([...trimmed].length > (schema.maxLength ?? Infinity)) return 'bad';
+  if (value.length < (schema.minLength ?? 0)) return 'bad';
+  if (schema.description === 'Not blank' && trimmed === '') return 'bad';
+  if (schema.pattern && !new RegExp(schema.pattern).test(value)) return 'bad';
+  return 'good';
+}
+
+function verdictOf(operation: Operation, parameter: Parameter, value: Json, json: boolean): Verdict {
+  const { schema } = parameter;
+  if (schema.type === 'integer') return integer(schema, value, json);
+  if (schema.type === 'boolean') return boolean(value, json);
+  if (schema.type === 'array') return list(schema, value, json);
+  return text(operation, parameter, value);
+}
+
+/** What a reader makes of a field that is text; undefined: it is not UTF-8. */
+function textOf({ value, raw, place }: Field, encoding: string): string | undefined {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  // Written as UTF-8, a lone surrogate is U+FFFD.
+  if (place === 'body' && encoding === 'multipart') return Buffer.from(text).toString();
+  if (!raw) return text;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Judged {
+  verdict: Verdict;
+  /** As the service should read it, where it was given once. */
+  value?: Json;
+}
+
+/** What each parameter of the operation is given, and whether that is right; under `''` what is not about one of them. */
+export function judge(
+  operation: Operation,
+  path: Record<string, string>,
+  fields: Field[],
+  encoding: string,
+): Map<string, Judged> {
+  const judged = new Map<string, Judged>();
+  const given = new Set<string>();
+  for (const parameter of operation.parameters) {
+    const { name } = parameter;
+    if (parameter.in === 'header') continue;
+    const own = fields.filter((field) => field.name === name);
+    const bracketed = fields.some((field) => field.name.startsWith(`${name}[`));
+    if (own.length > 0 || bracketed) given.add(name);
+    if (parameter.in === 'path') {
+      if (own.length > 0 || bracketed) judged.set(name, { verdict: 'bad' });
+      else
+        judged.set(name, { verdict: verdictOf(operation, parameter, path[name]!, false), value: path[name] });
+    } else if (bracketed || own.length > 1) judged.set(name, { verdict: 'bad' });
+    else if (own.length === 0) {
+      if (parameter.required) judged.set(name, { verdict: 'bad' });
+    } else {
+      const json = own[0]!.place === 'body' && encoding === 'json';
+      const read = json ? own[0]!.value : textOf(own[0]!, encoding);
+      judged.set(
+        name,
+        read === undefined
+          ? { verdict: 'bad' }
+          : { verdict: verdictOf(operation, parameter, read, json), value: read },
+      );
+    }
+  }
+  const { exactlyOneOf } = operation;
+  if (exactlyOneOf.length > 0 && exactlyOneOf.filter((name) => given.has(name)).length !== 1)
+    judged.set('exactly one of', { verdict: 'bad' });
+  return judged;
+}

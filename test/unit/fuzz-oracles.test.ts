@@ -1,0 +1,152 @@
+import type { Ask } from '../../fuzz/ask';
+import type { Answer } from '../../fuzz/client';
+import { danger } from '../../fuzz/model/safe-html';
+import type { Operation, Parameter, Schema } from '../../fuzz/operations';
+import { check, checkDescribed, Finding, leakIn } from '../../fuzz/oracles';
+import { ECHO } from '../../fuzz/values';
+import { judge } from '../../fuzz/verdicts';
+import { CANARY } from '../../fuzz/world';
+import { Contract } from '../support/contract';
+
+const contract = new Contract({
+  openapi: '3.1.0',
+  info: { title: 'a thing', version: '1' },
+  components: {
+    schemas: { Errors: { type: 'object', properties: { errors: { type: 'array' } }, required: ['errors'] } },
+  },
+  paths: {
+    '/thing': {
+      get: {
+        responses: {
+          200: {
+            description: '',
+            content: { 'application/json': { schema: { type: 'object', required: ['id'] } } },
+          },
+        },
+      },
+    },
+  },
+});
+
+const HEADERS: [string, string][] = [
+  ['content-type', 'application/json'],
+  ...['x-request-id', 'x-content-type-options', 'cache-control', 'content-security-policy'].map(
+    (name): [string, string] => [name, 'x'],
+  ),
+];
+
+const answer = (changes: Partial<Answer> = {}): Answer => ({
+  status: 200,
+  headers: HEADERS,
+  body: '{"id":1}',
+  ...changes,
+});
+
+const parameterOf = (name: string, schema: Schema): Parameter => ({
+  name,
+  in: 'query',
+  required: false,
+  schema,
+});
+
+const operation: Operation = {
+  name: 'GET /thing',
+  method: 'GET',
+  path: '/thing',
+  parameters: [
+    parameterOf('n', { type: 'integer', minimum: 1, maximum: 500 }),
+    parameterOf('flag', { type: 'boolean' }),
+    parameterOf('ids', { type: 'array', maxItems: 500 }),
+    parameterOf('title', { type: 'string', maxLength: 3 }),
+  ],
+  exactlyOneOf: [],
+  statuses: new Set([200, 401]),
+  headers: new Map([[401, ['www-authenticate']]]),
+  secured: false,
+  scope: undefined,
+};
+
+const tried = (changes: Partial<Answer>) => () =>
+  check(contract, { method: 'GET', path: '/thing', operation }, answer(changes));
+
+test('a right answer is none', () => {
+  expect(tried({})()).toEqual({ id: 1 });
+});
+
+test.each<[string, Partial<Answer>]>([
+  ['status', { status: 500, body: '{"errors":["internal server error"]}' }],
+  ['status', { status: 503 }],
+  ['schema', { body: '{"name":"x"}' }],
+  ['envelope', { body: '<p>' }],
+  [
+    'envelope',
+    { headers: HEADERS.map(([name, value]) => [name, name === 'content-type' ? 'text/html' : value]) },
+  ],
+  ['secret', { body: `{"id":"${CANARY}"}` }],
+  ['secret', { body: `{"id":"gw_${'a'.repeat(38)}"}` }],
+  ['secret', { headers: [...HEADERS, ['x', `eyJ${'a'.repeat(20)}.${'b'.repeat(20)}.${'c'.repeat(20)}`]] }],
+  ['secret', { body: '{"id":"$argon2id$v=19"}' }],
+  ['echo', { status: 400, body: `{"errors":["not ${ECHO}"]}` }],
+  ['headers', { headers: HEADERS.slice(0, 2) }],
+  ['headers', { status: 405, body: '{"errors":["method not allowed"]}' }],
+  ['body', { status: 304 }],
+])('%s is found', (oracle, changes) => {
+  expect(tried(changes)).toThrow(Finding);
+  expect(tried(changes)).toThrow(new RegExp(`^${oracle}: `));
+});
+
+test('a status or header that is not as described is found', () => {
+  expect(() => checkDescribed(operation, answer(), false)).not.toThrow();
+  expect(() => checkDescribed(operation, answer({ status: 402 }), false)).toThrow(/does not list 402/);
+  expect(() => checkDescribed(operation, answer({ status: 401 }), false)).toThrow(/lacks www-authenticate/);
+});
+
+test('a credential may be in the answer that makes it', () => {
+  expect(leakIn(`gw_${'a'.repeat(38)}`, { made: true })).toBeUndefined();
+  expect(leakIn(CANARY, { made: true })).toBe('a planted secret');
+});
+
+const verdict = (name: string, value: Ask['fields'][number]['value'], encoding = 'form') =>
+  judge(operation, {}, [{ name, value, place: 'body' }], encoding).get(name)!.verdict;
+
+test.each<[string, Ask['fields'][number]['value'], string, string]>([
+  ['n', '1', 'form', 'good'],
+  ['n', '500', 'form', 'good'],
+  ['n', '501', 'form', 'bad'],
+  ['n', '01', 'form', 'bad'],
+  ['n', '1e2', 'form', 'bad'],
+  ['n', ' 1', 'form', 'bad'],
+  ['n', 1.5, 'json', 'bad'],
+  ['n', 2, 'json', 'good'],
+  ['flag', 'oN', 'form', 'good'],
+  ['flag', 'y', 'form', 'bad'],
+  ['ids', '[1, 2]', 'form', 'good'],
+  ['ids', '[1,1]', 'form', 'bad'],
+  ['ids', '[1.0]', 'form', 'bad'],
+  ['ids', [1, -1], 'json', 'bad'],
+  ['title', '😀😀😀', 'form', 'good'],
+  ['title', '  abc  ', 'form', 'good'],
+  ['title', 'abcd', 'form', 'bad'],
+  ['title', '\ud800', 'json', 'bad'],
+  ['title', 1, 'json', 'bad'],
+])('%s=%j as %s is %s', (name, value, encoding, expected) => {
+  expect(verdict(name, value, encoding)).toBe(expected);
+});
+
+test.each([
+  '<script>x</script>',
+  '<p onclick="x">',
+  '<a href="javascript:1" rel="nofollow noopener noreferrer ugc">',
+  '<a href="https://x.example">without rel</a>',
+  '<img src="http://x.example">',
+  '<svg>',
+  '<!-- -->',
+])('%s is dangerous', (html) => {
+  expect(danger(html)).toBeDefined();
+});
+
+test('what the list allows is not', () => {
+  expect(
+    danger('<p>a &lt; b <a href="https://x.example" rel="nofollow noopener noreferrer ugc">x</a></p>'),
+  ).toBeUndefined();
+});
