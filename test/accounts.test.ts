@@ -1,5 +1,6 @@
 import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
 import { PasswordQueue } from '../src/accounts/password-queue';
+import { Database } from '../src/database/database';
 import type { Failure } from '../src/http/failure';
 import { Browser, browserOf, PASSWORD, withPassword } from './support/browser';
 import { actors, anonymous, failure, logged, make, ok, send, sql, theApp, useStore } from './support/store';
@@ -379,6 +380,38 @@ describe('the frame of every page', () => {
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('access-control-allow-origin')).toBeNull();
     expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  test('are one small answer and a few statements', async () => {
+    const user = await make.user();
+    const application = await make.user();
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+       VALUES ('small', $1, 'Small', '{https://small.example/}', '{profile}')`,
+      [application.id],
+    );
+    const browser = await browserOf(user);
+    const statements = jest.spyOn(theApp().get(Database), 'rows');
+    for (const path of [
+      '/',
+      '/user/settings/api-keys',
+      '/user/settings/oauth-apps',
+      '/user/settings/oauth-apps/new',
+      '/user/settings/authorized-apps',
+      '/user/settings/collections',
+      '/user/oauth?response_type=token&client_id=small&scope=profile',
+      '/user/oauth/device',
+    ]) {
+      statements.mockClear();
+      const { status, text } = await browser.get(path);
+      expect({ path, status }).toEqual({ path, status: 200 });
+      expect(text.length).toBeLessThan(8000);
+      expect(text.match(/<(link|script|img)/g)).toHaveLength(4);
+      expect(statements.mock.calls.length).toBeLessThanOrEqual(4);
+    }
+    statements.mockRestore();
+    expect(logged.join('')).toContain('"/user/oauth"');
+    expect(logged.join('')).not.toContain('client_id=small');
   });
 
   test('its files have a hash in their name and are kept for ever', async () => {
