@@ -30,7 +30,7 @@ export interface PurchaseRow {
 /**
  * At least one row whenever the caller may edit the game, with an empty purchase if there is none: so that "no such game"
  * and "no purchases" come out of one statement. `bought` selects the ids of purchases by $3, of whatever game; each is
- * looked for among those of the game. OFFSET 0: else the planner reads all purchases of the game, a hundred thousand of some.
+ * looked for among those of the game. OFFSET 0: else all purchases of the game are read, docs/decisions/one-probe.md.
  */
 const lookup = (name: string, bought: string) =>
   statement(
