@@ -3,7 +3,19 @@ import { PasswordQueue } from '../src/accounts/password-queue';
 import { Database } from '../src/database/database';
 import type { Failure } from '../src/http/failure';
 import { Browser, browserOf, PASSWORD, withPassword } from './support/browser';
-import { actors, anonymous, failure, logged, make, ok, send, sql, theApp, useStore } from './support/store';
+import {
+  type Actor,
+  actors,
+  anonymous,
+  failure,
+  logged,
+  make,
+  ok,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from './support/store';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -194,15 +206,21 @@ describe('sessions', () => {
     expect((await victim.get(KEYS)).status).toBe(200);
   });
 
-  test('a second sign-in ends the first session of that browser', async () => {
-    const user = await withPassword(await make.user());
+  test.each([
+    ['signing out', (browser: Browser) => browser.submit('/logout')],
+    [
+      'a second sign-in',
+      (browser: Browser, { username }: Actor) =>
+        browser.post('/login', { ...browser.fieldsOf('/logout'), username, password: PASSWORD }),
+    ],
+  ])('ends with %s, for whoever has its cookie', async (_, leave) => {
+    const user = await make.user();
     const browser = await browserOf(user);
-    const old = browser.cookies.get('gamewharf_session')!;
-    await browser.get(KEYS);
-    await browser.submit('/logout');
-    expect(browser.page.location).toBe('/');
     const thief = new Browser();
-    thief.cookies.set('gamewharf_session', old);
+    thief.cookies.set('gamewharf_session', browser.cookies.get('gamewharf_session')!);
+    expect((await thief.get(KEYS)).status).toBe(200);
+    await browser.get(KEYS);
+    expect((await leave(browser, user)).status).toBe(303);
     expect((await thief.get(KEYS)).location).toContain('/login');
   });
 
