@@ -962,7 +962,9 @@ describe('the device grant', () => {
     const client_id = await application();
     const { device_code } = await device(client_id);
     await poll(client_id, device_code);
-    expect(await poll(client_id, device_code)).toMatchObject(refused('slow_down', 429));
+    const again = await poll(client_id, device_code);
+    expect(again).toMatchObject(refused('slow_down', 429));
+    expect(again.headers.get('retry-after')).toBe('10');
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(refused('slow_down'));
     await pollAgainSoon();
