@@ -2,7 +2,20 @@ import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
 import { PasswordQueue } from '../src/accounts/password-queue';
 import type { Failure } from '../src/http/failure';
 import { Browser, browserOf, PASSWORD, withPassword } from './support/browser';
-import { actors, anonymous, failure, logged, make, ok, send, sql, theApp, useStore } from './support/store';
+import {
+  type Actor,
+  actors,
+  anonymous,
+  failure,
+  logged,
+  make,
+  ok,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from './support/store';
+import { statementsOf } from './support/statements';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -193,15 +206,21 @@ describe('sessions', () => {
     expect((await victim.get(KEYS)).status).toBe(200);
   });
 
-  test('a second sign-in ends the first session of that browser', async () => {
-    const user = await withPassword(await make.user());
+  test.each([
+    ['signing out', (browser: Browser) => browser.submit('/logout')],
+    [
+      'a second sign-in',
+      (browser: Browser, { username }: Actor) =>
+        browser.post('/login', { ...browser.fieldsOf('/logout'), username, password: PASSWORD }),
+    ],
+  ])('ends with %s, for whoever has its cookie', async (_, leave) => {
+    const user = await make.user();
     const browser = await browserOf(user);
-    const old = browser.cookies.get('gamewharf_session')!;
-    await browser.get(KEYS);
-    await browser.submit('/logout');
-    expect(browser.page.location).toBe('/');
     const thief = new Browser();
-    thief.cookies.set('gamewharf_session', old);
+    thief.cookies.set('gamewharf_session', browser.cookies.get('gamewharf_session')!);
+    expect((await thief.get(KEYS)).status).toBe(200);
+    await browser.get(KEYS);
+    expect((await leave(browser, user)).status).toBe(303);
     expect((await thief.get(KEYS)).location).toContain('/login');
   });
 
@@ -379,6 +398,36 @@ describe('the frame of every page', () => {
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('access-control-allow-origin')).toBeNull();
     expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  test('are one small answer and a few statements', async () => {
+    const user = await make.user();
+    const application = await make.user();
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+       VALUES ('small', $1, 'Small', '{https://small.example/}', '{profile}')`,
+      [application.id],
+    );
+    const browser = await browserOf(user);
+    for (const path of [
+      '/',
+      '/user/settings/api-keys',
+      '/user/settings/oauth-apps',
+      '/user/settings/oauth-apps/new',
+      '/user/settings/authorized-apps',
+      '/user/settings/collections',
+      '/user/oauth?response_type=token&client_id=small&scope=profile',
+      '/user/oauth/device',
+    ]) {
+      const statements = await statementsOf(() => browser.get(path));
+      const { status, text } = browser.page;
+      expect({ path, status }).toEqual({ path, status: 200 });
+      expect(text.length).toBeLessThan(8000);
+      expect(text.match(/<(link|script|img)/g)).toHaveLength(4);
+      expect(statements.length).toBeLessThanOrEqual(4);
+    }
+    expect(logged.join('')).toContain('"/user/oauth"');
+    expect(logged.join('')).not.toContain('client_id=small');
   });
 
   test('its files have a hash in their name and are kept for ever', async () => {

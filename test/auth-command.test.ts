@@ -7,11 +7,15 @@ useStore({ RATE_LIMIT: 'off' });
 let owner: Actor;
 beforeAll(async () => ({ owner } = await actors()));
 
+/** What the last command said beside its output. */
+let hints: string[];
+
 /** What the command prints, once it has run with the services of the application. */
 async function gamewharf(...words: string[]): Promise<string[]> {
   const printed: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line = '') => void printed.push(String(line)));
-  const hint = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+  hints = [];
+  const hint = jest.spyOn(console, 'error').mockImplementation((line) => void hints.push(String(line)));
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
   registerAuthCommands(program, (work) => work(theApp(), new AbortController().signal));
   for (const noun of program.commands)
@@ -70,6 +74,7 @@ test('tokens create makes what a launched game gets', async () => {
   expect(await owner.with(token).get('/credentials/info')).toMatchObject({
     body: { type: 'jwt', scopes: ['profile:me'] },
   });
+  expect(hints).toEqual([expect.stringMatching(/^Good until \S+Z, at http:\/\/localhost:\d+\.$/)]);
   const [short] = await gamewharf(
     ...['tokens', 'create', '--user', owner.username, '--game', String(game.id)],
     ...['--scope', 'profile', '--lifetime', '60'],

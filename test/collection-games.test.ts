@@ -110,11 +110,13 @@ describe('GET /collections/ID/collection-games', () => {
   test('pages are full of what the caller sees, and positions count all', async () => {
     const { owner, admin, developer, stranger } = await actors();
     const buyer = await make.user({ emails: [{ email: 'buyer@example.com', verified: true }] });
+    const helper = await make.user();
     const games: { id: number }[] = [];
     for (let n = 1; n <= 23; n++)
       games.push(
         await make.game({
           owner: developer,
+          admins: n === 8 ? [helper] : [],
           ...(n % 4 === 0 ? { visibility: 'private' } : {}),
           ...(n % 5 === 0 ? { visibility: 'restricted' } : {}),
           ...(n % 7 === 0 ? { published_at: null } : {}),
@@ -131,6 +133,7 @@ describe('GET /collections/ID/collection-games', () => {
       // Editing the collection shows nobody else's games.
       [owner, all.filter((n) => !hidden(n))],
       [buyer, all.filter((n) => !hidden(n) || n === 5 || n === 15)],
+      [helper, all.filter((n) => !hidden(n) || n === 8)],
       [developer, all],
     ]);
     for (const [actor, seen] of seenBy)

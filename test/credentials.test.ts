@@ -6,7 +6,6 @@ import { ApiKeysService } from '../src/auth/api-keys.service';
 import { ApiKeyUses } from '../src/auth/api-key-uses';
 import { VerifiedCredentials } from '../src/auth/verified-credentials';
 import { Database } from '../src/database/database';
-import type { Statement } from '../src/database/statement';
 import { Settings } from '../src/config/settings';
 import {
   type Actor,
@@ -23,6 +22,7 @@ import {
   theApp,
   useStore,
 } from './support/store';
+import { statementsOf } from './support/statements';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -30,18 +30,6 @@ const ALL = ok({ type: 'key', scopes: ['collection', 'game', 'profile'] });
 const info = (authorization?: string) =>
   send('GET', '/credentials/info', { headers: authorization === undefined ? {} : { authorization } });
 const keys = () => theApp().get(ApiKeysService);
-
-/** The names of the statements that the service sends while the work is done. */
-async function statementsOf(work: () => Promise<unknown>, app: NestExpressApplication = theApp()) {
-  const database = app.get(Database);
-  const rows = jest.spyOn(database, 'rows');
-  try {
-    await work();
-    return rows.mock.calls.map(([statement]: [Statement, unknown]) => statement.name);
-  } finally {
-    rows.mockRestore();
-  }
-}
 
 describe('GET /credentials/info', () => {
   test('an unscoped key reaches the root scopes', async () => {

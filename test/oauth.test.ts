@@ -158,6 +158,14 @@ describe('asking: GET /user/oauth', () => {
     );
   });
 
+  test('RFC 6749 4.1.1: a long state survives the way through the sign-in page', async () => {
+    const path = addressOf({ ...asksForToken(await application()), state: '"'.repeat(2700) });
+    const stranger = new Browser();
+    await stranger.get(path);
+    await stranger.follow();
+    expect(stranger.fieldsOf('/login').return_to).toBe(path);
+  });
+
   test('RFC 6749 3.1.2.4: an unknown client is told to the user and redirected nowhere', async () => {
     const page = await browser.get(addressOf(asksForToken('nobody')));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
@@ -962,7 +970,9 @@ describe('the device grant', () => {
     const client_id = await application();
     const { device_code } = await device(client_id);
     await poll(client_id, device_code);
-    expect(await poll(client_id, device_code)).toMatchObject(refused('slow_down', 429));
+    const again = await poll(client_id, device_code);
+    expect(again).toMatchObject(refused('slow_down', 429));
+    expect(again.headers.get('retry-after')).toBe('10');
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(refused('slow_down'));
     await pollAgainSoon();

@@ -13,66 +13,107 @@ import { planOf } from './support/plans';
 let client: Client;
 let drop: () => Promise<void>;
 
-// Every user has 3 addresses, 20 purchases and 5 keys; a tenth of the users make 20 games each.
-const USERS = 5_000;
-const GAMES = 10_000;
-const FILL = `
-  INSERT INTO users (id, username) SELECT n, 'user' || n FROM generate_series(1, ${USERS}) n;
-  INSERT INTO user_emails (user_id, email, verified)
-    SELECT n % ${USERS} + 1, 'mail' || n || '@example.com', n % 5 > 0 FROM generate_series(0, ${3 * USERS - 1}) n;
-  INSERT INTO games (id, user_id, slug, title, visibility, published_at)
-    SELECT n, n % ${USERS / 10} + 1, 'game-' || n, 'Game ' || n,
-           (ARRAY['public', 'restricted', 'private'])[n % 3 + 1], now() FROM generate_series(1, ${GAMES}) n;
-  INSERT INTO game_admins (game_id, user_id) SELECT n, n % ${USERS} + 1 FROM generate_series(1, ${GAMES}) n;
-  INSERT INTO game_earnings (game_id, currency, amount)
-    SELECT n, currency, n FROM generate_series(1, ${GAMES}) n, unnest(ARRAY['USD', 'EUR', 'JPY']) currency;
-  INSERT INTO purchases (id, email, user_id, source, currency, amount, purchase_type)
-    SELECT n, 'Mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END, 'card', 'USD', n,
-           CASE WHEN n % 10 = 0 THEN 'bundle' ELSE 'game' END FROM generate_series(1, ${20 * USERS}) n;
-  INSERT INTO purchase_games (purchase_id, game_id)
-    SELECT p.id, (p.id + k * 37) % ${GAMES} + 1 FROM purchases p, generate_series(0, 9) k
-    WHERE k = 0 OR p.purchase_type = 'bundle';
-  INSERT INTO download_keys (key, game_id, email, user_id)
-    SELECT 'key-' || n, n % ${GAMES} + 1, 'mail' || n % ${3 * USERS} || '@example.com',
-           CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END FROM generate_series(1, ${5 * USERS}) n;
-  INSERT INTO api_keys (key_hash, hint, user_id)
-    SELECT sha256(n::text::bytea), 'gw_', n % ${USERS} + 1 FROM generate_series(1, ${5 * USERS}) n;
-  ANALYZE`;
+const USERS = 100_000;
+const GAMES = 200_000;
+const PURCHASES = 1_000_000;
+const KEYS = 500_000;
+// Not everybody is like everybody else: these have a hundred thousand of what others have ten of.
+const POPULAR_GAME = 1001;
+const ADMIN_OF_ALL = 8;
+const COLLECTOR = 7;
+const COLLECTED = 2_000;
+
+// Every user has 3 addresses, 10 purchases and 5 keys of each kind; a tenth of the users make 20 games each.
+const FILL = [
+  `INSERT INTO users (id, username) SELECT n, 'user' || n FROM generate_series(1, ${USERS}) n`,
+  `INSERT INTO user_emails (user_id, email, verified)
+   SELECT n % ${USERS} + 1, 'mail' || n || '@example.com', n % 5 > 0 FROM generate_series(0, ${3 * USERS - 1}) n`,
+  `INSERT INTO games (id, user_id, slug, title, visibility, published_at)
+   SELECT n, n % ${USERS / 10} + 1, 'game-' || n, 'Game ' || n,
+          (ARRAY['public', 'restricted', 'private'])[n % 3 + 1], now() FROM generate_series(1, ${GAMES}) n`,
+  `INSERT INTO game_admins (game_id, user_id) SELECT n, n % ${USERS} + 1 FROM generate_series(1, ${GAMES}) n`,
+  `INSERT INTO game_admins (game_id, user_id)
+   SELECT n, ${ADMIN_OF_ALL} FROM generate_series(1, ${GAMES}) n ON CONFLICT DO NOTHING`,
+  `INSERT INTO game_earnings (game_id, currency, amount)
+   SELECT n, currency, n FROM generate_series(1, ${GAMES}) n, unnest(ARRAY['USD', 'EUR']) currency`,
+  `INSERT INTO purchases (id, email, user_id, source, currency, amount, purchase_type)
+   SELECT n, 'Mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END, 'card', 'USD', n,
+          CASE WHEN n % 10 = 0 THEN 'bundle' ELSE 'game' END FROM generate_series(1, ${PURCHASES}) n`,
+  `UPDATE purchases SET user_id = ${COLLECTOR} WHERE id % ${PURCHASES / COLLECTED} = 3`,
+  `INSERT INTO purchase_games (purchase_id, game_id)
+   SELECT n, CASE WHEN n % 10 = 1 THEN ${POPULAR_GAME} ELSE n % ${GAMES} + 1 END FROM generate_series(1, ${PURCHASES}) n`,
+  `INSERT INTO purchase_games (purchase_id, game_id)
+   SELECT n, (n + k * 37) % ${GAMES} + 1 FROM generate_series(10, ${PURCHASES}, 10) n, generate_series(1, 4) k`,
+  `INSERT INTO download_keys (key, game_id, email, user_id)
+   SELECT 'key-' || n, CASE WHEN n % 5 = 1 THEN ${POPULAR_GAME} ELSE n % ${GAMES} + 1 END,
+          'mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END
+   FROM generate_series(1, ${KEYS}) n`,
+  `INSERT INTO api_keys (key_hash, hint, user_id)
+   SELECT sha256(n::text::bytea), 'gw_', n % ${USERS} + 1 FROM generate_series(1, ${KEYS}) n`,
+];
 
 beforeAll(async () => {
   const database = await cloneDatabase();
   drop = database.drop;
-  client = new Client({ connectionString: database.url });
+  client = new Client({ connectionString: database.direct_url ?? database.url });
   await client.connect();
-  await client.query(FILL);
-}, 120_000);
+  await client.query(`SET maintenance_work_mem = '256MB'`);
+  await withoutIndexes(async () => {
+    for (const statement of FILL) await client.query(statement);
+  });
+  await client.query('VACUUM ANALYZE');
+}, 400_000);
 afterAll(async () => {
   await client?.end();
   await drop?.();
 });
 
-const GAME = 1001;
-const OWNER = (GAME % (USERS / 10)) + 1;
+/** Rows are written several times as fast where indexes and foreign keys are made afterwards. */
+async function withoutIndexes(work: () => Promise<void>): Promise<void> {
+  const { rows } = await client.query<{ remove: string; restore: string }>(`
+    SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS remove,
+           format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) AS restore
+    FROM pg_constraint WHERE contype = 'f' AND connamespace = 'public'::regnamespace
+    UNION ALL
+    SELECT format('DROP INDEX %s', indexrelid::regclass), pg_get_indexdef(indexrelid)
+    FROM pg_index JOIN pg_class c ON c.oid = indrelid
+    WHERE c.relnamespace = 'public'::regnamespace AND NOT indisprimary
+      AND indexrelid NOT IN (SELECT conindid FROM pg_constraint WHERE contype IN ('u', 'x'))`);
+  for (const { remove } of rows) await client.query(remove);
+  await work();
+  for (const { restore } of rows.reverse()) await client.query(restore);
+}
+
+const GAME = 1002;
+const ownerOf = (game: number) => (game % (USERS / 10)) + 1;
 const hashes = (...keys: string[]) =>
   client.query<{ hash: string }>('SELECT sha256(k::bytea)::text AS hash FROM unnest($1::text[]) k', [keys]);
 
-// How many pages each may look at, where the rows that it answers with are as few as these.
+// How many pages each may look at, where the rows that it answers with are few.
 const LOOKUPS: [Statement, unknown[], number][] = [
   [USER, [17], 5],
   [LIVE_USER, [17, 16], 10],
   [KEYS_OF_USER, [17], 20],
-  [EDITABLE_GAMES, [OWNER], 250],
+  [EDITABLE_GAMES, [ownerOf(GAME)], 350],
   [VIEWABLE_GAME, [GAME, 4999], 40],
-  [KEY_BY_KEY, [GAME, OWNER, 'key-1000'], 20],
-  [KEY_BY_USER, [GAME, OWNER, 1001], 40],
-  [KEY_BY_EMAIL, [GAME, OWNER, 'MAIL1000@example.com'], 60],
-  [PURCHASES_BY_USER, [GAME, OWNER, 1001], 300],
-  [PURCHASES_BY_EMAIL, [GAME, OWNER, 'MAIL1000@example.com'], 300],
+  [VIEWABLE_GAME, [GAME, ADMIN_OF_ALL], 20],
+  [KEY_BY_KEY, [GAME, ownerOf(GAME), 'key-1000'], 20],
+  [KEY_BY_KEY, [GAME, ADMIN_OF_ALL, 'key-1000'], 20],
+  [KEY_BY_USER, [GAME, ownerOf(GAME), 1001], 40],
+  [KEY_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, 1001], 40],
+  [KEY_BY_EMAIL, [GAME, ownerOf(GAME), 'MAIL1000@example.com'], 60],
+  [KEY_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'], 60],
+  [PURCHASES_BY_USER, [GAME, ownerOf(GAME), 1002], 150],
+  [PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, 1002], 150],
+  [PURCHASES_BY_EMAIL, [GAME, ownerOf(GAME), 'MAIL1000@example.com'], 150],
+  [PURCHASES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'], 150],
+  // Three or four pages for each of all that the person bought: the price of having no second copy of who bought what.
+  [PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, COLLECTOR], 5 * COLLECTED],
 ];
 
-test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, statement, values, most] as const))(
-  '%s is index probes only',
-  async (_, statement, values, most) => {
+test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, most, statement] as const))(
+  '%s %j is index probes only',
+  async (_, values, most, statement) => {
     const { scanned, pages } = await planOf(client, statement, values);
     expect(scanned).toEqual([]);
     expect(pages).toBeLessThanOrEqual(most);

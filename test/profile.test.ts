@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import { Settings } from '../src/config/settings';
-import { Database } from '../src/database/database';
 import { connectTo, importRecords } from '../src/importing/import-records';
 import {
   type Actor,
@@ -15,6 +14,7 @@ import {
   theApp,
   useStore,
 } from './support/store';
+import { statementsAfterCredential } from './support/statements';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -200,11 +200,10 @@ describe('GET /profile/games', () => {
   test('one statement, however many games', async () => {
     const owner = await make.user();
     for (let i = 0; i < 30; i++) await earn(await make.game({ owner }), 'USD', i + 1);
-    await owner.get('/credentials/info');
-    const rows = jest.spyOn(theApp().get(Database), 'rows');
-    expect(await gamesOf(owner)).toHaveLength(30);
-    expect(rows).toHaveBeenCalledTimes(1);
-    rows.mockRestore();
+    const statements = await statementsAfterCredential(async () =>
+      expect(await gamesOf(owner)).toHaveLength(30),
+    );
+    expect(statements).toEqual(['editable_games']);
   });
 
   test('numbers keep all their digits', async () => {

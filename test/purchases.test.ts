@@ -1,5 +1,5 @@
-import { Database } from '../src/database/database';
-import { type Actor, actors, type Answer, failure, make, ok, send, theApp, useStore } from './support/store';
+import { type Actor, actors, type Answer, failure, make, ok, send, useStore } from './support/store';
+import { statementsAfterCredential } from './support/statements';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -185,12 +185,11 @@ test('others get what an unknown game gets, byte for byte', async () => {
 test('costs one statement', async () => {
   const email = address();
   for (let i = 0; i < 5; i++) await make.purchase({ games: [game], email, purchase_type: 'bundle' });
-  await owner.get('/credentials/info');
-  const rows = jest.spyOn(theApp().get(Database), 'rows');
-  expect(await idsOf({ email })).toHaveLength(5);
-  await look({ user_id: stranger.id });
-  expect(rows).toHaveBeenCalledTimes(2);
-  rows.mockRestore();
+  const statements = await statementsAfterCredential(async () => {
+    expect(await idsOf({ email })).toHaveLength(5);
+    await look({ user_id: stranger.id });
+  });
+  expect(statements).toEqual(['purchases_by_email', 'purchases_by_user']);
 });
 
 const oneOf = failure(400, 'exactly one of email, user_id is required');

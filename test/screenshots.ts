@@ -6,6 +6,7 @@ import { chromiumPath, openChromium, Window } from './support/chromium';
 import { type Actor, baseUrl, make, sql, useStore } from './support/store';
 
 const FOLDER = join('docs', 'screenshots');
+const OOB = 'urn:ietf:wg:oauth:2.0:oob';
 const LOOKS = {
   light: { colorScheme: 'light', viewport: { width: 1100, height: 720 } },
   dark: { colorScheme: 'dark', viewport: { width: 1100, height: 720 } },
@@ -21,9 +22,17 @@ const paths: Record<string, string> = { home: '/', 'api-keys': '/user/settings/a
 const application = (client_id: string, owner: Actor, name: string, scopes: string[]) =>
   sql(
     `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, created_at)
-     VALUES ($1, $2, $3, '{https://tycoon.example/signed-in,http://127.0.0.1/callback}', $4, '2026-03-14')`,
+     VALUES ($1, $2, $3, '{https://tycoon.example/signed-in,http://127.0.0.1/callback,${OOB}}', $4, '2026-03-14')`,
     [client_id, owner.id, name, scopes],
   );
+
+const asked = (redirect_uri: string) =>
+  `/user/oauth?${new URLSearchParams({
+    response_type: 'token',
+    client_id: 'tide',
+    scope: 'profile:me profile:games collection',
+    redirect_uri,
+  }).toString()}`;
 
 beforeAll(async () => {
   if (!chromiumPath) throw new Error('Install Chromium, or set CHROMIUM to one.');
@@ -72,20 +81,16 @@ beforeAll(async () => {
     });
   await sql('INSERT INTO profile_collections SELECT $1, min(id) FROM collections', [user.id]);
   const [key] = await sql<{ id: number }>(`SELECT id FROM api_keys WHERE label = 'Laptop'`);
-  const consent = {
-    response_type: 'token',
-    client_id: 'tide',
-    scope: 'profile:me profile:games collection',
-    redirect_uri: 'https://tycoon.example/signed-in',
-  };
   Object.assign(paths, {
     'revoke-key': `/user/settings/api-keys/${key!.id}/revoke`,
     applications: '/user/settings/oauth-apps',
     'register-application': '/user/settings/oauth-apps/new',
     application: '/user/settings/oauth-apps/b2a7e9368d4f1d0c5b2a7e936d4f1d0c',
+    'delete-application': '/user/settings/oauth-apps/b2a7e9368d4f1d0c5b2a7e936d4f1d0c/delete',
     access: '/user/settings/authorized-apps',
+    'revoke-access': `/user/settings/authorized-apps/${grant!.id}/revoke`,
     collections: '/user/settings/collections',
-    consent: `/user/oauth?${new URLSearchParams(consent).toString()}`,
+    consent: asked('https://tycoon.example/signed-in'),
     device: '/user/oauth/device',
     'device-consent': '/user/oauth/device?code=LVTD-HGCC',
     error: '/user/oauth?client_id=unknown',
@@ -101,8 +106,15 @@ test.each(Object.entries(LOOKS))(
     const { page } = window;
     const take = (what: string) =>
       page.screenshot({ path: join(FOLDER, `${what}-${name}.png`), fullPage: true });
+    await page.goto('/');
+    await take('home-signed-out');
     await page.goto('/login');
     await take('sign-in');
+    await page.getByLabel('User name or e-mail').fill(user.username);
+    await page.getByLabel('Password').fill('not this one');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').waitFor();
+    await take('sign-in-refused');
     await window.signIn(user.username, PASSWORD);
     for (const [what, path] of Object.entries(paths)) {
       await page.goto(path);
@@ -112,7 +124,19 @@ test.each(Object.entries(LOOKS))(
     await page.getByLabel('Label of a new key').fill('Phone');
     await page.getByRole('button', { name: 'Make a key' }).click();
     await take('new-key');
+    await page.goto('/user/settings/oauth-apps/new');
+    await page.getByLabel('Name').fill('Harbour Pilot');
+    await page.getByLabel('Redirect addresses').fill('http://tycoon.example/');
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByRole('alert').waitFor();
+    await take('application-refused');
+    await page.goto(asked(OOB));
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.getByLabel('Access token').waitFor();
+    await take('copy');
     await sql(`UPDATE api_keys SET revoked_at = now() WHERE label = 'Phone'`);
+    await sql(`WITH it AS (DELETE FROM oauth_grants WHERE client_id = 'tide' RETURNING id)
+               DELETE FROM api_keys USING it WHERE grant_id = it.id`);
     await page.goto('/login');
     await window.close();
   },

@@ -61,7 +61,7 @@ const GAMES = `
   ORDER BY g.created_at DESC, g.id DESC`;
 
 const CAN_EDIT = `(g.user_id = $2
-  OR EXISTS (SELECT FROM game_admins a WHERE a.game_id = g.id AND a.user_id = $2))`;
+  OR EXISTS (SELECT FROM game_admins a WHERE a.game_id = g.id AND a.user_id = $2 OFFSET 0))`;
 
 const keyLookup = (chosen: string) => `
   SELECT k.id AS key_id, k.created_at, k.downloads, k.key,
@@ -94,7 +94,8 @@ const purchaseLookup = (bought: string) => `
       p.purchase_type, CASE p.purchase_type WHEN 'bundle' THEN
         ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids
     FROM (${bought}) bought
-    JOIN purchase_games pg ON pg.purchase_id = bought.id AND pg.game_id = g.id
+    JOIN LATERAL (
+      SELECT FROM purchase_games WHERE purchase_id = bought.id AND game_id = g.id OFFSET 0) of_game ON true
     JOIN purchases p ON p.id = bought.id AND p.status = 'complete') p ON true
   WHERE g.id = $1 AND ${CAN_EDIT}
   ORDER BY p.created_at DESC, p.id DESC`;

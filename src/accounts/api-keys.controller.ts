@@ -13,15 +13,14 @@ import { formOf } from './web/form';
 import { html, type Html } from './web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from './web/layout';
 import { Pages } from './web/page';
-import { alert, copyable, day, done, idOf } from './web/parts';
+import { alert, confirmation, copyable, day, type Done, done, idOf, table } from './web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from './web/visitor';
 
 const PATH = '/user/settings/api-keys';
 const MAX_LABEL = 100;
 
-interface Notice {
+interface Notice extends Done {
   made: string;
-  revoked: string;
 }
 
 @Pages()
@@ -83,20 +82,20 @@ export class ApiKeysController {
   ): Promise<PageAnswer> {
     const key = await this.keys.keyOf(user.id, idOf(key_id));
     if (!key) throw noSuchKey();
-    return this.layout.show(visitor, {
-      title: 'Revoke a key',
-      single: true,
-      main: html`<h1>Revoke this key?</h1>
-        <div class="card stack">
-          <p><strong>${key.label ?? 'A key without a label'}</strong><br /><code>${key.hint}…</code></p>
-          <p>Whatever uses it stops working at once. This cannot be undone.</p>
-          <form method="post" action="${PATH}/${key.id}/revoke" class="buttons">
-            ${formToken(visitor)}
-            <button class="danger">Revoke the key</button>
-            <a class="button quiet" href="${PATH}">Keep it</a>
-          </form>
-        </div>`,
-    });
+    return this.layout.show(
+      visitor,
+      confirmation(visitor, {
+        title: 'Revoke a key',
+        question: 'Revoke this key?',
+        facts: html`<p>
+            <strong>${key.label ?? 'A key without a label'}</strong><br /><code>${key.hint}…</code>
+          </p>
+          <p>Whatever uses it stops working at once. This cannot be undone.</p>`,
+        action: `${PATH}/${key.id}/revoke`,
+        button: 'Revoke the key',
+        back: PATH,
+      }),
+    );
   }
 
   @Post('api-keys/:key_id/revoke')
@@ -112,8 +111,8 @@ export class ApiKeysController {
     if (!key || !(await this.apiKeys.revoke(id, user.id))) throw noSuchKey();
     this.audit.record({ event: 'api key revoked', request_id: req.id, user_id: user.id, api_key_id: id });
     await this.sessions.leaveNotice(visitor.token, {
-      revoked: key.label ?? key.hint,
-    } satisfies Partial<Notice>);
+      done: `The key “${key.label ?? key.hint}” is revoked.`,
+    } satisfies Done);
     return seeOther(PATH);
   }
 
@@ -132,9 +131,7 @@ export class ApiKeysController {
           <p class="lead">
             A key lets a program do everything with the API that you may do yourself. Keep it like a password.
           </p>
-          ${problem && alert(problem)}
-          ${notice.revoked !== undefined && done(`The key “${notice.revoked}” is revoked.`)}
-          ${notice.made && this.newKey(req, notice.made)}
+          ${problem && alert(problem)} ${done(notice.done)} ${notice.made && this.newKey(req, notice.made)}
           <form method="post" action="${PATH}" class="card row">
             ${formToken(visitor)}
             <label class="field" for="label"
@@ -152,23 +149,7 @@ export class ApiKeysController {
           ${
             keys.length === 0
               ? html`<p class="empty">You have no keys yet.</p>`
-              : html`<table class="cards">
-                  <caption class="hidden">
-                    Your keys
-                  </caption>
-                  <thead>
-                    <tr>
-                      <th scope="col">Label</th>
-                      <th scope="col">Begins with</th>
-                      <th scope="col">Made</th>
-                      <th scope="col">Last used</th>
-                      <th scope="col"><span class="hidden">Revoke</span></th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    ${keys.map(keyRow)}
-                  </tbody>
-                </table>`
+              : table('Your keys', ['Label', 'Begins with', 'Made', 'Last used', 'Revoke'], keys.map(keyRow))
           }`,
       },
       PATH,

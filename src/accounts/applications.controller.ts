@@ -17,17 +17,13 @@ import { type Form, formOf } from './web/form';
 import { html, type Html } from './web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from './web/layout';
 import { Pages } from './web/page';
-import { alert, copyable, day, done } from './web/parts';
+import { alert, confirmation, copyable, day, type Done, done, table } from './web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from './web/visitor';
 
 const PATH = '/user/settings/oauth-apps';
 const MAX_NAME = 100;
 const MAX_ADDRESSES = 20;
 const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
-
-interface Notice {
-  done: string;
-}
 
 interface Draft extends ApplicationFields {
   problems: string[];
@@ -54,7 +50,7 @@ export class ApplicationsController {
   @Get()
   @SignedIn()
   async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
-    const notice = await this.sessions.takeNotice<Notice>(visitor.token);
+    const notice = await this.sessions.takeNotice<Done>(visitor.token);
     const applications = await this.applications.applicationsOf(user.id);
     return this.show(visitor, {
       title: 'Applications',
@@ -63,26 +59,11 @@ export class ApplicationsController {
           <a class="button" href="${PATH}/new">Register an application</a>
         </div>
         <p class="lead">An application that you register can ask other people to let it act for them.</p>
-        ${notice.done && done(notice.done)}
+        ${done(notice.done)}
         ${
           applications.length === 0
             ? html`<p class="empty">You have registered no application yet.</p>`
-            : html`<table class="cards">
-                <caption class="hidden">
-                  Your applications
-                </caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Name</th>
-                    <th scope="col">Client id</th>
-                    <th scope="col">Registered</th>
-                    <th scope="col"><span class="hidden">Change</span></th>
-                  </tr>
-                </thead>
-                <tbody>
-                  ${applications.map(row)}
-                </tbody>
-              </table>`
+            : table('Your applications', ['Name', 'Client id', 'Registered', 'Change'], applications.map(row))
         }`,
     });
   }
@@ -108,7 +89,7 @@ export class ApplicationsController {
     this.audit.record({ event: 'application made', request_id: req.id, user_id: user.id, client_id });
     await this.sessions.leaveNotice(visitor.token, {
       done: `${fields.name} is registered.`,
-    } satisfies Notice);
+    } satisfies Done);
     return seeOther(pathOf(client_id));
   }
 
@@ -122,7 +103,7 @@ export class ApplicationsController {
     const application = await this.mine(user, client_id);
     return this.form(visitor, application, {
       application,
-      notice: (await this.sessions.takeNotice<Notice>(visitor.token)).done,
+      notice: (await this.sessions.takeNotice<Done>(visitor.token)).done,
     });
   }
 
@@ -139,7 +120,7 @@ export class ApplicationsController {
     if (problems.length > 0) return this.form(visitor, fields, { application, problems });
     if (!(await this.applications.change(user.id, client_id, fields))) throw noSuchApplication();
     this.audit.record({ event: 'application changed', request_id: req.id, user_id: user.id, client_id });
-    await this.sessions.leaveNotice(visitor.token, { done: 'Your changes are saved.' } satisfies Notice);
+    await this.sessions.leaveNotice(visitor.token, { done: 'Your changes are saved.' } satisfies Done);
     return seeOther(pathOf(client_id));
   }
 
@@ -151,22 +132,20 @@ export class ApplicationsController {
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
     const { name } = await this.mine(user, client_id);
-    return this.layout.show(visitor, {
-      title: 'Delete an application',
-      single: true,
-      main: html`<h1>Delete ${name}?</h1>
-        <div class="card stack">
-          <p>
-            Everybody who let it act for them takes that back by this: all its tokens stop working at once.
-            This cannot be undone.
-          </p>
-          <form method="post" action="${pathOf(client_id)}/delete" class="buttons">
-            ${formToken(visitor)}
-            <button class="danger">Delete the application</button>
-            <a class="button quiet" href="${pathOf(client_id)}">Keep it</a>
-          </form>
-        </div>`,
-    });
+    return this.layout.show(
+      visitor,
+      confirmation(visitor, {
+        title: 'Delete an application',
+        question: `Delete ${name}?`,
+        facts: html`<p>
+          Everybody who let it act for them takes that back by this: all its tokens stop working at once. This
+          cannot be undone.
+        </p>`,
+        action: `${pathOf(client_id)}/delete`,
+        button: 'Delete the application',
+        back: pathOf(client_id),
+      }),
+    );
   }
 
   @Post(':client_id/delete')
@@ -180,7 +159,7 @@ export class ApplicationsController {
     const { name } = await this.mine(user, client_id);
     if (!(await this.applications.delete(user.id, client_id))) throw noSuchApplication();
     this.audit.record({ event: 'application deleted', request_id: req.id, user_id: user.id, client_id });
-    await this.sessions.leaveNotice(visitor.token, { done: `${name} is deleted.` } satisfies Notice);
+    await this.sessions.leaveNotice(visitor.token, { done: `${name} is deleted.` } satisfies Done);
     return seeOther(PATH);
   }
 
@@ -210,7 +189,7 @@ export class ApplicationsController {
       title,
       status: problems.length > 0 ? 400 : 200,
       main: html`<h1>${title}</h1>
-        ${notice && done(notice)} ${problems.map(alert)}
+        ${done(notice)} ${problems.map(alert)}
         ${
           application &&
           html`<section class="card stack" aria-label="For your program">

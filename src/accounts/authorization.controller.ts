@@ -15,9 +15,9 @@ import { isClaimed, isLoopback, OUT_OF_BAND, placeOf, policySource, redirectWith
 import { SessionsService, type SignedInUser } from './sessions.service';
 import { formOf, queryOf } from './web/form';
 import { html, type Html } from './web/html';
-import { formToken, Layout, type PageAnswer, seeOther } from './web/layout';
+import { Layout, type PageAnswer, seeOther } from './web/layout';
 import { Pages } from './web/page';
-import { copyable, scopeList } from './web/parts';
+import { copyable, decision, scopeList } from './web/parts';
 import { SignInRequired } from './web/sign-in-required';
 import { CurrentVisitor, Visitor } from './web/visitor';
 
@@ -180,12 +180,7 @@ export class AuthorizationController {
           <p><strong>${application.name}</strong>, an application by ${application.owner}, asks to:</p>
           ${scopeList(scopes, grant && ((scope) => (covers(grant.scopes, scope) ? undefined : 'new')))}
           <p class="muted">${afterwards(redirect_uri)} You can take this back at any time under “Access”.</p>
-          <form method="post" action="/user/oauth" class="buttons equal">
-            ${formToken(visitor)}
-            ${Object.entries(asking.fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
-            <button name="decision" value="allow">Allow</button>
-            <button name="decision" value="deny" class="quiet">Cancel</button>
-          </form>
+          ${decision(visitor, '/user/oauth', asking.fields)}
         </div>
         <p class="muted">You are signed in as <strong>${user.username}</strong>.</p>`,
     });

@@ -11,9 +11,9 @@ import { GrantsService } from './grants.service';
 import type { SignedInUser } from './sessions.service';
 import { formOf, queryOf } from './web/form';
 import { html } from './web/html';
-import { formToken, Layout, type PageAnswer } from './web/layout';
+import { Layout, type PageAnswer } from './web/layout';
 import { Pages } from './web/page';
-import { alert, scopeList } from './web/parts';
+import { alert, decision, scopeList } from './web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from './web/visitor';
 
 const PATH = '/user/oauth/device';
@@ -150,13 +150,7 @@ export class DeviceController {
           <p>Go on only if a device in front of you shows this code, and nobody sent it to you:</p>
           <p class="code-entry">${user_code}</p>
           <p><strong>${application.name}</strong>, an application by ${application.owner}, asks to:</p>
-          ${scopeList(scopes)}
-          <form method="post" action="${PATH}" class="buttons equal">
-            ${formToken(visitor)}
-            <input type="hidden" name="code" value="${user_code}" />
-            <button name="decision" value="allow">Allow</button>
-            <button name="decision" value="deny" class="quiet">Cancel</button>
-          </form>
+          ${scopeList(scopes)} ${decision(visitor, PATH, { code: user_code })}
         </div>
         <p class="muted">You are signed in as <strong>${user.username}</strong>.</p>`,
     });

@@ -7,16 +7,12 @@ import { Audit } from '../auth/audit';
 import { type GrantRow, GrantsService } from './grants.service';
 import { SessionsService, type SignedInUser } from './sessions.service';
 import { html, type Html } from './web/html';
-import { formToken, Layout, type PageAnswer, seeOther } from './web/layout';
+import { Layout, type PageAnswer, seeOther } from './web/layout';
 import { Pages } from './web/page';
-import { day, done, idOf, scopeList } from './web/parts';
+import { confirmation, day, type Done, done, idOf, scopeList } from './web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from './web/visitor';
 
 const PATH = '/user/settings/authorized-apps';
-
-interface Notice {
-  revoked: string;
-}
 
 /** Applications that may act for somebody. */
 @Pages()
@@ -32,7 +28,7 @@ export class GrantsController {
   @Get()
   @SignedIn()
   async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
-    const { revoked } = await this.sessions.takeNotice<Notice>(visitor.token);
+    const notice = await this.sessions.takeNotice<Done>(visitor.token);
     const grants = await this.grants.grantsOf(user.id);
     return this.layout.show(
       visitor,
@@ -42,7 +38,7 @@ export class GrantsController {
           <p class="lead">
             You allowed these to do something in your name. Take it back from those that you do not use.
           </p>
-          ${revoked !== undefined && done(`${revoked} may no longer act for you.`)}
+          ${done(notice.done)}
           ${grants.length === 0 ? html`<p class="empty">No application may act for you.</p>` : grants.map(card)}`,
       },
       PATH,
@@ -58,19 +54,17 @@ export class GrantsController {
   ): Promise<PageAnswer> {
     const grant = await this.grants.grantOf(user.id, idOf(grant_id));
     if (!grant) throw noSuchGrant();
-    return this.layout.show(visitor, {
-      title: 'Take back',
-      single: true,
-      main: html`<h1>Shall ${grant.name} no longer act for you?</h1>
-        <div class="card stack">
-          <p>It is signed out at once, and has to ask you again.</p>
-          <form method="post" action="${PATH}/${grant.id}/revoke" class="buttons">
-            ${formToken(visitor)}
-            <button class="danger">Revoke its access</button>
-            <a class="button quiet" href="${PATH}">Keep it</a>
-          </form>
-        </div>`,
-    });
+    return this.layout.show(
+      visitor,
+      confirmation(visitor, {
+        title: 'Take back',
+        question: `Shall ${grant.name} no longer act for you?`,
+        facts: html`<p>It is signed out at once, and has to ask you again.</p>`,
+        action: `${PATH}/${grant.id}/revoke`,
+        button: 'Revoke its access',
+        back: PATH,
+      }),
+    );
   }
 
   @Post(':grant_id/revoke')
@@ -91,7 +85,9 @@ export class GrantsController {
       user_id: user.id,
       client_id: grant.client_id,
     });
-    await this.sessions.leaveNotice(visitor.token, { revoked: shown.name } satisfies Notice);
+    await this.sessions.leaveNotice(visitor.token, {
+      done: `${shown.name} may no longer act for you.`,
+    } satisfies Done);
     return seeOther(PATH);
   }
 }

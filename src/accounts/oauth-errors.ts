@@ -20,8 +20,9 @@ export class OauthFailure extends Failure {
     readonly error: OauthErrorCode,
     readonly description: string,
     status = 400,
+    headers: Record<string, string> = {},
   ) {
-    super(status, [error]);
+    super(status, [error], headers);
   }
 }
 

@@ -137,7 +137,9 @@ export class OauthController {
   async poll(@Parameters() { client_id, device_code }: PollRequest): Promise<PollAnswer> {
     const poll = await this.devices.poll(client_id, device_code);
     if (poll.status === 'slow_down')
-      throw new OauthFailure('slow_down', `wait ${poll.interval} seconds`, 429);
+      throw new OauthFailure('slow_down', `wait ${poll.interval} seconds`, 429, {
+        'Retry-After': String(poll.interval),
+      });
     if (poll.status !== 'approved') return poll as PollAnswer;
     // The code travels through nobody's hands but the device's; still it is worth nothing without the verifier.
     if (poll.code_challenge === null) throw invalidRequest('without a code_challenge, ask /oauth/token');

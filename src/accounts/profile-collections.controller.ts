@@ -11,16 +11,11 @@ import { formOf, queryOf } from './web/form';
 import { html, type Html } from './web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from './web/layout';
 import { Pages } from './web/page';
-import { done, idOf } from './web/parts';
+import { type Done, done, idOf, table } from './web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from './web/visitor';
 
 const PATH = '/user/settings/collections';
 const LAST_PAGE = 10_000;
-
-interface Notice {
-  title: string;
-  on: boolean;
-}
 
 @Pages()
 @Controller('user/settings/collections')
@@ -39,7 +34,7 @@ export class ProfileCollectionsController {
     @CurrentVisitor() visitor: Visitor,
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
-    const { title, on } = await this.sessions.takeNotice<Notice>(visitor.token);
+    const notice = await this.sessions.takeNotice<Done>(visitor.token);
     const page = pageOf(queryOf(req).text('page'));
     const found = await this.collections.collectionsOf(user.id, page);
     const row = (collection: ShownCollection) => this.row(visitor, collection, page);
@@ -49,28 +44,17 @@ export class ProfileCollectionsController {
         title: 'Collections',
         main: html`<h1>Collections</h1>
           <p class="lead">Those that you made or help with. Choose which of them your profile shows.</p>
-          ${title !== undefined && done(`“${title}” is ${on ? 'now' : 'no longer'} on your profile.`)}
+          ${done(notice.done)}
           ${
             found.length === 0
               ? html`<p class="empty">
                   ${page === 1 ? 'You have no collections yet.' : 'There are no more.'}
                 </p>`
-              : html`<table class="cards">
-                  <caption class="hidden">
-                    Your collections
-                  </caption>
-                  <thead>
-                    <tr>
-                      <th scope="col">Title</th>
-                      <th scope="col">Games</th>
-                      <th scope="col">Profile</th>
-                      <th scope="col"><span class="hidden">Change</span></th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    ${found.slice(0, PER_PAGE).map(row)}
-                  </tbody>
-                </table>`
+              : table(
+                  'Your collections',
+                  ['Title', 'Games', 'Profile', 'Change'],
+                  found.slice(0, PER_PAGE).map(row),
+                )
           }
           ${(page > 1 || found.length > PER_PAGE) && pages(page, found.length > PER_PAGE)}`,
       },
@@ -90,7 +74,9 @@ export class ProfileCollectionsController {
     const on = form.text('on') === 'yes';
     const title = await this.collections.setOnProfile(user.id, idOf(collection_id), on);
     if (title === undefined) throw failure(404, 'You have no such collection.');
-    await this.sessions.leaveNotice(visitor.token, { title, on } satisfies Notice);
+    await this.sessions.leaveNotice(visitor.token, {
+      done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
+    } satisfies Done);
     const page = pageOf(form.text('page'));
     return seeOther(page === 1 ? PATH : `${PATH}?page=${page}`);
   }

@@ -18,6 +18,8 @@ import { Visitors } from './web/visitors';
 
 const HOME = '/user/settings/api-keys';
 const MAX_PASSWORD = 1000;
+// As long as the head of a request may be.
+const LONGEST_ADDRESS = 16 * 1024;
 
 @Pages()
 @Controller()
@@ -165,7 +167,7 @@ const waiting = (seconds: number) => (seconds < 60 ? `${seconds} s` : `${Math.ce
 
 /** A path of this site and nothing else: whatever a browser would take for another host leads to the start. */
 export function localPath(given: string | undefined): string {
-  if (!given?.startsWith('/') || given.length > 8192) return HOME;
+  if (!given?.startsWith('/') || given.length > LONGEST_ADDRESS) return HOME;
   try {
     const url = new URL(given, 'http://here.invalid');
     // The dots of `/.//host` are gone by now.

@@ -100,11 +100,12 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
           const user_id = await userNamed(app, user);
           if (!(await app.get(Database).row(GAME_EXISTS, [game])))
             throw new OperatorError(`There is no game ${game}.`);
-          const { key, expires_at } = await app
-            .get(TokensService)
-            .issue({ user_id, game_id: game, scopes: scope, api_key_id: null, lifetime });
+          const tokens = app.get(TokensService);
+          const order = { user_id, game_id: game, scopes: scope, api_key_id: null, lifetime };
+          const { key, expires_at } = await tokens.issue(order);
           app.get(Audit).record({ event: 'token made', user_id, api_key_id: null, game_id: game });
-          console.error(`Good until ${modernTimestamp(timestampOf(expires_at))}.`);
+          // A server that was started with another PORT or PUBLIC_URL than this command has refuses the token.
+          console.error(`Good until ${modernTimestamp(timestampOf(expires_at))}, at ${tokens.issuer}.`);
           console.log(key);
         }),
     );

@@ -29,7 +29,8 @@ export interface PurchaseRow {
 
 /**
  * At least one row whenever the caller may edit the game, with an empty purchase if there is none: so that "no such game"
- * and "no purchases" come out of one statement. `bought` selects the ids of purchases by $3, of whatever game.
+ * and "no purchases" come out of one statement. `bought` selects the ids of purchases by $3, of whatever game; each is
+ * looked for among those of the game. OFFSET 0: else all purchases of the game are read, docs/decisions/one-probe.md.
  */
 const lookup = (name: string, bought: string) =>
   statement(
@@ -42,7 +43,8 @@ const lookup = (name: string, bought: string) =>
               CASE p.purchase_type WHEN 'bundle' THEN
                 ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids
        FROM (${bought}) bought
-       JOIN purchase_games pg ON pg.purchase_id = bought.id AND pg.game_id = g.id
+       JOIN LATERAL (
+         SELECT FROM purchase_games WHERE purchase_id = bought.id AND game_id = g.id OFFSET 0) of_game ON true
        JOIN purchases p ON p.id = bought.id AND p.status = 'complete') p ON true
      WHERE g.id = $1 AND ${canEdit('g', '$2')}
      ORDER BY p.created_at DESC, p.id DESC`,

@@ -2,6 +2,8 @@ import { failure } from '../../http/failure';
 import { readInteger, Unreadable } from '../../http/readers';
 import { meaningOf } from '../oauth-scopes';
 import { html, type Html } from './html';
+import { formToken, type Page } from './layout';
+import type { Visitor } from './visitor';
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
@@ -16,7 +18,59 @@ export function day(timestamp: string | null, never = 'never'): Html {
 
 export const alert = (problem: string): Html => html`<p class="alert" role="alert">${problem}</p>`;
 
-export const done = (text: string): Html => html`<p class="done" role="status">${text}</p>`;
+/** What a form did, for the next page to say. */
+export interface Done {
+  done: string;
+}
+
+export const done = (text: string | undefined): Html =>
+  html`${text !== undefined && html`<p class="done" role="status">${text}</p>`}`;
+
+/** A table that a phone shows as cards; the last column holds buttons, and its name is only heard. */
+export const table = (caption: string, columns: string[], rows: Html[]): Html =>
+  html`<table class="cards">
+    <caption class="hidden">
+      ${caption}
+    </caption>
+    <thead>
+      <tr>
+        ${columns.map(
+          (name, i) =>
+            html`<th scope="col">
+              ${i === columns.length - 1 ? html`<span class="hidden">${name}</span>` : name}
+            </th> `,
+        )}
+      </tr>
+    </thead>
+    <tbody>
+      ${rows}
+    </tbody>
+  </table>`;
+
+/** A page that asks once more before something ends; `back` is where it does not. */
+export const confirmation = (
+  visitor: Visitor,
+  {
+    title,
+    question,
+    facts,
+    action,
+    button,
+    back,
+  }: { title: string; question: string; facts: Html; action: string; button: string; back: string },
+): Page => ({
+  title,
+  single: true,
+  main: html`<h1>${question}</h1>
+    <div class="card stack">
+      ${facts}
+      <form method="post" action="${action}" class="buttons">
+        ${formToken(visitor)}
+        <button class="danger">${button}</button>
+        <a class="button quiet" href="${back}">Keep it</a>
+      </form>
+    </div>`,
+});
 
 /** A text to be copied, selected at a click, with a button where there is JavaScript. */
 export const copyable = (id: string, label: string, text: string): Html =>
@@ -43,3 +97,12 @@ export const scopeList = (scopes: readonly string[], tag?: (scope: string) => st
       return html`<li>${meaningOf(scope)}${text && html` <span class="tag">${text}</span>`}</li>`;
     })}
   </ul>`;
+
+/** Yes or no to an application; `fields` come back with the answer. */
+export const decision = (visitor: Visitor, action: string, fields: Record<string, string>): Html =>
+  html`<form method="post" action="${action}" class="buttons equal">
+    ${formToken(visitor)}
+    ${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+    <button name="decision" value="allow">Allow</button>
+    <button name="decision" value="deny" class="quiet">Cancel</button>
+  </form>`;
