@@ -34,6 +34,7 @@ interface State {
 const CONNECT_WITHIN = 300;
 const ANSWER_WITHIN = 700;
 const LOOKS_PER_LAG = 4;
+const LOOK_WITHIN = 1000;
 const NOBODY = 0;
 
 /**
@@ -73,7 +74,7 @@ export class Standby {
     } as PoolConfig);
     // A connection that is lost while nobody uses it leaves the pool, and that is all.
     this.pool.on('error', () => undefined);
-    this.timer = setInterval(() => void this.look(), this.lag / LOOKS_PER_LAG).unref();
+    this.timer = setInterval(() => void this.look(), Math.min(this.lag / LOOKS_PER_LAG, LOOK_WITHIN)).unref();
     void this.look();
   }
 
