@@ -118,12 +118,15 @@ async function play(
     while (writing) await perform({ do: 'read' });
   };
   const reading = [reader(), reader()];
-  await Promise.all(
+  // All of them end before the next history, also where one has failed.
+  const written = await Promise.allSettled(
     writers.map(async (actions, i) => {
       for (const action of actions) await perform(action, replicas[i % replicas.length]);
     }),
-  ).finally(() => (writing = false));
-  await Promise.all(reading);
+  );
+  writing = false;
+  for (const outcome of [...written, ...(await Promise.allSettled(reading))])
+    if (outcome.status === 'rejected') throw outcome.reason;
   await perform({ do: 'read' });
   const [row] = await sql<{ games_count: number; entries: number }>(
     `SELECT games_count, (SELECT count(*) FROM collection_games WHERE collection_id = c.id) AS entries
