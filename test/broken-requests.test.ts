@@ -70,6 +70,9 @@ describe.each<[string, string | Buffer, number, string]>([
     expect(answer.headers['content-type']).toBe('application/json');
     expect(answer.headers['x-request-id']).toMatch(/^[\w-]{36}$/);
     expect(answer.headers['x-content-type-options']).toBe('nosniff');
+    expect(answer.headers['content-security-policy']).toBe(
+      "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    );
   });
 });
 
