@@ -79,6 +79,9 @@ describe.each<[string, string | Buffer, number, string]>([
     expect(answer.headers.allow).toEqual(
       status === 405 ? expect.stringContaining('GET, HEAD, OPTIONS') : undefined,
     );
+    expect(answer.headers['content-security-policy']).toBe(
+      "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    );
   });
 });
 

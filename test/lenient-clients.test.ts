@@ -6,11 +6,13 @@ import { Actor, actors, baseUrl, logged, make, openApp, useStore } from './suppo
 // Two services on one database: what one setting allows the other must not.
 useStore();
 
+const OPERATOR_TOKEN = 'a token of the operator';
+
 let lenient: NestExpressApplication;
 const bases: Record<'strict' | 'lenient', string> = { strict: '', lenient: '' };
 
 beforeAll(async () => {
-  lenient = await openApp({ LENIENT_CLIENTS: 'true' });
+  lenient = await openApp({ LENIENT_CLIENTS: 'true', OPERATOR_TOKEN });
   bases.strict = baseUrl();
   bases.lenient = await lenient.getUrl();
 });
@@ -119,6 +121,17 @@ describe('?api_key=', () => {
       expect(strict).toEqual({ status: 401, body: errors('authentication required') });
       expect(lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
     }
+  });
+
+  test("the operator's token is not taken from it", async () => {
+    const path = '/operator/import';
+    const headers = { 'content-type': 'application/x-ndjson' };
+    const inHeader = { ...headers, authorization: `Bearer ${OPERATOR_TOKEN}` };
+    const inQuery = `${path}?api_key=${encodeURIComponent(OPERATOR_TOKEN)}`;
+    const asked = await both(inQuery, { method: 'POST', headers, body: '' });
+    expect(asked.lenient).toEqual({ status: 401, body: errors('authentication required') });
+    const told = await both(path, { method: 'POST', headers: inHeader, body: '' });
+    expect(told.lenient).toMatchObject({ status: 200 });
   });
 
   test('a key of any form', async () => {

@@ -33,6 +33,8 @@ function answerRefusalsWith200(res: Response): void {
 
 function bearerInQuery(req: Request): string | undefined {
   if (!req.url.includes('api_key=')) return undefined;
+  // The operator's token is no client's key, and never in an address.
+  if (req.path.startsWith('/operator/')) return undefined;
   const { values, repeated } = givenInQuery(req);
   const key = values.get('api_key');
   if (typeof key !== 'string' || repeated.has('api_key')) return undefined;

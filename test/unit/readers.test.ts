@@ -114,6 +114,12 @@ describe('list of ids', () => {
     expect(readIdList(given)).toEqual(new Unreadable('must be a JSON array of integers')),
   );
 
+  test.each(['[', '[1', '[1,', '[1,2,', ' '])('%j and forty thousand blanks are refused at once', (start) => {
+    const started = performance.now();
+    expect(readIdList(`${start}${' '.repeat(40_000)}x`)).toBeInstanceOf(Unreadable);
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+
   test('an id twice', () =>
     expect(readIdList('[1,2,1]')).toEqual(new Unreadable('must not contain an id twice')));
   test('500 ids are allowed, 501 are not', () => {

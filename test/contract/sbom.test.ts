@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+interface Bill {
+  bomFormat: string;
+  metadata: { component: { name: string } };
+  components: { name: string; version: string; 'bom-ref': string }[];
+  dependencies: { ref: string; dependsOn: string[] }[];
+}
+
+type Versions = Record<string, string>;
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
+  'dependencies' | 'optionalDependencies' | 'devDependencies',
+  Versions
+>;
+
+test('the bill of materials has every package that runs in production, and none of development', () => {
+  const text = execFileSync(process.execPath, ['scripts/sbom.mjs'], { encoding: 'utf8', maxBuffer: 2 ** 26 });
+  const bill = JSON.parse(text) as Bill;
+  expect(bill.bomFormat).toBe('CycloneDX');
+  expect(bill.metadata.component.name).toBe('gamewharf');
+
+  const listed = new Set(bill.components.map(({ name, version }) => `${name}@${version}`));
+  const wanted = { ...manifest.dependencies, ...manifest.optionalDependencies };
+  for (const [name, version] of Object.entries(wanted)) expect(listed).toContain(`${name}@${version}`);
+  for (const [name, version] of Object.entries(manifest.devDependencies))
+    expect(listed).not.toContain(`${name}@${version}`);
+
+  const refs = new Set(bill.dependencies.map(({ ref }) => ref));
+  for (const { dependsOn } of bill.dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);
+}, 60_000);

@@ -1,0 +1,93 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { SECRET_NAMES, SETTING_NAMES } from '../../src/config/settings';
+
+const PAGES = ['SECURITY.md', 'docs/security.md', 'docs/security-asvs.md'];
+
+const read = (file: string) => readFileSync(file, 'utf8');
+const found = (page: string, pattern: RegExp) => [...read(page).matchAll(pattern)].map(([, ...rest]) => rest);
+
+/** As the platforms that show Markdown make the name of a heading. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+
+const hasAnchor = (page: string, name: string) =>
+  found(page, /^#+ (.+)$/gm).some(([heading]) => anchor(heading!) === name);
+
+const asvs = found(
+  'docs/security-asvs.md',
+  /^\| V(\d+\.\d+\.\d+) *\| (\d) *\|.*\| (\S[^|]*?) *\| (\S[^|]*?) *\|$/gm,
+);
+
+describe.each(PAGES)('%s', (page) => {
+  test('names tests that there are', () => {
+    const wrong = found(page, /`(test\/[\w./-]+\.test\.ts)` “([^”]+)”/g).filter(([file, title]) => {
+      const text = existsSync(file!) ? read(file!) : '';
+      return !["'", '"', '`'].some((quote) => text.includes(`${quote}${title}${quote}`));
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('names files and folders that there are', () => {
+    const paths = found(page, /`((?:src|test|docs|deploy|migrations|scripts)\/[\w./-]*)`/g);
+    expect(paths.filter(([path]) => !existsSync(path!))).toEqual([]);
+  });
+
+  test('names settings that there are', () => {
+    const known = new Set([...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)]);
+    const settings = found(page, /`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g);
+    expect(settings.filter(([name]) => !known.has(name!))).toEqual([]);
+  });
+
+  test('names scripts that there are', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const named = found(page, /npm run (?:--silent )?([\w:-]+)/g);
+    expect(named.filter(([name]) => !(name! in scripts))).toEqual([]);
+  });
+
+  test('links to pages and headings that there are', () => {
+    const links = found(page, /\]\((?!https:)([^)#]*)(?:#([^)]+))?\)/g);
+    const wrong = links.filter(([to, name]) => {
+      const target = to ? join(dirname(page), to) : page;
+      return !existsSync(target) || (name !== undefined && !hasAnchor(target, name));
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('quotes sections that other pages have', () => {
+    const quoted = found(page, /`(docs\/[\w-]+\.md)`, “([^”]+)”/g);
+    expect(quoted.filter(([file, section]) => !read(file!).includes(section!))).toEqual([]);
+  });
+});
+
+test('ASVS: every requirement of levels 1 and 2 stands there once, in order', () => {
+  const numbers = asvs.map(([id]) => id!.split('.').map(Number));
+  const weight = ([chapter, section, requirement]: number[]) =>
+    chapter! * 10_000 + section! * 100 + requirement!;
+  expect(numbers.map(weight)).toEqual([...new Set(numbers.map(weight))].toSorted((a, b) => a - b));
+  const ofLevel = (level: string) => asvs.filter(([, one]) => one === level).length;
+  expect([ofLevel('1'), ofLevel('2')]).toEqual([70, 183]);
+});
+
+test('ASVS: the states are counted right, and what is met says where', () => {
+  const of = (state: string) => asvs.filter(([, , one]) => one === state).length;
+  const counts = [of('met'), of('documented'), of('not applicable'), of('**not met**')] as const;
+  expect(counts.reduce((sum, count) => sum + count)).toBe(asvs.length);
+  expect(read('docs/security-asvs.md')).toContain(
+    `${counts[0]} are met, ${counts[1]} documented, ${counts[2]} not applicable, ${counts[3]} not met`,
+  );
+});
+
+test('nothing asks another server by HTTP but the exporter of traces', () => {
+  const sources = (readdirSync('src', { recursive: true }) as string[]).filter((file) =>
+    file.endsWith('.ts'),
+  );
+  const matching = (pattern: RegExp) => sources.filter((file) => pattern.test(read(join('src', file))));
+  expect(
+    matching(/\bfetch\([^)]|\bhttps?\.(?:get|request)\(|\bnode:http2|'(?:undici|axios|got|node-fetch)'/),
+  ).toEqual([]);
+  expect(matching(/exporter-trace-otlp-http/)).toEqual([join('operations', 'tracing.service.ts')]);
+});
