@@ -34,6 +34,8 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     drop = database.drop;
     database_url = database.url;
     pool = new Pool({ connectionString: database.direct_url ?? database.url, types: pgTypes, max: 4 });
+    // The database may be dropped before each of its connections has said goodbye.
+    pool.on('error', () => undefined);
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
     contract = new Contract(describeApi(app));
