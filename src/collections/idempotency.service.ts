@@ -98,10 +98,13 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
     work: (db: Statements) => Promise<Answer>,
   ): Promise<Answer> {
     if (!key)
-      return this.database.flight(async (db) => {
-        const [answer] = await Promise.all([work(db), this.database.mark(db, user_id)]);
-        return answer;
-      }, queueOf(request));
+      return this.database.flight(
+        async (db) => {
+          const [answer] = await Promise.all([work(db), this.database.mark(db, user_id)]);
+          return answer;
+        },
+        queueOf(request, user_id),
+      );
     const { credential, key_hash, route } = key;
     const fingerprint = sha256(JSON.stringify([route, request]));
     return this.database.dialogue(async (db) => {
@@ -140,8 +143,9 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
   }
 }
 
-// Writes of one collection wait for one another in any case.
-const queueOf = (request: object) =>
-  'collection_id' in request ? `collection ${String(request.collection_id)}` : undefined;
+// Writes of one collection wait for one another in any case. Each user's by themselves: the marks of several users in one
+// transaction could be made in another order by another one, and the two would wait for each other.
+const queueOf = (request: object, user_id: number) =>
+  'collection_id' in request ? `collection ${String(request.collection_id)} by ${user_id}` : undefined;
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
