@@ -54,7 +54,10 @@ export async function startServer(tenants: Tenant[]): Promise<Server> {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  // A run that is interrupted leaves nothing behind.
+  process.once('exit', () => child.kill('SIGKILL'));
   const sql = new Pool({ connectionString: url, types: pgTypes, max: 8 });
+  sql.on('error', () => undefined);
   const log = readLog(child);
   const stop = async () => {
     await sql.end();
