@@ -309,6 +309,19 @@ describe('asking: GET /user/oauth', () => {
     expect(browser.page.text).not.toContain('<script>');
   });
 
+  test('RFC 6749 10.14: a name that turns the direction of writing turns its own alone', async () => {
+    const client_id = await application();
+    const name = 'Game \u202eyb noitacilppa na';
+    const loose = () =>
+      browser.page.text.replace(/<title>.*<\/title>/, '').replaceAll(`<bdi>${name}</bdi>`, '');
+    await sql('UPDATE oauth_applications SET name = $2 WHERE client_id = $1', [client_id, name]);
+    await browser.get(addressOf(asksForToken(client_id)));
+    expect(loose()).not.toContain('\u202e');
+    const { user_code } = await device(client_id);
+    await browser.get(`/user/oauth/device?code=${user_code}`);
+    expect(loose()).not.toContain('\u202e');
+  });
+
   test('RFC 6749 4.1.2.1: the user says no', async () => {
     const { code_challenge } = pkce();
     await browser.get(addressOf(asksForCode(await application(), code_challenge)));

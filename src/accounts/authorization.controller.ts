@@ -175,9 +175,12 @@ export class AuthorizationController {
       title: `Allow ${application.name}?`,
       single: true,
       formTargets: source ? [source] : [],
-      main: html`<h1>Allow ${application.name} to act for you?</h1>
+      main: html`<h1>Allow <bdi>${application.name}</bdi> to act for you?</h1>
         <div class="card stack">
-          <p><strong>${application.name}</strong>, an application by ${application.owner}, asks to:</p>
+          <p>
+            <strong><bdi>${application.name}</bdi></strong
+            >, an application by ${application.owner}, asks to:
+          </p>
           ${scopeList(scopes, grant && ((scope) => (covers(grant.scopes, scope) ? undefined : 'new')))}
           <p class="muted">${afterwards(redirect_uri)} You can take this back at any time under “Access”.</p>
           ${decision(visitor, '/user/oauth', asking.fields)}

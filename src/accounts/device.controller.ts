@@ -145,11 +145,14 @@ export class DeviceController {
     return this.layout.show(visitor, {
       title: `Allow ${application.name}?`,
       single: true,
-      main: html`<h1>Allow ${application.name} on your device to act for you?</h1>
+      main: html`<h1>Allow <bdi>${application.name}</bdi> on your device to act for you?</h1>
         <div class="card stack">
           <p>Go on only if a device in front of you shows this code, and nobody sent it to you:</p>
           <p class="code-entry">${user_code}</p>
-          <p><strong>${application.name}</strong>, an application by ${application.owner}, asks to:</p>
+          <p>
+            <strong><bdi>${application.name}</bdi></strong
+            >, an application by ${application.owner}, asks to:
+          </p>
           ${scopeList(scopes)} ${decision(visitor, PATH, { code: user_code })}
         </div>
         <p class="muted">You are signed in as <strong>${user.username}</strong>.</p>`,
