@@ -1,0 +1,36 @@
+import { moment, until } from '../../test/support/time';
+import { ask } from '../ask';
+import { type Scenario, which } from '../scenario';
+
+export const startedFirst: Scenario = {
+  name: 'started-first',
+  fault: 'the service started 5 s before its database',
+  promise: 'it lives and reports that it is not ready, and serves within 2 s of the database',
+  control: 'no table of faults',
+  async run({ lab, guarded }) {
+    const postgres = await lab.postgres();
+    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'table of faults' });
+    service.spawn();
+    await moment(5000);
+    const statusOf = (path: string) =>
+      ask(`${service.url}${path}`, { timeout: 3000 }).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    const [alive, ready] = [await statusOf('/health/live'), await statusOf('/health/ready')];
+    await postgres.start();
+    const started = performance.now();
+    const served = await until(() => service.isReady(), 5000).then(
+      () => performance.now() - started,
+      () => Infinity,
+    );
+    return {
+      happened: `before: alive ${alive}, ready ${ready}; ${served < Infinity ? `ready after ${served.toFixed(0)} ms` : 'never ready'}`,
+      broken: which(
+        [alive !== 200, `alive ${alive}`],
+        [ready !== 503, `ready ${ready}`],
+        [served > 2000, served < Infinity ? `ready after ${served.toFixed(0)} ms` : 'never ready'],
+      ),
+    };
+  },
+};
