@@ -46,11 +46,21 @@ const WORK: Work[] = [
 
 const PAUSE = 25;
 
-/** One client on one kept connection, which does one thing after another. */
-export async function visit(url: string, client: number, things: number, tally: Tally): Promise<void> {
+/** One client on one kept connection, which does one thing after another, and tells of every answer but 200. */
+export async function visit(
+  url: string,
+  client: number,
+  things: number,
+  tally: Tally,
+  tell: (what: string) => void,
+): Promise<void> {
   const agent = keptConnections(1);
   const key = KEYS[client % KEYS.length];
-  const asks: Ask = (path, question) => tally.of(ask(url + path, { key, agent, timeout: 5000, ...question }));
+  const asks: Ask = async (path, question) => {
+    const answer = await tally.of(ask(url + path, { key, agent, timeout: 5000, ...question }));
+    if (answer?.status !== 200) tell(`${path}: ${answer?.status ?? 'no answer'}`);
+    return answer;
+  };
   for (let n = 0; n < things; n++) {
     await WORK[(client + n) % WORK.length]!(asks);
     await new Promise((resolve) => setTimeout(resolve, PAUSE));

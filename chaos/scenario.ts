@@ -20,6 +20,8 @@ export interface Scenario {
   promise: string;
   /** What the control lacks; it must break the promise. */
   control: string;
+  /** Left out of `--quick`. */
+  long?: true;
   run(conditions: Conditions): Promise<Outcome>;
 }
 

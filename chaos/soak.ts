@@ -23,6 +23,7 @@ const say = (line: string) => console.error(line);
 const SAMPLE_EVERY = Math.min(10_000, (minutes * 60_000) / 20);
 /** After so many things a client connects anew, as clients in the world come and go. */
 const THINGS_A_CONNECTION = 40;
+const MOST_PROBLEMS = 50;
 const EVERY = { import: 20_000, revocation: 30_000, restart: 60_000 };
 
 interface Figures {
@@ -50,17 +51,23 @@ async function soak(lab: Lab): Promise<Figures> {
   const samples: Vitals[] = [];
   const problems: string[] = [];
   const done = { import: 0, revocation: 0, restart: 0 };
+  const tell = (what: string) => {
+    if (problems.length < MOST_PROBLEMS) problems.push(`${(elapsed() / 1000).toFixed(0)} s: ${what}`);
+  };
 
   const client = async (number: number) => {
-    while (goesOn()) await visit(balancer.url, number, THINGS_A_CONNECTION, tally);
+    while (goesOn()) await visit(balancer.url, number, THINGS_A_CONNECTION, tally, tell);
   };
   const repeat = async (what: keyof typeof EVERY, work: () => Promise<string | undefined>) => {
     for (let next = EVERY[what]; ; next += EVERY[what]) {
       while (goesOn() && elapsed() < next) await sleep(100);
       if (!goesOn()) return;
       const problem = await work().catch((error: Error) => `${what}: ${error.message}`);
-      if (problem) problems.push(problem);
-      else done[what]++;
+      if (problem) tell(problem);
+      else {
+        done[what]++;
+        say(`${(elapsed() / 1000).toFixed(0)} s: ${what}`);
+      }
     }
   };
   const watch = async () => {
@@ -76,7 +83,6 @@ async function soak(lab: Lab): Promise<Figures> {
     repeat('restart', () => restart(place)),
     watch(),
   ]);
-  if (tally.other(200) > 0) problems.push(`answers other than 200: ${tally}`);
   return {
     minutes,
     requests: tally.total,

@@ -19,6 +19,7 @@ export const overload: Scenario = {
   fault: 'three times the load that the service can carry, with a far database',
   promise: `goodput at least 85 % of the best, the rest 503 within ${AT_ONCE} ms, liveness within ${ALIVE_WITHIN} ms`,
   control: 'MAX_IN_FLIGHT out of reach',
+  long: true,
   async run({ lab, guarded, quick }) {
     const seconds = quick ? 6 : 20;
     const postgres = await lab.postgres();

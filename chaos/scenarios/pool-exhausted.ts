@@ -11,6 +11,7 @@ export const poolExhausted: Scenario = {
   fault: 'a table locked for 5 s: 40 writers hold and wait for all connections of the pool',
   promise: 'whoever waits is told so with 503, readers within 1 s; all served within 1 s of the end',
   control: 'no deadlines',
+  long: true,
   async run({ lab, guarded }) {
     const postgres = await lab.postgres();
     await postgres.start();

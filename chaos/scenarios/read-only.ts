@@ -8,6 +8,7 @@ export const readOnly: Scenario = {
   fault: 'the database takes no writes any more, under 30 clients',
   promise: 'reads 200, writes 503; all 200 when it takes them again',
   control: 'no table of faults',
+  long: true,
   async run({ lab, guarded }) {
     const postgres = await lab.postgres();
     await postgres.start();

@@ -12,6 +12,7 @@ export const redisLost: Scenario = {
   fault: 'Redis hangs (SIGSTOP), is killed, and comes back',
   promise: 'no failure, at most 60 ms added (99 of 100 requests)',
   control: 'a Redis client as it comes',
+  long: true,
   async run({ lab, guarded }) {
     const postgres = await lab.postgres();
     await postgres.start();

@@ -9,7 +9,7 @@ export const serviceKilled: Scenario = {
   promise: 'no acknowledged write lost, none doubled that carries an Idempotency-Key',
   control: 'writers without Idempotency-Key',
   async run({ lab, guarded, quick }) {
-    const kills = quick ? 4 : guarded ? 50 : 15;
+    const kills = quick ? 3 : guarded ? 50 : 15;
     const postgres = await lab.postgres();
     await postgres.start();
     const service = await lab.service(postgres.url);

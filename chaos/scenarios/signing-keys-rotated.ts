@@ -11,6 +11,7 @@ export const signingKeysRotated: Scenario = {
   fault: 'signing keys rotated every 5 s, two replicas under 20 clients',
   promise: 'no valid token refused, whichever replica made it',
   control: 'the old key retired at once',
+  long: true,
   async run({ lab, guarded, quick }) {
     const rotations = quick || !guarded ? 2 : 12;
     const postgres = await lab.postgres();

@@ -19,6 +19,7 @@ export const slowClients: Scenario = {
   fault: `${DEAF} clients that do not read megabytes of answers, ${DRIPPING} that send their body a byte at a time`,
   promise: `all hung up on within 20 s, at most ${MOST_MEMORY} MB more, others served`,
   control: 'no time to read in',
+  long: true,
   async run({ lab, guarded }) {
     const postgres = await lab.postgres();
     await postgres.start();

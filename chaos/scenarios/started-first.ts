@@ -7,6 +7,7 @@ export const startedFirst: Scenario = {
   fault: 'the service started 5 s before its database',
   promise: 'it lives and reports that it is not ready, and serves within 2 s of the database',
   control: 'no table of faults',
+  long: true,
   async run({ lab, guarded }) {
     const postgres = await lab.postgres();
     const service = await lab.service(postgres.url, { without: guarded ? undefined : 'table of faults' });
