@@ -56,14 +56,11 @@ function problemsOf({ scenario: { name }, kept, control }: Verdict): string[] {
   ];
 }
 
-function printVerdicts(verdicts: Verdict[]): void {
-  console.log('| fault | promised | what happened | control | how it failed |');
-  console.log('| --- | --- | --- | --- | --- |');
-  for (const { scenario, kept, control } of verdicts) {
-    const cells = [scenario.fault, scenario.promise, keptOf(kept), scenario.control, failureOf(control)];
-    console.log(`| ${cells.map((cell) => cell.replaceAll('|', '/')).join(' | ')} |`);
-  }
-}
+const printRow = (cells: string[]) =>
+  console.log(`| ${cells.map((cell) => cell.replaceAll('|', '/')).join(' | ')} |`);
+
+const printVerdict = ({ scenario: { fault, promise, control }, ...seen }: Verdict) =>
+  printRow([fault, promise, keptOf(seen.kept), control, failureOf(seen.control)]);
 
 async function main(): Promise<number> {
   const chosen = SCENARIOS.filter(({ name, long }) => names?.includes(name) ?? !(quick && long));
@@ -80,12 +77,17 @@ async function main(): Promise<number> {
       interrupted = true;
       void lab.close().finally(() => process.exit(130));
     });
+  printRow(['fault', 'promised', 'what happened', 'control', 'how it failed']);
+  printRow(Array<string>(5).fill('---'));
   try {
-    for (const scenario of chosen) verdicts.push(await judge(lab, scenario));
+    for (const scenario of chosen) {
+      const verdict = await judge(lab, scenario);
+      verdicts.push(verdict);
+      printVerdict(verdict);
+    }
   } finally {
     if (!interrupted) await lab.close();
   }
-  printVerdicts(verdicts);
   const problems = verdicts.flatMap(problemsOf);
   for (const problem of problems) say(problem);
   return problems.length > 0 ? 1 : 0;

@@ -14,6 +14,7 @@ export interface Reckoning {
 }
 
 const PATIENCE = 5000;
+const RETRY_AFTER = 100;
 
 /** Writers who keep a ledger: each makes one collection after another and asks again until it has an answer. */
 export class Writers {
@@ -77,7 +78,7 @@ export class Writers {
         if (answer && answer.status !== 503) break;
         // At the end nobody may be left to answer.
         if (this.over && performance.now() - begun > 2 * PATIENCE) break;
-        await sleep(20);
+        await sleep(RETRY_AFTER);
       }
     }
     agent.destroy();
