@@ -29,6 +29,7 @@ export class Lab {
   private readonly pepper = randomBytes(32).toString('hex');
   private cleanups: Cleanup[] = [];
   private made = 0;
+  private closing: Promise<void> | undefined;
 
   private constructor(
     private readonly folder: string,
@@ -51,8 +52,8 @@ export class Lab {
   async postgres(settings: PostgresSettings = {}): Promise<Postgres> {
     const cluster = join(this.folder, `postgres-${this.made++}`);
     const postgres = await Postgres.copy(this.template, cluster, settings);
-    this.cleanups.push(async () => {
-      await postgres.kill();
+    this.onClear(async () => {
+      await postgres.discard();
       await rm(cluster, { recursive: true, force: true });
     });
     return postgres;
@@ -68,25 +69,25 @@ export class Lab {
       log: join(this.folder, `service-${this.made++}.log`),
       without,
     });
-    this.cleanups.push(() => service.kill());
+    this.onClear(() => service.discard());
     return service;
   }
 
   async proxy(url: string): Promise<FaultyProxy> {
     const proxy = await FaultyProxy.before(url);
-    this.cleanups.push(() => proxy.vanish());
+    this.onClear(() => proxy.vanish());
     return proxy;
   }
 
   async balancer(replicas: Service[]): Promise<Balancer> {
     const balancer = await Balancer.before(replicas);
-    this.cleanups.push(() => balancer.close());
+    this.onClear(() => balancer.close());
     return balancer;
   }
 
   async redis(): Promise<TestRedis> {
     const redis = await TestRedis.start();
-    this.cleanups.push(() => redis.stop());
+    this.onClear(() => redis.stop());
     return redis;
   }
 
@@ -110,9 +111,18 @@ export class Lab {
     for (const cleanup of this.cleanups.splice(0).toReversed()) await cleanup();
   }
 
-  async close(): Promise<void> {
-    await this.clear();
-    await rm(this.folder, { recursive: true, force: true });
+  /** Nothing can be started in it any more. */
+  close(): Promise<void> {
+    this.closing ??= (async () => {
+      await this.clear();
+      await rm(this.folder, { recursive: true, force: true });
+    })();
+    return this.closing;
+  }
+
+  private onClear(cleanup: Cleanup): void {
+    this.cleanups.push(cleanup);
+    if (this.closing) throw new Error('interrupted');
   }
 
   private environment(database: string): NodeJS.ProcessEnv {

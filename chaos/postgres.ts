@@ -28,6 +28,8 @@ const SETTINGS: PostgresSettings = {
 
 /** A PostgreSQL server of ours that may be killed, frozen, started again, and followed by another. */
 export class Postgres {
+  private discarded = false;
+
   private constructor(
     private readonly template: Template,
     private readonly cluster: string,
@@ -64,6 +66,7 @@ export class Postgres {
 
   /** Until it lets clients in. */
   async start(): Promise<void> {
+    if (this.discarded) throw new Error('interrupted');
     const { template, cluster, account, port, settings } = this;
     const plan = { native: template.native, cluster, account, port, settings, log: `${cluster}.log` };
     const server = await ServerProcess.start(plan);
@@ -82,6 +85,12 @@ export class Postgres {
     const pid = await this.pid();
     if (pid) await killFamily(pid);
     await rm(join(this.cluster, 'postmaster.pid'), { force: true });
+  }
+
+  /** It is not started again. */
+  discard(): Promise<void> {
+    this.discarded = true;
+    return this.kill();
   }
 
   async freeze(): Promise<void> {

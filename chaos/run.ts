@@ -14,6 +14,7 @@ const { values } = parseArgs({
 });
 const { quick } = values;
 const names = values.only?.split(',');
+const INTERRUPTED = 130;
 const say = (line: string) => console.error(line);
 
 /** `broken` undefined: it could not be run, which proves nothing either way. */
@@ -75,18 +76,19 @@ async function main(): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => {
       interrupted = true;
-      void lab.close().finally(() => process.exit(130));
+      void lab.close().finally(() => process.exit(INTERRUPTED));
     });
   printRow(['fault', 'promised', 'what happened', 'control', 'how it failed']);
   printRow(Array<string>(5).fill('---'));
   try {
     for (const scenario of chosen) {
+      if (interrupted) return INTERRUPTED;
       const verdict = await judge(lab, scenario);
       verdicts.push(verdict);
       printVerdict(verdict);
     }
   } finally {
-    if (!interrupted) await lab.close();
+    await lab.close();
   }
   const problems = verdicts.flatMap(problemsOf);
   for (const problem of problems) say(problem);

@@ -20,6 +20,7 @@ export interface ServiceOptions {
 /** One replica: the production build in a process of its own, always on the same port. */
 export class Service {
   private child: ChildProcess | undefined;
+  private discarded = false;
 
   private constructor(
     private readonly options: ServiceOptions,
@@ -53,6 +54,7 @@ export class Service {
   }
 
   spawn(): void {
+    if (this.discarded) throw new Error('interrupted');
     const { env, log, without } = this.options;
     const output = openSync(log, 'a');
     this.child = spawn(process.execPath, [...(without ? ['-r', WITHOUT] : []), MAIN], {
@@ -83,6 +85,12 @@ export class Service {
   async stop(): Promise<number | null> {
     await this.end('SIGTERM');
     return this.child?.exitCode ?? null;
+  }
+
+  /** It is not started again. */
+  discard(): Promise<void> {
+    this.discarded = true;
+    return this.kill();
   }
 
   private async end(signal: NodeJS.Signals): Promise<void> {
