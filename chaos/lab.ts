@@ -50,6 +50,7 @@ export class Lab {
 
   /** A PostgreSQL with the store in it. */
   async postgres(settings: PostgresSettings = {}): Promise<Postgres> {
+    this.requireOpen();
     const cluster = join(this.folder, `postgres-${this.made++}`);
     const postgres = await Postgres.copy(this.template, cluster, settings);
     this.onClear(async () => {
@@ -122,6 +123,10 @@ export class Lab {
 
   private onClear(cleanup: Cleanup): void {
     this.cleanups.push(cleanup);
+    this.requireOpen();
+  }
+
+  private requireOpen(): void {
     if (this.closing) throw new Error('interrupted');
   }
 
