@@ -4,7 +4,14 @@ export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', '.data/', 'coverage/', '**/*.config.js'] },
   ...tseslint.configs.recommended,
   {
-    files: ['src/**/*.ts', 'migrations/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'fuzz/**/*.ts'],
+    files: [
+      'src/**/*.ts',
+      'migrations/**/*.ts',
+      'test/**/*.ts',
+      'bench/**/*.ts',
+      'fuzz/**/*.ts',
+      'chaos/**/*.ts',
+    ],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',

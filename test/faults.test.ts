@@ -1,5 +1,6 @@
+import { connect } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { Pool } from 'pg';
+import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { dataSourceOptions } from '../src/database/data-source';
@@ -126,6 +127,72 @@ describe('a database that hangs', () => {
   });
 });
 
+test('control: with MAX_IN_FLIGHT out of reach one more waits as long as all the others', async () => {
+  const unlimited = await openApp({
+    DATABASE_URL: proxy.through(databaseUrl()),
+    DATABASE_POOL_SIZE: '4',
+    MAX_IN_FLIGHT: '100000',
+  });
+  url = await unlimited.getUrl();
+  try {
+    await get('/profile');
+    proxy.freeze();
+    const waiting = many(40, () => get('/profile'));
+    await moment(200);
+    const late = await many(20, () => get('/profile'));
+    expect(Math.min(...late.map(({ ms }) => ms))).toBeGreaterThan(650);
+    await waiting;
+  } finally {
+    proxy.thaw();
+    await gracefulStop(unlimited);
+  }
+});
+
+describe('one connection that asks and does not read', () => {
+  const pipelined = async (count: number) => {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.write(
+      `GET /profile HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${user.key}\r\n\r\n`.repeat(count),
+    );
+    await moment(200);
+    return socket;
+  };
+
+  test('leaves others their place', async () => {
+    await get('/profile');
+    proxy.freeze();
+    const socket = await pipelined(200);
+    const { ms } = await get('/profile');
+    // Not refused at once: it has waited for the database.
+    expect(ms).toBeGreaterThan(500);
+    socket.destroy();
+  });
+
+  test('control: as many connections take every place', async () => {
+    await get('/profile');
+    proxy.freeze();
+    const sockets = await Promise.all(Array.from({ length: 4 }, () => pipelined(10)));
+    const { answer, ms } = await get('/profile');
+    expect(answer).toEqual(UNAVAILABLE);
+    expect(ms).toBeLessThan(500);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test('is answered, what is too much of it with 503', async () => {
+    const socket = await pipelined(12);
+    let text = '';
+    socket.on('data', (data) => (text += data.toString()));
+    await until(() => text.split('HTTP/1.1 ').length > 12);
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual([
+      ...Array<string>(10).fill('HTTP/1.1 200'),
+      ...Array<string>(2).fill('HTTP/1.1 503'),
+    ]);
+    socket.destroy();
+  });
+});
+
 test('a database that goes away: 503 until it is back, and 200 within a second of that', async () => {
   expect((await get('/profile')).answer.status).toBe(200);
   await proxy.vanish();
@@ -149,6 +216,14 @@ test('a connection that is killed in a transaction leaves nothing half-written',
   await until(async () => (await get('/profile')).answer.status === 200, 1000);
 });
 
+test('control: what was written outside of a transaction stays', async () => {
+  await app.get(Database).source.query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
+  proxy.cut();
+  expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
+    { display_name: 'half' },
+  ]);
+});
+
 test('a pool of which all is taken: who waits is told so within a second', async () => {
   const release: (() => void)[] = [];
   const holders = Array.from({ length: 4 }, () =>
@@ -163,6 +238,16 @@ test('a pool of which all is taken: who waits is told so within a second', async
   expect((await get('/profile')).answer.status).toBe(200);
 });
 
+test('control: a pool as it comes lets whoever waits wait on', async () => {
+  const patient = new Pool({ connectionString: proxy.through(databaseUrl()), max: 1 });
+  const holder = await patient.connect();
+  const waits = patient.query('SELECT 1');
+  expect(await Promise.race([waits, moment(1500).then(() => 'no answer')])).toBe('no answer');
+  holder.release();
+  await waits;
+  await patient.end();
+});
+
 withoutPooler('a database that only reads: reads are served, writes refused', async () => {
   const [{ current_database }] = (await sql<{ current_database: string }>('SELECT current_database()')) as [
     { current_database: string },
@@ -174,8 +259,10 @@ withoutPooler('a database that only reads: reads are served, writes refused', as
     const write = app
       .get(Database)
       .transaction((db) => db.query(`UPDATE users SET display_name = 'x' WHERE id = $1`, [user.id]));
-    const answer = await write.catch(answerFor);
-    expect(answer).toMatchObject({ status: 503, errors: ['service unavailable'] });
+    const error: unknown = await write.catch((refused: unknown) => refused);
+    expect(answerFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
+    // Control: the same words without PostgreSQL's code are an error that nobody knows.
+    expect(answerFor(new Error((error as Error).message))).toMatchObject({ status: 500 });
   } finally {
     await sql(
       `BEGIN; SET TRANSACTION READ WRITE; ALTER DATABASE ${current_database} RESET default_transaction_read_only; COMMIT`,

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { dataSourceOptions } from '../src/database/data-source';
 import { migrate } from '../src/database/migrate';
 import { cloneDatabase } from './support/database';
+import { moment } from './support/time';
 
 let url: string;
 let drop: () => Promise<void>;
@@ -47,6 +48,16 @@ test('two migrators at once: one runs, the other finds it done', async () => {
   expect(done.map((names) => names.length).toSorted((a, b) => a - b)).toEqual([0, source.migrations.length]);
 });
 
+test('control: TypeORM alone lets both run, and one of them fails', async () => {
+  for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
+  const options = dataSourceOptions({ DATABASE_URL: url, DATABASE_POOL_SIZE: 1 });
+  const both = await Promise.all([1, 2].map(() => new DataSource(options).initialize()));
+  const done = await Promise.allSettled(both.map((one) => one.runMigrations()));
+  await Promise.all(both.map((one) => one.destroy()));
+  expect(done.map(({ status }) => status)).toContain('rejected');
+  await migrate({ DATABASE_URL: url }, () => undefined);
+});
+
 const stampOf = (name: string) => Number(/\d+$/.exec(name)![0]);
 
 test('a table in use is waited for in short tries, and readers pass meanwhile', async () => {
@@ -58,7 +69,7 @@ test('a table in use is waited for in short tries, and readers pass meanwhile', 
   await holder.query('BEGIN; LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
   const lines: string[] = [];
   const migrating = migrate({ DATABASE_URL: url }, (line) => lines.push(line));
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await moment(600);
   const started = performance.now();
   await source.query('SELECT count(*) FROM users');
   expect(performance.now() - started).toBeLessThan(450);
@@ -66,4 +77,23 @@ test('a table in use is waited for in short tries, and readers pass meanwhile', 
   await holder.end();
   expect(await migrating).toEqual(undone);
   expect(lines).toEqual(['A table is in use by a long transaction: trying again']);
+});
+
+test('control: one that waits as long as it takes holds up every reader', async () => {
+  const [holder, migrator, reader] = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      return client;
+    }),
+  );
+  await holder!.query('BEGIN; LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+  const migrating = migrator!.query('ALTER TABLE users ADD COLUMN control text');
+  await moment(100);
+  const reading = reader!.query('SELECT count(*) FROM users');
+  expect(await Promise.race([reading, moment(600).then(() => 'waits')])).toBe('waits');
+  await holder!.query('COMMIT');
+  await Promise.all([migrating, reading]);
+  await migrator!.query('ALTER TABLE users DROP COLUMN control');
+  await Promise.all([holder!, migrator!, reader!].map((client) => client.end()));
 });

@@ -31,6 +31,8 @@ export const SECURITY_HEADERS: Record<string, string> = {
 
 const SANE_ID = /^[\w.:-]{1,64}$/;
 const MAX_URL = 16 * 1024;
+// On one connection, one behind the other: no client needs it, and one that does not read would take every place.
+const MAX_PIPELINED = 10;
 
 /** Told of every request after it was answered, or its connection was lost. */
 export type Observer = (req: IncomingMessage, res: ServerResponse, ms: number) => void;
@@ -82,8 +84,10 @@ export class FrontDoor {
       res.setHeader('X-Request-Id', req.id);
       for (const [name, value] of this.headers) res.setHeader(name, value);
       if (this.draining) res.setHeader('Connection', 'close');
-      const overloaded = this.inFlight.count >= this.maxInFlight && !req.url!.startsWith('/health/');
-      this.inFlight.enter(arrival);
+      const crowded = this.inFlight.ahead(arrival) >= MAX_PIPELINED;
+      const overloaded =
+        crowded || (this.inFlight.count >= this.maxInFlight && !req.url!.startsWith('/health/'));
+      if (!crowded) this.inFlight.enter(arrival);
       res.once('close', () => this.left(arrival));
 
       const refusal = this.refusal(req) ?? toOriginForm(req);

@@ -2,6 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendFailure } from './answer';
 import { failure, serviceUnavailable } from './failure';
 
+declare module 'node:net' {
+  interface Socket {
+    /** How many of its requests are not answered, or their answers not read. */
+    in_flight?: number;
+  }
+}
+
 export interface Arrival {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -9,7 +16,7 @@ export interface Arrival {
   readonly at: number;
   /** From when its time counts: later than `at` where the caller took long to send it. */
   since: number;
-  /** Where it stands among those in flight. */
+  /** Where it stands among those in flight; -1: nowhere. */
   place: number;
 }
 
@@ -32,21 +39,34 @@ export const takesLong = (req: IncomingMessage) => void patient.add(req);
  */
 export class InFlight {
   private readonly arrivals: Arrival[] = [];
+  // Answered before all of their body had come.
+  private readonly trailing = new Set<Arrival>();
   private timer: NodeJS.Timeout | undefined;
 
   get count(): number {
     return this.arrivals.length;
   }
 
+  /** How many of the same connection are in flight. */
+  ahead({ req }: Arrival): number {
+    return req.socket.in_flight ?? 0;
+  }
+
   enter(arrival: Arrival): void {
     arrival.place = this.arrivals.push(arrival) - 1;
+    arrival.req.socket.in_flight = this.ahead(arrival) + 1;
   }
 
   leave(arrival: Arrival): void {
+    const { req, place } = arrival;
+    if (!req.complete && !req.socket.destroyed) this.trailing.add(arrival);
+    // It was refused, and given no place.
+    if (place < 0) return;
+    req.socket.in_flight = this.ahead(arrival) - 1;
     const last = this.arrivals.pop()!;
     if (last === arrival) return;
-    this.arrivals[arrival.place] = last;
-    last.place = arrival.place;
+    this.arrivals[place] = last;
+    last.place = place;
   }
 
   start(): void {
@@ -58,6 +78,12 @@ export class InFlight {
   }
 
   private sweep(now: number): void {
+    for (const arrival of this.trailing) {
+      const { req, at } = arrival;
+      if (!req.complete && !req.socket.destroyed && now - at < BODY_WITHIN) continue;
+      this.trailing.delete(arrival);
+      if (!req.complete) req.socket.destroy();
+    }
     for (const arrival of this.arrivals) {
       if (now - arrival.at < ANSWER_WITHIN) continue;
       const { req, res } = arrival;

@@ -1,16 +1,20 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** Stands between the service and something that it needs, and can make that hang, vanish and return. */
+/** Stands between the service and something that it needs, and can make that slow, hang, vanish, return and move. */
 export class FaultyProxy {
+  /** Milliseconds that everything takes longer. */
+  delay = 0;
+  /** What passes in one direction of one connection. */
+  bytes_per_second = Infinity;
   private readonly sockets = new Set<Socket>();
   private server: Server | undefined;
   private port = 0;
   private frozen = false;
 
   private constructor(
-    private readonly to_host: string,
-    private readonly to_port: number,
+    private to_host: string,
+    private to_port: number,
   ) {}
 
   static async before(url: string): Promise<FaultyProxy> {
@@ -30,6 +34,14 @@ export class FaultyProxy {
 
   get connections(): number {
     return this.sockets.size / 2;
+  }
+
+  /** Leads to another server from now on; who is connected to the old one is cut off. */
+  turnTo(url: string): void {
+    const { hostname, port } = new URL(url);
+    this.to_host = hostname;
+    this.to_port = Number(port);
+    this.cut();
   }
 
   /** Connections stay and new ones are accepted, but nothing moves. */
@@ -57,6 +69,11 @@ export class FaultyProxy {
     for (const socket of this.sockets) socket.destroy();
   }
 
+  /** Every connection breaks with a RST, as one does whose other end has forgotten it. */
+  reset(): void {
+    for (const socket of this.sockets) socket.resetAndDestroy();
+  }
+
   async open(): Promise<void> {
     this.server = createServer((near) => {
       const far = connect(this.to_port, this.to_host);
@@ -65,7 +82,7 @@ export class FaultyProxy {
         [far, near],
       ] as const) {
         this.sockets.add(from);
-        from.on('data', (chunk) => void to.write(chunk));
+        from.on('data', (chunk) => this.pass(from, to, chunk));
         from.on('error', () => undefined);
         from.on('close', () => {
           this.sockets.delete(from);
@@ -76,5 +93,14 @@ export class FaultyProxy {
     }).listen(this.port, '127.0.0.1');
     await once(this.server, 'listening');
     this.port = (this.server.address() as AddressInfo).port;
+  }
+
+  private pass(from: Socket, to: Socket, chunk: Buffer): void {
+    if (this.bytes_per_second < Infinity) {
+      from.pause();
+      setTimeout(() => this.frozen || from.resume(), (chunk.length / this.bytes_per_second) * 1000);
+    }
+    if (this.delay === 0) to.write(chunk);
+    else setTimeout(() => to.write(chunk), this.delay);
   }
 }

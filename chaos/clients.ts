@@ -1,0 +1,33 @@
+import { type Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, keptConnections } from './ask';
+import { Tally } from './tally';
+
+/** Clients on kept connections of their own, each asking again as soon as it was answered. */
+export class Clients {
+  readonly tally = new Tally();
+  private over = false;
+  private readonly all: Promise<void>[];
+
+  constructor(
+    count: number,
+    work: (client: number, agent: Agent) => Promise<Answer>,
+    { pause = 0 }: { pause?: number } = {},
+  ) {
+    this.all = Array.from({ length: count }, async (_, client) => {
+      const agent = keptConnections(1);
+      while (!this.over) {
+        const answer = await this.tally.of(work(client, agent));
+        // Whoever got nothing does not hammer.
+        await sleep(answer ? pause : Math.max(pause, 20));
+      }
+      agent.destroy();
+    });
+  }
+
+  async stop(): Promise<Tally> {
+    this.over = true;
+    await Promise.all(this.all);
+    return this.tally;
+  }
+}

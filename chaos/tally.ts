@@ -1,0 +1,59 @@
+import type { Answer } from './ask';
+
+/** What clients saw: answers by status, how long they took, and requests that had none. */
+export class Tally {
+  readonly failures: string[] = [];
+  private readonly counts = new Map<number, number>();
+  private readonly times = new Map<number, number[]>();
+
+  /** Times are many where it goes on for an hour. */
+  constructor(private readonly keep: { times: boolean } = { times: true }) {}
+
+  /** Watches one request; answers undefined where it failed. */
+  async of(request: Promise<Answer>): Promise<Answer | undefined> {
+    const started = performance.now();
+    try {
+      const answer = await request;
+      this.add(answer.status, performance.now() - started);
+      return answer;
+    } catch (error) {
+      this.failures.push((error as Error).message);
+      return undefined;
+    }
+  }
+
+  count(status: number): number {
+    return this.counts.get(status) ?? 0;
+  }
+
+  get total(): number {
+    return [...this.counts.values()].reduce((sum, count) => sum + count, this.failures.length);
+  }
+
+  /** Everything but the statuses that were to be expected. */
+  other(...expected: number[]): number {
+    return this.total - expected.reduce((sum, status) => sum + this.count(status), 0);
+  }
+
+  /** The time within which this share of the answers came, of all or of one status; 0: there is none. */
+  within(share: number, status?: number): number {
+    const times = status === undefined ? [...this.times.values()].flat() : (this.times.get(status) ?? []);
+    return times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1] ?? 0;
+  }
+
+  toString(): string {
+    const answers = [...this.counts]
+      .sort(([a], [b]) => a - b)
+      .map(([status, count]) => `${count} × ${status}`);
+    const kinds = new Map<string, number>();
+    for (const failure of this.failures) kinds.set(failure, (kinds.get(failure) ?? 0) + 1);
+    return [...answers, ...[...kinds].map(([failure, count]) => `${count} × ${failure}`)].join(', ');
+  }
+
+  private add(status: number, ms: number): void {
+    this.counts.set(status, this.count(status) + 1);
+    if (!this.keep.times) return;
+    if (!this.times.has(status)) this.times.set(status, []);
+    this.times.get(status)!.push(ms);
+  }
+}

@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ask, keptConnections } from './ask';
+import { query } from './postgres';
+
+export interface Reckoning {
+  acknowledged: number;
+  /** Acknowledged, and not in the database. */
+  lost: number;
+  /** In the database more than once. */
+  doubled: number;
+  retries: number;
+  /** Answers that no retry would change. */
+  refused: string[];
+}
+
+const PATIENCE = 5000;
+const RETRY_AFTER = 100;
+
+/** Writers who keep a ledger: each makes one collection after another and asks again until it has an answer. */
+export class Writers {
+  private readonly acknowledged = new Set<string>();
+  private readonly refused: string[] = [];
+  private retries = 0;
+  private over = false;
+  private readonly all: Promise<void>[];
+
+  constructor(
+    private readonly url: () => string,
+    keys: string[],
+    private readonly how: { name: string; idempotent: boolean },
+  ) {
+    this.all = keys.map((key, writer) => this.write(key, `${how.name}-${writer}`));
+  }
+
+  get count(): number {
+    return this.acknowledged.size;
+  }
+
+  /** Lets each finish what it has begun. */
+  async stop(): Promise<void> {
+    this.over = true;
+    await Promise.all(this.all);
+  }
+
+  /** The ledger against the database. */
+  async reckon(database: string): Promise<Reckoning> {
+    const rows = await query<{ title: string; copies: number }>(
+      database,
+      `SELECT title, count(*)::int AS copies FROM collections WHERE starts_with(title, $1) GROUP BY title`,
+      [`${this.how.name}-`],
+    );
+    const copies = new Map(rows.map(({ title, copies }) => [title, copies]));
+    return {
+      acknowledged: this.acknowledged.size,
+      lost: [...this.acknowledged].filter((title) => !copies.has(title)).length,
+      doubled: rows.filter(({ copies }) => copies > 1).length,
+      retries: this.retries,
+      refused: this.refused,
+    };
+  }
+
+  private async write(key: string, writer: string): Promise<void> {
+    const agent = keptConnections(1);
+    for (let n = 0; !this.over; n++) {
+      const title = `${writer}-${n}`;
+      const headers = this.how.idempotent ? { 'idempotency-key': title } : undefined;
+      for (const begun = performance.now(); ; this.retries++) {
+        const answer = await ask(`${this.url()}/collections`, {
+          method: 'POST',
+          key,
+          form: { title },
+          headers,
+          agent,
+          timeout: PATIENCE,
+        }).catch(() => undefined);
+        if (answer?.status === 200) this.acknowledged.add(title);
+        else if (answer && answer.status !== 503) this.refused.push(`${answer.status} ${answer.body}`);
+        if (answer && answer.status !== 503) break;
+        // At the end nobody may be left to answer.
+        if (this.over && performance.now() - begun > 2 * PATIENCE) break;
+        await sleep(RETRY_AFTER);
+      }
+    }
+    agent.destroy();
+  }
+}
+
+export const promisesBroken = ({ lost, doubled, refused }: Reckoning): string[] => [
+  ...(lost > 0 ? [`${lost} acknowledged writes lost`] : []),
+  ...(doubled > 0 ? [`${doubled} writes doubled`] : []),
+  ...(refused.length > 0 ? [`refused: ${refused[0]}`] : []),
+];

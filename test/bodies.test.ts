@@ -1,0 +1,120 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { sendRaw } from './support/raw';
+import { type Actor, type Answer, baseUrl, failure, make, send, sql, useStore } from './support/store';
+import { moment } from './support/time';
+
+useStore();
+
+let owner: Actor;
+beforeAll(async () => {
+  owner = await make.user();
+});
+
+const FORM = 'application/x-www-form-urlencoded';
+const JSON_TYPE = 'application/json';
+
+async function post(body: string | Buffer, headers: Record<string, string>): Promise<Answer> {
+  const answer = await send('POST', '/collections', { headers: { ...owner.headers, ...headers }, body });
+  return { status: answer.status, body: answer.body };
+}
+const madeSoFar = () => sql('SELECT title FROM collections');
+
+const notAnObject = failure(400, 'the body must be a JSON object');
+const tooMany = failure(413, 'too many parameters');
+const tooLarge = failure(413, 'request too large');
+const badCharset = failure(415, 'unsupported charset');
+const badType = failure(415, 'unsupported media type');
+const title = 'title=Sent';
+const BOMB = gzipSync(Buffer.alloc(64 * 1024 * 1024, 'title=x&'));
+
+test.each<[string, string | Buffer, Record<string, string>, Answer]>([
+  ['null', 'null', { 'content-type': JSON_TYPE }, notAnObject],
+  ['a JSON text', '"title"', { 'content-type': JSON_TYPE }, notAnObject],
+  ['a JSON array', '[]', { 'content-type': JSON_TYPE }, notAnObject],
+  ['broken JSON', '{"title":"secret', { 'content-type': JSON_TYPE }, notAnObject],
+  [
+    'JSON 5,000 deep',
+    `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`,
+    { 'content-type': JSON_TYPE },
+    notAnObject,
+  ],
+  ['arrays 100,000 deep', '['.repeat(100_000), { 'content-type': JSON_TYPE }, notAnObject],
+  [
+    '1,001 members',
+    JSON.stringify(Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`a${i}`, i]))),
+    { 'content-type': JSON_TYPE },
+    tooMany,
+  ],
+  [
+    '1,001 fields',
+    Array.from({ length: 1001 }, (_, i) => `a${i}=1`).join('&'),
+    { 'content-type': FORM },
+    tooMany,
+  ],
+  ['a form over the limit', `title=${'x'.repeat(600_000)}`, { 'content-type': FORM }, tooLarge],
+  ['a gzip bomb', BOMB, { 'content-type': FORM, 'content-encoding': 'gzip' }, tooLarge],
+  ['an unknown encoding', title, { 'content-type': FORM, 'content-encoding': 'compress' }, badType],
+  ['an unknown charset', title, { 'content-type': `${FORM}; charset=latin1` }, badCharset],
+  ['utf-16', Buffer.from(title, 'utf16le'), { 'content-type': `${FORM}; charset=utf-16` }, badCharset],
+  ['another media type', title, { 'content-type': 'text/xml' }, badType],
+])('%s changes nothing and is not repeated', async (_name, body, headers, answer) => {
+  expect(await post(body, headers)).toEqual(answer);
+  expect(await madeSoFar()).toEqual([]);
+});
+
+test('a gzip bomb is not unpacked', async () => {
+  const before = process.memoryUsage().rss;
+  await Promise.all(
+    Array.from({ length: 10 }, () => post(BOMB, { 'content-type': FORM, 'content-encoding': 'gzip' })),
+  );
+  expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+});
+
+describe('a body that does not come', () => {
+  const head = (length: number) =>
+    `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\nContent-Type: ${FORM}\r\nContent-Length: ${length}\r\n\r\n`;
+  const late = { status: 408, body: '{"errors":["request timeout"]}' };
+
+  test('shorter than its Content-Length: 408 within ten seconds', async () => {
+    const { status, body, ms } = await sendRaw(`${head(1000)}title=Sent`);
+    expect({ status, body }).toEqual(late);
+    expect(ms).toBeLessThan(10_000);
+  });
+
+  test('dripping in: the same, and others are served meanwhile', async () => {
+    const { hostname, port } = new URL(baseUrl());
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined).write(head(1000));
+    const drip = setInterval(() => socket.write('x'), 200);
+    const started = performance.now();
+    const answer = new Promise<string>((resolve) => socket.once('data', (data) => resolve(data.toString())));
+    try {
+      await moment(1000);
+      expect((await owner.get('/profile')).status).toBe(200);
+      expect(await answer).toMatch(/^HTTP\/1\.1 408 /);
+      expect(performance.now() - started).toBeLessThan(10_000);
+    } finally {
+      clearInterval(drip);
+      socket.destroy();
+    }
+  });
+
+  test('dripping in after its answer: hung up on within ten seconds', async () => {
+    const { hostname, port } = new URL(baseUrl());
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined).write(head(1000).replace(/Authorization.*?\r\n/, ''));
+    const drip = setInterval(() => socket.write('x'), 200);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 401 /);
+    const started = performance.now();
+    try {
+      await once(socket, 'close', { signal: AbortSignal.timeout(15_000) });
+      expect(performance.now() - started).toBeLessThan(10_000);
+    } finally {
+      clearInterval(drip);
+      socket.destroy();
+    }
+  });
+});
