@@ -102,7 +102,7 @@ const answers: { what: string; text: string }[] = [];
 
 beforeAll(async () => {
   for (const stream of [process.stdout, process.stderr])
-    jest.spyOn(stream, 'write').mockImplementation((chunk) => {
+    jest.spyOn(stream, 'write').mockImplementation((...[chunk]: unknown[]) => {
       written.push(String(chunk));
       return true;
     });
