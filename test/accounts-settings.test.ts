@@ -94,7 +94,7 @@ describe('another look', () => {
     expect(response.headers.get('content-type')).toBe('text/css; charset=utf-8');
     expect(await response.text()).toContain('--accent');
     const image = await fetch(base() + logo);
-    expect(image.headers.get('content-type')).toBe('image/svg+xml');
+    expect(image.headers.get('content-type')).toBe('image/svg+xml; charset=utf-8');
     expect(image.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(text.indexOf('pages-')).toBeLessThan(text.indexOf('ourlook-'));
   });
