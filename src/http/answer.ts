@@ -27,11 +27,15 @@ export function answerFor(error: unknown): Failure {
   return new Failure(500, ['internal server error']);
 }
 
+// A short text is sent in one piece with its head; for a long one that piece would be a copy more.
+const SHORT = 4096;
+
 export function sendJson(res: ServerResponse, status: number, text: string): void {
+  const body = text.length < SHORT ? text : Buffer.from(text);
   res.statusCode = status;
   res.setHeader('Content-Type', 'application/json');
-  res.setHeader('Content-Length', Buffer.byteLength(text));
-  res.end(text);
+  res.setHeader('Content-Length', Buffer.byteLength(body));
+  res.end(body);
 }
 
 export function sendFailure(res: ServerResponse, { status, errors, headers }: Failure): void {

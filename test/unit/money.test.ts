@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { formatMoney } from '../../src/http/money';
 
 test.each([
@@ -28,6 +29,27 @@ test.each([
   // English puts a no-break space between a code and a number.
   expect(formatMoney(amount, currency)).toBe(text.replace(' ', '\u00a0')),
 );
+
+test.each([
+  ['USD', 2, '$'],
+  ['JPY', 0, '¥'],
+  ['KWD', 3, 'KWD\u00a0'],
+])('no digit of any amount of %s is lost', (currency, digits, sign) => {
+  const amounts = fc.oneof(
+    fc.nat(),
+    fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+    fc.integer({ min: -1000, max: 1000 }).map((near) => 1e13 + near),
+  );
+  fc.assert(
+    fc.property(amounts, (amount) => {
+      const text = String(amount).padStart(digits + 1, '0');
+      const [whole, rest] = [text.slice(0, text.length - digits), text.slice(text.length - digits)];
+      const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+      expect(formatMoney(amount, currency)).toBe(`${sign}${grouped}${digits === 0 ? '' : `.${rest}`}`);
+    }),
+    { numRuns: 5000 },
+  );
+});
 
 test('more currencies than there are do not fill the memory', () => {
   const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
