@@ -22,6 +22,9 @@ const PROGRAMS: Record<ServerName, string> = {
 
 export const POOL_SIZE = 10;
 
+// As the Dockerfile starts it.
+const PRODUCTION_FLAGS = ['--max-semi-space-size=8'];
+
 // Every limit is on and counts, at a value that is not reached.
 const NOT_REACHED = 'credential=9999999/1s,address=9999999/1s,misses=9999999/1s';
 
@@ -49,7 +52,8 @@ export class MeasuredServer {
     mkdirSync(logs, { recursive: true });
     const log = openSync(join(logs, `${name}.log`), 'w');
     const start = performance.now();
-    const child = spawn(process.execPath, ['-r', join(__dirname, 'probe.js'), PROGRAMS[name]], {
+    const flags = name === 'ours' || name === 'before' ? PRODUCTION_FLAGS : [];
+    const child = spawn(process.execPath, [...flags, '-r', join(__dirname, 'probe.js'), PROGRAMS[name]], {
       cwd: store.folder,
       stdio: ['ignore', log, log, 'ipc'],
       env: {
