@@ -50,7 +50,9 @@ beforeEach(async () => {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
   });
 });
-afterEach(() => {
+afterEach(async () => {
+  // Most tests have closed it, to have all spans sent.
+  if (app.getHttpServer().listening) await app.close();
   collector.closeAllConnections();
   collector.close();
 });
