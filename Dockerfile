@@ -29,5 +29,5 @@ EXPOSE 8080 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Half of Node's own limit for young objects: 14 MB less memory, and nothing in this service lives long enough to notice.
+# Half of Node's own limit for young objects: 14 MB less memory.
 CMD ["node", "--max-semi-space-size=8", "dist/src/main.js"]

@@ -16,7 +16,7 @@ import { type Around, Flight, inDialogue, inTransaction, type Statements } from 
 
 const GOODBYE = 2000;
 
-/** Statements outside of transactions go straight to the pool; transactions are TypeORM's. */
+/** Runs statements: each on its own, gathered with others, or in a transaction. */
 @Injectable()
 export class Database implements Statements, OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
