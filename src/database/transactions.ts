@@ -53,7 +53,7 @@ export class Flight implements Statements {
     this.asked.forEach(({ resolve }, i) => resolve(rows[i] as never[]));
   }
 
-  /** Nothing was done. */
+  /** Nothing was done; or, where the connection was lost, nobody knows. */
   fail(error: unknown): void {
     for (const { reject } of this.asked) reject(error);
   }
