@@ -56,13 +56,16 @@ async function serveThroughStop(stop: (app: NestExpressApplication) => Promise<v
     }
   };
   const all = [probe(), ...Array.from({ length: 8 }, client)];
-  await moment(300);
-  await stop(first);
-  await moment(200);
-  over = true;
-  await Promise.all(all);
-  agent.destroy();
-  await second.close();
+  try {
+    await moment(300);
+    await stop(first);
+    await moment(200);
+  } finally {
+    over = true;
+    await Promise.all(all);
+    agent.destroy();
+    await second.close();
+  }
   return { served, failed, moved: target === b };
 }
 
@@ -75,7 +78,9 @@ test('no request fails when a replica stops under load', async () => {
 
 test('control: closing at once fails some', async () => {
   const { failed } = await serveThroughStop(async (app) => {
-    (app.getHttpServer() as import('node:http').Server).closeAllConnections();
+    const server = app.getHttpServer() as Server;
+    server.close();
+    server.closeAllConnections();
     await app.close();
   });
   expect(failed.length).toBeGreaterThan(0);

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { Server } from 'node:http';
 import { Writable } from 'node:stream';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Pool } from 'pg';
@@ -17,6 +18,7 @@ import { cloneDatabase } from './database';
 export const PEPPER = 'a pepper for tests, long enough to pass';
 
 let app: NestExpressApplication;
+const opened: NestExpressApplication[] = [];
 let pool: Pool;
 let contract: Contract;
 let url = '';
@@ -42,8 +44,12 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
   });
   afterAll(async () => {
     if (app) await gracefulStop(app);
+    // One that serves on would fail whatever file comes next, with an error that names that file.
+    const left = opened.filter((one) => (one.getHttpServer() as Server).listening);
+    for (const one of left) await gracefulStop(one);
     await pool?.end();
     await drop?.();
+    if (left.length > 0) throw new Error(`Replicas left open: ${left.length}`);
   });
 }
 
@@ -65,10 +71,11 @@ export async function openApp(environment: Environment = {}): Promise<NestExpres
       done();
     },
   });
-  const opened = await createApp(settings, createLogger(settings.LOG_LEVEL, log));
-  await opened.listen(settings.PORT, settings.HOST);
-  await opened.get(Database).connect();
-  return opened;
+  const replica = await createApp(settings, createLogger(settings.LOG_LEVEL, log));
+  opened.push(replica);
+  await replica.listen(settings.PORT, settings.HOST);
+  await replica.get(Database).connect();
+  return replica;
 }
 
 export const baseUrl = () => url;
