@@ -40,8 +40,11 @@ export class ScopesGuard extends AuthGuard('bearer') {
   }
 
   private async verify(context: ExecutionContext, access: Access): Promise<boolean> {
+    const req = context.switchToHttp().getRequest<Request>();
+    // The library sets it under a computed name, which would turn a request that has no such property yet into a hash table.
+    req.user = undefined;
     await super.canActivate(context);
-    return admit(context.switchToHttp().getRequest<Request>().user as Credential, access);
+    return admit(req.user as unknown as Credential, access);
   }
 
   private accessTo(handler: object): Access | undefined {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ShortMemory } from '../database/short-memory';
+import { UnderWay } from '../database/under-way';
 import { type Counter, Measurements } from '../http/measurements';
 import { ApiKeyLookup } from './api-key-lookup';
 import type { Credential } from './credential';
@@ -18,7 +19,8 @@ export class VerifiedCredentials {
   // Refused ones are not remembered: however much garbage comes, it displaces nothing.
   private readonly verified = new ShortMemory<Credential>(REMEMBERED, MOST_REMEMBERED);
   private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
-  private asked = new Map<string, Promise<Credential>>();
+  private readonly underWay = new UnderWay<Credential>();
+  private revocations = 0;
 
   constructor(
     private readonly keys: ApiKeyLookup,
@@ -48,33 +50,29 @@ export class VerifiedCredentials {
     return credential;
   }
 
-  /** One question at a time, however many wait for its answer. */
   verify(presented: Presented): Promise<Credential> {
-    const { asked } = this;
-    const question = `${presented.type} ${presented.text}`;
-    let answer = asked.get(question);
-    if (!answer) {
-      const time = performance.now();
-      answer = this.lookUp(presented)
-        .then((credential) => {
-          if (asked === this.asked) this.verified.set(presented.text, credential, time);
-          this.counters.verified.value++;
-          return credential;
-        })
-        .catch((error: unknown) => {
-          this.counters.refused.value++;
-          throw error;
-        })
-        .finally(() => asked.delete(question));
-      asked.set(question, answer);
-    }
-    return answer;
+    return this.underWay.ask(`${presented.type} ${presented.text}`, () => this.learn(presented));
   }
 
   /** On a revocation: forgets everything, and learns nothing from questions that were asked before it. */
   forget(): void {
     this.verified.clear();
-    this.asked = new Map();
+    this.underWay.forget();
+    this.revocations++;
+  }
+
+  private async learn(presented: Presented): Promise<Credential> {
+    const { revocations } = this;
+    const asked = performance.now();
+    try {
+      const credential = await this.lookUp(presented);
+      if (revocations === this.revocations) this.verified.set(presented.text, credential, asked);
+      this.counters.verified.value++;
+      return credential;
+    } catch (error) {
+      this.counters.refused.value++;
+      throw error;
+    }
   }
 
   private async lookUp({ type, text }: Presented): Promise<Credential> {

@@ -6,6 +6,7 @@ import { type Cacheable, cacheable } from '../http/cacheable';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
 import { ShortMemory } from '../database/short-memory';
+import { UnderWay } from '../database/under-way';
 
 // Of many questions at once, the n-th of which is row n of `asked`. A private game is no game.
 const newestFinishedBuilds = (arrays: string, columns: string, games: string) => `
@@ -59,7 +60,7 @@ export class BuildsService {
   private readonly found = new ShortMemory<Cacheable>(REMEMBERED, MOST_REMEMBERED);
   // Apart, so that questions for what does not exist displace no answer.
   private readonly missing = new ShortMemory<Missing>(REMEMBERED, 1000);
-  private readonly asked = new Map<string, Promise<Cacheable | Missing>>();
+  private readonly underWay = new UnderWay<Cacheable | Missing>();
   private readonly byGame = new Batch((asked: unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
   );
@@ -74,18 +75,10 @@ export class BuildsService {
     const name = `${request.game_id ?? request.target}\0${request.channel_name}`;
     const now = performance.now();
     const answer =
-      this.found.get(name, now) ?? this.missing.get(name, now) ?? (await this.ask(name, request));
+      this.found.get(name, now) ??
+      this.missing.get(name, now) ??
+      (await this.underWay.ask(name, () => this.learn(name, request)));
     if (typeof answer === 'string') throw failure(404, answer);
-    return answer;
-  }
-
-  /** One question at a time, however many wait for its answer. */
-  private ask(name: string, request: LatestRequest): Promise<Cacheable | Missing> {
-    let answer = this.asked.get(name);
-    if (!answer) {
-      answer = this.learn(name, request).finally(() => this.asked.delete(name));
-      this.asked.set(name, answer);
-    }
     return answer;
   }
 
