@@ -23,7 +23,7 @@ const PROGRAMS: Record<ServerName, string> = {
 export const POOL_SIZE = 10;
 
 // As the Dockerfile starts it.
-const PRODUCTION_FLAGS = ['--max-semi-space-size=8'];
+const PRODUCTION_FLAGS = ['--max-semi-space-size=32'];
 
 // Every limit is on and counts, at a value that is not reached.
 const NOT_REACHED = 'credential=9999999/1s,address=9999999/1s,misses=9999999/1s';
@@ -74,7 +74,8 @@ export class MeasuredServer {
     const path =
       name === 'ours' || name === 'before' ? '/health/ready' : '/wharf/latest?game_id=1&channel_name=windows';
     while (!(await answers(port, path))) {
-      if (child.exitCode !== null) throw new Error(`${name} ended: see ${join(logs, `${name}.log`)}`);
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`${name} ended: see ${join(logs, `${name}.log`)}`);
       await new Promise((wait) => setTimeout(wait, 5));
     }
     server.readyAfter = performance.now() - start;

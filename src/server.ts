@@ -8,10 +8,12 @@ import { migrate } from './database/migrate';
 import { openDatabase, type OpenDatabase } from './database/open-database';
 import { greeting } from './greeting';
 import type { GamewharfAdapter } from './http/express.adapter';
+import { FrontDoor } from './http/front-door';
 import { createLogger } from './http/logger';
 import { loadDemoStore } from './importing/demo-store';
 import { gracefulStop } from './operations/graceful-stop';
 import { OperatorError } from './operator-error';
+import { giveBackStartUpMemory } from './start-up-memory';
 
 /** One serving process, from its database to its port, and back. */
 export class Server {
@@ -35,6 +37,8 @@ export class Server {
     const address = (this.app.getHttpAdapter() as unknown as GamewharfAdapter).address();
     logger.info({ address }, 'ready');
     if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demo));
+    const { inFlight } = this.app.get(FrontDoor);
+    void giveBackStartUpMemory(() => inFlight.count > 0);
   }
 
   get isStopping(): boolean {

@@ -1,32 +1,21 @@
-import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { serviceUnavailable } from '../http/failure';
-import { hashPassword, verifyPassword } from './password-hash';
+import { hashOfNoPassword, verifyPassword } from './password-hash';
 
 const AT_ONCE = 2;
 const MAX_WAITING = 8;
 
 /** A hash takes 19 MB and a core: two at a time, a few may wait, and whoever comes then is told to come back. */
 @Injectable()
-export class PasswordQueue implements OnApplicationBootstrap {
+export class PasswordQueue {
   private running = 0;
   private readonly waiting: (() => void)[] = [];
-  private decoy: Promise<string> | undefined;
+  private readonly decoy = hashOfNoPassword();
 
   /** Takes as long for an account that does not exist, or has no password, as for a wrong password. */
   async matches(passwordHash: string | null | undefined, password: string): Promise<boolean> {
-    const matches = await this.run(async () =>
-      verifyPassword(passwordHash ?? (await this.decoyHash()), password),
-    );
+    const matches = await this.run(() => verifyPassword(passwordHash ?? this.decoy, password));
     return matches && typeof passwordHash === 'string';
-  }
-
-  /** Before the first sign-in, so that the first one is no slower. */
-  onApplicationBootstrap(): void {
-    void this.decoyHash();
-  }
-
-  private decoyHash(): Promise<string> {
-    return (this.decoy ??= hashPassword('nobody has this password'));
   }
 
   private async run<Result>(work: () => Promise<Result>): Promise<Result> {
