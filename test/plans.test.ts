@@ -124,6 +124,15 @@ test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, mo
   },
 );
 
+test('purchases are, too, where most people have twenty addresses', async () => {
+  await client.query('ALTER TABLE user_emails ALTER user_id SET (n_distinct = -0.05)');
+  await client.query('ANALYZE user_emails (user_id)');
+  const { pages } = await planOf(client, PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, COLLECTOR]);
+  await client.query('ALTER TABLE user_emails ALTER user_id RESET (n_distinct)');
+  await client.query('ANALYZE user_emails (user_id)');
+  expect(pages).toBeLessThanOrEqual(60);
+});
+
 test('so is the lookup of keys, for one and for many', async () => {
   for (const count of [1, 30]) {
     const { rows } = await hashes(...Array.from({ length: count }, (_, i) => String(i + 1)));
