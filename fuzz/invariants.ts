@@ -22,6 +22,9 @@ const WRONG: Record<string, string> = {
   'earnings are not the sum of the shares': `
     SELECT * FROM (SELECT game_id, currency, sum(amount) AS amount FROM purchase_shares GROUP BY 1, 2 HAVING sum(amount) > 0) s
     FULL JOIN game_earnings e USING (game_id, currency) WHERE s.amount IS DISTINCT FROM e.amount`,
+  'a game of a purchase names another buyer': `
+    SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
+    WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`,
   'an idempotency key has no answer': 'SELECT credential FROM idempotency_keys WHERE answer IS NULL',
   'a key lives on after its grant': `
     SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id

@@ -16,6 +16,7 @@ import {
   salesAsKept,
   salesByDefinition,
   sendImport,
+  wrongBuyers,
 } from './support/importing';
 import { Actor, anonymous, baseUrl, failure, ok, send, sql, useStore } from './support/store';
 
@@ -737,6 +738,34 @@ describe('sales', () => {
   }, 60_000);
 });
 
+test('however purchases change hands, their games know the buyer, with triggers and without them', async () => {
+  const games = [1, 2, 3];
+  const onePurchase = fc.record({
+    id: fc.integer({ min: 1, max: 4 }),
+    game_id: fc.subarray(games, { minLength: 1 }),
+    email: fc.constantFrom('one@example.com', 'ONE@example.com', 'Two@example.com'),
+    user_id: fc.constantFrom(1, 2, null, undefined),
+  });
+  const imports = fc.record({
+    triggers: fc.constantFrom('origin', 'replica'),
+    purchases: fc.uniqueArray(onePurchase, { selector: ({ id }) => id, minLength: 1 }),
+  });
+  await imported(user(1), user(2), ...games.map((id) => game(id)));
+  await fc.assert(
+    fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
+      await sql('TRUNCATE purchases CASCADE');
+      for (const { triggers, purchases } of rounds) {
+        await importDirectly(
+          purchases.map(({ id, ...fields }) => purchase(id, fields)),
+          { prepare: (client) => client.query(`SET session_replication_role = ${triggers}`) },
+        );
+        expect(await wrongBuyers()).toEqual([]);
+      }
+    }),
+    { numRuns: 12 },
+  );
+}, 60_000);
+
 describe('collections', () => {
   const entries = () =>
     sql<{ game_id: number; version: string }>(
@@ -990,19 +1019,23 @@ describe('large imports', () => {
     await importDirectly(lines());
     const having = await content();
     expect(await salesAsKept()).toEqual(await salesByDefinition());
+    expect(await wrongBuyers()).toEqual([]);
     await sql(
       'TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys RESTART IDENTITY CASCADE',
     );
 
+    let refused = 0;
     const withoutTheRight = (client: Client) => {
       const query = client.query.bind(client) as (...args: unknown[]) => unknown;
-      client.query = ((...args: unknown[]) =>
-        String(args[0]).includes('session_replication_role')
-          ? query('DO $$ BEGIN RAISE insufficient_privilege; END $$')
-          : query(...args)) as unknown as Client['query'];
+      client.query = ((...args: unknown[]) => {
+        if (!String(args[0]).includes('session_replication_role')) return query(...args);
+        refused++;
+        return query('DO $$ BEGIN RAISE insufficient_privilege; END $$');
+      }) as unknown as Client['query'];
       return Promise.resolve();
     };
     await importDirectly(lines(), { prepare: withoutTheRight });
+    expect(refused).toBe(1);
     const without = await content();
     expect(without).toEqual(having);
   }, 120_000);

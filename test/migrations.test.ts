@@ -42,6 +42,32 @@ test('up, down, up', async () => {
   expect(await source.showMigrations()).toBe(false);
 });
 
+test('purchases that were there get their buyers, also where a try was given up', async () => {
+  for (const _ of ['indexes', 'old purchases', 'columns'])
+    await source.undoLastMigration({ transaction: 'each' });
+  await source.query(`INSERT INTO users (username) VALUES ('maker')`);
+  await source.query(`INSERT INTO games (user_id, slug, title) VALUES (1, 'one', 'One'), (1, 'two', 'Two')`);
+  await source.query(`
+    INSERT INTO purchases (email, user_id, source, currency, amount)
+    SELECT 'Buyer' || n % 100 || '@example.com', CASE WHEN n % 2 = 0 THEN 1 END, 'card', 'USD', 1 FROM generate_series(1, 12000) n`);
+  await source.query(`INSERT INTO purchase_games SELECT p.id, g.id FROM purchases p, games g`);
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  const wrong = `
+    SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
+    WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`;
+  expect(await source.query(wrong)).toEqual([]);
+
+  await source.query(`DELETE FROM migrations WHERE name ~ 'BuyersOfOldPurchases|PurchaseGameIndexes'`);
+  await source.query(`DROP INDEX purchase_games_game_id_email_idx`);
+  // It fails, and leaves an index that is not valid.
+  const unfinished = `CREATE UNIQUE INDEX CONCURRENTLY purchase_games_game_id_email_idx ON purchase_games (game_id, email)`;
+  await expect(source.query(unfinished)).rejects.toThrow('could not create unique index');
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  expect(await source.query('SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid')).toEqual([]);
+  const { upQueries } = await source.driver.createSchemaBuilder().log();
+  expect(upQueries.map(({ query }) => query)).toEqual([]);
+});
+
 test('two migrators at once: one runs, the other finds it done', async () => {
   for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
   const done = await Promise.all([1, 2].map(() => migrate({ DATABASE_URL: url }, () => undefined)));

@@ -31,7 +31,7 @@ const steps = (file: string) =>
 
 const rowsOf = async (query: string) => (await operator.query<Record<string, unknown>>(query)).rows;
 
-/** What the drift of a schema would show in: columns, constraints and indexes by name and definition. */
+/** What the drift of a schema would show in: columns, constraints, indexes and triggers by name and definition. */
 const shape = (table: string) =>
   rowsOf(`
     SELECT 'column' AS what, column_name AS name, concat_ws(' ', data_type, is_nullable, column_default, is_identity) AS definition
@@ -40,6 +40,8 @@ const shape = (table: string) =>
     SELECT 'constraint', conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = '${table}'::regclass AND conparentid = 0
     UNION ALL
     SELECT 'index', indexname, replace(indexdef, ' ON ONLY ', ' ON ') FROM pg_indexes WHERE tablename = '${table}'
+    UNION ALL
+    SELECT 'trigger', tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = '${table}'::regclass AND NOT tgisinternal
     ORDER BY 1, 2`);
 
 const reads = { name: 'newest', text: `SELECT max(id)::int AS newest FROM builds WHERE game_id = 1` };
@@ -87,6 +89,7 @@ test('purchases become partitions: shares, foreign keys, columns and indexes as 
     expect(id).toBeGreaterThan(last);
     last = id;
     await service.query('INSERT INTO purchase_games SELECT $1, id FROM games', [id]);
+    await service.query('UPDATE purchases SET user_id = 2 WHERE id = $1', [id]);
   };
   await buy();
   for (const step of steps('partition-purchases.sql')) {
@@ -102,7 +105,13 @@ test('purchases become partitions: shares, foreign keys, columns and indexes as 
     { game_id: 1, sum: 51 * 6 },
     { game_id: 2, sum: 50 * 6 },
   ]);
-  await expect(service.query('INSERT INTO purchase_games VALUES (999, 1)')).rejects.toThrow('foreign key');
+  expect(
+    await rowsOf(
+      `SELECT count(*)::int AS copies FROM purchase_games WHERE user_id = 2 AND email = 'buyer@example.com'`,
+    ),
+  ).toEqual([{ copies: 2 * 6 }]);
+  const toNothing = `INSERT INTO purchase_games (purchase_id, game_id, email) VALUES (999, 1, 'nobody@example.com')`;
+  await expect(service.query(toNothing)).rejects.toThrow('foreign key');
   await service.query('DELETE FROM purchases WHERE id = $1', [last]);
   expect(await rowsOf('SELECT max(purchase_id)::int FROM purchase_games')).toEqual([{ max: last - 1 }]);
 });

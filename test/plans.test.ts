@@ -21,7 +21,8 @@ const KEYS = 500_000;
 const POPULAR_GAME = 1001;
 const ADMIN_OF_ALL = 8;
 const COLLECTOR = 7;
-const COLLECTED = 2_000;
+const COLLECTED = 10_000;
+const ADDRESS_OF_COLLECTOR = 'Mail6@example.com';
 
 // Every user has 3 addresses, 10 purchases and 5 keys of each kind; a tenth of the users make 20 games each.
 const FILL = [
@@ -39,11 +40,13 @@ const FILL = [
   `INSERT INTO purchases (id, email, user_id, source, currency, amount, purchase_type)
    SELECT n, 'Mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END, 'card', 'USD', n,
           CASE WHEN n % 10 = 0 THEN 'bundle' ELSE 'game' END FROM generate_series(1, ${PURCHASES}) n`,
-  `UPDATE purchases SET user_id = ${COLLECTOR} WHERE id % ${PURCHASES / COLLECTED} = 3`,
-  `INSERT INTO purchase_games (purchase_id, game_id)
-   SELECT n, CASE WHEN n % 10 = 1 THEN ${POPULAR_GAME} ELSE n % ${GAMES} + 1 END FROM generate_series(1, ${PURCHASES}) n`,
-  `INSERT INTO purchase_games (purchase_id, game_id)
-   SELECT n, (n + k * 37) % ${GAMES} + 1 FROM generate_series(10, ${PURCHASES}, 10) n, generate_series(1, 4) k`,
+  // Three of them of the popular game.
+  `UPDATE purchases SET user_id = ${COLLECTOR}, email = '${ADDRESS_OF_COLLECTOR}'
+   WHERE id % ${PURCHASES / COLLECTED} = 3 OR id % 400000 = 11`,
+  `INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
+   SELECT id, CASE WHEN id % 10 = 1 THEN ${POPULAR_GAME} ELSE id % ${GAMES} + 1 END, user_id, lower(email) FROM purchases`,
+  `INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
+   SELECT id, (id + k * 37) % ${GAMES} + 1, user_id, lower(email) FROM purchases, generate_series(1, 4) k WHERE id % 10 = 0`,
   `INSERT INTO download_keys (key, game_id, email, user_id)
    SELECT 'key-' || n, CASE WHEN n % 5 = 1 THEN ${POPULAR_GAME} ELSE n % ${GAMES} + 1 END,
           'mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END
@@ -103,12 +106,13 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [KEY_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, 1001], 40],
   [KEY_BY_EMAIL, [GAME, ownerOf(GAME), 'MAIL1000@example.com'], 60],
   [KEY_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'], 60],
-  [PURCHASES_BY_USER, [GAME, ownerOf(GAME), 1002], 150],
-  [PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, 1002], 150],
-  [PURCHASES_BY_EMAIL, [GAME, ownerOf(GAME), 'MAIL1000@example.com'], 150],
-  [PURCHASES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'], 150],
-  // Three or four pages for each of all that the person bought: the price of having no second copy of who bought what.
-  [PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, COLLECTOR], 5 * COLLECTED],
+  [PURCHASES_BY_USER, [GAME, ownerOf(GAME), 1002], 60],
+  [PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, 1002], 90],
+  [PURCHASES_BY_USER, [GAME, ownerOf(GAME), COLLECTOR], 60],
+  [PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, COLLECTOR], 60],
+  [PURCHASES_BY_EMAIL, [GAME, ownerOf(GAME), 'MAIL1000@example.com'], 60],
+  [PURCHASES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'], 60],
+  [PURCHASES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, ADDRESS_OF_COLLECTOR], 90],
 ];
 
 test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, most, statement] as const))(
@@ -119,6 +123,15 @@ test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, mo
     expect(pages).toBeLessThanOrEqual(most);
   },
 );
+
+test('purchases are, too, where most people have twenty addresses', async () => {
+  await client.query('ALTER TABLE user_emails ALTER user_id SET (n_distinct = -0.05)');
+  await client.query('ANALYZE user_emails (user_id)');
+  const { pages } = await planOf(client, PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, COLLECTOR]);
+  await client.query('ALTER TABLE user_emails ALTER user_id RESET (n_distinct)');
+  await client.query('ANALYZE user_emails (user_id)');
+  expect(pages).toBeLessThanOrEqual(60);
+});
 
 test('so is the lookup of keys, for one and for many', async () => {
   for (const count of [1, 30]) {

@@ -1,5 +1,6 @@
-import { type Actor, actors, type Answer, failure, make, ok, send, useStore } from './support/store';
+import { type Actor, actors, type Answer, failure, make, ok, send, sql, useStore } from './support/store';
 import { statementsAfterCredential } from './support/statements';
+import { moment } from './support/time';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -139,6 +140,34 @@ test('a purchase that is found in several ways is listed once', async () => {
   const { id } = await make.purchase({ games: [game], email, user_id: user.id });
   expect(await idsOf({ email })).toEqual([id]);
   expect(await idsOf({ user_id: user.id })).toEqual([id]);
+});
+
+test('a purchase that changes hands is found by its new buyer alone', async () => {
+  const [before, after] = [address(), address()];
+  const { id } = await make.purchase({ games: [game], email: before });
+  await sql('UPDATE purchases SET email = $2, user_id = $3 WHERE id = $1', [
+    id,
+    after.toUpperCase(),
+    stranger.id,
+  ]);
+  expect(await look({ email: before })).toEqual(none);
+  expect(await idsOf({ email: after })).toEqual([id]);
+  expect(await idsOf({ user_id: stranger.id })).toEqual([id]);
+  await sql('UPDATE purchases SET user_id = NULL WHERE id = $1', [id]);
+  expect(await look({ user_id: stranger.id })).toEqual(none);
+});
+
+test('so is one that gets its games at that very moment', async () => {
+  const [before, after] = [address(), address()];
+  const { id } = await make.purchase({ games: [], email: before });
+  const changed = sql(
+    `BEGIN; UPDATE purchases SET email = '${after}' WHERE id = ${id}; SELECT pg_sleep(0.5); COMMIT`,
+  );
+  await moment(200);
+  await sql('INSERT INTO purchase_games (purchase_id, game_id) VALUES ($1, $2)', [id, game.id]);
+  await changed;
+  expect(await look({ email: before })).toEqual(none);
+  expect(await idsOf({ email: after })).toEqual([id]);
 });
 
 test('nobody knows the address, or it is only like one', async () => {

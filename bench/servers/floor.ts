@@ -94,19 +94,17 @@ const purchaseLookup = (bought: string) => `
       p.purchase_type, CASE p.purchase_type WHEN 'bundle' THEN
         ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids
     FROM (${bought}) bought
-    JOIN LATERAL (
-      SELECT FROM purchase_games WHERE purchase_id = bought.id AND game_id = g.id OFFSET 0) of_game ON true
-    JOIN purchases p ON p.id = bought.id AND p.status = 'complete') p ON true
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') p ON true
   WHERE g.id = $1 AND ${CAN_EDIT}
   ORDER BY p.created_at DESC, p.id DESC`;
+const boughtFrom = (address: string) =>
+  `SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ${address}`;
 const boughtBy = (user: string) => `
-  SELECT id FROM purchases WHERE user_id = ${user}
-  UNION SELECT p.id FROM user_emails m JOIN purchases p ON lower(p.email) = m.email
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = ${user}
+  UNION SELECT purchase_id FROM user_emails m CROSS JOIN LATERAL (${boughtFrom('m.email')} OFFSET 0) from_address
         WHERE m.user_id = ${user} AND m.verified`;
 const PURCHASES_BY_USER = purchaseLookup(boughtBy('$3'));
-const PURCHASES_BY_EMAIL = purchaseLookup(
-  `SELECT id FROM purchases WHERE lower(email) = lower($3) UNION ${boughtBy(VERIFIER)}`,
-);
+const PURCHASES_BY_EMAIL = purchaseLookup(`${boughtFrom('lower($3)')} UNION ${boughtBy(VERIFIER)}`);
 
 const CAN_VIEW_COLLECTION = `(NOT c.private OR c.user_id = $2
   OR EXISTS (SELECT FROM collection_admins a WHERE a.collection_id = c.id AND a.user_id = $2))`;

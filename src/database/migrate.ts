@@ -28,7 +28,7 @@ export async function migrate(
   });
   try {
     await requireSupportedServer(lock);
-    await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await waitFor(lock);
     await source.initialize();
     await source.query(`SET lock_timeout = '200ms'`);
     for (let attempt = 1; ; attempt++) {
@@ -46,6 +46,14 @@ export async function migrate(
     if (source.isInitialized) await source.destroy();
     await lock.end();
   }
+}
+
+/** Asks again and again: a statement that waits holds a snapshot, which an index that is built concurrently waits for. */
+async function waitFor(lock: Client): Promise<void> {
+  const taken = async () =>
+    (await lock.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK]))
+      .rows[0]!.taken;
+  while (!(await taken())) await sleep(200);
 }
 
 async function connect(url: string | undefined): Promise<Client> {

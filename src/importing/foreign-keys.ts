@@ -1,5 +1,5 @@
 import { type ClientBase, DatabaseError } from 'pg';
-import { tablesOf } from './merges';
+import { tablesOf, TRIGGERS_NOT_NEEDED } from './merges';
 import { storeChanged } from './problems';
 import { ENTRY_FIELDS, type RecordType } from './record-types';
 import type { Staging } from './staging';
@@ -38,8 +38,8 @@ export async function skipForeignKeyTriggers(
 async function hasOwnTriggers(client: ClientBase, types: RecordType[]) {
   const { rowCount } = await client.query(
     `SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-     WHERE NOT t.tgisinternal AND c.relname = ANY ($1::text[]) LIMIT 1`,
-    [types.flatMap(tablesOf)],
+     WHERE NOT t.tgisinternal AND c.relname = ANY ($1::text[]) AND t.tgname <> ALL ($2::text[]) LIMIT 1`,
+    [types.flatMap(tablesOf), TRIGGERS_NOT_NEEDED],
   );
   return Boolean(rowCount);
 }

@@ -77,18 +77,25 @@ const emailsOf = (type: RecordType): Lists => {
   };
 };
 
+/** What triggers do for others, the import does itself: it may run with triggers turned off. */
+export const TRIGGERS_NOT_NEEDED = ['purchase_games_take_buyer', 'purchases_carry_buyer'];
+
 const gamesOfPurchases = (type: RecordType): Lists => {
-  const insert = `
-    INSERT INTO purchase_games (purchase_id, game_id)
-    SELECT s.id, g.game_id FROM import_purchases s, unnest(s.game_ids) AS g (game_id)`;
+  const insert = (buyer: string) => `
+    INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
+    SELECT s.id, g.game_id, ${buyer}.user_id, lower(${buyer}.email)
+    FROM import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)`;
   return {
     differ: `s.game_ids IS DISTINCT FROM
       ARRAY(SELECT g.game_id FROM purchase_games g WHERE g.purchase_id = s.id ORDER BY g.game_id)`,
     write: [
       `DELETE FROM purchase_games g USING import_purchases s
        WHERE g.purchase_id = s.id AND ${isChanged(type)} AND NOT g.game_id = ANY (s.game_ids)`,
-      `${insert} WHERE ${isChanged(type)} ON CONFLICT DO NOTHING`,
-      `${insert} WHERE ${isNew(type)}`,
+      `UPDATE purchase_games g SET user_id = p.user_id, email = lower(p.email)
+       FROM ${changedIn(type)} s JOIN purchases p ON p.id = s.id
+       WHERE g.purchase_id = s.id AND (g.user_id, g.email) IS DISTINCT FROM (p.user_id, lower(p.email))`,
+      `${insert('p')} JOIN purchases p ON p.id = s.id WHERE ${isChanged(type)} ON CONFLICT DO NOTHING`,
+      `${insert('s')} WHERE ${isNew(type)}`,
     ],
   };
 };

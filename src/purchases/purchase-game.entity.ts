@@ -1,15 +1,24 @@
-import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { Purchase } from './purchase.entity';
 
 @Entity('purchase_games')
-@Index('purchase_games_game_id_idx', ['game_id'])
+@Index('purchase_games_game_id_email_idx', ['game_id', 'email'])
+@Index('purchase_games_user_id_game_id_idx', ['user_id', 'game_id'], { where: 'user_id IS NOT NULL' })
 export class PurchaseGame {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'purchase_games_pkey' })
   purchase_id: number;
 
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'purchase_games_pkey' })
   game_id: number;
+
+  /** As the purchase has it, which triggers see to. */
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
+
+  /** As the purchase has it, in lower case. */
+  @Column('text')
+  email: string;
 
   @ManyToOne(() => Purchase, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'purchase_id', foreignKeyConstraintName: 'purchase_games_purchase_id_fkey' })

@@ -29,8 +29,7 @@ export interface PurchaseRow {
 
 /**
  * At least one row whenever the caller may edit the game, with an empty purchase if there is none: so that "no such game"
- * and "no purchases" come out of one statement. `bought` selects the ids of purchases by $3, of whatever game; each is
- * looked for among those of the game. OFFSET 0: else all purchases of the game are read, docs/decisions/one-probe.md.
+ * and "no purchases" come out of one statement. `bought` selects what was bought of the game by $3.
  */
 const lookup = (name: string, bought: string) =>
   statement(
@@ -43,22 +42,24 @@ const lookup = (name: string, bought: string) =>
               CASE p.purchase_type WHEN 'bundle' THEN
                 ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids
        FROM (${bought}) bought
-       JOIN LATERAL (
-         SELECT FROM purchase_games WHERE purchase_id = bought.id AND game_id = g.id OFFSET 0) of_game ON true
-       JOIN purchases p ON p.id = bought.id AND p.status = 'complete') p ON true
+       JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') p ON true
      WHERE g.id = $1 AND ${canEdit('g', '$2')}
      ORDER BY p.created_at DESC, p.id DESC`,
   );
 
+const boughtFrom = (address: string) =>
+  `SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ${address}`;
+
+/** OFFSET 0: else all purchases of the game may be read, docs/decisions/one-probe.md. */
 const boughtBy = (user: string) => `
-  SELECT id FROM purchases WHERE user_id = ${user}
-  UNION SELECT p.id FROM user_emails ue JOIN purchases p ON lower(p.email) = ue.email
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = ${user}
+  UNION SELECT purchase_id FROM user_emails ue CROSS JOIN LATERAL (${boughtFrom('ue.email')} OFFSET 0) from_address
         WHERE ue.user_id = ${user} AND ue.verified`;
 
 export const PURCHASES_BY_USER = lookup('purchases_by_user', boughtBy('$3'));
 export const PURCHASES_BY_EMAIL = lookup(
   'purchases_by_email',
-  `SELECT id FROM purchases WHERE lower(email) = lower($3)
+  `${boughtFrom('lower($3)')}
    UNION ${boughtBy('(SELECT user_id FROM user_emails WHERE email = lower($3) AND verified)')}`,
 );
 

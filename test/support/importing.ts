@@ -87,6 +87,11 @@ export async function everything(): Promise<Record<string, string[]>> {
   return Object.fromEntries(rows.map((table) => [table.name, table.rows]));
 }
 
+/** Games of purchases whose copies of the buyer are not what the purchase says. */
+export const wrongBuyers = () =>
+  sql(`SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
+       WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`);
+
 /** What the purchases of each game come to, by the view that defines it. */
 export const salesByDefinition = () =>
   sql(`SELECT g.id,
