@@ -1,14 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Browser, PASSWORD, withPassword } from './support/browser';
 import { type Environment, make, openApp, send, sql, useStore } from './support/store';
 
 useStore({ RATE_LIMIT: 'off' });
 
 const KEYS = '/user/settings/api-keys';
-const opened: NestExpressApplication[] = [];
 
 /** One more replica on the same database, with other settings. */
 async function replica(environment: Environment): Promise<() => string> {
@@ -16,14 +14,9 @@ async function replica(environment: Environment): Promise<() => string> {
   const server = new URL(process.env.TEST_SERVER_URL!);
   server.pathname = `/${row!.name}`;
   const app = await openApp({ DATABASE_URL: server.href, RATE_LIMIT: 'off', ...environment });
-  opened.push(app);
   const url = await app.getUrl();
   return () => url;
 }
-
-afterAll(async () => {
-  for (const app of opened) await app.close();
-});
 
 describe('over https', () => {
   let base: () => string;

@@ -127,7 +127,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   jest.restoreAllMocks();
-  await lenient?.close();
   collector.closeAllConnections();
   collector.close();
 });

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { CollectionLock } from '../src/collections/collection-lock';
-import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type Actor, baseUrl, make, openApp, sql, useStore } from './support/store';
 
 useStore({ DATABASE_POOL_SIZE: '12' });
@@ -10,13 +9,11 @@ const GAMES = 6;
 const WRITERS = 4;
 
 // One process has its writers of one collection wait for one another; those of several have nothing but the lock.
-let others: NestExpressApplication[] = [];
 let replicas: string[];
 beforeAll(async () => {
-  others = await Promise.all(Array.from({ length: WRITERS - 1 }, () => openApp()));
+  const others = await Promise.all(Array.from({ length: WRITERS - 1 }, () => openApp()));
   replicas = [baseUrl(), ...(await Promise.all(others.map((app) => app.getUrl())))];
 });
-afterAll(() => Promise.all(others.map((app) => app.close())));
 
 /** What a client asks for; games by their number, from 0. */
 type Action =

@@ -17,8 +17,6 @@ beforeAll(async () => {
   bases.lenient = await lenient.getUrl();
 });
 
-afterAll(() => lenient?.close());
-
 interface Request {
   method?: string;
   headers?: Record<string, string>;

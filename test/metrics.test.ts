@@ -15,7 +15,6 @@ beforeAll(async () => {
   app = await openApp({ DATABASE_URL: databaseUrl(), METRICS_PORT: '0', RATE_LIMIT: '' });
   url = await app.getUrl();
 });
-afterAll(() => app.close());
 
 const scrape = async () => (await fetch(`http://127.0.0.1:${app.get(MetricsService).port}/metrics`)).text();
 const lines = async (start: string) => (await scrape()).split('\n').filter((line) => line.startsWith(start));

@@ -263,6 +263,7 @@ withRedis('shared by replicas through Redis', () => {
     await redis.stop();
   });
 
+  let lastAddress = 0;
   const spread = (n: number) => times(n, (i) => ask('/profile', { key: user.key, at: urls[i % 2] }));
 
   test('one share for both', async () => {
@@ -270,6 +271,18 @@ withRedis('shared by replicas through Redis', () => {
     await until(async () => {
       user = await make.user();
       return String(statuses(await spread(6))) === '200,200,200,200,200,429';
+    });
+  });
+
+  test('what is answered from memory is counted there too', async () => {
+    const owner = await make.user();
+    const game = await make.game({ owner });
+    await make.build({ game, user_version: '1' });
+    const path = `/wharf/latest?game_id=${game.id}&channel_name=windows`;
+    await until(async () => {
+      const from = `192.0.2.${++lastAddress}`;
+      const answers = await times(51, (i) => ask(path, { from, at: urls[i % 2] }));
+      return answers.filter(({ status }) => status === 429).length === 1;
     });
   });
 

@@ -1,10 +1,11 @@
 import { Database } from '../src/database/database';
-import { NEWEST_BY_GAME, NEWEST_BY_TARGET } from '../src/wharf/builds.service';
+import { BuildsService, NEWEST_BY_GAME, NEWEST_BY_TARGET } from '../src/wharf/builds.service';
 import {
   actors,
   anonymous,
   baseUrl,
   failure,
+  logged,
   make,
   ok,
   openApp,
@@ -13,7 +14,8 @@ import {
   theApp,
   useStore,
 } from './support/store';
-import { moment } from './support/time';
+import { sendRaw } from './support/raw';
+import { moment, until } from './support/time';
 
 useStore({ LATEST_MAX_AGE: '7' });
 
@@ -299,6 +301,68 @@ describe('copies of the answer', () => {
       headers: { origin: 'https://game.example', 'access-control-request-method': 'GET' },
     });
     expect(preflight.headers.get('access-control-allow-headers')).toContain('If-None-Match');
+  });
+});
+
+describe('asked again in the same words', () => {
+  const headersOf = ({ headers }: { headers: Headers }) =>
+    Object.fromEntries(
+      [...headers].filter(([name]) => !/^(date|x-request-id|x-ratelimit-(remaining|reset))$/.test(name)),
+    );
+
+  test('the answer is the same to the last header, and known by the same route', async () => {
+    const { game, target } = await gameWithBuilds();
+    const replica = await openApp({ RATE_LIMIT: 'address=100/60s', LATEST_MAX_AGE: '7' });
+    const url = await replica.getUrl();
+    for (const question of [`game_id=${game.id}`, `target=${encodeURIComponent(target)}`]) {
+      logged.length = 0;
+      const ask = async () => {
+        const answer = await fetch(`${url}/wharf/latest?${question}&channel_name=windows`);
+        return { answer, text: await answer.text() };
+      };
+      const [first, second] = [await ask(), await ask()];
+      expect([second.answer.status, second.text]).toEqual([200, '{"latest":"2.0"}']);
+      expect(headersOf(second.answer)).toEqual(headersOf(first.answer));
+      const left = [first, second].map(({ answer }) => Number(answer.headers.get('x-ratelimit-remaining')));
+      expect(left[1]).toBeLessThan(left[0]!);
+      await until(() => logged.join('').split('"route":"/wharf/latest"').length === 3);
+    }
+    await replica.close();
+  });
+
+  test('a limit counts it, and refuses', async () => {
+    const { game } = await gameWithBuilds();
+    const replica = await openApp({ RATE_LIMIT: 'address=3/60s' });
+    const url = `${await replica.getUrl()}/wharf/latest?game_id=${game.id}&channel_name=windows`;
+    const answers: Response[] = [];
+    for (let i = 0; i < 5; i++) answers.push(await fetch(url));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429]);
+    expect(await answers[4]!.json()).toEqual({ errors: ['rate limit exceeded'] });
+    expect(answers[4]!.headers.get('etag')).toBeNull();
+    await replica.close();
+  });
+
+  test('other methods, and questions with a body, go the long way', async () => {
+    const { game } = await gameWithBuilds();
+    const path = `/wharf/latest?game_id=${game.id}&channel_name=windows`;
+    expect((await send('GET', path)).status).toBe(200);
+    expect((await fetch(baseUrl() + path, { method: 'POST' })).status).toBe(405);
+    const spy = jest.spyOn(theApp().get(BuildsService), 'latest');
+    await send('GET', path);
+    expect(spy).not.toHaveBeenCalled();
+    const raw = `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+    expect((await sendRaw(raw)).status).toBe(200);
+    expect(spy).toHaveBeenCalledTimes(1);
+    spy.mockRestore();
+  });
+
+  test('an address full of nothing is not kept', async () => {
+    const { game } = await gameWithBuilds();
+    const spy = jest.spyOn(theApp().get(BuildsService), 'latest');
+    const path = `/wharf/latest?game_id=${game.id}&channel_name=windows&padding=${'x'.repeat(1000)}`;
+    for (let i = 0; i < 2; i++) expect((await send('GET', path)).text).toBe('{"latest":"2.0"}');
+    expect(spy).toHaveBeenCalledTimes(2);
+    spy.mockRestore();
   });
 });
 

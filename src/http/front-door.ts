@@ -43,6 +43,8 @@ export class FrontDoor {
   readonly inFlight = new InFlight();
   readonly observers: Observer[] = [];
   draining = false;
+  /** Answers what needs no routing; false: it left that to the route. */
+  shortcut: ((req: IncomingMessage, res: ServerResponse) => boolean) | undefined;
   /** Where traces are written: what a request is answered within. */
   around: ((req: IncomingMessage, res: ServerResponse, next: Handler) => void) | undefined;
   readonly log: RequestLog;
@@ -75,7 +77,10 @@ export class FrontDoor {
     this.measurements.gauge('gamewharf_http_in_flight', 'Requests being answered', () => this.inFlight.count);
   }
 
-  before(next: Handler): Handler {
+  before(route: Handler): Handler {
+    const next: Handler = (req, res) => {
+      if (!this.shortcut?.(req, res)) route(req, res);
+    };
     return (req, res) => {
       const at = performance.now();
       const arrival: Arrival = { req, res, at, since: at, place: -1 };

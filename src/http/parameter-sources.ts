@@ -73,7 +73,7 @@ export function givenInQuery(req: Request): Given {
   return given;
 }
 
-const hasBody = ({ headers }: Request) =>
+export const hasBody = ({ headers }: Request) =>
   headers['content-length'] !== '0' && ('content-length' in headers || 'transfer-encoding' in headers);
 
 const contentType = ({ headers }: Request) =>

@@ -52,8 +52,8 @@ type Missing = 'invalid game' | 'invalid channel';
 // one statement stay under the second in which a new build is to be seen.
 const REMEMBERED = 700;
 const MOST_REMEMBERED = 20_000;
-// No game and no channel has a longer name.
-const LONGEST_NAME = 400;
+// Enough for the longest names of a game and a channel, unless most of their characters are escaped.
+const LONGEST_ADDRESS = 600;
 
 @Injectable()
 export class BuildsService {
@@ -70,23 +70,39 @@ export class BuildsService {
 
   constructor(private readonly database: Database) {}
 
-  /** The newest finished build of a channel, for anyone: of a game that is not private. */
-  async latest(request: LatestRequest): Promise<Cacheable> {
-    const name = `${request.game_id ?? request.target}\0${request.channel_name}`;
-    const now = performance.now();
+  /** The answer to a question that was asked in the same words a moment ago. */
+  remembered(address: string): Cacheable | undefined {
+    return this.found.get(address, performance.now());
+  }
+
+  /**
+   * The newest finished build of a channel, for anyone: of a game that is not private. `address` is the whole question as
+   * it was asked, by which the answer is remembered; undefined: it is not.
+   */
+  async latest(request: LatestRequest, address: string | undefined): Promise<Cacheable> {
     const answer =
-      this.found.get(name, now) ??
-      this.missing.get(name, now) ??
-      (await this.underWay.ask(name, () => this.learn(name, request)));
+      address === undefined ? await this.newestFinishedBuild(request) : await this.answerTo(request, address);
     if (typeof answer === 'string') throw failure(404, answer);
     return answer;
   }
 
-  private async learn(name: string, request: LatestRequest): Promise<Cacheable | Missing> {
+  private answerTo(
+    request: LatestRequest,
+    address: string,
+  ): Cacheable | Missing | Promise<Cacheable | Missing> {
+    return (
+      this.remembered(address) ??
+      this.missing.get(address, performance.now()) ??
+      this.underWay.ask(address, () => this.learn(request, address))
+    );
+  }
+
+  private async learn(request: LatestRequest, address: string): Promise<Cacheable | Missing> {
     const asked = performance.now();
     const answer = await this.newestFinishedBuild(request);
-    if (typeof answer !== 'string') this.found.set(name, answer, asked);
-    else if (name.length <= LONGEST_NAME) this.missing.set(name, answer, asked);
+    if (address.length > LONGEST_ADDRESS) return answer;
+    if (typeof answer === 'string') this.missing.set(address, answer, asked);
+    else this.found.set(address, answer, asked);
     return answer;
   }
 

@@ -2,24 +2,20 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
-import { Settings } from '../config/settings';
 import { sendCacheable } from '../http/cacheable';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
 import { BuildsService } from './builds.service';
+import { LatestShortcut } from './latest-shortcut';
 import { LatestAnswer, LatestRequest } from './latest.dto';
 
 @ApiTags('Builds')
 @Controller('wharf')
 export class WharfController {
-  private readonly cacheControl: string;
-
   constructor(
     private readonly builds: BuildsService,
-    settings: Settings,
-  ) {
-    this.cacheControl = `public, max-age=${settings.LATEST_MAX_AGE}`;
-  }
+    private readonly shortcut: LatestShortcut,
+  ) {}
 
   @Get('latest')
   @ApiOperation({
@@ -35,6 +31,9 @@ export class WharfController {
     @Req() req: Request,
     @Res() res: Response,
   ): Promise<void> {
-    sendCacheable(req, res, await this.builds.latest(request), this.cacheControl);
+    this.shortcut.route = req.route as unknown;
+    // Where parameters may stand in the body as well, the address is not all of the question.
+    const answer = await this.builds.latest(request, req.parametersInBody ? undefined : req.url);
+    sendCacheable(req, res, answer, this.shortcut.cacheControl);
   }
 }

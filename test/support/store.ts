@@ -43,17 +43,14 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     contract = new Contract(describeApi(app));
   });
   afterAll(async () => {
-    if (app) await gracefulStop(app);
-    // One that serves on would fail whatever file comes next, with an error that names that file.
-    const left = opened.filter((one) => (one.getHttpServer() as Server).listening);
-    for (const one of left) await gracefulStop(one);
+    // One that served on would fail whatever file comes next, with an error that names that file.
+    for (const one of opened) if ((one.getHttpServer() as Server).listening) await gracefulStop(one);
     await pool?.end();
     await drop?.();
-    if (left.length > 0) throw new Error(`Replicas left open: ${left.length}`);
   });
 }
 
-/** One more replica, on this file's database or another one; the caller closes it. */
+/** One more replica, on this file's database or another one; it stops with the file, or before. */
 export async function openApp(environment: Environment = {}): Promise<NestExpressApplication> {
   const settings = loadSettings({
     NODE_ENV: 'test',
