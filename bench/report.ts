@@ -26,6 +26,13 @@ export interface EndpointResult {
   measured: Record<string, Measured[]>;
 }
 
+/** Changes a second, ours and the same transactions by pgbench, one for each round. */
+export interface WriteResult {
+  write: string;
+  ours: number[];
+  pgbench: number[];
+}
+
 export interface Results {
   machine: Record<string, string>;
   scale: number;
@@ -37,6 +44,8 @@ export interface Results {
   /** Resident memory before the first request, by server. */
   idle: Record<string, number>;
   endpoints: EndpointResult[];
+  /** None where there is no pgbench. */
+  writes: WriteResult[];
 }
 
 export const machine = (store: Store): Record<string, string> => ({
@@ -69,7 +78,14 @@ export interface Ratio {
 export function ratio(result: EndpointResult, other: string, what: 'rate' | 'p99'): Ratio | undefined {
   const [ours, theirs] = [result.measured.ours, result.measured[other]];
   if (!ours || !theirs) return undefined;
-  const ratios = ours.map((one, round) => one[what] / theirs[round]![what]);
+  return ratioOf(
+    ours.map((one) => one[what]),
+    theirs.map((one) => one[what]),
+  );
+}
+
+function ratioOf(ours: number[], theirs: number[]): Ratio {
+  const ratios = ours.map((one, round) => one / theirs[round]!);
   return { min: Math.min(...ratios), median: median(ratios), max: Math.max(...ratios) };
 }
 
@@ -89,6 +105,19 @@ function ratios({ endpoints }: Results): string {
       result.endpoint,
       ...others.map((name) => shown(ratio(result, name, 'rate'))),
       shown(ratio(result, 'floor', 'p99')),
+    ]),
+  );
+}
+
+function writeTable({ writes }: Results): string {
+  if (writes.length === 0) return 'Not measured: this machine has no pgbench.';
+  return table(
+    ['write', 'ours / pgbench', 'ours, changes/s', 'pgbench, transactions/s'],
+    writes.map(({ write, ours, pgbench }) => [
+      write,
+      shown(ratioOf(ours, pgbench)),
+      median(ours).toFixed(0),
+      median(pgbench).toFixed(0),
     ]),
   );
 }
@@ -125,6 +154,9 @@ function markdown(results: Results): string {
     '## Throughput',
     'Requests a second of ours divided by those of the other server in the same round: median (lowest–highest).',
     ratios(results),
+    '## Writes',
+    'Changes a second divided by the same transactions a second, run by pgbench on as many connections in the same round.',
+    writeTable(results),
     '## Figures',
     'Medians over the rounds.',
     figures(results),

@@ -12,6 +12,7 @@ import {
 import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
 import { openStore, type Store } from './store';
 import { READS } from './workload';
+import { measureWrites } from './writes';
 
 const CONNECTIONS = 32;
 const QUICK_SCALE = 0.05;
@@ -113,6 +114,10 @@ async function measureAll(store: Store): Promise<Results> {
       endpoints.push(result);
       say(lineOf(result));
     }
+    const ours = values.endpoints === '' ? servers.find(({ name }) => name === 'ours') : undefined;
+    const writes = ours
+      ? await measureWrites(store, ours, load, { connections: CONNECTIONS, rounds, seconds })
+      : [];
     return {
       machine: machine(store),
       scale,
@@ -122,6 +127,7 @@ async function measureAll(store: Store): Promise<Results> {
       starts,
       idle,
       endpoints,
+      writes,
     };
   } finally {
     load.stop();

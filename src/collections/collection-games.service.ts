@@ -120,7 +120,7 @@ const UPDATE = statement(
 );
 
 // The listed games get keys below all others, so that no other row is written.
-const ORDER = statement(
+export const ORDER = statement(
   'collection_games_order',
   `WITH ${SEEN},
    removed AS (

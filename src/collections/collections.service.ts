@@ -45,7 +45,7 @@ const LIST_WITH_GAME = statement(
 );
 
 // A username may be longer than a title: the part of it that leaves room for the rest.
-const CREATE = statement(
+export const CREATE = statement(
   'collection_create',
   `WITH game AS (SELECT g.id FROM games g WHERE g.id = $6 AND ${canView('g', '$1')}),
    collection AS (
