@@ -146,7 +146,7 @@ function exchange(target: Target, bytes: Buffer, { parts, ends }: Raw, patience:
   return new Promise((resolve, reject) => {
     const received: Buffer[] = [];
     const size = Math.max(1, Math.ceil(bytes.length / parts));
-    const socket = connect({ port: target.client.port, host: '127.0.0.1', allowHalfOpen: true }, () => {
+    const socket = connect({ port: target.port, host: '127.0.0.1', allowHalfOpen: true }, () => {
       for (let at = 0; at < bytes.length; at += size) socket.write(bytes.subarray(at, at + size));
       if (ends === 'half') setTimeout(() => socket.end(), patience);
       else setTimeout(() => socket.resetAndDestroy(), 5);
@@ -183,7 +183,7 @@ function exchange(target: Target, bytes: Buffer, { parts, ends }: Raw, patience:
 
 export async function runRaw(target: Target, raw: Raw): Promise<void> {
   const bytes = bytesOf(raw);
-  target.client.sent++;
+  target.sentOtherwise++;
   // A server need not answer who has hung up: what must be answered is waited for.
   const mustAnswer = raw.changes.length === 0 && raw.ends === 'half';
   const [, status, inParts] = (mustAnswer && CATALOGUE.find(([text]) => text === raw.text)) || [];

@@ -4,6 +4,8 @@ import type { Answered, Target } from './target';
 
 /** A browser of somebody who is signed in. */
 export class Session {
+  /** Which replica is asked next. */
+  replica = 0;
   private cookie = '';
   private formToken = '';
 
@@ -42,6 +44,7 @@ export class Session {
     const answered = await this.target.send(
       { method, path, headers, body },
       { makesCredential, page: template },
+      this.replica,
     );
     const cookie = headerOf(answered.answer, 'set-cookie')?.split(';')[0];
     if (cookie !== undefined) this.cookie = cookie;

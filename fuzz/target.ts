@@ -25,27 +25,45 @@ export class Target {
   readonly jwts = new Map<string, string>();
   /** The ids of requests that were answered 503 and sent again. */
   readonly turnedAway = new Set<string>();
+  /** How many requests were sent by nobody of `clients`. */
+  sentOtherwise = 0;
   private readonly sessions = new Map<string, Promise<Session>>();
 
   private constructor(
-    readonly client: Client,
+    /** One for each replica. */
+    private readonly clients: Client[],
     readonly sql: Pool,
     readonly operations: Map<string, Operation>,
     readonly contract: Contract,
     readonly coverage: Coverage,
   ) {}
 
-  static async open(base: string, sql: Pool, connections?: number): Promise<Target> {
-    const client = new Client(base, connections);
-    const { body } = await client.exchange(bytesOf({ method: 'GET', path: '/openapi.json', headers: [] }));
+  static async open(bases: string[], sql: Pool): Promise<Target> {
+    const clients = bases.map((base) => new Client(base));
+    const { body } = await clients[0]!.exchange(
+      bytesOf({ method: 'GET', path: '/openapi.json', headers: [] }),
+    );
     const document = JSON.parse(body) as Document;
     const operations = operationsOf(document);
     const coverage = new Coverage([...operations.keys()]);
     const contract = new Contract(document as unknown as OpenAPIObject);
-    const target = new Target(client, sql, operations, contract, coverage);
+    const target = new Target(clients, sql, operations, contract, coverage);
     for (const [letter, user] of Object.entries({ a: 1, b: 2 }))
       target.jwts.set(letter, await target.subkey(target.tenant.key(user)));
     return target;
+  }
+
+  /** Of the first replica. */
+  get port(): number {
+    return this.clients[0]!.port;
+  }
+
+  get sent(): number {
+    return this.sentOtherwise + this.clients.reduce((all, { sent }) => all + sent, 0);
+  }
+
+  end(): void {
+    for (const client of this.clients) client.end();
   }
 
   operation(name: string): Operation {
@@ -59,8 +77,8 @@ export class Target {
   }
 
   /** Sends, and holds the answer against what is true of all answers. */
-  async send(message: Message, about: Partial<Asked> = {}): Promise<Answered> {
-    const answer = await this.patientExchange(message);
+  async send(message: Message, about: Partial<Asked> = {}, replica = 0): Promise<Answered> {
+    const answer = await this.patientExchange(message, this.clients[replica % this.clients.length]!);
     const { method, path } = message;
     const { operation, page } = about;
     this.coverage.count(operation?.name ?? (page ? `${method} ${page}` : 'other requests'), answer.status);
@@ -71,9 +89,9 @@ export class Target {
    * A machine that is busy with other things may lose a connection to the database in time: that is answered 503, nothing is
    * written, and the caller tries again. Only who is told so every time has found something.
    */
-  private async patientExchange(message: Message): Promise<Answer> {
+  private async patientExchange(message: Message, client: Client): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
-      const answer = await this.client.exchange(bytesOf(message), message.method === 'HEAD');
+      const answer = await client.exchange(bytesOf(message), message.method === 'HEAD');
       if (answer.status !== 503 || attempt === ATTEMPTS) return answer;
       this.turnedAway.add(headerOf(answer, 'x-request-id')!);
       await sleep(attempt * 200);
@@ -103,14 +121,14 @@ export class Target {
       ['Authorization', `Bearer ${key}`],
       ['Content-Type', 'application/x-www-form-urlencoded'],
     ];
-    const answer = await this.client.exchange(
+    const answer = await this.clients[0]!.exchange(
       bytesOf({ method: 'POST', path: '/credentials/subkey', headers, body }),
     );
     return (JSON.parse(answer.body) as { key: string }).key;
   }
 }
 
-const MAKE_CREDENTIALS = [
+export const MAKE_CREDENTIALS = [
   'POST /credentials/subkey',
   'POST /oauth/token',
   'POST /oauth/device',

@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { Finding } from '../oracles';
 import type { Target } from '../target';
 import { type Tenant, USERS } from '../world';
+import { askAccess, exchange, refresh, revokeAccess } from './access-steps';
 import { create, deleteCollection, list, read, resubmit, show, update } from './collection-steps';
-import { makeKey, makeToken, revokeKey, useKey, useToken } from './credential-steps';
+import { makeKey, makeToken, revokeKey, settle, useAccess, useKey, useToken } from './credential-steps';
 import { addGame, burst, entries, note, order, removeGame } from './entry-steps';
 import { games, giveKey, lookUp, profile, sell } from './lookup-steps';
 import { Play } from './play';
@@ -29,6 +30,12 @@ const PERFORM: { [D in Did]: (play: Play, step: Of<D>) => Promise<void> } = {
   'use key': useKey,
   'make token': makeToken,
   'use token': useToken,
+  'ask access': askAccess,
+  exchange,
+  refresh,
+  'use access': useAccess,
+  'revoke access': revokeAccess,
+  settle,
   profile,
   games,
   sell,
@@ -40,11 +47,12 @@ const WRITES: Did[] = ['create', 'update', 'resubmit', 'delete', 'add', 'remove'
 
 let serial = 0;
 
-/** Plays steps of three users against the service and against the model, and compares. */
+/** Plays steps of three users against the replicas of the service and against the model, and compares. */
 export async function runSequence(target: Target, tenant: Tenant, steps: Step[]): Promise<void> {
   await reset(target.sql, tenant);
   const play = new Play(target, tenant);
   for (const step of steps) {
+    play.replica = step.replica ?? 0;
     const retried = step.retried && WRITES.includes(step.do);
     play.retryKey = retried ? `retry-${process.pid}-${++serial}-${Date.now()}` : undefined;
     await (PERFORM[step.do] as (play: Play, step: Step) => Promise<void>)(play, step);
@@ -59,6 +67,7 @@ async function lastLook(play: Play): Promise<void> {
     const collection = play.model.collections.get(play.idOf(index));
     const user = collection ? collection.user_id - play.tenant.base : 1;
     await read(play, { user, collection: index });
+    play.changeReplica();
     await entries(play, { user, collection: index });
   }
   for (const user of USERS) await list(play, { user });
