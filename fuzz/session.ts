@@ -1,5 +1,6 @@
 import { pairsOf } from './ask';
 import { headerOf } from './client';
+import { excerpt, Finding } from './oracles';
 import type { Answered, Target } from './target';
 
 /** A browser of somebody who is signed in. */
@@ -13,7 +14,8 @@ export class Session {
 
   async signIn(username: string, password: string): Promise<this> {
     await this.get('/login');
-    await this.post('/login', { username, password });
+    const { answer } = await this.post('/login', { username, password });
+    if (answer.status !== 303) throw new Finding('model', 'a user cannot sign in', excerpt(answer));
     // The cookie is another one now, and so is the token that belongs to it.
     await this.get('/user/settings/api-keys');
     return this;

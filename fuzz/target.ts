@@ -28,6 +28,7 @@ export class Target {
   /** How many requests were sent by nobody of `clients`. */
   sentOtherwise = 0;
   private readonly sessions = new Map<string, Promise<Session>>();
+  private lastSession: Promise<unknown> = Promise.resolve();
 
   private constructor(
     /** One for each replica. */
@@ -106,12 +107,15 @@ export class Target {
     return this.send(messageOf(ask, this.credential(ask.credential)), { operation, makesCredential });
   }
 
-  /** Signing in costs a password's hash: once for each user. */
+  /** Signing in costs a password's hash: once for each user, and one after the other. */
   session(tenant: Tenant, user: number): Promise<Session> {
     const username = tenant.username(user);
     let session = this.sessions.get(username);
-    if (!session)
-      this.sessions.set(username, (session = new Session(this).signIn(username, tenant.password)));
+    if (!session) {
+      session = this.lastSession.then(() => new Session(this).signIn(username, tenant.password));
+      this.lastSession = session.catch(() => undefined);
+      this.sessions.set(username, session);
+    }
     return session;
   }
 
