@@ -7,7 +7,7 @@ import { excerpt, Finding } from '../oracles';
 import { Session } from '../session';
 import type { Answered } from '../target';
 import { CALLBACK, Tenant } from '../world';
-import { oneOf } from './credential-steps';
+import { credentialsOf, oneOf, useEverywhere } from './credential-steps';
 import { type Code, endOf, type Family, type Grant, type RefreshToken } from './model';
 import type { Play } from './play';
 import type { Of, WrongAsking, WrongProof } from './steps';
@@ -239,7 +239,7 @@ export async function refresh(
   }
 }
 
-/** On the page that lists who may act for somebody: by themselves, or by somebody else. */
+/** On the page that lists who may act for somebody: by themselves, or by somebody else. A token is used right before and right after. */
 export async function revokeAccess(play: Play, { user, of }: Of<'revoke access'>): Promise<void> {
   if (user === 3) return;
   const path = '/user/settings/authorized-apps';
@@ -248,8 +248,11 @@ export async function revokeAccess(play: Play, { user, of }: Of<'revoke access'>
   const grant = play.model.liveGrant(of);
   if ((id !== undefined) !== (grant !== undefined)) fail('what was given is not listed', listed);
   if (!grant) return;
+  const token = () => credentialsOf(play).accessTokens.findLast((one) => one.user === of);
+  await useEverywhere(play, token());
   play.changeReplica();
   const { answer } = await (await play.session(user)).post(`${path}/${id}/revoke`, {});
   if (answer.status !== (user === of ? 303 : 404)) fail('revoking access is not what the model says', answer);
   if (user === of) grant.revoked = play.revocation;
+  await useEverywhere(play, token());
 }

@@ -44,16 +44,20 @@ export async function use(play: Play, credential: Credential | undefined): Promi
   else play.expect(PROFILE, answered, 200, { user: play.model.answers.user(play.tenant.user(user)) });
 }
 
+/** By the replica that is asked, and by the other: what was just found good may be remembered. */
+export async function useEverywhere(play: Play, credential: Credential | undefined): Promise<void> {
+  for (let replica = 0; replica < 2; replica++) {
+    await use(play, credential);
+    play.changeReplica();
+  }
+}
+
 /** What was taken back from any replica is refused by all, a second later. */
 export async function settle(play: Play): Promise<void> {
   const ended = Object.values(credentialsOf(play)).flatMap((all) => all.filter((one) => one.ended));
   const last = Math.max(0, ...ended.map((one) => one.ended!.at));
   await sleep(Math.max(0, last + REVOCATION_MS + 5 - performance.now()));
-  for (const one of ended) {
-    await use(play, one);
-    play.changeReplica();
-    await use(play, one);
-  }
+  for (const one of ended) await useEverywhere(play, one);
 }
 
 export async function makeKey(play: Play, { user }: { user: number }): Promise<void> {
@@ -71,22 +75,18 @@ export async function makeKey(play: Play, { user }: { user: number }): Promise<v
   play.model.keys.push({ id, text, user });
 }
 
-/** Used right before and right after, by the replica that is told and by another: what was just found good may be remembered. */
+/** Used right before and right after. */
 export async function revokeKey(play: Play, { user, key: index }: Of<'revoke key'>): Promise<void> {
   const key = oneOf(play.model.keys, index);
   if (user === 3 || !key) return;
-  await use(play, ofKey(key));
-  play.changeReplica();
-  await use(play, ofKey(key));
+  await useEverywhere(play, ofKey(key));
   const session = await play.session(user);
   const { answer } = await session.post(`/user/settings/api-keys/${key.id}/revoke`, {});
   const own = key.user === user && !key.revoked;
   if (answer.status !== (own ? 303 : 404))
     throw new Finding('model', 'revoking a key is not what the model says', excerpt(answer));
   if (own) key.revoked = play.revocation;
-  await use(play, ofKey(key));
-  play.changeReplica();
-  await use(play, ofKey(key));
+  await useEverywhere(play, ofKey(key));
 }
 
 export async function useKey(play: Play, { key }: Of<'use key'>): Promise<void> {

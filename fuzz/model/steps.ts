@@ -147,8 +147,8 @@ const accessKinds: Weighted[] = [
     }),
   ],
   [6, fc.record({ do: fc.constant('use access'), token: recent })],
-  [1, fc.record({ do: fc.constant('revoke access'), of: fc.constantFrom(1, 2) })],
-  [0.4, fc.record({ do: fc.constant('settle') })],
+  [2, fc.record({ do: fc.constant('revoke access'), of: fc.constantFrom(1, 2) })],
+  [1, fc.record({ do: fc.constant('settle') })],
 ];
 
 const kinds: Weighted[] = [
