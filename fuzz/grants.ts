@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import fc, { type Arbitrary } from 'fast-check';
-import { pairsOf } from './ask';
+import { formMessage } from './ask';
 import { forgetGrants } from './model/tenant-rows';
 import { excerpt, Finding } from './oracles';
 import type { Answered, Target } from './target';
 import { Tenant } from './world';
 
-/** One device that asks for access. What becomes of tokens is in model/access-steps.ts. */
+/** One device that asks for access. What becomes of tokens is in model/token-steps.ts. */
 export interface Grant {
   user: 1 | 2;
   scope: string;
@@ -92,14 +92,9 @@ class Device {
   }
 
   private async post(path: string, fields: Record<string, string>, status: number): Promise<Answered> {
-    const pairs = Object.entries({ client_id: TENANT.clientId, ...fields });
-    const body = Buffer.from(pairsOf(pairs.map(([name, value]) => ({ name, value, place: 'body' }))));
-    const headers: [string, string][] = [['Content-Type', 'application/x-www-form-urlencoded']];
     const operation = this.target.operation(`POST ${path}`);
-    const answered = await this.target.send(
-      { method: 'POST', path, headers, body },
-      { operation, makesCredential: true },
-    );
+    const message = formMessage(path, { client_id: TENANT.clientId, ...fields });
+    const answered = await this.target.send(message, { operation, makesCredential: true });
     this.expect(`POST ${path}`, answered, status);
     return answered;
   }

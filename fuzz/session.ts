@@ -1,4 +1,4 @@
-import { pairsOf } from './ask';
+import { formMessage, type Message } from './ask';
 import { headerOf } from './client';
 import { excerpt, Finding } from './oracles';
 import type { Answered, Target } from './target';
@@ -22,30 +22,22 @@ export class Session {
   }
 
   async get(path: string, showsCredential = false): Promise<Answered> {
-    const answered = await this.send('GET', path, undefined, showsCredential);
+    const answered = await this.send({ method: 'GET', path, headers: [] }, showsCredential);
     this.formToken = /name="form_token" value="([^"]*)"/.exec(answered.answer.body)?.[1] ?? this.formToken;
     return answered;
   }
 
   /** A form of ours; `form_token` may be given to send another one. */
   post(path: string, fields: Record<string, string>): Promise<Answered> {
-    const all = Object.entries({ form_token: this.formToken, ...fields });
-    return this.send('POST', path, pairsOf(all.map(([name, value]) => ({ name, value, place: 'body' }))));
+    return this.send(formMessage(path, { form_token: this.formToken, ...fields }));
   }
 
-  private async send(
-    method: string,
-    path: string,
-    form?: string,
-    makesCredential = false,
-  ): Promise<Answered> {
-    const headers: [string, string][] = this.cookie ? [['Cookie', this.cookie]] : [];
-    if (form !== undefined) headers.push(['Content-Type', 'application/x-www-form-urlencoded']);
-    const body = form === undefined ? undefined : Buffer.from(form);
-    const template = path.split('?')[0]!.replace(/\/(\d+|fuzz-[\w-]+)(?=\/|$)/g, '/*');
+  private async send(message: Message, makesCredential = false): Promise<Answered> {
+    const headers: Message['headers'] = this.cookie ? [['Cookie', this.cookie]] : [];
+    const page = message.path.split('?')[0]!.replace(/\/(\d+|fuzz-[\w-]+)(?=\/|$)/g, '/*');
     const answered = await this.target.send(
-      { method, path, headers, body },
-      { makesCredential, page: template },
+      { ...message, headers: [...headers, ...message.headers] },
+      { makesCredential, page },
       this.replica,
     );
     const cookie = headerOf(answered.answer, 'set-cookie')?.split(';')[0];

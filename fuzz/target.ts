@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Pool } from 'pg';
 import { Contract } from '../test/support/contract';
-import { type Ask, bytesOf, type Message, messageOf } from './ask';
+import { type Ask, bytesOf, formMessage, type Message, messageOf } from './ask';
 import { type Answer, Client, headerOf } from './client';
 import { Coverage } from './coverage';
 import { credentialOf } from './credentials';
@@ -100,11 +100,12 @@ export class Target {
   }
 
   /** Sends an ask as its own method or another. */
-  ask(ask: Ask): Promise<Answered> {
+  ask(ask: Ask, replica?: number): Promise<Answered> {
     const own = !ask.method || ask.operation.startsWith(`${ask.method} `);
     const operation = own ? this.operation(ask.operation) : undefined;
     const makesCredential = MAKE_CREDENTIALS.includes(ask.operation);
-    return this.send(messageOf(ask, this.credential(ask.credential)), { operation, makesCredential });
+    const message = messageOf(ask, this.credential(ask.credential));
+    return this.send(message, { operation, makesCredential }, replica);
   }
 
   /** Signing in costs a password's hash: once for each user, and one after the other. */
@@ -120,14 +121,9 @@ export class Target {
   }
 
   private async subkey(key: string): Promise<string> {
-    const body = Buffer.from(`game_id=${this.tenant.base + 1}&scope=profile:me`);
-    const headers: [string, string][] = [
-      ['Authorization', `Bearer ${key}`],
-      ['Content-Type', 'application/x-www-form-urlencoded'],
-    ];
-    const answer = await this.clients[0]!.exchange(
-      bytesOf({ method: 'POST', path: '/credentials/subkey', headers, body }),
-    );
+    const fields = { game_id: String(this.tenant.base + 1), scope: 'profile:me' };
+    const message = formMessage('/credentials/subkey', fields, [['Authorization', `Bearer ${key}`]]);
+    const answer = await this.clients[0]!.exchange(bytesOf(message));
     return (JSON.parse(answer.body) as { key: string }).key;
   }
 }

@@ -2,14 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { Finding } from '../oracles';
 import type { Target } from '../target';
 import { type Tenant, USERS } from '../world';
-import { askAccess, exchange, refresh, revokeAccess } from './access-steps';
 import { create, deleteCollection, list, read, resubmit, show, update } from './collection-steps';
+import { askAccess, revokeAccess } from './consent-steps';
 import { makeKey, makeToken, revokeKey, settle, useAccess, useKey, useToken } from './credential-steps';
 import { addGame, burst, entries, note, order, removeGame } from './entry-steps';
 import { games, giveKey, lookUp, profile, sell } from './lookup-steps';
 import { Play } from './play';
 import type { Did, Of, Step } from './steps';
 import { reset } from './tenant-rows';
+import { exchange, refresh } from './token-steps';
 
 const PERFORM: { [D in Did]: (play: Play, step: Of<D>) => Promise<void> } = {
   create,
