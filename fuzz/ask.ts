@@ -46,6 +46,10 @@ export const pairsOf = (fields: Field[]) =>
     .map(({ name, value, raw }) => `${percent(name)}=${raw ? textOf(value) : percent(textOf(value))}`)
     .join('&');
 
+/** Good ones, as a client writes them. */
+export const queryOf = (fields: Record<string, string>) =>
+  pairsOf(Object.entries(fields).map(([name, value]): Field => ({ name, value, place: 'query' })));
+
 const BOUNDARY = 'fuzz-boundary';
 
 const multipartOf = (fields: Field[]) =>
@@ -78,6 +82,17 @@ export interface Message {
   headers: [name: string, value: string][];
   body?: Buffer;
 }
+
+export const formMessage = (
+  path: string,
+  fields: Record<string, string>,
+  headers: Message['headers'] = [],
+): Message => ({
+  method: 'POST',
+  path,
+  headers: [...headers, ['Content-Type', TYPES.form]],
+  body: Buffer.from(queryOf(fields)),
+});
 
 const clean = (value: string) => value.replace(/[\r\n]/g, '');
 

@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import fc, { type Arbitrary } from 'fast-check';
-import { pairsOf } from './ask';
+import { formMessage } from './ask';
+import { forgetGrants } from './model/tenant-rows';
 import { excerpt, Finding } from './oracles';
 import type { Answered, Target } from './target';
 import { Tenant } from './world';
 
-/** One device that asks for access, and what becomes of it. */
+/** One device that asks for access. What becomes of tokens is in model/token-steps.ts. */
 export interface Grant {
   user: 1 | 2;
   scope: string;
@@ -14,11 +15,6 @@ export interface Grant {
   /** Whether the code is fetched by the poll and exchanged, or the device code itself is. */
   way: 'code' | 'device_code';
   verifier: 'right' | 'wrong' | 'absent';
-  refreshes: number;
-  narrower: boolean;
-  /** A refresh token that was followed by another and is used again ends them all. */
-  reuse: boolean;
-  revoke: boolean;
 }
 
 /** Signs in and consents; sequences have their own. */
@@ -32,17 +28,7 @@ export const grants: Arbitrary<Grant> = fc.record({
   decision: fc.constantFrom('allow', 'allow', 'allow', 'allow', 'deny', 'nothing'),
   way: fc.constantFrom('code', 'device_code'),
   verifier: fc.constantFrom('right', 'right', 'right', 'wrong', 'absent'),
-  refreshes: fc.nat({ max: 3 }),
-  narrower: fc.boolean(),
-  reuse: fc.boolean(),
-  revoke: fc.boolean(),
 });
-
-interface Tokens {
-  access_token: string;
-  refresh_token: string;
-  scope: string;
-}
 
 class Device {
   private readonly verifier = randomBytes(32).toString('base64url');
@@ -79,7 +65,7 @@ class Device {
         : { grant_type: DEVICE_GRANT, device_code, ...this.proof },
       refused ? 400 : 200,
     );
-    if (!refused) await this.use(answered.json as Tokens);
+    if (!refused) await this.use((answered.json as { access_token: string }).access_token);
   }
 
   private get proof(): Record<string, string> {
@@ -98,51 +84,17 @@ class Device {
       throw new Finding('model', 'a device cannot be decided about', excerpt(answer));
   }
 
-  private async use(first: Tokens): Promise<void> {
-    const { refreshes, narrower, reuse, revoke, user } = this.grant;
-    let tokens = first;
-    await this.profile(tokens, 200);
-    for (let i = 0; i < refreshes; i++) {
-      const { refresh_token } = tokens;
-      const scope: Record<string, string> = narrower && i === 0 ? { scope: 'profile:me' } : {};
-      tokens = (
-        await this.post('/oauth/token', { grant_type: 'refresh_token', refresh_token, ...scope }, 200)
-      ).json as Tokens;
-      await this.profile(tokens, 200);
-    }
-    if (reuse && refreshes > 1) {
-      const { refresh_token } = first;
-      await this.post('/oauth/token', { grant_type: 'refresh_token', refresh_token }, 400);
-      await this.profile(tokens, 401);
-      await this.profile(first, 401);
-    }
-    if (!revoke) return;
-    const session = await this.target.session(TENANT, user);
-    const { body } = (await session.get('/user/settings/authorized-apps')).answer;
-    const id = /authorized-apps\/(\d+)\/revoke/.exec(body)?.[1];
-    const { answer } = await session.post(`/user/settings/authorized-apps/${id}/revoke`, {});
-    if (answer.status !== 303) throw new Finding('model', 'a grant is not revoked', excerpt(answer));
-    await this.profile(tokens, 401);
-    const { refresh_token } = tokens;
-    await this.post('/oauth/token', { grant_type: 'refresh_token', refresh_token }, 400);
-  }
-
-  private async profile({ access_token }: Tokens, status: number): Promise<void> {
+  private async use(access_token: string): Promise<void> {
     const headers: [string, string][] = [['Authorization', `Bearer ${access_token}`]];
     const operation = this.target.operation('GET /profile');
     const answered = await this.target.send({ method: 'GET', path: '/profile', headers }, { operation });
-    this.expect('GET /profile', answered, status);
+    this.expect('GET /profile', answered, 200);
   }
 
   private async post(path: string, fields: Record<string, string>, status: number): Promise<Answered> {
-    const pairs = Object.entries({ client_id: TENANT.clientId, ...fields });
-    const body = Buffer.from(pairsOf(pairs.map(([name, value]) => ({ name, value, place: 'body' }))));
-    const headers: [string, string][] = [['Content-Type', 'application/x-www-form-urlencoded']];
     const operation = this.target.operation(`POST ${path}`);
-    const answered = await this.target.send(
-      { method: 'POST', path, headers, body },
-      { operation, makesCredential: true },
-    );
+    const message = formMessage(path, { client_id: TENANT.clientId, ...fields });
+    const answered = await this.target.send(message, { operation, makesCredential: true });
     this.expect(`POST ${path}`, answered, status);
     return answered;
   }
@@ -160,6 +112,4 @@ class Device {
 export const runGrant = (target: Target, grant: Grant) => new Device(target, grant).run();
 
 /** Grants of one user share what is remembered of them: one after the other. */
-export const resetGrants = async (target: Target) => {
-  await target.sql.query('DELETE FROM oauth_grants WHERE client_id = $1', [TENANT.clientId]);
-};
+export const resetGrants = ({ sql }: Target) => forgetGrants(sql, TENANT);

@@ -1,4 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
+import type { Message } from './ask';
 import type { Json, JsonObject } from './json';
 import { excerpt, Finding } from './oracles';
 import type { Target } from './target';
@@ -69,19 +70,20 @@ function linesOf({ changes }: Import): string[] {
   return lines;
 }
 
+export const importMessage = (text: string): Message => ({
+  method: 'POST',
+  path: '/operator/import',
+  headers: [
+    ['Authorization', operatorAuthorization],
+    ['Content-Type', 'application/x-ndjson'],
+  ],
+  body: Buffer.from(text),
+});
+
 /** Either the whole stream is taken, or every problem names its line and nothing is. */
 export async function runImport(target: Target, given: Import): Promise<void> {
-  const message = (text: string) => ({
-    method: 'POST',
-    path: '/operator/import',
-    headers: [
-      ['Authorization', operatorAuthorization],
-      ['Content-Type', 'application/x-ndjson'],
-    ] as [string, string][],
-    body: Buffer.from(text),
-  });
   const operation = target.operation('POST /operator/import');
-  const send = (text: string) => target.send(message(text), { operation });
+  const send = (text: string) => target.send(importMessage(text), { operation });
   const { answer, json } = await send(linesOf(given).join('\n'));
   if (answer.status === 400) {
     const { errors } = json as { errors: string[] };

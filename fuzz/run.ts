@@ -62,7 +62,7 @@ class Campaign {
   }
 
   get rate(): string {
-    const { sent } = this.target.client;
+    const { sent } = this.target;
     const took = (performance.now() - this.started) / 1000;
     return `${sent} requests in ${took.toFixed(1)} s, ${Math.round(sent / took)} a second`;
   }
@@ -76,7 +76,7 @@ class Campaign {
   private get isOver(): boolean {
     const took = (performance.now() - this.started) / 1000;
     return (
-      this.target.client.sent >= requests ||
+      this.target.sent >= requests ||
       took >= seconds ||
       this.findings >= MOST_FINDINGS ||
       !this.server.isRunning()
@@ -89,7 +89,7 @@ class Campaign {
       if (
         share !== undefined &&
         this.lanes.length > 1 &&
-        (this.sent.get(kind) ?? 0) > share * this.target.client.sent
+        (this.sent.get(kind) ?? 0) > share * this.target.sent
       ) {
         await new Promise((resolve) => setTimeout(resolve, 20));
         continue;
@@ -188,15 +188,15 @@ async function fuzz(server: Server, target: Target): Promise<boolean> {
   const { unreached } = target.coverage;
   if (values.kind === undefined && unreached.length > 0)
     problem(`coverage: no request succeeded with ${unreached.join(', ')}`);
-  if (server.leaks.length > 0)
-    problem(`secret: ${server.leaks.length} lines of the log, such as ${server.leaks[0]}`);
+  if (server.log.leaks.length > 0)
+    problem(`secret: ${server.log.leaks.length} lines of the log, such as ${server.log.leaks[0]}`);
   const { turnedAway } = target;
-  const errors = server.errors(turnedAway);
+  const errors = server.log.errors(turnedAway);
   if (errors.length > 0) problem(`log: ${errors.length} errors, such as\n${errors.slice(0, 30).join('\n')}`);
-  if (turnedAway.size > target.client.sent / 100)
+  if (turnedAway.size > target.sent / 100)
     problem(`status: ${turnedAway.size} answers were 503, more than one in a hundred`);
   console.log(
-    `\n${campaign.rate}, ${server.lines()} lines of log, ${turnedAway.size} sent again after a 503, seed ${seed}: ${good ? 'nothing found' : 'SEE ABOVE'}`,
+    `\n${campaign.rate}, ${server.log.lines} lines of log, ${turnedAway.size} sent again after a 503, seed ${seed}: ${good ? 'nothing found' : 'SEE ABOVE'}`,
   );
   return good;
 }
@@ -209,10 +209,10 @@ async function main(): Promise<void> {
   const server = await startServer(tenants);
   let target: Target | undefined;
   try {
-    target = await Target.open(server.base, server.sql);
+    target = await Target.open(server.bases, server.sql);
     process.exitCode = (await fuzz(server, target)) ? 0 : 1;
   } finally {
-    target?.client.end();
+    target?.end();
     await server.stop();
   }
 }

@@ -11,18 +11,17 @@ import startTestServer from '../test/support/global-setup';
 import { leakIn } from './oracles';
 import { ndjsonOf, OPERATOR_TOKEN, PEPPER, recordsOf, type Tenant } from './world';
 
-/** The service as it is deployed, in a process of its own, on a database with the fuzzer's world in it. */
+/** The service as it is deployed, in processes of its own on one throw-away database with the fuzzer's world in it. */
 export interface Server {
-  base: string;
+  /** Where its replicas answer. */
+  bases: string[];
   sql: Pool;
-  /** Lines of its log that no log may hold. */
-  leaks: string[];
-  /** Errors that it logged, those of requests with these ids left out. */
-  errors: (known: Set<string>) => string[];
-  lines: () => number;
+  log: Log;
   isRunning: () => boolean;
   stop: () => Promise<void>;
 }
+
+const REPLICAS = 2;
 
 export async function importWorld(url: string, tenants: Tenant[], pepper: string): Promise<void> {
   const records = tenants.flatMap(recordsOf);
@@ -40,11 +39,31 @@ export async function startServer(tenants: Tenant[]): Promise<Server> {
   const database = await cloneDatabase();
   const url = database.direct_url ?? database.url;
   await importWorld(url, tenants, PEPPER);
+  const replicas = Array.from({ length: REPLICAS }, () => startReplica(database.url));
+  const sql = new Pool({ connectionString: url, types: pgTypes, max: 8 });
+  sql.on('error', () => undefined);
+  const log = new Log();
+  const stop = async () => {
+    await sql.end();
+    await Promise.all(replicas.map(stopReplica));
+    await database.drop();
+    await globalThis.testServer?.stop();
+  };
+  try {
+    const bases = await Promise.all(replicas.map((replica) => log.follow(replica)));
+    return { bases, sql, log, stop, isRunning: () => replicas.every(({ exitCode }) => exitCode === null) };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function startReplica(url: string): ChildProcess {
   const child = spawn(process.execPath, [join('dist', 'src', 'main.js')], {
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
-      DATABASE_URL: database.url,
+      DATABASE_URL: url,
       API_KEY_PEPPER: PEPPER,
       OPERATOR_TOKEN,
       RATE_LIMIT: 'off',
@@ -56,24 +75,13 @@ export async function startServer(tenants: Tenant[]): Promise<Server> {
   });
   // A run that is interrupted leaves nothing behind.
   process.once('exit', () => child.kill('SIGKILL'));
-  const sql = new Pool({ connectionString: url, types: pgTypes, max: 8 });
-  sql.on('error', () => undefined);
-  const log = readLog(child);
-  const stop = async () => {
-    await sql.end();
-    if (child.exitCode === null) {
-      child.kill('SIGTERM');
-      await once(child, 'exit');
-    }
-    await database.drop();
-    await globalThis.testServer?.stop();
-  };
-  try {
-    return { base: await log.ready, sql, stop, isRunning: () => child.exitCode === null, ...log };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  return child;
+}
+
+async function stopReplica(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  child.kill('SIGTERM');
+  await once(child, 'exit');
 }
 
 // Audit lines say who did what; they are the only ones that name a person, by number.
@@ -82,35 +90,42 @@ const ADDRESS = /@(mail\.fuzz|elsewhere)\.example/;
 // What is answered 503, to somebody who may have hung up.
 const TURNED_AWAY = /connection timeout|timeout exceeded when trying to connect|Query read timeout/;
 
-function readLog(child: ChildProcess) {
-  const leaks: string[] = [];
-  const errors: string[] = [];
-  let count = 0;
-  const ready = new Promise<string>((resolve, reject) => {
-    const read = (line: string) => {
-      count++;
-      const leak = leakIn(line) ?? (ADDRESS.test(line) ? 'an address of a person' : undefined);
-      if (leak) leaks.push(`${leak}: ${line.slice(0, 400)}`);
-      if (/^\{"level":"(error|fatal)"/.test(line)) errors.push(line.slice(0, 1500));
-      const address = /"address":"([^"]+)".*"msg":"ready"/.exec(line)?.[1];
-      if (address) resolve(address);
-    };
-    createInterface({ input: child.stdout! }).on('line', read);
-    createInterface({ input: child.stderr! }).on('line', (line) => {
-      errors.push(line);
-      read(line);
+/** What the replicas write. */
+class Log {
+  lines = 0;
+  /** Lines that no log may hold. */
+  readonly leaks: string[] = [];
+  private readonly failures: string[] = [];
+
+  /** Errors, those of requests with these ids left out. */
+  errors(known: Set<string>): string[] {
+    const idOf = (line: string) => /"request_id":"([^"]+)"/.exec(line)?.[1] ?? '';
+    return this.failures.filter((line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line));
+  }
+
+  /** Where the replica answers, as soon as it does. */
+  follow(child: ChildProcess): Promise<string> {
+    return new Promise((resolve, reject) => {
+      createInterface({ input: child.stdout! }).on('line', (line) => {
+        this.read(line);
+        const address = /"address":"([^"]+)".*"msg":"ready"/.exec(line)?.[1];
+        if (address) resolve(address);
+      });
+      createInterface({ input: child.stderr! }).on('line', (line) => {
+        this.failures.push(line);
+        this.read(line);
+      });
+      child.once('exit', (code) => {
+        this.failures.push(`the service ended with code ${code}`);
+        reject(new Error(`the service ended with code ${code}:\n${this.failures.join('\n')}`));
+      });
     });
-    child.once('exit', (code) => {
-      errors.push(`the service ended with code ${code}`);
-      reject(new Error(`the service ended with code ${code}:\n${errors.join('\n')}`));
-    });
-  });
-  const idOf = (line: string) => /"request_id":"([^"]+)"/.exec(line)?.[1] ?? '';
-  return {
-    leaks,
-    errors: (known: Set<string>) =>
-      errors.filter((line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line)),
-    ready,
-    lines: () => count,
-  };
+  }
+
+  private read(line: string): void {
+    this.lines++;
+    const leak = leakIn(line) ?? (ADDRESS.test(line) ? 'an address of a person' : undefined);
+    if (leak) this.leaks.push(`${leak}: ${line.slice(0, 400)}`);
+    if (/^\{"level":"(error|fatal)"/.test(line)) this.failures.push(line.slice(0, 1500));
+  }
 }

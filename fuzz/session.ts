@@ -1,9 +1,12 @@
-import { pairsOf } from './ask';
+import { formMessage, type Message } from './ask';
 import { headerOf } from './client';
+import { excerpt, Finding } from './oracles';
 import type { Answered, Target } from './target';
 
 /** A browser of somebody who is signed in. */
 export class Session {
+  /** Which replica is asked next. */
+  replica = 0;
   private cookie = '';
   private formToken = '';
 
@@ -11,37 +14,31 @@ export class Session {
 
   async signIn(username: string, password: string): Promise<this> {
     await this.get('/login');
-    await this.post('/login', { username, password });
+    const { answer } = await this.post('/login', { username, password });
+    if (answer.status !== 303) throw new Finding('model', 'a user cannot sign in', excerpt(answer));
     // The cookie is another one now, and so is the token that belongs to it.
     await this.get('/user/settings/api-keys');
     return this;
   }
 
   async get(path: string, showsCredential = false): Promise<Answered> {
-    const answered = await this.send('GET', path, undefined, showsCredential);
+    const answered = await this.send({ method: 'GET', path, headers: [] }, showsCredential);
     this.formToken = /name="form_token" value="([^"]*)"/.exec(answered.answer.body)?.[1] ?? this.formToken;
     return answered;
   }
 
   /** A form of ours; `form_token` may be given to send another one. */
   post(path: string, fields: Record<string, string>): Promise<Answered> {
-    const all = Object.entries({ form_token: this.formToken, ...fields });
-    return this.send('POST', path, pairsOf(all.map(([name, value]) => ({ name, value, place: 'body' }))));
+    return this.send(formMessage(path, { form_token: this.formToken, ...fields }));
   }
 
-  private async send(
-    method: string,
-    path: string,
-    form?: string,
-    makesCredential = false,
-  ): Promise<Answered> {
-    const headers: [string, string][] = this.cookie ? [['Cookie', this.cookie]] : [];
-    if (form !== undefined) headers.push(['Content-Type', 'application/x-www-form-urlencoded']);
-    const body = form === undefined ? undefined : Buffer.from(form);
-    const template = path.split('?')[0]!.replace(/\/(\d+|fuzz-[\w-]+)(?=\/|$)/g, '/*');
+  private async send(message: Message, makesCredential = false): Promise<Answered> {
+    const headers: Message['headers'] = this.cookie ? [['Cookie', this.cookie]] : [];
+    const page = message.path.split('?')[0]!.replace(/\/(\d+|fuzz-[\w-]+)(?=\/|$)/g, '/*');
     const answered = await this.target.send(
-      { method, path, headers, body },
-      { makesCredential, page: template },
+      { ...message, headers: [...headers, ...message.headers] },
+      { makesCredential, page },
+      this.replica,
     );
     const cookie = headerOf(answered.answer, 'set-cookie')?.split(';')[0];
     if (cookie !== undefined) this.cookie = cookie;

@@ -36,22 +36,24 @@ const isUnroutable = (value: string) => value === '' || /\p{Surrogate}/u.test(va
 /** Without what JSON leaves out. */
 const normal = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
 
-/** What was just made is there for who made it. */
-async function readBack(target: Target, ask: Ask, { json }: Answered): Promise<void> {
+/** What was just made is there for who made it, whichever replica is asked. */
+async function readBack(target: Target, { credential }: Ask, { json }: Answered): Promise<void> {
   const { collection } = json as { collection: { id: number } };
-  const { answer, json: read } = await target.ask({
+  const path = { collection_id: String(collection.id) };
+  const reading: Ask = {
     operation: 'GET /collections/{collection_id}',
-    credential: ask.credential,
+    credential,
     scheme: 'Bearer CREDENTIAL',
-    path: { collection_id: String(collection.id) },
+    path,
     fields: [],
     encoding: 'form',
     headers: [],
-  });
+  };
+  const { answer, json: read } = await target.ask(reading, 1);
   if (!isDeepStrictEqual(read, { collection }))
     throw new Finding(
       'read after write',
-      `${ask.operation} is read otherwise`,
+      'POST /collections is read otherwise',
       `${JSON.stringify(collection)}\n${excerpt(answer)}`,
     );
 }

@@ -108,6 +108,9 @@ export const canView = (game: Game, user: number) =>
   (game.visibility === 'public' && game.published_at !== null) ||
   (game.visibility === 'restricted' && game.holders.includes(user));
 
+/** Where the applications of all tenants take their answers. */
+export const CALLBACK = 'https://application.fuzz.example/callback';
+
 const CREATED = '2024-01-02T03:04:05Z';
 const at = (n: number) => `2024-02-03T04:05:${String(n).padStart(2, '0')}Z`;
 
@@ -303,7 +306,7 @@ export function recordsOf(tenant: Tenant): JsonObject[] {
       client_id: tenant.clientId,
       user_id: tenant.user(ALICE),
       name: `Application ${tenant.number}`,
-      redirect_uris: ['https://application.fuzz.example/callback'],
+      redirect_uris: [CALLBACK],
       scopes: ['profile', 'collection'],
     },
     ...baseCollectionsOf(tenant).map(({ games, ...collection }) => ({

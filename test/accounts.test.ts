@@ -155,6 +155,19 @@ describe('sign-in', () => {
     expect(times[19]).toBeLessThan(times[20]!);
   });
 
+  test('an attempt that is turned away because too many wait counts for nothing', async () => {
+    const user = await withPassword(await make.user());
+    const queue = theApp().get(PasswordQueue);
+    let full = true;
+    const waiting = Array.from({ length: 10 }, async () => {
+      while (full) await queue.matches(undefined, 'x');
+    });
+    for (let i = 0; i < 7; i++) expect((await new Browser().signIn(user.username)).status).toBe(503);
+    full = false;
+    await Promise.all(waiting);
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+  });
+
   test.each([
     '//evil.example/',
     'https://evil.example/',

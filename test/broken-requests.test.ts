@@ -85,6 +85,22 @@ describe.each<[string, string | Buffer, number, string]>([
   });
 });
 
+// The parser keeps nothing of what came before: a header whose name came in an earlier piece is nobody's.
+test('a control character in a credential that arrives in two pieces is refused wherever they part', async () => {
+  const request = get('/profile', 'Authorization: Bearer a\x01b');
+  const [name, character] = [request.indexOf('Authorization'), request.indexOf('\x01')];
+  const seen = await Promise.all(
+    Array.from({ length: request.length - 1 }, async (_, i) => {
+      const { status, body } = await sendRaw([request.slice(0, i + 1), request.slice(i + 1)]);
+      return { at: i + 1, answer: `${status} ${body}` };
+    }),
+  );
+  for (const { at, answer } of seen) {
+    const nameless = at > name && at <= character ? ['400 {"errors":["malformed request"]}'] : [];
+    expect(['401 {"errors":["invalid key"]}', ...nameless]).toContain(answer);
+  }
+});
+
 test('exactly 100 headers are served', async () => {
   const answer = await sendRaw(get('/', ...Array.from({ length: 99 }, (_, i) => `X-${i}: 1`)));
   expect(answer.status).toBe(200);

@@ -11,7 +11,7 @@ let target: Target;
 
 // Before the store's own, which takes the database away.
 afterAll(async () => {
-  target?.client.end();
+  target?.end();
   await pool?.end();
 });
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     PEPPER,
   );
   pool = new Pool({ connectionString: databaseUrl(), types: pgTypes, max: 4 });
-  target = await Target.open(baseUrl(), pool);
+  target = await Target.open([baseUrl()], pool);
 });
 
 // What the fuzzer found once, as small as it could make it: see docs/fuzzing.md.

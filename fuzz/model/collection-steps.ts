@@ -16,8 +16,7 @@ export async function create(play: Play, { user, place, game, blurb, ...step }: 
     play.refused(operation, answered, [404, 'invalid game']);
     return;
   }
-  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, fields);
-  const given = (answered.json as { collection: JsonObject }).collection;
+  const given = play.given(operation, answered, 'collection', fields);
   const note = game_id === undefined || blurb === undefined ? null : play.stored(blurb);
   const collection: Collection = {
     id: given.id as number,
@@ -41,19 +40,14 @@ export async function create(play: Play, { user, place, game, blurb, ...step }: 
   play.model.put(collection);
 }
 
-export async function update(
-  play: Play,
-  { user, place, collection: index, ...step }: Of<'update'>,
-): Promise<void> {
-  const operation = 'POST /collections/{collection_id}';
-  const id = play.idOf(index);
+const UPDATE = 'POST /collections/{collection_id}';
+
+export async function update(play: Play, step: Of<'update'>): Promise<void> {
   const { title, description, layout, on_profile } = step;
   const fields = { title, private: step.private, description, layout, on_profile };
-  const answered = await play.call({ user, operation, path: { collection_id: String(id) }, fields, place });
-  const collection = play.model.collections.get(id);
-  const me = play.tenant.user(user);
-  if (play.refused(operation, answered, play.model.refusal(collection, me))) return;
-  if (!collection) return;
+  const about = await play.about(UPDATE, step, fields);
+  if (!about) return;
+  const { answered, collection, me } = about;
   if (title !== undefined) collection.title = title.trim();
   if (step.private !== undefined) collection.private = step.private;
   if (description !== undefined) collection.description = play.stored(description);
@@ -61,8 +55,7 @@ export async function update(
   if (on_profile !== undefined) showsOn(collection, me, on_profile);
   if (Object.values(fields).some((value) => value !== undefined))
     play.model.touch(collection, [...play.moment]);
-  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, fields);
-  play.compare(operation, answered, (answered.json as { collection: JsonObject }).collection, collection);
+  play.compare(UPDATE, answered, play.given(UPDATE, answered, 'collection', fields), collection);
 }
 
 function showsOn(collection: Collection, user: number, on: boolean): void {
@@ -71,52 +64,31 @@ function showsOn(collection: Collection, user: number, on: boolean): void {
 }
 
 /** What is stored is stored again as it is. */
-export async function resubmit(play: Play, { collection: index, place }: Of<'resubmit'>): Promise<void> {
-  const collection = play.model.collections.get(play.idOf(index));
-  if (!collection || typeof collection.description !== 'string') return;
-  const operation = 'POST /collections/{collection_id}';
-  const { description } = collection;
-  const user = collection.user_id - play.tenant.base;
-  const path = { collection_id: String(collection.id) };
-  const answered = await play.call({ user, operation, path, fields: { description }, place });
+export async function resubmit(play: Play, step: Of<'resubmit'>): Promise<void> {
+  const stored = play.model.collections.get(play.idOf(step.collection));
+  if (!stored || typeof stored.description !== 'string') return;
+  const fields = { description: stored.description };
+  const about = await play.about(UPDATE, { ...step, user: stored.user_id - play.tenant.base }, fields);
+  if (!about) return;
+  const { answered, collection } = about;
   play.model.touch(collection, [...play.moment]);
-  if (answered.answer.status !== 200) play.fail(operation, 'refuses what it stored', answered, description);
-  play.compare(operation, answered, (answered.json as { collection: JsonObject }).collection, collection);
+  play.compare(UPDATE, answered, play.given(UPDATE, answered, 'collection', fields), collection);
 }
 
-export async function deleteCollection(
-  play: Play,
-  { user, place, collection: index }: Of<'delete'>,
-): Promise<void> {
+export async function deleteCollection(play: Play, step: Of<'delete'>): Promise<void> {
   const operation = 'POST /collections/{collection_id}/delete';
-  const id = play.idOf(index);
-  const answered = await play.call({ user, operation, path: { collection_id: String(id) }, place });
-  if (
-    play.refused(
-      operation,
-      answered,
-      play.model.refusal(play.model.collections.get(id), play.tenant.user(user)),
-    )
-  )
-    return;
-  play.expect(operation, answered, 200, { success: true });
-  play.model.collections.delete(id);
+  const about = await play.about(operation, step);
+  if (!about) return;
+  play.expect(operation, about.answered, 200, { success: true });
+  play.model.collections.delete(about.collection.id);
 }
 
-export async function read(
-  play: Play,
-  { user, collection: index }: { user: number; collection: number },
-): Promise<void> {
+export async function read(play: Play, step: { user: number; collection: number }): Promise<void> {
   const operation = 'GET /collections/{collection_id}';
-  const id = play.idOf(index);
-  const answered = await play.call({ user, operation, path: { collection_id: String(id) } });
-  const collection = play.model.collections.get(id);
-  if (!collection || !play.model.canSee(collection, play.tenant.user(user))) {
-    play.refused(operation, answered, [404, 'invalid collection']);
-    return;
-  }
-  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, id);
-  play.compare(operation, answered, (answered.json as { collection: JsonObject }).collection, collection);
+  const about = await play.about(operation, step);
+  if (!about) return;
+  const { answered, collection } = about;
+  play.compare(operation, answered, play.given(operation, answered, 'collection', step), collection);
 }
 
 export async function list(play: Play, { user, game }: { user: number; game?: number }): Promise<void> {
@@ -152,7 +124,7 @@ export async function list(play: Play, { user, game }: { user: number; game?: nu
 export async function show(play: Play, { user, collection: index, on }: Of<'show'>): Promise<void> {
   if (user === 3) return;
   const id = play.idOf(index);
-  const session = await play.target.session(play.tenant, user);
+  const session = await play.session(user);
   const { answer } = await session.post(`/user/settings/collections/${id}/on-profile`, {
     on: on ? 'yes' : 'no',
   });

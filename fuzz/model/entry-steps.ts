@@ -6,18 +6,13 @@ import type { Play } from './play';
 import type { Of, Write } from './steps';
 import { readCollection } from './tenant-rows';
 
-export async function addGame(
-  play: Play,
-  { user, place, collection: index, game, blurb }: Of<'add'>,
-): Promise<void> {
+export async function addGame(play: Play, step: Of<'add'>): Promise<void> {
   const operation = 'POST /collections/{collection_id}/add-game';
-  const id = play.idOf(index);
-  const game_id = play.tenant.base + game;
-  const path = { collection_id: String(id) };
-  const answered = await play.call({ user, operation, path, fields: { game_id, blurb }, place });
-  const collection = play.model.collections.get(id);
-  const me = play.tenant.user(user);
-  if (play.refused(operation, answered, play.model.refusal(collection, me)) || !collection) return;
+  const { blurb } = step;
+  const game_id = play.tenant.base + step.game;
+  const about = await play.about(operation, step, { game_id, blurb });
+  if (!about) return;
+  const { answered, collection, me } = about;
   if (!play.model.canViewGame(game_id, me)) {
     play.refused(operation, answered, [404, 'invalid game']);
     return;
@@ -29,31 +24,16 @@ export async function addGame(
     collection.entries.push(entry);
     play.model.touch(collection, [...play.moment]);
   }
-  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, game_id);
-  const given = (answered.json as { collection_game: JsonObject }).collection_game;
+  const given = play.given(operation, answered, 'collection_game', game_id);
   play.compareEntry(operation, answered, given, collection, entry);
 }
 
-export async function removeGame(
-  play: Play,
-  { user, place, collection: index, game }: Of<'remove'>,
-): Promise<void> {
+export async function removeGame(play: Play, step: Of<'remove'>): Promise<void> {
   const operation = 'POST /collections/{collection_id}/remove-game';
-  const id = play.idOf(index);
-  const game_id = play.tenant.base + game;
-  const answered = await play.call({
-    user,
-    operation,
-    path: { collection_id: String(id) },
-    fields: { game_id },
-    place,
-  });
-  const collection = play.model.collections.get(id);
-  if (
-    play.refused(operation, answered, play.model.refusal(collection, play.tenant.user(user))) ||
-    !collection
-  )
-    return;
+  const game_id = play.tenant.base + step.game;
+  const about = await play.about(operation, step, { game_id });
+  if (!about) return;
+  const { answered, collection } = about;
   const at = collection.entries.findIndex((entry) => entry.game === game_id);
   if (at >= 0) {
     collection.entries.splice(at, 1);
@@ -62,18 +42,13 @@ export async function removeGame(
   play.expect(operation, answered, 200, { success: true, removed: at >= 0 });
 }
 
-export async function note(
-  play: Play,
-  { user, place, collection: index, game, blurb }: Of<'note'>,
-): Promise<void> {
+export async function note(play: Play, step: Of<'note'>): Promise<void> {
   const operation = 'POST /collections/{collection_id}/collection-games/{game_id}';
-  const id = play.idOf(index);
-  const game_id = play.tenant.base + game;
-  const path = { collection_id: String(id), game_id: String(game_id) };
-  const answered = await play.call({ user, operation, path, fields: { blurb }, place });
-  const collection = play.model.collections.get(id);
-  const me = play.tenant.user(user);
-  if (play.refused(operation, answered, play.model.refusal(collection, me)) || !collection) return;
+  const { blurb } = step;
+  const game_id = play.tenant.base + step.game;
+  const about = await play.about(operation, step, { blurb }, { game_id: String(game_id) });
+  if (!about) return;
+  const { answered, collection, me } = about;
   const entry = collection.entries.find((one) => one.game === game_id);
   if (!entry || !play.model.canViewGame(game_id, me)) {
     play.refused(operation, answered, [404, 'game is not in the collection']);
@@ -83,27 +58,17 @@ export async function note(
     entry.blurb = play.stored(blurb);
     play.model.touch(collection, [...play.moment]);
   }
-  if (answered.answer.status !== 200) play.fail(operation, 'is refused', answered, blurb);
-  const given = (answered.json as { collection_game: JsonObject }).collection_game;
+  const given = play.given(operation, answered, 'collection_game', blurb);
   play.compareEntry(operation, answered, given, collection, entry);
 }
 
-export async function order(
-  play: Play,
-  { user, place, collection: index, ids, removed }: Of<'order'>,
-): Promise<void> {
+export async function order(play: Play, step: Of<'order'>): Promise<void> {
   const operation = 'POST /collections/{collection_id}/order';
-  const id = play.idOf(index);
-  const games = ids.map((n) => play.tenant.base + n);
-  const gone = removed?.map((n) => play.tenant.base + n);
-  const fields = { game_ids: games, remove_game_ids: gone };
-  const answered = await play.call({ user, operation, path: { collection_id: String(id) }, fields, place });
-  const collection = play.model.collections.get(id);
-  if (
-    play.refused(operation, answered, play.model.refusal(collection, play.tenant.user(user))) ||
-    !collection
-  )
-    return;
+  const games = step.ids.map((n) => play.tenant.base + n);
+  const gone = step.removed?.map((n) => play.tenant.base + n);
+  const about = await play.about(operation, step, { game_ids: games, remove_game_ids: gone });
+  if (!about) return;
+  const { answered, collection } = about;
   play.expect(operation, answered, 200, { success: true });
   const left = collection.entries.filter(({ game }) => !gone?.includes(game));
   const first = games.flatMap((game) => left.filter((entry) => entry.game === game));
@@ -114,18 +79,13 @@ export async function order(
 
 export async function entries(
   play: Play,
-  { user, collection: index, page, per_page }: Partial<Of<'entries'>> & { user: number; collection: number },
+  step: Partial<Of<'entries'>> & { user: number; collection: number },
 ): Promise<void> {
   const operation = 'GET /collections/{collection_id}/collection-games';
-  const id = play.idOf(index);
-  const path = { collection_id: String(id) };
-  const answered = await play.call({ user, operation, path, fields: { page, per_page } });
-  const collection = play.model.collections.get(id);
-  const me = play.tenant.user(user);
-  if (!collection || !play.model.canSee(collection, me)) {
-    play.refused(operation, answered, [404, 'invalid collection']);
-    return;
-  }
+  const { page, per_page } = step;
+  const about = await play.about(operation, step, { page, per_page });
+  if (!about) return;
+  const { answered, collection, me } = about;
   const { collection_games, ...rest } = answered.json as { collection_games: JsonObject[] };
   const [at, size] = [page ?? 1, per_page ?? 100];
   const shown = collection.entries
@@ -144,7 +104,7 @@ export async function burst(play: Play, { collection: index, writes }: Of<'burst
   if (!collection) return;
   const before = await readCollection(play.target.sql, collection.id);
   const started = Math.floor(Date.now() / 1000);
-  await Promise.all(writes.map((write) => writeOf(play, collection.id, write)));
+  await Promise.all(writes.map((write, i) => writeOf(play, collection.id, write, i)));
   const after = await readCollection(play.target.sql, collection.id);
   const games = new Set(after.entries.map(({ game_id }) => game_id));
   if (games.size !== after.entries.length || after.games_count !== games.size)
@@ -157,13 +117,18 @@ export async function burst(play: Play, { collection: index, writes }: Of<'burst
   });
 }
 
-async function writeOf(play: Play, id: number, { user, ...write }: Write & { user: number }): Promise<void> {
+async function writeOf(
+  play: Play,
+  id: number,
+  { user, ...write }: Write & { user: number },
+  replica: number,
+): Promise<void> {
   const path = { collection_id: String(id) };
   if (write.do === 'order') {
     const fields = { game_ids: write.ids.map((n) => play.tenant.base + n) };
-    await play.call({ user, operation: 'POST /collections/{collection_id}/order', path, fields });
+    await play.call({ user, operation: 'POST /collections/{collection_id}/order', path, fields, replica });
     return;
   }
   const operation = `POST /collections/{collection_id}/${write.do}-game`;
-  await play.call({ user, operation, path, fields: { game_id: play.tenant.base + write.game } });
+  await play.call({ user, operation, path, fields: { game_id: play.tenant.base + write.game }, replica });
 }

@@ -1,5 +1,6 @@
+import { importMessage } from '../imports';
 import type { JsonObject } from '../json';
-import { downloadKeyRecord, ndjsonOf, operatorAuthorization, purchaseRecord } from '../world';
+import { downloadKeyRecord, ndjsonOf, purchaseRecord } from '../world';
 import type { Play } from './play';
 import type { Of } from './steps';
 
@@ -54,17 +55,8 @@ export async function giveKey(play: Play, { game, to, revoked }: Of<'give key'>)
 
 async function importRecord(play: Play, record: JsonObject, table: string): Promise<void> {
   const name = 'POST /operator/import';
-  const headers: [string, string][] = [
-    ['Authorization', operatorAuthorization],
-    ['Content-Type', 'application/x-ndjson'],
-  ];
-  const message = {
-    method: 'POST',
-    path: '/operator/import',
-    headers,
-    body: Buffer.from(ndjsonOf([record])),
-  };
-  const answered = await play.target.send(message, { operation: play.target.operation(name) });
+  const about = { operation: play.target.operation(name) };
+  const answered = await play.target.send(importMessage(ndjsonOf([record])), about, play.replica);
   play.expect(name, answered, 200, {
     summary: [`${table} 1 new, 0 changed, 0 unchanged`],
     types: { [table]: { new: 1, changed: 0, unchanged: 0 } },

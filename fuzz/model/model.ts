@@ -40,12 +40,59 @@ export interface Collection {
   entries: Entry[];
 }
 
+/** When something was taken back, and which replica was told so. */
+export interface Revocation {
+  replica: number;
+  /** By performance.now(), when the answer had come. */
+  at: number;
+}
+
 export interface Key {
   id: number;
-  key: string;
+  text: string;
   user: number;
-  revoked: boolean;
+  revoked?: Revocation;
 }
+
+/** A user's consent to the tenant's application. */
+export interface Grant {
+  user: number;
+  scopes: string[];
+  revoked?: Revocation;
+}
+
+/** What comes from one code ends together. */
+export interface Family {
+  grant: Grant;
+  ended?: Revocation;
+}
+
+export interface Code {
+  text: string;
+  verifier: string;
+  scopes: string[];
+  family: Family;
+  made: number;
+  used: boolean;
+}
+
+export interface RefreshToken {
+  text: string;
+  scopes: string[];
+  family: Family;
+  used?: { at: number; answer: string; next: RefreshToken };
+}
+
+export interface AccessToken {
+  text: string;
+  user: number;
+  scopes: string[];
+  family: Family;
+}
+
+export const endOf = ({ ended, grant }: Family) => ended ?? grant.revoked;
+
+export type Refusal = [status: number, text: string];
 
 export const second = (time: string) => Date.parse(time) / 1000;
 
@@ -55,7 +102,11 @@ export class Model {
   /** Ids in the order in which they were made, those of deleted ones included. */
   readonly made: number[] = [];
   readonly keys: Key[] = [];
-  readonly tokens: { jwt: string; key: Key | undefined; user: number }[] = [];
+  readonly jwts: { text: string; key: Key | undefined; user: number }[] = [];
+  readonly grants: Grant[] = [];
+  readonly codes: Code[] = [];
+  readonly refreshTokens: RefreshToken[] = [];
+  readonly accessTokens: AccessToken[] = [];
   readonly purchases: Purchase[];
   readonly downloadKeys: DownloadKey[];
   private writes = 0;
@@ -109,10 +160,21 @@ export class Model {
     return game !== undefined && canView(game, user);
   }
 
-  /** Why the user may not change it: the status and text of the refusal. */
-  refusal(collection: Collection | undefined, user: number): [number, string] | undefined {
-    if (!collection || !this.canSee(collection, user)) return [404, 'invalid collection'];
-    return this.canEdit(collection, user) ? undefined : [403, "you can't edit this collection"];
+  /** Why the user may not read it. */
+  hides(collection: Collection | undefined, user: number): Refusal | undefined {
+    return collection && this.canSee(collection, user) ? undefined : [404, 'invalid collection'];
+  }
+
+  /** Why the user may not change it. */
+  refusal(collection: Collection | undefined, user: number): Refusal | undefined {
+    return (
+      this.hides(collection, user) ??
+      (this.canEdit(collection!, user) ? undefined : [403, "you can't edit this collection"])
+    );
+  }
+
+  liveGrant(user: number): Grant | undefined {
+    return this.grants.find((grant) => grant.user === user && !grant.revoked);
   }
 
   /** Last updated first; of the same write the higher id. */

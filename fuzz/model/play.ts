@@ -2,21 +2,44 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Ask, type Field, messageOf } from '../ask';
 import type { Json, JsonObject } from '../json';
 import { checkDescribed, excerpt, Finding } from '../oracles';
-import type { Answered, Target } from '../target';
+import type { Session } from '../session';
+import { type Answered, MAKE_CREDENTIALS, type Target } from '../target';
 import type { Tenant } from '../world';
-import { type Collection, type Entry, type Html, Model, type Moment, second, UNSEEN } from './model';
+import {
+  type Collection,
+  type Entry,
+  type Html,
+  Model,
+  type Moment,
+  type Refusal,
+  type Revocation,
+  second,
+  UNSEEN,
+} from './model';
 import { danger } from './safe-html';
 import type { Place } from './steps';
 
 const NOBODYS = 999_999_999;
+/** Within which a revocation reaches every replica. */
+export const REVOCATION_MS = 1000;
+
+type Fields = Record<string, Json | undefined>;
 
 interface Call {
   user: number;
   operation: string;
   path?: Record<string, string>;
-  fields?: Record<string, Json | undefined>;
+  fields?: Fields;
   place?: Place;
   key?: string;
+  replica?: number;
+}
+
+/** What came of a request about a collection that its sender may ask for. */
+interface About {
+  answered: Answered;
+  collection: Collection;
+  me: number;
 }
 
 const EMPTY: Ask = {
@@ -36,6 +59,8 @@ export class Play {
   moment: Moment = [0, 0];
   /** Requests that change something are sent twice with it. */
   retryKey: string | undefined;
+  /** Which replica is asked; what is sent twice goes to another one the second time. */
+  replica = 0;
 
   constructor(
     readonly target: Target,
@@ -44,7 +69,15 @@ export class Play {
     this.model = new Model(tenant);
   }
 
-  async call({ user, operation, path = {}, fields = {}, place = 'form', key }: Call): Promise<Answered> {
+  async call({
+    user,
+    operation,
+    path = {},
+    fields = {},
+    place = 'form',
+    key,
+    replica = this.replica,
+  }: Call): Promise<Answered> {
     const given = Object.entries(fields).filter((field): field is [string, Json] => field[1] !== undefined);
     const inQuery = operation.startsWith('GET') || place === 'query';
     const ask: Ask = {
@@ -58,14 +91,14 @@ export class Play {
     const message = messageOf(ask, key ?? this.tenant.key(user));
     const about = {
       operation: this.target.operation(operation),
-      makesCredential: operation === 'POST /credentials/subkey',
+      makesCredential: MAKE_CREDENTIALS.includes(operation),
     };
     const before = Date.now();
-    const answered = await this.target.send(message, about);
+    const answered = await this.target.send(message, about, replica);
     this.moment = [Math.floor(before / 1000), Math.floor(Date.now() / 1000)];
     checkDescribed(about.operation, answered.answer, false);
     if (ask.headers.length > 0) {
-      const again = await this.target.send(message, about);
+      const again = await this.target.send(message, about, replica + 1);
       if (again.answer.body !== answered.answer.body || again.answer.status !== answered.answer.status)
         this.fail(
           operation,
@@ -75,6 +108,53 @@ export class Play {
         );
     }
     return answered;
+  }
+
+  /** Asks about a collection, or for a change of it. undefined: it was refused, as it had to be. */
+  async about(
+    operation: string,
+    { user, place, collection: index }: { user: number; place?: Place; collection: number },
+    fields: Fields = {},
+    more: Record<string, string> = {},
+  ): Promise<About | undefined> {
+    const id = this.idOf(index);
+    const path = { collection_id: String(id), ...more };
+    const answered = await this.call({ user, operation, path, fields, place });
+    const collection = this.model.collections.get(id);
+    const me = this.tenant.user(user);
+    const refusal = operation.startsWith('GET')
+      ? this.model.hides(collection, me)
+      : this.model.refusal(collection, me);
+    return this.refused(operation, answered, refusal) ? undefined : { answered, collection: collection!, me };
+  }
+
+  /** What a successful answer has under this name. */
+  given(operation: string, answered: Answered, name: string, sent: unknown): JsonObject {
+    if (answered.answer.status !== 200) this.fail(operation, 'is refused', answered, sent);
+    return (answered.json as Record<string, JsonObject>)[name]!;
+  }
+
+  /** The browser of a user who has a password. */
+  async session(user: number): Promise<Session> {
+    const session = await this.target.session(this.tenant, user);
+    session.replica = this.replica;
+    return session;
+  }
+
+  /** As a load balancer does between two requests of one browser. */
+  changeReplica(): void {
+    this.replica = 1 - this.replica;
+  }
+
+  /** From now on: of what the replica that is asked was told. */
+  get revocation(): Revocation {
+    return { replica: this.replica, at: performance.now() };
+  }
+
+  /** Whether a request that is sent now must be refused: where it was taken back at once, elsewhere within a second. */
+  isOver(revocation: Revocation | undefined): boolean {
+    if (!revocation) return false;
+    return revocation.replica === this.replica || performance.now() - revocation.at >= REVOCATION_MS;
   }
 
   fail(operation: string, what: string, { answer }: Answered, expected: unknown): never {
@@ -91,7 +171,7 @@ export class Play {
   }
 
   /** Whether it was refused, as it had to be. */
-  refused(operation: string, answered: Answered, refusal: [number, string] | undefined): boolean {
+  refused(operation: string, answered: Answered, refusal: Refusal | undefined): boolean {
     if (!refusal) return false;
     this.expect(operation, answered, refusal[0], { errors: [refusal[1]] });
     return true;

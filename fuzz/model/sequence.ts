@@ -3,12 +3,14 @@ import { Finding } from '../oracles';
 import type { Target } from '../target';
 import { type Tenant, USERS } from '../world';
 import { create, deleteCollection, list, read, resubmit, show, update } from './collection-steps';
-import { makeKey, makeToken, revokeKey, useKey, useToken } from './credential-steps';
+import { askAccess, revokeAccess } from './consent-steps';
+import { makeKey, makeToken, revokeKey, settle, useAccess, useKey, useToken } from './credential-steps';
 import { addGame, burst, entries, note, order, removeGame } from './entry-steps';
 import { games, giveKey, lookUp, profile, sell } from './lookup-steps';
 import { Play } from './play';
 import type { Did, Of, Step } from './steps';
 import { reset } from './tenant-rows';
+import { exchange, refresh } from './token-steps';
 
 const PERFORM: { [D in Did]: (play: Play, step: Of<D>) => Promise<void> } = {
   create,
@@ -29,6 +31,12 @@ const PERFORM: { [D in Did]: (play: Play, step: Of<D>) => Promise<void> } = {
   'use key': useKey,
   'make token': makeToken,
   'use token': useToken,
+  'ask access': askAccess,
+  exchange,
+  refresh,
+  'use access': useAccess,
+  'revoke access': revokeAccess,
+  settle,
   profile,
   games,
   sell,
@@ -40,11 +48,12 @@ const WRITES: Did[] = ['create', 'update', 'resubmit', 'delete', 'add', 'remove'
 
 let serial = 0;
 
-/** Plays steps of three users against the service and against the model, and compares. */
+/** Plays steps of three users against the replicas of the service and against the model, and compares. */
 export async function runSequence(target: Target, tenant: Tenant, steps: Step[]): Promise<void> {
   await reset(target.sql, tenant);
   const play = new Play(target, tenant);
   for (const step of steps) {
+    play.replica = step.replica ?? 0;
     const retried = step.retried && WRITES.includes(step.do);
     play.retryKey = retried ? `retry-${process.pid}-${++serial}-${Date.now()}` : undefined;
     await (PERFORM[step.do] as (play: Play, step: Step) => Promise<void>)(play, step);
@@ -59,6 +68,7 @@ async function lastLook(play: Play): Promise<void> {
     const collection = play.model.collections.get(play.idOf(index));
     const user = collection ? collection.user_id - play.tenant.base : 1;
     await read(play, { user, collection: index });
+    play.changeReplica();
     await entries(play, { user, collection: index });
   }
   for (const user of USERS) await list(play, { user });

@@ -10,10 +10,15 @@ interface Common {
   place: Place;
   /** Sent twice, with an Idempotency-Key. */
   retried: boolean;
+  /** Which replica is asked. */
+  replica?: number;
 }
 
 export type Write =
   { do: 'add'; game: number } | { do: 'remove'; game: number } | { do: 'order'; ids: number[] };
+
+export type WrongAsking = 'client' | 'address' | 'scope' | 'response' | 'challenge' | 'method';
+export type WrongProof = 'client' | 'stranger' | 'verifier' | 'no verifier' | 'address';
 
 /** Collections, keys and tokens are named by the place that they have among those made so far; games by their number. */
 export type Step = Common &
@@ -48,7 +53,18 @@ export type Step = Common &
     | { do: 'make key' | 'profile' | 'games' }
     | { do: 'revoke key' | 'use key'; key: number }
     | { do: 'make token'; key: number; game: number }
-    | { do: 'use token'; token: number }
+    | { do: 'use token' | 'use access'; token: number }
+    | {
+        do: 'ask access';
+        scope: string;
+        state: string;
+        decision: 'allow' | 'deny' | 'forged';
+        wrong?: WrongAsking;
+      }
+    | { do: 'exchange'; code: number; wrong?: WrongProof }
+    | { do: 'refresh'; token: number; scope?: string; wrong?: 'client' }
+    | { do: 'revoke access'; of: number }
+    | { do: 'settle' }
     | { do: 'sell'; game: number; buyer: number; amount: number; currency: 'USD' | 'JPY' | 'KWD' }
     | { do: 'give key'; game: number; to: number; revoked: boolean }
     | {
@@ -83,6 +99,7 @@ const html = fc.oneof(
 const layout = fc.constantFrom('grid' as const, 'list' as const);
 const ids = fc.uniqueArray(fc.integer({ min: 1, max: 9 }), { maxLength: 6 });
 const index = fc.nat({ max: 5 });
+const recent = fc.oneof({ arbitrary: fc.nat({ max: 1 }), weight: 3 }, index);
 
 const write = fc.oneof(
   fc.record({ do: fc.constant('add' as const), game, user }),
@@ -90,7 +107,51 @@ const write = fc.oneof(
   fc.record({ do: fc.constant('order' as const), ids, user }),
 );
 
-const kinds: [weight: number, Arbitrary<object>][] = [
+type Weighted = [weight: number, Arbitrary<object>];
+
+const seldom = <T extends string>(...all: T[]) =>
+  fc.option(fc.constantFrom(...all), { nil: undefined, freq: 4 });
+
+const accessKinds: Weighted[] = [
+  [
+    6,
+    fc.record({
+      do: fc.constant('ask access'),
+      scope: fc.constantFrom(
+        'profile:me',
+        'profile',
+        'collection:view profile:me',
+        'collection',
+        'profile:me profile:me',
+      ),
+      state: fc.constantFrom('plain', 's t&a=te', '"><script>x</script>', 'é😀'),
+      decision: fc.constantFrom('allow', 'allow', 'allow', 'allow', 'deny', 'forged'),
+      wrong: seldom('client', 'address', 'scope', 'response', 'challenge', 'method'),
+    }),
+  ],
+  [
+    6,
+    fc.record({
+      do: fc.constant('exchange'),
+      code: recent,
+      wrong: seldom('client', 'stranger', 'verifier', 'no verifier', 'address'),
+    }),
+  ],
+  [
+    5,
+    fc.record({
+      do: fc.constant('refresh'),
+      token: recent,
+      scope: seldom('profile:me', 'profile', 'collection:view', 'profile:me collection:view'),
+      wrong: seldom('client'),
+    }),
+  ],
+  [6, fc.record({ do: fc.constant('use access'), token: recent })],
+  [2, fc.record({ do: fc.constant('revoke access'), of: fc.constantFrom(1, 2) })],
+  [1, fc.record({ do: fc.constant('settle') })],
+];
+
+const kinds: Weighted[] = [
   [
     12,
     fc.record({
@@ -176,10 +237,21 @@ const common = fc.record({
   user,
   place: fc.constantFrom<Place>('form', 'json', 'query', 'multipart'),
   retried: fc.integer({ min: 0, max: 11 }).map((n) => n === 11),
+  replica: fc.constantFrom(0, 1),
 });
 
-const step: Arbitrary<Step> = fc
-  .tuple(common, fc.oneof(...kinds.map(([weight, arbitrary]) => ({ arbitrary, weight: weight * 5 }))))
-  .map(([shared, own]) => ({ ...shared, ...own }) as Step);
+const oneOfAll = (weighted: Weighted[]): Arbitrary<object> =>
+  fc.oneof(...weighted.map(([weight, arbitrary]) => ({ arbitrary, weight: weight * 5 })));
 
-export const steps: Arbitrary<Step[]> = fc.array(step, { minLength: 1, maxLength: 40, size: 'max' });
+const stepsOf = (own: Arbitrary<object>): Arbitrary<Step[]> => {
+  const step = fc.tuple(common, own).map(([shared, one]) => ({ ...shared, ...one }) as Step);
+  return fc.array(step, { minLength: 1, maxLength: 40, size: 'max' });
+};
+
+const anyKind = oneOfAll(kinds);
+
+/** Of everything; and mostly of access that is given and taken back, because its steps need one another. */
+export const steps: Arbitrary<Step[]> = fc.oneof(
+  { arbitrary: stepsOf(anyKind), weight: 4 },
+  { arbitrary: stepsOf(oneOfAll([[4, anyKind], ...accessKinds])), weight: 1 },
+);

@@ -8,12 +8,17 @@ export async function reset(sql: Pool, tenant: Tenant): Promise<void> {
   await inTransaction(sql, async (client) => {
     await client.query('DELETE FROM collections WHERE user_id = ANY($1)', [users]);
     await client.query(`DELETE FROM api_keys WHERE user_id = ANY($1) AND label LIKE 'fuzz%'`, [users]);
+    await forgetGrants(client, tenant);
     await client.query('DELETE FROM download_keys WHERE id BETWEEN $1 AND $2', [low, high]);
     const sold = await client.query('DELETE FROM purchases WHERE id BETWEEN $1 AND $2', [low, high]);
     if (sold.rowCount) await countSales(client, tenant);
     await putBaseCollections(client, tenant);
   });
 }
+
+/** With all that was given by them. */
+export const forgetGrants = (sql: Pool | PoolClient, { clientId }: Tenant) =>
+  sql.query('DELETE FROM oauth_grants WHERE client_id = $1', [clientId]);
 
 async function inTransaction(sql: Pool, work: (client: PoolClient) => Promise<void>): Promise<void> {
   const client = await sql.connect();

@@ -38,6 +38,9 @@ const RESERVE = `
   WHERE old.blocked_until <= now()
   RETURNING failures`;
 
+const UNCOUNT =
+  'UPDATE attempts SET failures = greatest(failures - 1, 0), blocked_until = now() WHERE subject = $1';
+
 class Blocked extends Error {}
 
 /** Counts guesses in the database, so that the waits hold over all replicas. */
@@ -70,11 +73,14 @@ export class AttemptsService {
     await this.database.transaction(async (db) => {
       for (const { hash, subject } of inLockOrder([forgotten, ...others]))
         if (subject === forgotten.subject) await db.query('DELETE FROM attempts WHERE subject = $1', [hash]);
-        else
-          await db.query(
-            'UPDATE attempts SET failures = greatest(failures - 1, 0), blocked_until = now() WHERE subject = $1',
-            [hash],
-          );
+        else await db.query(UNCOUNT, [hash]);
+    });
+  }
+
+  /** Nobody could tell whether the guess was right: what was counted for it is taken back. */
+  async withdrawn(...guesses: Guess[]): Promise<void> {
+    await this.database.transaction(async (db) => {
+      for (const { hash } of inLockOrder(guesses)) await db.query(UNCOUNT, [hash]);
     });
   }
 

@@ -28,9 +28,17 @@ export class SignInService {
     const address = guessFrom(network);
     const seconds = await this.attempts.reserve([account, address]);
     if (seconds > 0) return { refused: 'wait', seconds };
-    const found = await this.database.row<{ id: number; password_hash: string | null }>(ACCOUNT, [name]);
-    if (!(await this.passwords.matches(found?.password_hash, password))) return { refused: 'wrong' };
+    const user_id = await this.userOf(name, password).catch(async (error: unknown) => {
+      await this.attempts.withdrawn(account, address);
+      throw error;
+    });
+    if (user_id === undefined) return { refused: 'wrong' };
     await this.attempts.succeeded(account, address);
-    return { user_id: found!.id };
+    return { user_id };
+  }
+
+  private async userOf(name: string, password: string): Promise<number | undefined> {
+    const found = await this.database.row<{ id: number; password_hash: string | null }>(ACCOUNT, [name]);
+    return (await this.passwords.matches(found?.password_hash, password)) ? found!.id : undefined;
   }
 }

@@ -17,7 +17,10 @@ interface ParserError extends Error {
   bytesParsed?: number;
 }
 
-/** A control character in a credential is for HTTP a malformed request, and for the caller a key that does not work. */
+/**
+ * A control character in a credential is for HTTP a malformed request, and for the caller a key that does not work. Where the
+ * header's name came in an earlier piece than the character, nobody kept it, and the answer is HTTP's.
+ */
 function isInAuthorization({ code, rawPacket, bytesParsed }: ParserError): boolean {
   if (code !== 'HPE_INVALID_HEADER_TOKEN' || !rawPacket || bytesParsed === undefined) return false;
   const good = rawPacket.subarray(0, bytesParsed).toString('latin1');

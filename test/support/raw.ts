@@ -8,15 +8,19 @@ export interface RawAnswer {
   ms: number;
 }
 
-/** Sends bytes that no HTTP client would, and reads what comes back until the server closes or has said all. */
+/** Sends bytes that no HTTP client would, several pieces a moment apart, and reads what comes back until the server closes or has said all. */
 export function sendRaw(
-  bytes: string | Buffer,
+  bytes: string | Buffer | string[],
   { timeout = 12_000, base = baseUrl() }: { timeout?: number; base?: string } = {},
 ): Promise<RawAnswer> {
   const { hostname, port } = new URL(base);
   const started = performance.now();
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    const socket = connect(Number(port), hostname, () => {
+      const [first = '', ...others] = Array.isArray(bytes) ? bytes : [bytes];
+      socket.write(first);
+      others.forEach((piece, i) => setTimeout(() => socket.write(piece), (i + 1) * 20));
+    });
     let text = '';
     const finish = () => {
       socket.destroy();
