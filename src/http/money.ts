@@ -8,35 +8,43 @@ const DIGITS: Record<string, number> = Object.fromEntries([
   ...'CLF UYW'.split(' ').map((code) => [code, 4]),
 ]);
 
-const formats = new Map<string, { digits: number; format: Intl.NumberFormat }>();
+/** How amounts of a currency are written: what stands before the number, and how many minor digits it has. */
+interface Format {
+  prefix: string;
+  digits: number;
+  /** Minor units in one. */
+  unit: number;
+}
+
+const formats = new Map<string, Format>();
 const MAX_FORMATS = 500;
 
-function formatOf(currency: string) {
+// Intl says how, once a currency; for each amount it takes longer than all else about a game.
+function formatOf(currency: string): Format {
   let known = formats.get(currency);
   if (!known) {
     const digits = DIGITS[currency] ?? 2;
-    const format = new Intl.NumberFormat('en-US', {
-      style: 'currency',
-      currency,
-      minimumFractionDigits: digits,
-      maximumFractionDigits: digits,
-    });
-    known = { digits, format };
+    const parts = new Intl.NumberFormat('en-US', { style: 'currency', currency }).formatToParts(1);
+    const before = parts.slice(
+      0,
+      parts.findIndex(({ type }) => type === 'integer'),
+    );
+    known = { prefix: before.map(({ value }) => value).join(''), digits, unit: 10 ** digits };
     if (formats.size === MAX_FORMATS) formats.clear();
     formats.set(currency, known);
   }
   return known;
 }
 
-// Up to here the nearest double of amount / 100 is nearer than half a minor unit.
-const EXACT = 1e13;
-
 /** Minor units as an American reader writes them: 500 in USD is $5.00, in JPY ¥500. */
 export function formatMoney(amount: number, currency: string): string {
-  const { digits, format } = formatOf(currency);
-  if (amount <= EXACT) return format.format(amount / 10 ** digits);
-  const text = String(amount).padStart(digits + 1, '0');
-  // As decimal text, which Intl formats digit for digit and in twice the time.
-  const decimal = digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`;
-  return format.format(decimal as `${number}`);
+  const { prefix, digits, unit } = formatOf(currency);
+  const minor = amount % unit;
+  const whole = grouped((amount - minor) / unit);
+  return digits === 0 ? prefix + whole : `${prefix}${whole}.${String(minor).padStart(digits, '0')}`;
+}
+
+function grouped(whole: number): string {
+  if (whole < 1000) return String(whole);
+  return `${grouped(Math.floor(whole / 1000))},${String(whole % 1000).padStart(3, '0')}`;
 }

@@ -51,6 +51,27 @@ test.each([
   );
 });
 
+test('it is what Intl writes, digit by digit', () => {
+  const currencies = ['USD', 'EUR', 'BRL', 'CHF', 'INR', 'XAF', 'TWD', 'QQQ'];
+  fc.assert(
+    fc.property(fc.constantFrom(...currencies), fc.maxSafeNat(), (currency, amount) => {
+      const [digits, text] =
+        currency === 'XAF'
+          ? [0, String(amount)]
+          : [2, `${Math.floor(amount / 100)}.${String(amount).slice(-2)}`];
+      fc.pre(digits === 0 || amount >= 100);
+      const intl = new Intl.NumberFormat('en-US', {
+        style: 'currency',
+        currency,
+        minimumFractionDigits: digits,
+        maximumFractionDigits: digits,
+      });
+      expect(formatMoney(amount, currency)).toBe(intl.format(text as `${number}`));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
 test('more currencies than there are do not fill the memory', () => {
   const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
   for (const a of letters) for (const b of letters) formatMoney(1, `Q${a}${b}`);
