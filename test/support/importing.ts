@@ -10,6 +10,31 @@ export type Line = object | string;
 export const ndjson = (lines: Line[]) =>
   lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n');
 
+/** Records, with the least that they must say. */
+export const user = (id: number, fields: object = {}) => ({
+  type: 'user',
+  id,
+  username: `user${id}`,
+  ...fields,
+});
+export const game = (id: number, fields: object = {}) => ({
+  type: 'game',
+  id,
+  user_id: 1,
+  slug: `game-${id}`,
+  title: `Game ${id}`,
+  ...fields,
+});
+export const purchase = (id: number, fields: object = {}) => ({
+  type: 'purchase',
+  id,
+  game_id: 1,
+  email: 'buyer@example.com',
+  source: 'card',
+  currency: 'USD',
+  amount: 500,
+  ...fields,
+});
 /** Sends records as the operator does; the answer is cut down to status and body. */
 export async function sendImport(lines: Line[], token = OPERATOR_TOKEN): Promise<Answer> {
   const { status, body } = await send('POST', '/operator/import', {
