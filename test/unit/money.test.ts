@@ -72,8 +72,23 @@ test('it is what Intl writes, digit by digit', () => {
   );
 });
 
-test('more currencies than there are do not fill the memory', () => {
-  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
-  for (const a of letters) for (const b of letters) formatMoney(1, `Q${a}${b}`);
-  expect(formatMoney(500, 'USD')).toBe('$5.00');
+describe('formats', () => {
+  let made: jest.SpyInstance;
+  beforeEach(() => (made = jest.spyOn(Intl, 'NumberFormat')));
+  afterEach(() => made.mockRestore());
+
+  test('are made once, for as many currencies as there are', () => {
+    const currencies = 'ABCDEFGHIJKLMNOP'.split('').map((letter) => `QA${letter}`);
+    for (const currency of [...currencies, ...currencies]) formatMoney(1, currency);
+    expect(made).toHaveBeenCalledTimes(currencies.length);
+  });
+
+  test('of more currencies than there are do not fill the memory', () => {
+    const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+    const currencies = letters.flatMap((a) => letters.map((b) => `R${a}${b}`));
+    for (const currency of currencies) formatMoney(1, currency);
+    made.mockClear();
+    expect(formatMoney(500, currencies[0]!)).toBe('RAA\u00a05.00');
+    expect(made).toHaveBeenCalledTimes(1);
+  });
 });
