@@ -1,7 +1,9 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', '.data/', 'coverage/', '**/*.config.js'] },
+  {
+    ignores: ['dist/', 'node_modules/', '.data/', 'coverage/', '.stryker-tmp/', 'reports/', '**/*.config.js'],
+  },
   ...tseslint.configs.recommended,
   {
     files: [
@@ -11,6 +13,7 @@ export default tseslint.config(
       'bench/**/*.ts',
       'fuzz/**/*.ts',
       'chaos/**/*.ts',
+      'mutation/**/*.ts',
     ],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {

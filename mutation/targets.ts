@@ -1,0 +1,69 @@
+export interface Target {
+  mutate: string[];
+  /** That notice when these files are wrong. All others would take time and notice nothing else. */
+  tests: string[];
+}
+
+const under = (folder: string, ...names: string[]) => names.map((name) => `${folder}/${name}.ts`);
+const tests = (...names: string[]) => names.map((name) => `test/${name}.test.ts`);
+
+export const TARGETS: Record<string, Target> = {
+  money: {
+    mutate: [
+      'src/http/money.ts',
+      'src/importing/earnings.ts',
+      ...under('src/games', 'game.dto', 'games.service'),
+      ...under('src/purchases', 'purchase.dto', 'purchases.service'),
+    ],
+    tests: tests('unit/money', 'profile', 'purchases', 'importing-sales'),
+  },
+  scopes: {
+    mutate: [...under('src/auth', 'access', 'scopes', 'scopes.guard'), 'src/accounts/oauth-scopes.ts'],
+    tests: tests(
+      'unit/api-key',
+      'unit/oauth-scopes',
+      'unit/scopes-guard',
+      'auth-command',
+      'authorisation',
+      'credentials',
+    ),
+  },
+  ordering: {
+    mutate: under(
+      'src/collections',
+      'collection-game.dto',
+      'collection-games.controller',
+      'collection-games.service',
+      'collection-lock',
+      'collections.service',
+      'refusals',
+      'visibility',
+    ),
+    tests: tests(
+      'collection-games',
+      'collections',
+      'collections-parameters',
+      'collections-concurrency',
+      'collections-commands',
+    ),
+  },
+  keys: {
+    mutate: [
+      ...under('src/auth', 'api-key', 'api-key-hash', 'api-key-lookup', 'api-key-uses', 'api-keys.service'),
+      ...under('src/auth', 'bearer.strategy', 'presented', 'refusals', 'verified-credentials'),
+      'src/database/short-memory.ts',
+    ],
+    tests: tests(
+      'unit/api-key',
+      'unit/presented',
+      'unit/refusals',
+      'short-memory',
+      'credentials',
+      'auth-command',
+    ),
+  },
+  tokens: {
+    mutate: under('src/auth', 'sealed', 'signing-keys.service', 'tokens.service'),
+    tests: tests('unit/sealed', 'jwt', 'auth-command'),
+  },
+};
