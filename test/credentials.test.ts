@@ -331,6 +331,31 @@ describe('the time of the last use', () => {
     });
   });
 
+  test('of more keys than are written at once: the rest a second later', async () => {
+    const { owner } = await actors();
+    const made = await sql<{ id: number }>(
+      `INSERT INTO api_keys (key_hash, hint, user_id)
+       SELECT sha256(('many ' || n)::bytea), 'many', $1 FROM generate_series(1, 1001) n RETURNING id`,
+      [owner.id],
+    );
+    const written = async () =>
+      (await sql(`SELECT FROM api_keys WHERE hint = 'many' AND last_used_at IS NOT NULL`)).length;
+    for (const { id } of made) theApp().get(ApiKeyUses).used(id);
+    expect(await until(written, (count) => count > 0)).toBe(1000);
+    expect(await until(written, (count) => count > 1000)).toBe(1001);
+  });
+
+  test('fills no memory, however many keys are used', () => {
+    const uses = new ApiKeyUses(theApp().get(Database));
+    const { waiting, rehashes } = uses as unknown as Record<'waiting' | 'rehashes', { size: number }>;
+    for (let id = 1; id <= 10_001; id++) {
+      uses.used(id);
+      uses.rehash(id, '');
+    }
+    expect([waiting.size, rehashes.size]).toEqual([10_000, 10_000]);
+    clearTimeout((uses as unknown as { timer: NodeJS.Timeout }).timer);
+  });
+
   test('is written when the service stops', async () => {
     const { owner } = await actors();
     const { id, key } = await keys().create(owner.id);

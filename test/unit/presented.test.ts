@@ -1,0 +1,46 @@
+import type { Request } from 'express';
+import { presentedBy } from '../../src/auth/presented';
+
+const presented = (authorization: string | undefined, KEY?: string) =>
+  presentedBy({ headers: { authorization }, params: KEY === undefined ? {} : { KEY } } as unknown as Request);
+const key = (text: string) => ({ type: 'key', text });
+const jwt = (text: string) => ({ type: 'jwt', text });
+const inUtf8 = (text: string) => Buffer.from(text).toString('latin1');
+
+test.each([
+  [undefined, undefined],
+  ['', undefined],
+  ['  ', undefined],
+  ['Bearer', undefined],
+  ['Bearer ', undefined],
+  ['bearer', undefined],
+  ['abc', key('abc')],
+  ['  abc ', key('abc')],
+  ['Bearer abc', key('abc')],
+  ['Bearer   abc  ', key('abc')],
+  ['BEARER abc', key('abc')],
+  ['bearer \t abc', key('abc')],
+  ['Bearer a b', key('a b')],
+  ['bearers', key('bearers')],
+  ['bearerabc', key('bearerabc')],
+  ['a bearer b', key('a bearer b')],
+  ['a.b.c', jwt('a.b.c')],
+  ['Bearer a.b.', jwt('a.b.')],
+  [inUtf8('ключ 🔑'), key('ключ 🔑')],
+  [inUtf8('ü'), key('ü')],
+  // Latin-1 that is no UTF-8, and what no header can hold.
+  ['schlüssel', key('schlüssel')],
+  ['ключ', key('ключ')],
+  [`${inUtf8('ü')}ю`, key(`${inUtf8('ü')}ю`)],
+])('%j presents %j', (header, expected) => expect(presented(header)).toEqual(expected));
+
+test('a KEY in the path is the credential, unless it says which kind the header holds', () => {
+  expect(presented('a.b.c', 'of-the-path')).toEqual(key('of-the-path'));
+  expect(presented(undefined, 'a.b.c')).toEqual(key('a.b.c'));
+  expect(presented('abc', 'key')).toEqual(key('abc'));
+  expect(presented('a.b.c', 'jwt')).toEqual(jwt('a.b.c'));
+  expect(presented(undefined, 'key')).toBeUndefined();
+  expect(presented(undefined, 'jwt')).toBeUndefined();
+  expect(() => presented('a.b.c', 'key')).toThrow(expect.objectContaining({ errors: ['invalid key'] }));
+  expect(() => presented('abc', 'jwt')).toThrow(expect.objectContaining({ errors: ['invalid token'] }));
+});
