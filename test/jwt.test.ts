@@ -6,6 +6,7 @@ import {
   type KeyObject,
   sign,
 } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify, SignJWT } from 'jose';
 import { ApiKeysService } from '../src/auth/api-keys.service';
@@ -31,6 +32,7 @@ import {
   theApp,
   useStore,
 } from './support/store';
+import { statementsOf } from './support/statements';
 import { claimsOf, forge } from './support/tokens';
 
 useStore({ RATE_LIMIT: 'off', PUBLIC_URL: 'https://api.gamewharf.example' });
@@ -317,6 +319,9 @@ describe('a JWT that is not what we issued', () => {
     ['sub beyond all numbers', { sub: '9007199254740993' }],
     ['sub as number', { claims: { sub: 1 } }],
     ['sub with a sign', { sub: '+1' }],
+    ['sub with a letter before', { sub: 'x1' }],
+    ['sub with a letter behind', { sub: '1x' }],
+    ['sub with a fraction', { sub: '1.5' }],
     ['no jti', { claims: { jti: undefined } }],
     ['no scope', { claims: { scope: undefined } }],
     ['scope as list', { claims: { scope: ['profile'] } }],
@@ -324,6 +329,28 @@ describe('a JWT that is not what we issued', () => {
     ['a parent as text', { api_key_id: '1' }],
     ['a parent with a fraction', { api_key_id: 1.5 }],
   ])('%s', async (_, forgery) => expect(await info(await by(forgery))).toEqual(invalid));
+
+  test('a kid that can be none of ours costs no statement', async () => {
+    const good = await kid();
+    for (const hostile of [`${good}A`, `A${good}`, good.slice(1), [good], 1, null]) {
+      const header = { alg: 'EdDSA', typ: 'JWT', kid: hostile };
+      const token = await unsigned(header, signedBy(stranger.privateKey));
+      expect(await statementsOf(async () => expect(await info(token)).toEqual(invalid))).toEqual([]);
+    }
+  });
+
+  test('scopes are sorted, each once, however they are written', async () => {
+    const token = await by({ scope: ' profile:me  collection profile:me ' });
+    expect(await info(token)).toMatchObject(ok({ scopes: ['collection', 'profile:me'] }));
+    expect(await info(await by({ scope: '' }))).toMatchObject(ok({ scopes: [] }));
+  });
+
+  test('a user with a long id is known by all of it', async () => {
+    const user = await make.user({ id: 9_007_199_254 });
+    expect(await user.with(await by({ sub: user.id })).get('/profile')).toMatchObject({
+      body: { user: { id: user.id } },
+    });
+  });
 
   test('exp has passed, by more than clocks may differ', async () => {
     expect(await info(await by({ expires_in: -62 }))).toEqual(failure(401, 'token expired'));
@@ -378,6 +405,23 @@ describe('a JWT that is not what we issued', () => {
       .sign(privateKey());
     expect(await info(token)).toMatchObject({ status: 200, body: { scopes: ['profile'] } });
   });
+});
+
+test('who makes the tokens and who they are for are settings', async () => {
+  const issued = async (environment: Record<string, string>) => {
+    const other = await openApp({ RATE_LIMIT: 'off', ...environment });
+    const { key } = await other
+      .get(TokensService)
+      .issue({ user_id: 1, game_id: 1, scopes: [], api_key_id: null });
+    await other.close();
+    const { iss, aud } = decodeJwt(key);
+    return [iss, aud];
+  };
+  const PUBLIC_URL = 'https://api.gamewharf.example';
+  expect(await issued({})).toEqual(['http://localhost:0', 'http://localhost:0']);
+  expect(await issued({ PUBLIC_URL })).toEqual([PUBLIC_URL, PUBLIC_URL]);
+  expect(await issued({ PUBLIC_URL, JWT_ISSUER: 'wharf' })).toEqual(['wharf', 'wharf']);
+  expect(await issued({ PUBLIC_URL, JWT_AUDIENCE: 'games' })).toEqual([PUBLIC_URL, 'games']);
 });
 
 describe('the key that a JWT was made from', () => {
@@ -459,11 +503,11 @@ describe('signing keys', () => {
     await later.close();
 
     // And when the last token of the old one has ended, leeway and all.
-    await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '3600 seconds'`);
+    await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '3690 seconds'`);
     const still = await replica();
     expect(await kidsOf(still)).toHaveLength(2);
     await still.close();
-    await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '131 seconds'`);
+    await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '41 seconds'`);
     const last = await replica();
     expect(await kidsOf(last)).toEqual([next.kid]);
     expect(await statusAt(last, await forge({ sub: owner.id, header: { kid: kidOf(old) } }))).toBe(401);
@@ -530,6 +574,46 @@ describe('signing keys', () => {
     await expect(signingKeys().revoke('nonsense')).rejects.toThrow('There is no signing key nonsense.');
   });
 
+  test('one that does not sign is revoked, and no other made', async () => {
+    const [old] = await published();
+    const next = await signingKeys().rotate({ at_once: true });
+    await signingKeys().revoke(old!.kid);
+    expect((await published()).map(({ kid }) => kid)).toEqual([next.kid]);
+  });
+
+  test('with the one that signs revoked, an older one does not sign again', async () => {
+    const [old] = await published();
+    const next = await signingKeys().rotate({ at_once: true });
+    await signingKeys().revoke(next.kid);
+    const { kid } = await signingKeys().signer(60);
+    expect([old!.kid, next.kid]).not.toContain(kid);
+    expect((await published()).map((key) => key.kid)).toEqual([old!.kid, kid]);
+  });
+
+  test('are read again every ten seconds, for what other replicas did to them', async () => {
+    const timers = jest.spyOn(globalThis, 'setInterval');
+    const other = await replica();
+    await kidsOf(other);
+    await kidsOf(other);
+    const reloads = timers.mock.calls.filter(([, every]) => every === 10_000);
+    timers.mockRestore();
+    expect(reloads).toHaveLength(1);
+    const next = await signingKeys().rotate({ at_once: true });
+    expect(await kidsOf(other)).not.toContain(next.kid);
+    reloads[0]![0]();
+    await sleep(200);
+    expect(await kidsOf(other)).toContain(next.kid);
+    await other.close();
+  });
+
+  test('are read for the first token, and for no other', async () => {
+    const { owner } = await actors();
+    const other = await replica();
+    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual(['signing_keys']);
+    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual([]);
+    await other.close();
+  });
+
   test('a longer life of tokens is known to the key before the first of them is signed', async () => {
     const { owner } = await actors();
     await theApp()
@@ -580,5 +664,9 @@ describe('signing keys', () => {
     await expect(
       replica({ SIGNING_KEYS: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' }),
     ).rejects.toThrow('SIGNING_KEYS holds a private key that cannot be read.');
+    await expect(replica({ SIGNING_KEYS: '-----BEGIN PRIVATE KEY-----' })).rejects.toThrow(
+      'SIGNING_KEYS holds no private key in PEM form.',
+    );
+    await expect(after.get(SigningKeysService).revoke('nonsense')).rejects.toThrow('add the new key after');
   });
 });

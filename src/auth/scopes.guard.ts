@@ -34,9 +34,9 @@ export class ScopesGuard extends AuthGuard('bearer') {
     return admit(known, access);
   }
 
-  override getAuthenticateOptions(context: ExecutionContext): BearerOptions & { session: false } {
+  override getAuthenticateOptions(context: ExecutionContext): BearerOptions {
     const presented = presentedBy(context.switchToHttp().getRequest());
-    return { session: false, presented, credentials: this.credentials };
+    return { presented, credentials: this.credentials };
   }
 
   private async verify(context: ExecutionContext, access: Access): Promise<boolean> {

@@ -161,9 +161,9 @@ export class SigningKeysService implements OnModuleDestroy {
     this.refuseConfigured();
     await this.reload();
     if (!this.keys.has(kid)) throw new OperatorError(`There is no signing key ${kid}.`);
-    const successor = [...this.keys.values()].some((key) => key.kid !== kid && key.signs_from <= now());
+    const signing = this.current()?.kid ?? kid;
     await this.database.transaction(async (db) => {
-      if (!successor || this.current()!.kid === kid) await db.query(INSERT, this.newKey(0).values);
+      if (signing === kid) await db.query(INSERT, this.newKey(0).values);
       await db.query('DELETE FROM signing_keys WHERE kid = $1', [kid]);
     });
     await this.reload();
@@ -210,13 +210,14 @@ export class SigningKeysService implements OnModuleDestroy {
       await this.createFirst();
       rows = await this.database.rows<Row & { kid: string }>(SIGNING_KEYS, []);
     }
-    this.remember(rows.map((row) => this.keys.get(row.kid) ?? this.opened(row)));
-    for (const { kid, signs_from, verifies_until, token_lifetime } of rows)
-      Object.assign(this.keys.get(kid)!, {
-        signs_from,
-        verifies_until: verifies_until ?? Infinity,
-        token_lifetime,
-      });
+    this.remember(
+      rows.map((row) => ({
+        ...(this.keys.get(row.kid) ?? this.opened(row)),
+        token_lifetime: row.token_lifetime,
+        signs_from: row.signs_from,
+        verifies_until: row.verifies_until ?? Infinity,
+      })),
+    );
   }
 
   private remember(keys: Key[]): void {
@@ -234,7 +235,7 @@ export class SigningKeysService implements OnModuleDestroy {
     });
   }
 
-  private opened(row: Row): Key {
+  private opened(row: Row): Pick<Key, 'kid' | 'publicKey' | 'privateKey'> {
     const x = row.public_key.toString('base64url');
     let privateKey: KeyObject | undefined;
     return {
@@ -242,9 +243,6 @@ export class SigningKeysService implements OnModuleDestroy {
       publicKey: createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }),
       // Opened by the first token that is signed with it: verifying needs no secret.
       privateKey: () => (privateKey ??= this.unsealed(row)),
-      token_lifetime: row.token_lifetime,
-      signs_from: row.signs_from,
-      verifies_until: row.verifies_until ?? Infinity,
     };
   }
 

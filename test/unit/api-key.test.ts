@@ -1,5 +1,4 @@
 import { hasFormOfJwt, hintOf, mayBeApiKey, newApiKey } from '../../src/auth/api-key';
-import { covers } from '../../src/auth/scopes';
 
 test('a new key is in our form, and no two are the same', () => {
   const keys = Array.from({ length: 1000 }, newApiKey);
@@ -69,20 +68,3 @@ test.each([
   ['ab', ''],
   ['😀😀😀', '😀'],
 ])('the hint of %s is %s', (key, hint) => expect(hintOf(key)).toBe(hint));
-
-test.each([
-  [['profile'], 'profile', true],
-  [['profile'], 'profile:me', true],
-  [['profile:me'], 'profile', false],
-  [['prof'], 'profile:me', false],
-  [['profile:'], 'profile:me', false],
-  [['game:view:purchases'], 'game:view', false],
-  [['game:view'], 'game:view:purchases', true],
-  [['game'], 'game:view:purchases', true],
-  [['collection', 'game'], 'profile:me', false],
-  [['collection', 'profile'], 'profile:me', true],
-  [[''], 'profile:me', false],
-  [[':'], ':x', false],
-  [[], 'profile:me', false],
-  [['PROFILE'], 'profile:me', false],
-])('%p covers %s: %p', (granted, needed, expected) => expect(covers(granted, needed)).toBe(expected));

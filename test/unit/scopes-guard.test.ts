@@ -1,15 +1,31 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { Public } from '../../src/auth/access';
 import { ScopesGuard } from '../../src/auth/scopes.guard';
 import type { VerifiedCredentials } from '../../src/auth/verified-credentials';
 
+/** A request with a good credential for this handler. */
+const requestFor = (handler: () => void) =>
+  ({
+    getHandler: () => handler,
+    switchToHttp: () => ({
+      getRequest: () => ({ headers: { authorization: 'Bearer good' }, params: {} }),
+    }),
+  }) as unknown as ExecutionContext;
+
+const credentials = { remembered: () => ({ type: 'key', scopes: ['profile'] }) };
+const guard = () => new ScopesGuard(credentials as unknown as VerifiedCredentials);
+
 test('a handler that does not say who may enter lets nobody in, whatever they bring', () => {
-  const good = { remembered: () => ({ type: 'key', scopes: ['profile'] }) };
-  const guard = new ScopesGuard(good as unknown as VerifiedCredentials);
-  const request = { headers: { authorization: 'Bearer good' }, params: {} };
-  const silent = {
-    getHandler: () => () => undefined,
-    switchToHttp: () => ({ getRequest: () => request }),
-  } as unknown as ExecutionContext;
   const closed = expect.objectContaining({ status: 404, errors: ['invalid api endpoint'] }) as Error;
-  expect(() => guard.canActivate(silent)).toThrow(closed);
+  expect(() => guard().canActivate(requestFor(() => undefined))).toThrow(closed);
+});
+
+test('what a handler says is read once', () => {
+  const handler = () => undefined;
+  Public()({}, 'handler', { value: handler });
+  const read = jest.spyOn(Reflect, 'getMetadata');
+  const one = guard();
+  for (let i = 0; i < 3; i++) expect(one.canActivate(requestFor(handler))).toBe(true);
+  expect(read).toHaveBeenCalledTimes(1);
+  read.mockRestore();
 });

@@ -1,0 +1,40 @@
+import { covers, ROOT_SCOPES, SCOPES } from '../../src/auth/scopes';
+
+test('what people grant, in the words that they read', () => {
+  expect(SCOPES).toEqual({
+    profile: 'See everything on your profile',
+    'profile:me': 'See who you are',
+    'profile:games': 'See the games you uploaded or can edit, with their earnings',
+    'profile:collections': 'See the list of your collections',
+    game: 'Everything about your games',
+    'game:view': 'See your games',
+    'game:view:purchases': 'See who bought your games and who owns a key',
+    collection: 'Everything about your collections',
+    'collection:view': 'See your collections and what is in them',
+    'collection:edit': 'Change and delete your collections',
+  });
+});
+
+test('the roots cover all', () => {
+  const reached = (granted: readonly string[]) =>
+    Object.keys(SCOPES).filter((scope) => covers(granted, scope));
+  expect(ROOT_SCOPES).toEqual(['collection', 'game', 'profile']);
+  expect(reached(ROOT_SCOPES)).toEqual(Object.keys(SCOPES));
+});
+
+test.each([
+  [['profile'], 'profile', true],
+  [['profile'], 'profile:me', true],
+  [['profile:me'], 'profile', false],
+  [['prof'], 'profile:me', false],
+  [['profile:'], 'profile:me', false],
+  [['game:view:purchases'], 'game:view', false],
+  [['game:view'], 'game:view:purchases', true],
+  [['game'], 'game:view:purchases', true],
+  [['collection', 'game'], 'profile:me', false],
+  [['collection', 'profile'], 'profile:me', true],
+  [[''], 'profile:me', false],
+  [[':'], ':x', false],
+  [[], 'profile:me', false],
+  [['PROFILE'], 'profile:me', false],
+])('%p covers %s: %p', (granted, needed, expected) => expect(covers(granted, needed)).toBe(expected));
