@@ -20,7 +20,7 @@ export const TARGETS: Record<string, Target> = {
   scopes: {
     mutate: [...under('src/auth', 'access', 'scopes', 'scopes.guard'), 'src/accounts/oauth-scopes.ts'],
     tests: tests(
-      'unit/api-key',
+      'unit/scopes',
       'unit/oauth-scopes',
       'unit/scopes-guard',
       'auth-command',

@@ -7,6 +7,7 @@ import { ApiKeyUses } from '../src/auth/api-key-uses';
 import { VerifiedCredentials } from '../src/auth/verified-credentials';
 import { Database } from '../src/database/database';
 import { Settings } from '../src/config/settings';
+import { Measurements } from '../src/http/measurements';
 import {
   type Actor,
   actors,
@@ -23,9 +24,15 @@ import {
   useStore,
 } from './support/store';
 import { statementsOf } from './support/statements';
+import { forge } from './support/tokens';
 
 useStore({ RATE_LIMIT: 'off' });
 
+// Only the date is another one.
+const TIMERS = [
+  ...(['hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'clearImmediate'] as const),
+  ...(['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] as const),
+];
 const ALL = ok({ type: 'key', scopes: ['collection', 'game', 'profile'] });
 const info = (authorization?: string) =>
   send('GET', '/credentials/info', { headers: authorization === undefined ? {} : { authorization } });
@@ -202,6 +209,85 @@ describe('API keys', () => {
     expect(names.length).toBeLessThan(15);
   });
 
+  test('what it took to know a credential is counted', async () => {
+    const { series } = theApp().get(Measurements).families.get('gamewharf_credential_lookups_total')!;
+    const counts = () => Object.fromEntries(series.map(({ labels, read }) => [labels.result, read()]));
+    const { owner } = await actors();
+    const before = counts();
+    for (let i = 0; i < 3; i++) await owner.get('/credentials/info');
+    await anonymous.with('nobody').get('/credentials/info');
+    const after = counts();
+    const more = (result: string) => after[result]! - before[result]!;
+    expect(more('refused')).toBe(1);
+    expect(more('verified')).toBeGreaterThan(0);
+    expect(more('verified') + more('remembered')).toBe(3);
+  });
+
+  test('a JWT that ends while it is remembered is refused', async () => {
+    const { owner } = await actors();
+    const token = await forge({ sub: owner.id, expires_in: -40 });
+    expect((await info(token)).status).toBe(200);
+    jest.useFakeTimers({ now: Date.now() + 30_000, doNotFake: TIMERS });
+    expect(await info(token)).toMatchObject(failure(401, 'token expired'));
+    jest.useRealTimers();
+  });
+
+  test('a JWT is remembered as one, and is no key', async () => {
+    const { owner } = await actors();
+    const token = await forge({ sub: owner.id });
+    expect((await info(token)).status).toBe(200);
+    expect(await anonymous.get(`/api/1/${token}/credentials/info`)).toMatchObject({
+      body: { errors: ['invalid key'] },
+    });
+  });
+
+  test('an answer that the database does not give is an error, and the next one counts', async () => {
+    const { owner } = await actors();
+    jest.spyOn(theApp().get(Database), 'rows').mockRejectedValueOnce(new Error('out of order'));
+    expect((await owner.get('/credentials/info')).status).toBe(500);
+    jest.restoreAllMocks();
+    expect(await owner.get('/credentials/info')).toEqual(ALL);
+  });
+
+  test('under a consent: for as long as it says, or until they are revoked', async () => {
+    const { owner, stranger } = await actors();
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+       VALUES ('companion', $1, 'Companion', '{}', '{profile}')`,
+      [owner.id],
+    );
+    const [grant] = await sql<{ id: number; user_id: number }>(
+      `INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, 'companion', '{profile}') RETURNING *`,
+      [stranger.id],
+    );
+    const make = (lives: { seconds: number } | null) =>
+      theApp()
+        .get(Database)
+        .transaction((db) => keys().createUnder(db, grant!, ['profile:me'], lives));
+    const lifetimeOf = async ({ id }: { id: number }) =>
+      (
+        await sql(
+          `SELECT grant_id, hint, extract(epoch FROM expires_at - created_at)::int AS seconds FROM api_keys
+           WHERE id = $1`,
+          [id],
+        )
+      )[0];
+    const [short, long] = [await make({ seconds: 60 }), await make(null)];
+    expect(await lifetimeOf(short)).toEqual({
+      grant_id: grant!.id,
+      hint: short.key.slice(0, 8),
+      seconds: 60,
+    });
+    expect(await lifetimeOf(long)).toMatchObject({ seconds: null });
+    expect(await stranger.with(short.key).get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['profile:me'] }),
+    );
+    await sql('UPDATE api_keys SET revoked_at = now() WHERE grant_id = $1', [grant!.id]);
+    keys().forget();
+    for (const { key } of [short, long])
+      expect(await stranger.with(key).get('/credentials/info')).toEqual(failure(401, 'invalid key'));
+  });
+
   test('garbage displaces nothing that is remembered', async () => {
     const { owner } = await actors();
     await owner.get('/credentials/info');
@@ -299,8 +385,12 @@ describe('the time of the last use', () => {
     );
     expect(Date.parse(first!)).toBeGreaterThan(Date.now() - 60_000);
     theApp().get(VerifiedCredentials).forget();
-    await owner.with(key).get('/profile');
-    await sleep(1300);
+    // Nor is anything else about it.
+    const names = await statementsOf(async () => {
+      await owner.with(key).get('/profile');
+      await sleep(1300);
+    });
+    expect(names).toEqual(['live_api_keys', 'user']);
     expect(await lastUse(id)).toBe(first);
     await sql(`UPDATE api_keys SET last_used_at = now() - interval '61 seconds' WHERE id = $1`, [id]);
     theApp().get(VerifiedCredentials).forget();
@@ -354,6 +444,26 @@ describe('the time of the last use', () => {
     }
     expect([waiting.size, rehashes.size]).toEqual([10_000, 10_000]);
     clearTimeout((uses as unknown as { timer: NodeJS.Timeout }).timer);
+  });
+
+  test('that cannot be written is a line in the log, and the next one is written', async () => {
+    const { owner } = await actors();
+    const { id } = await keys().create(owner.id);
+    jest.spyOn(theApp().get(Database), 'rows').mockRejectedValueOnce(new Error('out of order'));
+    theApp().get(ApiKeyUses).used(id);
+    await until(
+      () => Promise.resolve(logged.join('')),
+      (lines) => lines.includes('Uses of API keys were not written: out of order'),
+    );
+    expect(logged.join('')).toContain('Uses of API keys were not written: out of order');
+    jest.restoreAllMocks();
+    theApp().get(ApiKeyUses).used(id);
+    expect(
+      await until(
+        () => lastUse(id),
+        (use) => use !== null,
+      ),
+    ).not.toBeNull();
   });
 
   test('is written when the service stops', async () => {
