@@ -3,9 +3,11 @@
  * the changes that no test notices. See docs/mutation.md.
  */
 import { parseArgs } from 'node:util';
-import type { PartialStrykerOptions } from '@stryker-mutator/api/core';
+import type { Stryker } from '@stryker-mutator/core';
 import startDatabase from '../test/support/global-setup';
 import { type Target, TARGETS } from './targets';
+
+type Options = ConstructorParameters<typeof Stryker>[0];
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -23,16 +25,16 @@ async function main(): Promise<void> {
       `There is no target ${unknown.join(', ')}; there are: ${Object.keys(TARGETS).join(', ')}`,
     );
 
-  const { Stryker } = await import('@stryker-mutator/core');
+  const stryker = await import('@stryker-mutator/core');
   await startDatabase();
   try {
-    for (const name of names) await new Stryker(optionsOf(name, TARGETS[name]!)).runMutationTest();
+    for (const name of names) await new stryker.Stryker(optionsOf(name, TARGETS[name]!)).runMutationTest();
   } finally {
     await globalThis.testServer?.stop();
   }
 }
 
-const optionsOf = (name: string, { mutate, tests }: Target): PartialStrykerOptions => ({
+const optionsOf = (name: string, { mutate, tests }: Target): Options => ({
   mutate: values.mutate ?? mutate,
   incremental: values.incremental,
   incrementalFile: `reports/mutation/${name}-incremental.json`,

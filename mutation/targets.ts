@@ -35,7 +35,6 @@ export const TARGETS: Record<string, Target> = {
       'collection-games.controller',
       'collection-games.service',
       'collection-lock',
-      'collections.service',
       'refusals',
       'visibility',
     ),
@@ -63,7 +62,11 @@ export const TARGETS: Record<string, Target> = {
     ),
   },
   tokens: {
-    mutate: under('src/auth', 'sealed', 'signing-keys.service', 'tokens.service'),
-    tests: tests('unit/sealed', 'jwt', 'auth-command'),
+    mutate: under('src/auth', 'sealed', 'tokens.service'),
+    tests: tests('unit/sealed', 'jwt'),
+  },
+  'signing-keys': {
+    mutate: ['src/auth/signing-keys.service.ts'],
+    tests: tests('jwt', 'auth-command'),
   },
 };
