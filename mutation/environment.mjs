@@ -6,6 +6,7 @@ import { isKilled, kill } from './failure.mjs';
 export default class UntilFailure extends TestEnvironment {
   handleTestEvent({ name, test }) {
     if (name === 'test_fn_failure' || name === 'hook_failure') kill();
-    if (name === 'test_start' && isKilled()) test.mode = 'skip';
+    // A test whose `beforeAll` has failed is the failure.
+    if (name === 'test_start' && isKilled() && test.errors.length === 0) test.mode = 'skip';
   }
 }

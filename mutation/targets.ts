@@ -48,25 +48,20 @@ export const TARGETS: Record<string, Target> = {
   },
   keys: {
     mutate: [
-      ...under('src/auth', 'api-key', 'api-key-hash', 'api-key-lookup', 'api-key-uses', 'api-keys.service'),
-      ...under('src/auth', 'bearer.strategy', 'presented', 'refusals', 'verified-credentials'),
+      ...under('src/auth', 'api-key', 'presented', 'refusals', 'sealed'),
       'src/database/short-memory.ts',
     ],
-    tests: tests(
-      'unit/api-key',
-      'unit/presented',
-      'unit/refusals',
-      'short-memory',
-      'credentials',
-      'auth-command',
-    ),
+    tests: tests('unit/api-key', 'unit/presented', 'unit/refusals', 'unit/sealed', 'short-memory'),
+  },
+  credentials: {
+    mutate: [
+      ...under('src/auth', 'api-key-hash', 'api-key-lookup', 'api-key-uses', 'api-keys.service'),
+      ...under('src/auth', 'bearer.strategy', 'verified-credentials'),
+    ],
+    tests: tests('credentials', 'auth-command'),
   },
   tokens: {
-    mutate: under('src/auth', 'sealed', 'tokens.service'),
-    tests: tests('unit/sealed', 'jwt'),
-  },
-  'signing-keys': {
-    mutate: ['src/auth/signing-keys.service.ts'],
+    mutate: under('src/auth', 'signing-keys.service', 'tokens.service'),
     tests: tests('jwt', 'auth-command'),
   },
 };

@@ -32,17 +32,21 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
 
   used(id: number): void {
     if (this.waiting.size < MOST_WAITING) this.waiting.add(id);
-    this.timer ??= setTimeout(() => void this.write(), WRITE_EVERY).unref();
+    this.writeSoon();
   }
 
   rehash(id: number, hash: string): void {
     if (this.rehashes.size < MOST_WAITING) this.rehashes.set(id, hash);
-    this.timer ??= setTimeout(() => void this.write(), WRITE_EVERY).unref();
+    this.writeSoon();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     clearTimeout(this.timer);
     if (this.waiting.size + this.rehashes.size > 0) await this.write();
+  }
+
+  private writeSoon(): void {
+    this.timer ??= setTimeout(() => void this.write(), WRITE_EVERY).unref();
   }
 
   private async write(): Promise<void> {
@@ -56,9 +60,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
     } catch (error) {
       this.log.warn(`Uses of API keys were not written: ${(error as Error).message}`);
     }
-    this.timer =
-      this.waiting.size + this.rehashes.size > 0
-        ? setTimeout(() => void this.write(), WRITE_EVERY).unref()
-        : undefined;
+    this.timer = undefined;
+    if (this.waiting.size + this.rehashes.size > 0) this.writeSoon();
   }
 }

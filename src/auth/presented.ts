@@ -23,7 +23,7 @@ export function presentedBy({ headers, params }: Request): Presented | undefined
 }
 
 const withoutScheme = (header: string) =>
-  decoded((header.startsWith('Bearer ') ? header.slice(7) : header.replace(/^bearer(\s+|$)/i, '')).trim());
+  decoded((header.startsWith('Bearer ') ? header.slice(7) : header.replace(/^bearer(\s|$)/i, '')).trim());
 
 const ASCII = /^[\x00-\x7f]*$/;
 const BYTES = /^[\x00-\xff]*$/;

@@ -83,5 +83,4 @@ export class VerifiedCredentials {
   }
 }
 
-const hasEnded = ({ expires_at }: Credential) =>
-  expires_at !== undefined && Date.now() / 1000 >= expires_at + LEEWAY;
+const hasEnded = ({ expires_at = Infinity }: Credential) => Date.now() / 1000 >= expires_at + LEEWAY;
