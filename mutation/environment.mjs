@@ -5,8 +5,8 @@ import { isKilled, kill } from './failure.mjs';
 /** Skips what is left of a file after its first failure, which jest's own `bail` does not. */
 export default class UntilFailure extends TestEnvironment {
   handleTestEvent({ name, test }) {
-    if (name === 'test_fn_failure' || name === 'hook_failure') kill();
-    // A test whose `beforeAll` has failed is the failure.
+    if (name === 'test_done' && test.errors.length > 0) kill();
+    // One that has an error before it starts is the failure: its `beforeAll` has failed.
     if (name === 'test_start' && isKilled() && test.errors.length === 0) test.mode = 'skip';
   }
 }

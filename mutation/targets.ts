@@ -38,13 +38,7 @@ export const TARGETS: Record<string, Target> = {
       'refusals',
       'visibility',
     ),
-    tests: tests(
-      'collection-games',
-      'collections',
-      'collections-parameters',
-      'collections-concurrency',
-      'collections-commands',
-    ),
+    tests: tests('collection-games', 'collections', 'collections-parameters', 'collections-commands'),
   },
   keys: {
     mutate: [

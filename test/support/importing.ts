@@ -35,6 +35,7 @@ export const purchase = (id: number, fields: object = {}) => ({
   amount: 500,
   ...fields,
 });
+
 /** Sends records as the operator does; the answer is cut down to status and body. */
 export async function sendImport(lines: Line[], token = OPERATOR_TOKEN): Promise<Answer> {
   const { status, body } = await send('POST', '/operator/import', {
