@@ -41,7 +41,7 @@ const shape = (table: string) =>
     UNION ALL
     SELECT 'index', indexname, replace(indexdef, ' ON ONLY ', ' ON ') FROM pg_indexes WHERE tablename = '${table}'
     UNION ALL
-    SELECT 'trigger', tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = '${table}'::regclass AND NOT tgisinternal
+    SELECT 'trigger', tgname, concat_ws(' ', tgenabled, pg_get_triggerdef(oid)) FROM pg_trigger WHERE tgrelid = '${table}'::regclass AND NOT tgisinternal
     ORDER BY 1, 2`);
 
 const reads = { name: 'newest', text: `SELECT max(id)::int AS newest FROM builds WHERE game_id = 1` };

@@ -1,7 +1,7 @@
-import { ShortMemory } from '../src/database/short-memory';
+import { lasting, ShortMemory } from '../src/database/short-memory';
 
 test('forgets what is too old, counted from when it was asked', () => {
-  const memory = new ShortMemory<string>(500, 10);
+  const memory = new ShortMemory<string>(lasting(500), 10);
   memory.set('a', 'one', 1000);
   expect(memory.get('a', 1499)).toBe('one');
   expect(memory.get('a', 1500)).toBeUndefined();
@@ -10,7 +10,7 @@ test('forgets what is too old, counted from when it was asked', () => {
 });
 
 test('holds no more than it may, and drops the oldest', () => {
-  const memory = new ShortMemory<number>(500, 3);
+  const memory = new ShortMemory<number>(lasting(500), 3);
   for (let i = 0; i < 5; i++) memory.set(`n${i}`, i, 1000 + i);
   memory.set('n2', 22, 1010);
   memory.set('n5', 5, 1011);
@@ -25,7 +25,7 @@ test('holds no more than it may, and drops the oldest', () => {
 });
 
 test('lets go of what is stale as soon as something new comes', () => {
-  const memory = new ShortMemory<number>(500, 1000);
+  const memory = new ShortMemory<number>(lasting(500), 1000);
   for (let i = 0; i < 100; i++) memory.set(`n${i}`, i, 1000);
   memory.set('new', 1, 1500);
   expect((memory as unknown as { entries: Map<string, unknown> }).entries.size).toBe(1);

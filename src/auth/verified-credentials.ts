@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ShortMemory } from '../database/short-memory';
+import { lasting, ShortMemory } from '../database/short-memory';
 import { UnderWay } from '../database/under-way';
 import { type Counter, Measurements } from '../http/measurements';
 import { ApiKeyLookup } from './api-key-lookup';
@@ -17,7 +17,7 @@ const MOST_REMEMBERED = 20_000;
 @Injectable()
 export class VerifiedCredentials {
   // Refused ones are not remembered: however much garbage comes, it displaces nothing.
-  private readonly verified = new ShortMemory<Credential>(REMEMBERED, MOST_REMEMBERED);
+  private readonly verified = new ShortMemory<Credential>(lasting(REMEMBERED), MOST_REMEMBERED);
   private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
   private readonly underWay = new UnderWay<Credential>();
   private revocations = 0;

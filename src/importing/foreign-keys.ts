@@ -34,11 +34,12 @@ export async function skipForeignKeyTriggers(
   return true;
 }
 
-/** Triggers that somebody made would be turned off too. */
+/** Triggers that somebody made would be turned off too, but for those that always fire. */
 async function hasOwnTriggers(client: ClientBase, types: RecordType[]) {
   const { rowCount } = await client.query(
     `SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-     WHERE NOT t.tgisinternal AND c.relname = ANY ($1::text[]) AND t.tgname <> ALL ($2::text[]) LIMIT 1`,
+     WHERE NOT t.tgisinternal AND t.tgenabled <> 'A'
+       AND c.relname = ANY ($1::text[]) AND t.tgname <> ALL ($2::text[]) LIMIT 1`,
     [types.flatMap(tablesOf), TRIGGERS_NOT_NEEDED],
   );
   return Boolean(rowCount);

@@ -5,8 +5,9 @@ import { type Statement, statement } from '../database/statement';
 import { type Cacheable, cacheable } from '../http/cacheable';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
-import { ShortMemory } from '../database/short-memory';
+import { lasting, ShortMemory } from '../database/short-memory';
 import { UnderWay } from '../database/under-way';
+import { BuildChanges } from './build-changes';
 
 // Of many questions at once, the n-th of which is row n of `asked`. A private game is no game.
 const newestFinishedBuilds = (arrays: string, columns: string, games: string) => `
@@ -48,18 +49,18 @@ interface BuildRow {
 
 type Missing = 'invalid game' | 'invalid channel';
 
-// Every installed copy of every game asks: most questions were asked a moment ago. This much memory and the time of
-// one statement stay under the second in which a new build is to be seen.
-const REMEMBERED = 700;
-const MOST_REMEMBERED = 20_000;
+// Every installed copy of every game asks: most questions were asked before.
+const MOST_REMEMBERED = 50_000;
+// In milliseconds: what is missing may appear with a new game or user, of which nobody is told.
+const MISSING_REMEMBERED = 700;
 // Enough for the longest names of a game and a channel, unless most of their characters are escaped.
 const LONGEST_ADDRESS = 600;
 
 @Injectable()
 export class BuildsService {
-  private readonly found = new ShortMemory<Cacheable>(REMEMBERED, MOST_REMEMBERED);
+  private readonly found: ShortMemory<Cacheable>;
   // Apart, so that questions for what does not exist displace no answer.
-  private readonly missing = new ShortMemory<Missing>(REMEMBERED, 1000);
+  private readonly missing = new ShortMemory<Missing>(lasting(MISSING_REMEMBERED), 1000);
   private readonly underWay = new UnderWay<Cacheable | Missing>();
   private readonly byGame = new Batch((asked: unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
@@ -68,9 +69,14 @@ export class BuildsService {
     this.newestFinishedBuilds(NEWEST_BY_TARGET, asked),
   );
 
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    changes: BuildChanges,
+  ) {
+    this.found = new ShortMemory<Cacheable>(changes, MOST_REMEMBERED);
+  }
 
-  /** The answer to a question that was asked in the same words a moment ago. */
+  /** The answer to a question that was asked in the same words before. */
   remembered(address: string): Cacheable | undefined {
     return this.found.get(address, performance.now());
   }
