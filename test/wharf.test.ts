@@ -503,7 +503,7 @@ describe('what two replicas have known for longer than they would without lookin
     [
       'another name of the owner',
       unknown,
-      (_, { id }) => sql(`UPDATE users SET username = 'renamed' WHERE id = $1`, [id]),
+      (_, { id }) => sql(`UPDATE users SET username = 'renamed' || id WHERE id = $1`, [id]),
     ],
     [
       'a game deleted',
@@ -565,6 +565,21 @@ describe('what two replicas have known for longer than they would without lookin
     }
   });
 
+  test('is asked again where the last look was so long ago that what came since may have been swept', async () => {
+    const { game } = await gameWithBuilds();
+    await known({ game_id: game.id }, { latest: '2.0' });
+    const now = Date.now.bind(Date);
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 6 * 60_000);
+    try {
+      await sql(`
+        INSERT INTO builds (game_id, channel_name, user_version) VALUES (${game.id}, 'windows', '3.0');
+        DELETE FROM build_changes WHERE xid = pg_current_xact_id()`);
+      await seen({ game_id: game.id }, { latest: '3.0' });
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
   test('nobody looks when nobody asks', async () => {
     const { game } = await gameWithBuilds();
     const questions = questionsOf(theApp());
@@ -587,6 +602,8 @@ test('what may change the newest build is noted, once a transaction, and nothing
     [`UPDATE games SET slug = 'another-slug' WHERE id = ${game.id}`, 1],
     [`UPDATE games SET user_id = ${heir.id} WHERE id = ${game.id}`, 1],
     [`DELETE FROM builds WHERE game_id = ${game.id}; DELETE FROM games WHERE id = ${game.id}`, 1],
+    ['DELETE FROM games WHERE id = 0', 1],
+    ['DELETE FROM users WHERE id = 0', 1],
     [`UPDATE users SET username = 'another-name' WHERE id = ${owner.id}`, 1],
     [`SET LOCAL search_path = ''; DELETE FROM public.builds WHERE id = 0`, 1],
     ['BEGIN; TRUNCATE builds; ROLLBACK', 0],
@@ -598,6 +615,43 @@ test('what may change the newest build is noted, once a transaction, and nothing
     const before = await noted();
     await sql(change);
     expect([change, (await noted()) - before]).toEqual([change, rows]);
+  }
+});
+
+test('what was noted is swept ten minutes after it was committed, however long ago it was written', async () => {
+  const { game } = await gameWithBuilds();
+  const replica = await openApp();
+  const slow = new Client({ connectionString: databaseUrl() });
+  await slow.connect();
+  const add = `INSERT INTO builds (game_id, channel_name) VALUES (${game.id}, 'windows')`;
+  const note = async (db: { query: (text: string) => Promise<{ rows: { xid: string }[] }> }) =>
+    (await db.query(`${add} RETURNING pg_current_xact_id()::text AS xid`)).rows[0]!.xid;
+  const stored = async () =>
+    (await sql<{ xid: string }>('SELECT xid::text FROM build_changes')).map(({ xid }) => xid);
+  const url = await replica.getUrl();
+  const askUntil = (condition: () => Promise<boolean>) =>
+    until(async () => {
+      await fetch(`${url}/wharf/latest?game_id=${game.id}&channel_name=windows`);
+      return condition();
+    });
+  try {
+    await slow.query('BEGIN');
+    const late = await note(slow);
+    const early = await note({ query: async (text) => ({ rows: await sql(text) }) });
+    // As the dump of another server would have it.
+    const foreign = '9000000000000000000';
+    await sql('INSERT INTO build_changes VALUES ($1)', [foreign]);
+    await askUntil(async () => !(await stored()).includes(foreign));
+    expect(await stored()).toContain(early);
+    await slow.query('COMMIT');
+    const now = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + 11 * 60_000);
+    await askUntil(async () => !(await stored()).includes(early));
+    expect(await stored()).toContain(late);
+  } finally {
+    jest.restoreAllMocks();
+    await slow.end();
+    await replica.close();
   }
 });
 
