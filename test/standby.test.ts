@@ -272,6 +272,19 @@ test('a primary in place of a standby is never read as one, and its writes are m
   expect(await sql('SELECT writes FROM user_writes WHERE user_id = $1', [owner.id])).toEqual([{ writes: 1 }]);
 });
 
+test('a standby in place of the database proves nothing: builds are asked for again and again', async () => {
+  await make.build({ game });
+  const app = await openApp({ DATABASE_URL: database.standby_url });
+  apps.push(app);
+  const url = await app.getUrl();
+  const latest = async () =>
+    (await fetch(`${url}/wharf/latest?game_id=${game.id}&channel_name=windows`)).status;
+  await until(async () => (await latest()) === 200);
+  const rows = jest.spyOn(app.get(Database), 'rows');
+  const asked = () => rows.mock.calls.filter(([{ name }]) => name === 'newest_builds_by_game').length;
+  await until(async () => (await latest()) === 200 && asked() >= 4, 5000);
+});
+
 test('what is wrong with a question is no fault of the standby', async () => {
   await open();
   await used();

@@ -16,14 +16,16 @@ const KEPT_FOR = 10 * 60_000;
 const MOST_APART = KEPT_FOR / 2;
 const SWEPT_AT_ONCE = 1000;
 
-// The snapshot of this look and not only a number: a transaction may commit after one that began later. What is below the
-// last look's snapshot was over by then, which is what the index is for. A standby's snapshot lacks what is under way.
+// By snapshots and not by the highest number: a transaction may commit after one that began later. All below the last
+// look's snapshot were over by then; ORDER BY leads to the index, also where the table was never analysed. A standby's
+// snapshot does not know which transactions are under way.
 const LOOK = statement(
   'look_for_build_changes',
   `SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::text AS server,
      pg_is_in_recovery() AS standby,
-     EXISTS (SELECT FROM build_changes
-             WHERE xid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)) AS changed`,
+     (SELECT true FROM build_changes
+      WHERE xid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)
+      ORDER BY xid DESC LIMIT 1) AS changed`,
 );
 
 // What is ahead of all transactions came from the dump of another server.
@@ -40,11 +42,7 @@ interface Look {
   snapshot: string;
   server: string;
   standby: boolean;
-  changed: boolean;
-}
-
-interface Sent extends Look {
-  at: number;
+  changed: true | null;
 }
 
 /**
@@ -63,9 +61,9 @@ export class BuildChanges implements Freshness, OnApplicationBootstrap, OnApplic
   /** When the last look was sent, and when the last one that proved nothing was received. */
   private confirmed = -Infinity;
   private unproven = Infinity;
-  private last: Sent | undefined;
+  private last: (Look & { at: number }) | undefined;
   /** When it is old enough, what it saw is swept. */
-  private sweepable: Sent | undefined;
+  private sweepable: (Look & { sent: number }) | undefined;
 
   constructor(
     private readonly database: Database,
@@ -102,7 +100,7 @@ export class BuildChanges implements Freshness, OnApplicationBootstrap, OnApplic
     const sent = performance.now();
     if (this.looking || sent - this.asked > LOOK_ON_FOR) return;
     this.looking = true;
-    // The other clock stands still while the machine sleeps.
+    // By this clock, which goes on while the machine sleeps: others sweep meanwhile.
     const at = Date.now();
     try {
       const found = (await this.database.row<Look>(LOOK, [this.last?.snapshot ?? null]))!;
@@ -111,7 +109,7 @@ export class BuildChanges implements Freshness, OnApplicationBootstrap, OnApplic
       this.confirmed = sent;
       this.last = found.standby ? undefined : { ...found, at };
       this.looks[quiet ? 'quiet' : 'changed'].value++;
-      void this.sweep({ ...found, at: sent });
+      void this.sweep({ ...found, sent });
     } catch {
       // Not confirmed: whoever asks meanwhile asks the database, and is told what is wrong.
       this.looks.failed.value++;
@@ -121,9 +119,9 @@ export class BuildChanges implements Freshness, OnApplicationBootstrap, OnApplic
   }
 
   /** By snapshot and not by time: a row is as old as its transaction, which may have been committed just now. */
-  private async sweep(look: Sent): Promise<void> {
+  private async sweep(look: Look & { sent: number }): Promise<void> {
     const seen = this.sweepable?.server === look.server ? this.sweepable : undefined;
-    if (seen && look.at - seen.at < KEPT_FOR) return;
+    if (seen && look.sent - seen.sent < KEPT_FOR) return;
     this.sweepable = look;
     try {
       while ((await this.database.rows(SWEEP, [seen?.snapshot ?? null])).length === SWEPT_AT_ONCE);
@@ -134,5 +132,5 @@ export class BuildChanges implements Freshness, OnApplicationBootstrap, OnApplic
 }
 
 /** On another server, numbers of transactions that were lost with the old one may mean others. */
-const isQuiet = (found: Look, at: number, last: Sent): boolean =>
-  !found.changed && !found.standby && found.server === last.server && at - last.at < MOST_APART;
+const isQuiet = (found: Look, at: number, last: Look & { at: number }): boolean =>
+  !found.changed && found.server === last.server && at - last.at < MOST_APART;
