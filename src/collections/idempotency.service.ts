@@ -143,9 +143,9 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
   }
 }
 
-// Writes of one collection wait for one another in any case. Each user's by themselves: the marks of several users in one
-// transaction could be made in another order by another one, and the two would wait for each other.
-/** Who would wait for one another in the database wait here; and whoever makes many collections at once, for one disk sync. */
+// Writes of one collection wait for one another in any case, and those that make collections share a wait for the disk. Each
+// user's by themselves: the marks of several users in one transaction could be made in another order by another one, and
+// the two would wait for each other.
 const queueOf = (request: object, user_id: number) =>
   'collection_id' in request
     ? `collection ${String(request.collection_id)} by ${user_id}`
