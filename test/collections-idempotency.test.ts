@@ -234,3 +234,16 @@ test('two keys on one request', async () => {
   });
   expect(status).toBe(400);
 });
+
+test('collections that one user makes at once share transactions', async () => {
+  const maker = await make.user();
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) => maker.post('/collections', { title: `At once ${i}` })),
+  );
+  const made = await sql<{ transaction: string }>(
+    'SELECT xmin::text AS transaction FROM collections WHERE user_id = $1',
+    [maker.id],
+  );
+  expect(made).toHaveLength(20);
+  expect(new Set(made.map(({ transaction }) => transaction)).size).toBeLessThan(20);
+});
