@@ -10,21 +10,33 @@ const NOTED = statement(
 );
 const DIVIDED = statement('queues_divided', 'SELECT 1 / $1::int AS part');
 const ASLEEP = statement('queues_asleep', 'SELECT pg_sleep(30)');
+const HELD = statement('queues_held', 'SELECT FROM things WHERE id = $1 FOR UPDATE');
+
+const USER = 1;
 
 const database = () => theApp().get(Database);
 const noted = async () => (await sql<{ n: number }>('SELECT n FROM notes ORDER BY id')).map(({ n }) => n);
 
-/** Notes a number, and then divides by another. */
-const change = (n: number, divisor = 1) =>
-  database().flight(async (db) => {
-    const [row] = await Promise.all([
-      db.row<{ transaction: string }>(NOTED, [n]),
-      db.row(DIVIDED, [divisor]),
-    ]);
-    return row!.transaction;
-  }, 'a queue');
+/** Locks a thing, notes a number, and then divides by another. */
+const change = (n: number, { lock = 1, divisor = 1 } = {}) =>
+  database().flight(
+    async (db) => {
+      const [, row] = await Promise.all([
+        db.row(HELD, [lock]),
+        db.row<{ transaction: string }>(NOTED, [n]),
+        db.row(DIVIDED, [divisor]),
+      ]);
+      return row!.transaction;
+    },
+    { lock, user_id: USER },
+  );
 
-beforeAll(() => sql('CREATE TABLE notes (id bigint GENERATED ALWAYS AS IDENTITY, n int)'));
+const slowChange = (lock: number) => database().flight((db) => db.rows(ASLEEP, []), { lock, user_id: USER });
+
+beforeAll(async () => {
+  await sql('CREATE TABLE notes (id bigint GENERATED ALWAYS AS IDENTITY, n int)');
+  await sql('CREATE TABLE things AS SELECT id FROM generate_series(1, 100) id');
+});
 afterEach(() => sql('DELETE FROM notes'));
 
 test('what waits while a transaction is under way leaves as one, in its order', async () => {
@@ -34,21 +46,57 @@ test('what waits while a transaction is under way leaves as one, in its order', 
   expect(await noted()).toEqual([1, 2, 3, 4, 5]);
 });
 
+test('changes of different things leave as one where transactions are under way, by the order of their locks', async () => {
+  const transactions = await Promise.all([9, 8, 7, 6, 5, 4].map((n) => change(n, { lock: n })));
+  expect(new Set(transactions).size).toBe(3);
+  expect(new Set(transactions.slice(2)).size).toBe(1);
+  expect((await noted()).filter((n) => n < 8)).toEqual([4, 5, 6, 7]);
+});
+
 test('one that fails leaves nothing behind, and takes nobody with it', async () => {
-  const outcomes = await Promise.allSettled([1, 2, 3, 4].map((n) => change(n, n === 3 ? 0 : 1)));
+  const outcomes = await Promise.allSettled([1, 2, 3, 4].map((n) => change(n, { divisor: n === 3 ? 0 : 1 })));
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   expect(outcomes[2]).toMatchObject({ reason: { code: '22012' } });
   expect(await noted()).toEqual([1, 2, 4]);
 });
 
-test('other queues do not wait', async () => {
-  const slow = database().flight((db) => db.rows(ASLEEP, []), 'a slow queue');
+test('nor does it take changes of other things', async () => {
+  const outcomes = await Promise.allSettled(
+    [1, 2, 3, 4, 5, 4].map((lock, n) => change(n, { lock, divisor: n === 3 ? 0 : 1 })),
+  );
+  expect(
+    outcomes.map(({ status }, n) => ({ status, n })).filter(({ status }) => status === 'rejected'),
+  ).toEqual([{ status: 'rejected', n: 3 }]);
+  expect((await noted()).sort()).toEqual([0, 1, 2, 4, 5]);
+});
+
+test('a thing that somebody else holds holds up no other', async () => {
+  const holder = theApp().get(Database).source.createQueryRunner();
+  await holder.startTransaction();
+  await holder.query('SELECT FROM things WHERE id = 4 FOR UPDATE');
+  try {
+    const done: number[] = [];
+    const changes = [1, 2, 3, 4, 5].map((lock) => change(lock, { lock }).then(() => void done.push(lock)));
+    await Promise.all(changes.filter((_, i) => i !== 3));
+    expect(done.sort()).toEqual([1, 2, 3, 5]);
+    // Neither those that come while it is held.
+    await change(6, { lock: 6 });
+    await holder.commitTransaction();
+    await changes[3];
+  } finally {
+    await holder.release();
+  }
+  expect((await noted()).sort()).toEqual([1, 2, 3, 4, 5, 6]);
+});
+
+test('transactions that do not end hold up nothing else', async () => {
+  const slow = [11, 12].map(slowChange);
   expect(await change(1)).toMatch(/^\d+$/);
-  await ended(slow);
+  await Promise.all(slow.map(ended));
 });
 
 test('behind a connection that is lost nobody waits, and the queue goes on', async () => {
-  const slow = database().flight((db) => db.rows(ASLEEP, []), 'a queue');
+  const slow = slowChange(1);
   const behind = change(1);
   const lost = Promise.allSettled([slow, behind]);
   await ended(slow);
@@ -58,10 +106,10 @@ test('behind a connection that is lost nobody waits, and the queue goes on', asy
 });
 
 async function ended(slow: Promise<unknown>): Promise<void> {
-  const failed = expect(slow).rejects.toThrow();
-  let found: unknown[] = [];
-  while (found.length === 0)
-    found = await sql(
+  let over = false;
+  const failed = expect(slow.finally(() => (over = true))).rejects.toThrow();
+  while (!over)
+    await sql(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE query = $1 AND state = 'active' AND datname = current_database()`,
       [ASLEEP.text],

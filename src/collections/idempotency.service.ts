@@ -97,14 +97,7 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
     request: object,
     work: (db: Statements) => Promise<Answer>,
   ): Promise<Answer> {
-    if (!key)
-      return this.database.flight(
-        async (db) => {
-          const [answer] = await Promise.all([work(db), this.database.mark(db, user_id)]);
-          return answer;
-        },
-        queueOf(request, user_id),
-      );
+    if (!key) return this.database.flight(work, { lock: lockOf(request), user_id });
     const { credential, key_hash, route } = key;
     const fingerprint = sha256(JSON.stringify([route, request]));
     return this.database.dialogue(async (db) => {
@@ -143,12 +136,10 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
   }
 }
 
-// Writes of one collection wait for one another in any case, and those that make collections share a wait for the disk. Each
-// user's by themselves: the marks of several users in one transaction could be made in another order by another one, and
-// the two would wait for each other.
-const queueOf = (request: object, user_id: number) =>
-  'collection_id' in request
-    ? `collection ${String(request.collection_id)} by ${user_id}`
-    : `collections of ${user_id}`;
+// Ids of collections begin at 1.
+const NEW_COLLECTION = 0;
+
+const lockOf = (request: object) =>
+  'collection_id' in request ? Number(request.collection_id) : NEW_COLLECTION;
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();

@@ -10,8 +10,8 @@ import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isSilent, NotConnected } from './sqlstates';
 import { queryOf, type Statement } from './statement';
-import { MARK_WRITE, Standby } from './standby';
-import { Queues } from './queues';
+import { MARK_WRITES, Standby } from './standby';
+import { type Change, Queues } from './queues';
 import { type Around, Flight, inDialogue, inTransaction, type Statements } from './transactions';
 
 const GOODBYE = 2000;
@@ -63,9 +63,9 @@ export class Database implements Statements, OnApplicationShutdown {
     await requireSupportedServer(pool);
     await requireMigrated(this.source);
     this.gathering = new Gathering(pool);
-    this.queues = new Queues(pool);
     this.pool = pool;
     if (this.settings.DATABASE_READ_URL) this.standby = new Standby(this, this.settings);
+    this.queues = new Queues(pool, this.settings.DATABASE_PREPARED_STATEMENTS, this.standby && MARK_WRITES);
   }
 
   async rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
@@ -92,9 +92,9 @@ export class Database implements Statements, OnApplicationShutdown {
     return this.around ? this.around(statement.name, read) : read();
   }
 
-  /** In a transaction that writes for a user: lets `rowsFor` know. */
+  /** In a dialogue that writes for a user, at its end: lets `rowsFor` know. */
   mark(db: Statements, user_id: number): Promise<unknown> | undefined {
-    return this.standby && db.rows(MARK_WRITE, [user_id]);
+    return this.standby && db.rows(MARK_WRITES, [[user_id]]);
   }
 
   /**
@@ -127,16 +127,16 @@ export class Database implements Statements, OnApplicationShutdown {
 
   /**
    * A transaction whose statements all leave at once: `work` asks for them before it waits for any, so that a lock is held
-   * for as long as the server takes and not for as long as our answers travel. Those of one `queue` follow one another.
+   * for as long as the server takes and not for as long as our answers travel. Changes wait for others of the same thing.
    */
-  flight<Result>(work: (db: Statements) => Promise<Result>, queue?: string): Promise<Result> {
-    const transacted = () => this.flown(work, queue);
+  flight<Result>(work: (db: Statements) => Promise<Result>, change?: Change): Promise<Result> {
+    const transacted = () => this.flown(work, change);
     return this.around ? this.around('transaction', transacted) : transacted();
   }
 
   private async flown<Result>(
     work: (db: Statements) => Promise<Result>,
-    queue: string | undefined,
+    change: Change | undefined,
   ): Promise<Result> {
     if (!this.pool) throw new NotConnected();
     const flight = new Flight(this.settings.DATABASE_PREPARED_STATEMENTS, this.around);
@@ -145,7 +145,7 @@ export class Database implements Statements, OnApplicationShutdown {
     result.catch(() => undefined);
     const queries = flight.close();
     if (queries.length > 0) {
-      if (queue !== undefined) this.queues!.join(queue, flight);
+      if (change) this.queues!.join(change, flight);
       else
         inTransaction(this.pool, queries).then(
           (rows) => flight.answer(rows),

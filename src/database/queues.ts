@@ -1,50 +1,145 @@
-import type { Pool } from 'pg';
+import type { Pool, QueryConfig } from 'pg';
 import { concernsOneStatement } from './sqlstates';
+import { queryOf, type Statement, statement } from './statement';
 import { type Flight, inTransaction } from './transactions';
 
-// A transaction that waits for the disk holds up its queue for as long, whether it carries one change or many.
+/** What a transaction locks, by a number that is its place in the order in which all lock; and whose change it is. */
+export interface Change {
+  lock: number;
+  user_id: number;
+}
+
+interface Waiting extends Change {
+  flight: Flight;
+}
+
+/** The changes that lock one thing. */
+interface Queue {
+  lock: number;
+  waiting: Waiting[];
+}
+
+/** What one transaction carries of a queue. */
+interface Load {
+  queue: Queue;
+  changes: Waiting[];
+}
+
+// A transaction that waits for the disk holds up its queues for as long, whether it carries one change or many.
 const MOST_TOGETHER = 32;
 
+// Enough for one to be sent while another waits for the disk. More would each carry less.
+const MOST_UNDER_WAY = 2;
+
+// A transaction that takes longer waits for somebody, and others need not wait for it.
+const PATIENCE = 100;
+
+// Several locks are asked for in one transaction only where nobody holds them for long.
+const NOT_FOR_LONG = statement(
+  'queues_not_for_long',
+  `SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout`,
+);
+
 /**
- * Transactions that would wait for one another, as those that lock one row, wait here and not in the database: while one is
- * under way the next gather, and leave as one, with one wait for the disk. Each still happens as a whole and after those
- * before it. Where one of them fails, each is run by itself. See docs/decisions/collection-locking.md.
+ * Changes that would wait for one another, as those that lock one row, wait here and not in the database: while one is
+ * under way the next gather. Where transactions are under way already, changes of different things gather as well. What has
+ * gathered leaves as one, with one wait for the disk, and takes its locks in their order. Each change still happens as a
+ * whole and after those of the same thing before it. See docs/decisions/collection-locking.md.
  */
 export class Queues {
-  private readonly waiting = new Map<string, Flight[]>();
+  private readonly queues = new Map<number, Queue>();
+  /** Those with changes waiting and none under way; who came first goes first. */
+  private readonly ready = new Set<Queue>();
+  private underWay = 0;
 
-  constructor(private readonly pool: Pool) {}
+  /** `mark` tells in the same transaction whose changes it carries. */
+  constructor(
+    private readonly pool: Pool,
+    private readonly prepared: boolean,
+    private readonly mark: Statement | undefined,
+  ) {}
 
-  join(name: string, flight: Flight): void {
-    const queue = this.waiting.get(name);
+  join(change: Change, flight: Flight): void {
+    const waiting = { ...change, flight };
+    const queue = this.queues.get(change.lock);
     if (queue) {
-      queue.push(flight);
+      queue.waiting.push(waiting);
       return;
     }
-    this.waiting.set(name, []);
-    void this.serve(name, [flight]);
+    const opened = { lock: change.lock, waiting: [waiting] };
+    this.queues.set(change.lock, opened);
+    this.ready.add(opened);
+    this.leave();
   }
 
-  private async serve(name: string, first: Flight[]): Promise<void> {
-    const queue = this.waiting.get(name)!;
-    for (let flights = first; flights.length > 0; flights = queue.splice(0, MOST_TOGETHER))
-      // Whoever waits behind a connection that was lost would only wait longer for the same answer.
-      await this.run(flights).catch((error: unknown) => {
-        for (const flight of [...flights, ...queue.splice(0)]) flight.fail(error);
+  private leave(): void {
+    while (this.underWay < MOST_UNDER_WAY && this.ready.size > 0) {
+      this.underWay++;
+      let arrived = false;
+      const arrive = () => {
+        if (arrived) return;
+        arrived = true;
+        this.underWay--;
+        this.leave();
+      };
+      const patience = setTimeout(arrive, PATIENCE);
+      void this.serve(this.gather()).then(() => {
+        clearTimeout(patience);
+        arrive();
       });
-    this.waiting.delete(name);
+    }
   }
 
-  private async run(flights: Flight[]): Promise<void> {
-    const queries = flights.map((flight) => flight.close());
-    try {
-      const rows = await inTransaction(this.pool, queries.flat());
-      let next = 0;
-      flights.forEach((flight, i) => flight.answer(rows.slice(next, (next += queries[i]!.length))));
-    } catch (error) {
-      if (!concernsOneStatement(error)) throw error;
-      if (flights.length === 1) flights[0]!.fail(error);
-      else for (const flight of flights) await this.run([flight]);
+  private gather(): Load[] {
+    const loads: Load[] = [];
+    let room = MOST_TOGETHER;
+    for (const queue of this.ready) {
+      if (room === 0) break;
+      this.ready.delete(queue);
+      const changes = queue.waiting.splice(0, room);
+      loads.push({ queue, changes });
+      room -= changes.length;
     }
+    return loads.sort((one, other) => one.queue.lock - other.queue.lock);
+  }
+
+  private async serve(loads: Load[]): Promise<void> {
+    await this.run(loads);
+    for (const { queue } of loads)
+      if (queue.waiting.length > 0) this.ready.add(queue);
+      else this.queues.delete(queue.lock);
+  }
+
+  private async run(loads: Load[]): Promise<void> {
+    const changes = loads.flatMap((load) => load.changes);
+    try {
+      const before = loads.length > 1 ? [queryOf(NOT_FOR_LONG, [], this.prepared)] : [];
+      const asked = changes.map(({ flight }) => flight.close());
+      const rows = await inTransaction(this.pool, [...before, ...asked.flat(), ...this.marks(changes)]);
+      let next = before.length;
+      changes.forEach(({ flight }, i) => flight.answer(rows.slice(next, (next += asked[i]!.length))));
+    } catch (error) {
+      if (!concernsOneStatement(error)) this.lose(loads, error);
+      else if (loads.length > 1) await Promise.all(loads.map((load) => this.run([load])));
+      else await this.apart(loads[0]!, error);
+    }
+  }
+
+  private async apart({ queue, changes }: Load, error: unknown): Promise<void> {
+    if (changes.length === 1) changes[0]!.flight.fail(error);
+    else for (const change of changes) await this.run([{ queue, changes: [change] }]);
+  }
+
+  /** Whoever waits behind a connection that was lost would only wait longer for the same answer. */
+  private lose(loads: Load[], error: unknown): void {
+    for (const { queue, changes } of loads)
+      for (const { flight } of [...changes, ...queue.waiting.splice(0)]) flight.fail(error);
+  }
+
+  /** Behind all other locks: who writes in two transactions at once is no reason for them to wait in a circle. */
+  private marks(changes: Waiting[]): QueryConfig[] {
+    if (!this.mark) return [];
+    const users = new Set(changes.map(({ user_id }) => user_id));
+    return [queryOf(this.mark, [[...users]], this.prepared)];
   }
 }

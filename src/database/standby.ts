@@ -7,10 +7,10 @@ import { faultOf } from './sqlstates';
 import { queryOf, type Statement, statement } from './statement';
 import { inTransaction, type Statements } from './transactions';
 
-/** In the transaction of a write: whose it is. */
-export const MARK_WRITE = statement(
-  'mark_user_write',
-  `INSERT INTO user_writes AS w (user_id) VALUES ($1)
+/** At the end of a transaction that writes: for whom. */
+export const MARK_WRITES = statement(
+  'mark_user_writes',
+  `INSERT INTO user_writes AS w (user_id) SELECT id FROM unnest($1::bigint[]) AS id ORDER BY id
    ON CONFLICT (user_id) DO UPDATE SET writes = w.writes + 1`,
 );
 
