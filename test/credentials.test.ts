@@ -307,9 +307,9 @@ describe('API keys', () => {
     await owner.get('/credentials/info');
     await Promise.all(Array.from({ length: 200 }, (_, i) => anonymous.with(`garbage ${i}`).get('/profile')));
     const memory = theApp().get(VerifiedCredentials) as unknown as {
-      verified: { entries: Map<string, unknown> };
+      keys: { entries: Map<string, unknown> };
     };
-    expect([...memory.verified.entries.keys()].filter((text) => text.startsWith('garbage'))).toEqual([]);
+    expect([...memory.keys.entries.keys()].filter((text) => text.startsWith('garbage'))).toEqual([]);
   });
 });
 

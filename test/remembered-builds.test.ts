@@ -1,9 +1,7 @@
-import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
-import { Database } from '../src/database/database';
 import { importDirectly } from './support/importing';
-import { FaultyProxy } from './support/proxy';
-import { baseUrl, databaseUrl, make, openApp, sql, theApp, useStore } from './support/store';
+import { elapse, questionsOf, Replicas, sixMinutesLater } from './support/remembering';
+import { databaseUrl, make, openApp, sql, theApp, useStore } from './support/store';
 import { moment, until } from './support/time';
 
 useStore();
@@ -17,61 +15,17 @@ async function gameWithBuild() {
   return { owner, game, target: `${owner.username}/${game.slug}` };
 }
 
-/** Counts what a replica asks the database from now on: for builds, and whether they changed. */
-function questionsOf(app: NestExpressApplication) {
-  const spy = jest.spyOn(app.get(Database), 'rows');
-  const named = (name: RegExp) => spy.mock.calls.filter(([statement]) => name.test(statement.name)).length;
-  return {
-    get asked() {
-      return named(/^newest_builds/);
-    },
-    get looked() {
-      return named(/^look_for_build_changes$/);
-    },
-    end: () => spy.mockRestore(),
-  };
-}
+type Query = Record<string, string | number>;
+
+const ask = (query: Query) => async (url: string) => {
+  const asked = new URLSearchParams({ channel_name: 'windows', ...query } as Record<string, string>);
+  return (await fetch(`${url}/wharf/latest?${asked}`)).text();
+};
 
 describe('what two replicas have known for longer than they would without looking', () => {
-  type Query = Record<string, string | number>;
-  let proxy: FaultyProxy;
-  let replicas: NestExpressApplication[];
-  let urls: string[];
-
-  beforeAll(async () => {
-    proxy = await FaultyProxy.before(databaseUrl());
-    const replica = await openApp({ DATABASE_URL: proxy.through(databaseUrl()) });
-    replicas = [theApp(), replica];
-    urls = [baseUrl(), await replica.getUrl()];
-  });
-  afterAll(async () => {
-    await replicas[1]!.close();
-    await proxy.vanish();
-  });
-
-  const ask = (query: Query) => {
-    const asked = new URLSearchParams({ channel_name: 'windows', ...query } as Record<string, string>);
-    return Promise.all(urls.map(async (url) => (await fetch(`${url}/wharf/latest?${asked}`)).text()));
-  };
-  const both = (answer: object) => urls.map(() => JSON.stringify(answer));
-
-  async function known(query: Query, answer: object): Promise<void> {
-    const questions = replicas.map(questionsOf);
-    const asked = () => questions.reduce((sum, one) => sum + one.asked, 0);
-    let [before, since] = [-1, 0];
-    await until(async () => {
-      expect(await ask(query)).toEqual(both(answer));
-      if (asked() !== before) [before, since] = [asked(), performance.now()];
-      return performance.now() - since > 800;
-    }, 10_000);
-    for (const one of questions) one.end();
-  }
-
-  async function seen(query: Query, answer: object): Promise<void> {
-    const committed = performance.now();
-    await until(async () => `${await ask(query)}` === `${both(answer)}`);
-    expect(performance.now() - committed).toBeLessThan(1000);
-  }
+  const replicas = new Replicas(/^newest_builds/);
+  const known = (query: Query, answer: object) => replicas.know(ask(query), JSON.stringify(answer));
+  const seen = (query: Query, answer: object) => replicas.see(ask(query), JSON.stringify(answer));
 
   const unknown = { errors: ['invalid game'] };
   test.each<[string, object, (game: { id: number }, owner: { id: number }) => Promise<unknown>]>([
@@ -143,36 +97,21 @@ describe('what two replicas have known for longer than they would without lookin
   test('is not shown where the database hangs', async () => {
     const { game } = await gameWithBuild();
     await known({ game_id: game.id }, { latest: '2.0' });
-    proxy.freeze();
+    replicas.proxy.freeze();
     try {
       await moment(750);
-      expect(await ask({ game_id: game.id })).toEqual([
+      expect(await replicas.answers(ask({ game_id: game.id }))).toEqual([
         '{"latest":"2.0"}',
         expect.stringContaining('"errors"'),
       ]);
     } finally {
-      proxy.thaw();
+      replicas.proxy.thaw();
     }
   });
 
-  const later = () => {
-    const now = Date.now.bind(Date);
-    jest.spyOn(Date, 'now').mockImplementation(() => now() + 6 * 60_000);
-  };
-  // A promoted standby may give numbers anew that the last look saw on the server before.
-  const onAnotherServer = () => {
-    for (const database of replicas.map((replica) => replica.get(Database))) {
-      const row = database.row.bind(database);
-      jest
-        .spyOn(database, 'row')
-        .mockImplementation(
-          async (...asked) => ({ ...((await row(...asked)) as object), server: 'another' }) as never,
-        );
-    }
-  };
   test.each([
-    ['long ago, and what came since may have been swept', later],
-    ['on another server', onAnotherServer],
+    ['long ago, and what came since may have been swept', sixMinutesLater],
+    ['on another server', () => replicas.moveToAnotherServer()],
   ])('is asked again where the last look was %s', async (_last, happens) => {
     const { game } = await gameWithBuild();
     await known({ game_id: game.id }, { latest: '2.0' });
@@ -190,12 +129,17 @@ describe('what two replicas have known for longer than they would without lookin
   test('nobody looks when nobody asks', async () => {
     const { game } = await gameWithBuild();
     const questions = questionsOf(theApp());
-    await until(async () => (await ask({ game_id: game.id })) && questions.looked > 0);
-    await moment(2500);
-    const before = questions.looked;
-    await moment(600);
-    expect(questions.looked).toBe(before);
-    questions.end();
+    const looks = () => questions.named(/^look_for_build_changes$/);
+    await until(async () => (await replicas.answers(ask({ game_id: game.id }))) && looks() > 0);
+    elapse(31_000);
+    try {
+      await moment(300);
+      const before = looks();
+      await moment(600);
+      expect(looks()).toBe(before);
+    } finally {
+      jest.restoreAllMocks();
+    }
   });
 });
 
@@ -251,8 +195,7 @@ test('what was noted is swept ten minutes after it was committed, however long a
     await askUntil(async () => !(await stored()).includes(foreign));
     expect(await stored()).toContain(early);
     await slow.query('COMMIT');
-    const now = performance.now.bind(performance);
-    jest.spyOn(performance, 'now').mockImplementation(() => now() + 11 * 60_000);
+    elapse(11 * 60_000);
     await askUntil(async () => !(await stored()).includes(early));
     expect(await stored()).toContain(late);
   } finally {

@@ -15,16 +15,32 @@ export const isLive = (key: string) =>
 export const LIVE_KEYS = statement(
   'live_api_keys',
   `SELECT k.key_hash::text AS hash, k.id, k.user_id, k.scopes,
-          k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute' AS use_is_news
+          (extract(epoch FROM now() - k.last_used_at) * 1000)::float8 AS unused_ms,
+          (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS lives_ms
    FROM api_keys k WHERE k.key_hash = ANY ($1) AND ${isLive('k')}`,
 );
+
+const MINUTE = 60_000;
 
 interface LiveKey {
   hash: string;
   id: number;
   user_id: number;
   scopes: string[] | null;
-  use_is_news: boolean;
+  /** Null: never used. */
+  unused_ms: number | null;
+  /** Null: until it is revoked. */
+  lives_ms: number | null;
+}
+
+/** What is known of a key that is good. Times are those of `performance.now()`. */
+export interface KnownKey {
+  credential: Credential & { api_key_id: number };
+  /** When the question was sent: it is as true as that. */
+  learned: number;
+  ends: number;
+  /** When its last use was noted. */
+  used: number;
 }
 
 interface Question {
@@ -50,20 +66,34 @@ export class ApiKeyLookup {
     );
   }
 
-  async credentialOf(text: string): Promise<Credential | undefined> {
+  async find(text: string): Promise<KnownKey | undefined> {
     if (!mayBeApiKey(text)) return undefined;
+    const learned = performance.now();
     const hashes = this.peppers.map((pepper) => asBytea(hashApiKey(text, pepper)));
     const key = await this.liveKey(hashes);
     if (!key) return undefined;
-    const { hash, id, user_id, scopes, use_is_news } = key;
-    if (use_is_news) this.uses.used(id);
+    const { hash, id, user_id, scopes, unused_ms, lives_ms } = key;
     if (hash !== hashes[0]) this.uses.rehash(id, hashes[0]!);
-    return {
-      type: 'key',
-      api_key_id: id,
-      user_id,
-      scopes: scopes ? [...new Set(scopes)].sort() : ROOT_SCOPES,
+    const known: KnownKey = {
+      credential: {
+        type: 'key',
+        api_key_id: id,
+        user_id,
+        scopes: scopes ? [...new Set(scopes)].sort() : ROOT_SCOPES,
+      },
+      learned,
+      ends: learned + (lives_ms ?? Infinity),
+      used: learned - (unused_ms ?? Infinity),
     };
+    this.used(known, learned);
+    return known;
+  }
+
+  /** Uses are noted to the minute. */
+  used(key: KnownKey, now: number): void {
+    if (now - key.used < MINUTE) return;
+    key.used = now;
+    this.uses.used(key.credential.api_key_id);
   }
 
   private liveKey(hashes: string[]): Promise<LiveKey | undefined> {

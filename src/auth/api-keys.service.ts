@@ -87,7 +87,7 @@ export class ApiKeysService {
   /** Whether there was a live key to revoke; of one user, or of anybody. Its JWTs end with it. */
   async revoke(id: number, user_id: number | null): Promise<boolean> {
     const row = await this.database.row(REVOKE, [id, user_id]);
-    this.verified.forget();
+    if (row) this.verified.forget(id);
     return row !== undefined;
   }
 }

@@ -5,6 +5,7 @@ import { ApiKeyUses } from './api-key-uses';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
 import { BearerStrategy } from './bearer.strategy';
+import { KeyChanges } from './key-changes';
 import { SigningKeysService } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 import { VerifiedCredentials } from './verified-credentials';
@@ -18,6 +19,7 @@ import { VerifiedCredentials } from './verified-credentials';
     ApiKeysService,
     Audit,
     BearerStrategy,
+    KeyChanges,
     SigningKeysService,
     TokensService,
     VerifiedCredentials,

@@ -2,51 +2,51 @@ import { Injectable } from '@nestjs/common';
 import { lasting, ShortMemory } from '../database/short-memory';
 import { UnderWay } from '../database/under-way';
 import { type Counter, Measurements } from '../http/measurements';
-import { ApiKeyLookup } from './api-key-lookup';
+import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
 import type { Credential } from './credential';
+import { KeyChanges } from './key-changes';
 import type { Presented } from './presented';
 import { invalidKey } from './refusals';
 import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 
-// A revocation on another replica takes effect within this time.
-const REMEMBERED = 1000;
-const MOST_REMEMBERED = 20_000;
+// JWTs are few and end soon. A revocation on another replica takes effect within this time.
+const TOKENS_REMEMBERED = 1000;
+const MOST_TOKENS = 20_000;
+// For as long as they are known not to have changed: docs/decisions/remembered-credentials.md.
+const MOST_KEYS = 100_000;
 
-/** Verifies credentials of both kinds, and remembers for a moment which ones were good. */
+/** Verifies credentials of both kinds, and remembers which ones were good. */
 @Injectable()
 export class VerifiedCredentials {
   // Refused ones are not remembered: however much garbage comes, it displaces nothing.
-  private readonly verified = new ShortMemory<Credential>(lasting(REMEMBERED), MOST_REMEMBERED);
+  private readonly keys: ShortMemory<KnownKey>;
+  private readonly tokens = new ShortMemory<Credential>(lasting(TOKENS_REMEMBERED), MOST_TOKENS);
   private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
   private readonly underWay = new UnderWay<Credential>();
   private revocations = 0;
 
   constructor(
-    private readonly keys: ApiKeyLookup,
-    private readonly tokens: TokensService,
+    private readonly lookup: ApiKeyLookup,
+    private readonly issuer: TokensService,
+    private readonly changes: KeyChanges,
     measurements: Measurements,
   ) {
-    const counter = (result: string) =>
-      measurements.counter(
-        'gamewharf_credential_lookups_total',
-        'Credentials, by what it took to know them',
-        {
-          result,
-        },
-      );
-    this.counters = {
-      remembered: counter('remembered'),
-      verified: counter('verified'),
-      refused: counter('refused'),
-    };
+    this.keys = new ShortMemory(changes, MOST_KEYS);
+    this.counters = measurements.results(
+      'gamewharf_credential_lookups_total',
+      'Credentials, by what it took to know them',
+      'remembered',
+      'verified',
+      'refused',
+    );
   }
 
-  /** The credential if it was found good less than a second ago. */
+  /** The credential if it was found good and is still known to be. */
   remembered({ text, type }: Presented): Credential | undefined {
-    const credential = this.verified.get(text, performance.now());
-    if (credential?.type !== type || hasEnded(credential)) return undefined;
-    this.counters.remembered.value++;
+    const now = performance.now();
+    const credential = type === 'key' ? this.rememberedKey(text, now) : this.rememberedToken(text, now);
+    if (credential) this.counters.remembered.value++;
     return credential;
   }
 
@@ -54,19 +54,31 @@ export class VerifiedCredentials {
     return this.underWay.ask(`${presented.type} ${presented.text}`, () => this.learn(presented));
   }
 
-  /** On a revocation: forgets everything, and learns nothing from questions that were asked before it. */
-  forget(): void {
-    this.verified.clear();
+  /** On a revocation, of one key or of any: learns nothing of it from questions that were asked before. */
+  forget(api_key_id?: number): void {
+    if (api_key_id === undefined) this.keys.clear();
+    else this.changes.note(api_key_id);
+    this.tokens.clear();
     this.underWay.forget();
     this.revocations++;
   }
 
-  private async learn(presented: Presented): Promise<Credential> {
-    const { revocations } = this;
-    const asked = performance.now();
+  private rememberedKey(text: string, now: number): Credential | undefined {
+    const key = this.keys.get(text, now);
+    if (!key || now >= key.ends || this.changes.changedSince(key.credential.api_key_id, key.learned))
+      return undefined;
+    this.lookup.used(key, now);
+    return key.credential;
+  }
+
+  private rememberedToken(text: string, now: number): Credential | undefined {
+    const credential = this.tokens.get(text, now);
+    return credential && !hasEnded(credential) ? credential : undefined;
+  }
+
+  private async learn({ type, text }: Presented): Promise<Credential> {
     try {
-      const credential = await this.lookUp(presented);
-      if (revocations === this.revocations) this.verified.set(presented.text, credential, asked);
+      const credential = type === 'key' ? await this.learnKey(text) : await this.learnToken(text);
       this.counters.verified.value++;
       return credential;
     } catch (error) {
@@ -75,10 +87,19 @@ export class VerifiedCredentials {
     }
   }
 
-  private async lookUp({ type, text }: Presented): Promise<Credential> {
-    if (type === 'jwt') return this.tokens.credentialOf(text);
-    const credential = await this.keys.credentialOf(text);
-    if (!credential) throw invalidKey();
+  private async learnKey(text: string): Promise<Credential> {
+    const { revocations } = this;
+    const key = await this.lookup.find(text);
+    if (!key) throw invalidKey();
+    if (revocations === this.revocations) this.keys.set(text, key, key.learned);
+    return key.credential;
+  }
+
+  private async learnToken(text: string): Promise<Credential> {
+    const { revocations } = this;
+    const asked = performance.now();
+    const credential = await this.issuer.credentialOf(text);
+    if (revocations === this.revocations) this.tokens.set(text, credential, asked);
     return credential;
   }
 }

@@ -72,7 +72,7 @@ class Together extends Query {
   declare name: string | undefined;
   declare text: string;
   declare callback: (error?: Error) => void;
-  readonly answered: Row[][] = [];
+  private answered: Row[][] = [];
   private readonly columns: (Columns | undefined)[];
   private found: Row[] = [];
   private connection: Wire | undefined;
@@ -135,6 +135,13 @@ class Together extends Query {
     this.callback();
   }
 
+  handOver(): Row[][] {
+    const { answered } = this;
+    this.answered = [];
+    this.found = [];
+    return answered;
+  }
+
   handleError(error: Error): void {
     const { submittedNamedStatements } = this.connection ?? {};
     if (submittedNamedStatements)
@@ -150,26 +157,30 @@ class Together extends Query {
   }
 }
 
-/** On one connection of the pool, which is back in it when `done` is told; a connection that is lost is not. */
+/**
+ * On one connection of the pool, which is back in it when `done` is told; a connection that is lost is not. Nothing that the
+ * pool had in its queue leads to what was answered: V8 lets a queue that has grown old keep alive whatever once stood in it.
+ */
 export function sendTogether(pool: Pool, queries: QueryConfig[], done: Done): void {
+  let untold: Done | undefined = done;
   pool.connect((refused, client, release) => {
     if (refused) {
-      done([], refused);
+      untold!([], refused);
       return;
     }
     let lost = false;
-    let told = false;
     // The query is told as well; without a listener the event would end the process.
     const lose = () => void (lost = true);
     client!.once('error', lose);
     const together = new Together(queries);
     together.callback = (error) => {
+      const tell = untold;
       // After a timeout pg goes on to fail the query with its connection.
-      if (told) return;
-      told = true;
+      if (!tell) return;
+      untold = undefined;
       client!.removeListener('error', lose);
       release(lost || (error !== undefined && !concernsOneStatement(error)));
-      done(together.answered, error);
+      tell(together.handOver(), error);
     };
     client!.query(together as never);
   });

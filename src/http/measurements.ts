@@ -21,6 +21,12 @@ export class Measurements {
     return counter;
   }
 
+  /** One for each result. */
+  results<Result extends string>(name: string, help: string, ...results: Result[]): Record<Result, Counter> {
+    const counters = results.map((result) => [result, this.counter(name, help, { result })]);
+    return Object.fromEntries(counters) as Record<Result, Counter>;
+  }
+
   /** What its holder counts by itself. */
   total(name: string, help: string, read: () => number, labels: Labels = {}): void {
     this.add(name, help, 'counter', labels, read);

@@ -1,136 +1,24 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { Changes } from '../database/changes';
 import { Database } from '../database/database';
-import type { Freshness } from '../database/short-memory';
-import { statement } from '../database/statement';
-import { type Counter, Measurements } from '../http/measurements';
+import { Measurements } from '../http/measurements';
 
-// In milliseconds. This and the time of one statement stay under the second in which a change is to be seen.
-const UNCONFIRMED = 700;
-const LOOK_EVERY = 250;
-// A short pause of those who ask must not end the looking: what was learned before would be asked again.
-const LOOK_ON_FOR = 2000;
-// Ends what no trigger tells of, such as a partition that was attached.
-const LONGEST = 10 * 60_000;
-const KEPT_FOR = 10 * 60_000;
-// Within this time no row was swept that came after the look before.
-const MOST_APART = KEPT_FOR / 2;
-const SWEPT_AT_ONCE = 1000;
-
-// By snapshots and not by the highest number: a transaction may commit after one that began later. All below the last
-// look's snapshot were over by then; ORDER BY leads to the index, also where the table was never analysed. A standby's
-// snapshot does not know which transactions are under way.
-const LOOK = statement(
-  'look_for_build_changes',
-  `SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::text AS server,
-     pg_is_in_recovery() AS standby,
-     (SELECT true FROM build_changes
-      WHERE xid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)
-      ORDER BY xid DESC LIMIT 1) AS changed`,
-);
-
-// What is ahead of all transactions came from the dump of another server.
-const SWEEP = statement(
-  'sweep_build_changes',
-  `DELETE FROM build_changes WHERE xid IN (
-     SELECT xid FROM build_changes
-     WHERE pg_visible_in_snapshot(xid, $1::pg_snapshot) OR xid >= pg_snapshot_xmax(pg_current_snapshot())
-     LIMIT ${SWEPT_AT_ONCE} FOR UPDATE SKIP LOCKED)
-   RETURNING 1`,
-);
-
-interface Look {
-  snapshot: string;
-  server: string;
-  standby: boolean;
-  changed: true | null;
-}
-
-/**
- * Says how long answers about builds stay true, while somebody asks: docs/decisions/remembered-builds.md.
- *
- * A look that finds nothing proves that nothing was committed between its snapshot and the one before. The snapshot of a
- * question that was sent after a look was received holds all that the look's does. So what was learned after the last look
- * that found something is as true as if it had been asked when the last look of all was sent.
- */
+/** Until when answers about builds stand: any change of a build, a game or a name may have changed any of them. */
 @Injectable()
-export class BuildChanges implements Freshness, OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly looks: Record<'quiet' | 'changed' | 'failed', Counter>;
-  private timer: NodeJS.Timeout | undefined;
-  private looking = false;
-  private asked = -Infinity;
-  /** When the last look was sent, and when the last one that proved nothing was received. */
-  private confirmed = -Infinity;
-  private unproven = Infinity;
-  private last: (Look & { at: number }) | undefined;
-  /** When it is old enough, what it saw is swept. */
-  private sweepable: (Look & { sent: number }) | undefined;
-
-  constructor(
-    private readonly database: Database,
-    measurements: Measurements,
-  ) {
-    const counter = (result: string) =>
-      measurements.counter(
-        'gamewharf_build_change_looks_total',
-        'Looks whether remembered builds still stand, by what they found',
-        { result },
-      );
-    this.looks = { quiet: counter('quiet'), changed: counter('changed'), failed: counter('failed') };
-  }
-
-  onApplicationBootstrap(): void {
-    // Not begun by a request, whose trace every look would then be part of.
-    this.timer = setInterval(() => void this.look(), LOOK_EVERY).unref();
-  }
-
-  onApplicationShutdown(): void {
-    clearInterval(this.timer);
-  }
-
-  freshAfter(now: number): number {
-    this.asked = now;
-    return now - this.confirmed < UNCONFIRMED ? this.staleUntil(now) : now - UNCONFIRMED;
-  }
-
-  staleUntil(now: number): number {
-    return Math.min(now - UNCONFIRMED, Math.max(this.unproven, now - LONGEST));
-  }
-
-  private async look(): Promise<void> {
-    const sent = performance.now();
-    if (this.looking || sent - this.asked > LOOK_ON_FOR) return;
-    this.looking = true;
-    // By this clock, which goes on while the machine sleeps: others sweep meanwhile.
-    const at = Date.now();
-    try {
-      const found = (await this.database.row<Look>(LOOK, [this.last?.snapshot ?? null]))!;
-      const quiet = this.last !== undefined && isQuiet(found, at, this.last);
-      if (!quiet) this.unproven = performance.now();
-      this.confirmed = sent;
-      this.last = found.standby ? undefined : { ...found, at };
-      this.looks[quiet ? 'quiet' : 'changed'].value++;
-      void this.sweep({ ...found, sent });
-    } catch {
-      // Not confirmed: whoever asks meanwhile asks the database, and is told what is wrong.
-      this.looks.failed.value++;
-    } finally {
-      this.looking = false;
-    }
-  }
-
-  /** By snapshot and not by time: a row is as old as its transaction, which may have been committed just now. */
-  private async sweep(look: Look & { sent: number }): Promise<void> {
-    const seen = this.sweepable?.server === look.server ? this.sweepable : undefined;
-    if (seen && look.sent - seen.sent < KEPT_FOR) return;
-    this.sweepable = look;
-    try {
-      while ((await this.database.rows(SWEEP, [seen?.snapshot ?? null])).length === SWEPT_AT_ONCE);
-    } catch {
-      // The next one takes them.
-    }
+export class BuildChanges extends Changes {
+  constructor(database: Database, measurements: Measurements) {
+    const help = 'Looks whether remembered builds still stand, by what they found';
+    const looks = measurements.results(
+      'gamewharf_build_change_looks_total',
+      help,
+      'quiet',
+      'changed',
+      'failed',
+    );
+    super(database, looks, {
+      table: 'build_changes',
+      subject: '0::bigint',
+      most: 1,
+    });
   }
 }
-
-/** On another server, numbers of transactions that were lost with the old one may mean others. */
-const isQuiet = (found: Look, at: number, last: Look & { at: number }): boolean =>
-  !found.changed && found.server === last.server && at - last.at < MOST_APART;
