@@ -10,6 +10,7 @@ const NOTED = statement(
 );
 const DIVIDED = statement('queues_divided', 'SELECT 1 / $1::int AS part');
 const ASLEEP = statement('queues_asleep', 'SELECT pg_sleep(30)');
+const LONG = statement('queues_long', 'SELECT pg_sleep(0.3)');
 const HELD = statement('queues_held', 'SELECT FROM things WHERE id = $1 FOR UPDATE');
 
 const USER = 1;
@@ -93,6 +94,12 @@ test('transactions that do not end hold up nothing else', async () => {
   const slow = [11, 12].map(slowChange);
   expect(await change(1)).toMatch(/^\d+$/);
   await Promise.all(slow.map(ended));
+});
+
+test('behind one that takes long, the next of the same thing follows', async () => {
+  const long = database().flight((db) => db.rows(LONG, []), { lock: 1, user_id: USER });
+  await Promise.all([long, change(1), change(2)]);
+  expect(await noted()).toEqual([1, 2]);
 });
 
 test('behind a connection that is lost nobody waits, and the queue goes on', async () => {

@@ -73,21 +73,24 @@ export class Queues {
   }
 
   private leave(): void {
-    while (this.underWay < MOST_UNDER_WAY && this.ready.size > 0) {
-      this.underWay++;
-      let arrived = false;
-      const arrive = () => {
-        if (arrived) return;
-        arrived = true;
-        this.underWay--;
-        this.leave();
-      };
-      const patience = setTimeout(arrive, PATIENCE);
-      void this.serve(this.gather()).then(() => {
-        clearTimeout(patience);
-        arrive();
-      });
-    }
+    while (this.underWay < MOST_UNDER_WAY && this.ready.size > 0) void this.carry(this.gather());
+  }
+
+  private async carry(loads: Load[]): Promise<void> {
+    this.underWay++;
+    let counted = true;
+    const discount = () => {
+      if (counted) this.underWay--;
+      counted = false;
+    };
+    const patience = setTimeout(() => {
+      discount();
+      this.leave();
+    }, PATIENCE);
+    await this.serve(loads);
+    clearTimeout(patience);
+    discount();
+    this.leave();
   }
 
   private gather(): Load[] {
