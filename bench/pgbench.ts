@@ -7,7 +7,7 @@ import { findPgbench } from './servers';
 import type { Store } from './store';
 
 /** Statements as pgbench runs them: $1 and so on replaced by what stands for them here, a variable or a literal. */
-export const lineOf = ({ text }: Statement, values: string[]): string =>
+export const lineOf = ({ text }: Pick<Statement, 'text'>, values: string[]): string =>
   `${text.replace(/\$(\d+)/g, (_, n: string) => values[Number(n) - 1]!).replace(/\s+/g, ' ')};`;
 
 /** One transaction, or one statement, with its variables before it. */
@@ -35,10 +35,15 @@ export async function pgbenchRate(
     writeFileSync(file, [...variables.map((one) => `\\set ${one}`), ...lines].join('\n'));
     return ['-f', file];
   });
-  const { stdout } = await promisify(execFile)(pgbench, [
-    ...['-n', '-M', 'prepared', '-j', '2', '-c', String(connections), '-T', String(Math.ceil(seconds))],
-    ...files,
-    url,
-  ]);
+  const { stdout } = await promisify(execFile)(
+    pgbench,
+    [
+      ...['-n', '-M', 'prepared', '-j', '2', '-c', String(connections), '-T', String(Math.ceil(seconds))],
+      ...files,
+      url,
+    ],
+    // Planned once a connection, as those are that the servers send.
+    { env: { ...process.env, PGOPTIONS: '-c plan_cache_mode=force_generic_plan' } },
+  );
   return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
 }

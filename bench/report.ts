@@ -24,6 +24,8 @@ export interface EndpointResult {
   endpoint: string;
   /** By server: one for each round. */
   measured: Record<string, Measured[]>;
+  /** How often a second pgbench asks the same of the database alone, one for each round; empty: it was not asked. */
+  selects: number[];
 }
 
 /** Changes a second, ours and the same transactions by pgbench, one for each round. */
@@ -122,6 +124,24 @@ function writeTable({ writes }: Results): string {
   );
 }
 
+function selectTable({ endpoints }: Results): string {
+  const asked = endpoints.filter(({ measured, selects }) => selects.length > 0 && measured.ours);
+  if (asked.length === 0) return 'Not measured.';
+  return table(
+    ['endpoint', 'ours / pgbench', 'pgbench, requests/s'],
+    asked.map(({ endpoint, measured, selects }) => [
+      endpoint,
+      shown(
+        ratioOf(
+          measured.ours!.map(({ rate }) => rate),
+          selects,
+        ),
+      ),
+      median(selects).toFixed(0),
+    ]),
+  );
+}
+
 function figures({ endpoints }: Results): string {
   const rows = endpoints.flatMap(({ endpoint, measured }) =>
     Object.entries(measured).map(([server, list]) => {
@@ -157,6 +177,9 @@ function markdown(results: Results): string {
     '## Writes',
     'Changes a second divided by the same transactions a second, run by pgbench on as many connections in the same round.',
     writeTable(results),
+    '## The database alone',
+    "For reference: the floor's SELECTs for the same requests, run by pgbench on as many connections as a server's pool has. What we remember we do not ask, so more than 1 is possible.",
+    selectTable(results),
     '## Figures',
     'Medians over the rounds.',
     figures(results),

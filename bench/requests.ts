@@ -16,7 +16,7 @@ export interface Workload {
   sample: Ask[];
 }
 
-const authorization = (key: number) => (key === 0 ? undefined : `Bearer ${apiKey(key)}`);
+export const authorization = (key: number) => (key === 0 ? undefined : `Bearer ${apiKey(key)}`);
 
 function textOf({ path, key }: Ask): string {
   const credential = authorization(key);

@@ -9,7 +9,9 @@ import {
   type Results,
   writeReports,
 } from './report';
-import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
+import { pgbenchRate } from './pgbench';
+import { selectsOf } from './selects';
+import { LoadGenerator, MeasuredServer, POOL_SIZE, type ServerName } from './servers';
 import { openStore, type Store } from './store';
 import { READS } from './workload';
 import { measureWrites } from './writes';
@@ -36,9 +38,10 @@ const COMPILED = quick ? 1 : 5;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
 const rounds = Number(values.rounds ?? 5);
 const seconds = Number(values.seconds ?? (quick ? 0.3 : 2));
-const names = (values.servers ?? (quick ? 'ours,floor,stock' : 'ours,floor,stock,express,fastify')).split(
-  ',',
-) as ServerName[];
+const EVERYBODY = 'ours,floor,stock,express,fastify,pgbench';
+const compared = (values.servers ?? (quick ? 'ours,floor,stock' : EVERYBODY)).split(',');
+const names = compared.filter((name) => name !== 'pgbench') as ServerName[];
+const withPgbench = compared.includes('pgbench');
 const chosen = READS.filter(({ name }) =>
   values.endpoints === '' ? true : values.endpoints.split(',').some((part) => name === part.trim()),
 );
@@ -78,9 +81,11 @@ async function measureEndpoint(
   servers: MeasuredServer[],
   load: LoadGenerator,
   workload: Workload,
+  askDatabase: (() => Promise<number | undefined>) | undefined,
 ): Promise<EndpointResult> {
   await compareAnswers(servers, workload);
   const measured: EndpointResult['measured'] = {};
+  const selects: number[] = [];
   for (const server of servers) {
     await measure(server, load, workload, 0, quick ? 0.3 : 1);
     measured[server.name] = [];
@@ -90,8 +95,10 @@ async function measureEndpoint(
     const order = round % 2 === 0 ? servers : servers.toReversed();
     for (const server of order)
       measured[server.name]!.push(await measure(server, load, workload, (round + 1) / (rounds + 1)));
+    const rate = await askDatabase?.();
+    if (rate !== undefined) selects.push(rate);
   }
-  return { endpoint: workload.endpoint, measured };
+  return { endpoint: workload.endpoint, measured, selects };
 }
 
 async function measureAll(store: Store): Promise<Results> {
@@ -112,8 +119,11 @@ async function measureAll(store: Store): Promise<Results> {
     for (const server of servers) idle[server.name] = (await server.usage()).rss;
     const endpoints: EndpointResult[] = [];
     for (const server of servers) await measure(server, load, workloads[0]!, 0, COMPILED);
+    const selects = withPgbench ? await selectsOf(store, workloads) : undefined;
     for (const workload of workloads) {
-      const result = await measureEndpoint(servers, load, workload);
+      const scripts = selects?.get(workload.endpoint);
+      const askDatabase = scripts && (() => pgbenchRate(store, scripts, POOL_SIZE, seconds));
+      const result = await measureEndpoint(servers, load, workload, askDatabase);
       endpoints.push(result);
       say(lineOf(result));
     }

@@ -350,7 +350,10 @@ function queryOf(text: string): Query {
   return query;
 }
 
-async function answer(url: string, authorization: string | undefined): Promise<object | undefined | 401> {
+export async function answer(
+  url: string,
+  authorization: string | undefined,
+): Promise<object | undefined | 401> {
   const question = url.indexOf('?');
   const path = question < 0 ? url : url.slice(0, question);
   const query = question < 0 ? {} : queryOf(url.slice(question + 1));
