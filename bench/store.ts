@@ -24,6 +24,9 @@ const FULL = {
   api_keys: 10_000,
 };
 
+// Its record is one line, which may be 16 MiB long.
+const LARGEST_COLLECTION = 500_000;
+
 export type StoreSize = Omit<DemoOptions, 'seed' | 'api_key' | 'password'>;
 
 export function sizeOf(scale: number): StoreSize {
@@ -35,7 +38,7 @@ export function sizeOf(scale: number): StoreSize {
     download_keys: of(FULL.download_keys),
     collections: of(FULL.collections),
     collection_size: FULL.collection_size,
-    large_collection: of(FULL.large_collection),
+    large_collection: Math.min(of(FULL.large_collection), LARGEST_COLLECTION),
     builds: of(FULL.builds),
     api_keys: of(FULL.api_keys),
   };
