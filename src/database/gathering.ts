@@ -38,15 +38,18 @@ export class Gathering {
 
   private send(asked: Asked[]): void {
     const queries = asked.map(({ query }) => query);
-    sendTogether(this.pool, queries, (answered, error) => {
-      answered.forEach((rows, i) => asked[i]!.resolve(rows as never[]));
-      const [failed, ...behind] = asked.slice(answered.length);
-      if (!failed) return;
-      failed.reject(error);
-      if (behind.length === 0) return;
-      // They were not run, and the connection may be fine.
-      if (concernsOneStatement(error)) this.send(behind);
-      else for (const { reject } of behind) reject(error);
+    let answered = 0;
+    sendTogether(this.pool, queries, {
+      answered: (rows) => asked[answered++]!.resolve(rows as never[]),
+      done: (error) => {
+        const [failed, ...behind] = asked.slice(answered);
+        if (!failed) return;
+        failed.reject(error);
+        if (behind.length === 0) return;
+        // They were not run, and the connection may be fine.
+        if (concernsOneStatement(error)) this.send(behind);
+        else for (const { reject } of behind) reject(error);
+      },
     });
   }
 }

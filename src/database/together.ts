@@ -58,8 +58,12 @@ const SYNC = serialize.sync();
 const EXECUTE = serialize.execute();
 const DESCRIBE = serialize.describe({ type: 'P', name: '' });
 
-/** Told once: the rows of each statement that was run, and why not of all. */
-type Done = (answered: Row[][], error: Error | undefined) => void;
+export interface Told {
+  /** The rows of each statement that was run, in their order; those of a transaction count once all is done. */
+  answered(rows: Row[]): void;
+  /** Once, at the end; and why not all were run. */
+  done(error: Error | undefined): void;
+}
 
 /**
  * Statements that are sent as one: one write, one Sync and with it one transaction of the server's, one answer; and columns
@@ -72,13 +76,18 @@ class Together extends Query {
   declare name: string | undefined;
   declare text: string;
   declare callback: (error?: Error) => void;
-  private answered: Row[][] = [];
+  told: Told | undefined;
+  private answered = 0;
   private readonly columns: (Columns | undefined)[];
   private found: Row[] = [];
   private connection: Wire | undefined;
 
-  constructor(private readonly queries: QueryConfig[]) {
+  constructor(
+    private readonly queries: QueryConfig[],
+    told: Told,
+  ) {
     super({ text: '' });
+    this.told = told;
     this.columns = new Array<Columns | undefined>(queries.length).fill(undefined);
     this.expectNext();
   }
@@ -117,70 +126,67 @@ class Together extends Query {
 
   handleRowDescription({ fields }: { fields: Field[] }): void {
     const columns = new Columns(fields);
-    this.columns[this.answered.length] = columns;
+    this.columns[this.answered] = columns;
     if (this.name) columnsOf(this.connection!).set(this.name, columns);
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
-    this.found.push(this.columns[this.answered.length]!.rowOf(fields));
+    this.found.push(this.columns[this.answered]!.rowOf(fields));
   }
 
   handleCommandComplete(): void {
-    this.answered.push(this.found);
+    const { found } = this;
     this.found = [];
+    this.answered++;
     this.expectNext();
+    this.told?.answered(found);
   }
 
   handleReadyForQuery(): void {
     this.callback();
   }
 
-  handOver(): Row[][] {
-    const { answered } = this;
-    this.answered = [];
-    this.found = [];
-    return answered;
-  }
-
   handleError(error: Error): void {
     const { submittedNamedStatements } = this.connection ?? {};
     if (submittedNamedStatements)
-      for (const { name } of this.queries.slice(this.answered.length))
+      for (const { name } of this.queries.slice(this.answered))
         if (name) delete submittedNamedStatements[name];
     this.callback(error);
   }
 
   private expectNext(): void {
-    const next = this.queries[this.answered.length];
+    const next = this.queries[this.answered];
     this.name = next?.name;
     this.text = next?.text ?? '';
   }
 }
 
 /**
- * On one connection of the pool, which is back in it when `done` is told; a connection that is lost is not. Nothing that the
- * pool had in its queue leads to what was answered: V8 lets a queue that has grown old keep alive whatever once stood in it.
+ * On one connection of the pool, which is back in it when all is done; a connection that is lost is not. Nothing that the pool
+ * had in its queue leads to what was answered: V8 lets a queue that has grown old keep alive whatever once stood in it.
  */
-export function sendTogether(pool: Pool, queries: QueryConfig[], done: Done): void {
-  let untold: Done | undefined = done;
+export function sendTogether(pool: Pool, queries: QueryConfig[], told: Told): void {
+  let waiting: Told | undefined = told;
   pool.connect((refused, client, release) => {
+    const whom = waiting!;
+    waiting = undefined;
     if (refused) {
-      untold!([], refused);
+      whom.done(refused);
       return;
     }
     let lost = false;
     // The query is told as well; without a listener the event would end the process.
     const lose = () => void (lost = true);
     client!.once('error', lose);
-    const together = new Together(queries);
+    const together = new Together(queries, whom);
     together.callback = (error) => {
-      const tell = untold;
+      const { told } = together;
       // After a timeout pg goes on to fail the query with its connection.
-      if (!tell) return;
-      untold = undefined;
+      if (!told) return;
+      together.told = undefined;
       client!.removeListener('error', lose);
       release(lost || (error !== undefined && !concernsOneStatement(error)));
-      tell(together.handOver(), error);
+      told.done(error);
     };
     client!.query(together as never);
   });

@@ -61,9 +61,13 @@ export class Flight implements Statements {
 
 /** In one transaction and one write; what each statement answers, once all is committed. */
 export function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unknown[][]> {
-  return new Promise((resolve, reject) =>
-    sendTogether(pool, queries, (answered, error) => (error ? reject(error) : resolve(answered))),
-  );
+  return new Promise((resolve, reject) => {
+    const answers: unknown[][] = [];
+    sendTogether(pool, queries, {
+      answered: (rows) => void answers.push(rows),
+      done: (error) => (error ? reject(error) : resolve(answers)),
+    });
+  });
 }
 
 /** Runs `work` in a transaction, one statement after the other. */
