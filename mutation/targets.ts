@@ -50,9 +50,9 @@ export const TARGETS: Record<string, Target> = {
   credentials: {
     mutate: [
       ...under('src/auth', 'api-key-hash', 'api-key-lookup', 'api-key-uses', 'api-keys.service'),
-      ...under('src/auth', 'bearer.strategy', 'verified-credentials'),
+      ...under('src/auth', 'bearer.strategy', 'key-changes', 'verified-credentials'),
     ],
-    tests: tests('credentials', 'auth-command'),
+    tests: tests('credentials', 'auth-command', 'remembered-credentials'),
   },
   tokens: {
     mutate: under('src/auth', 'signing-keys.service', 'tokens.service'),
