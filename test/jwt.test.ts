@@ -8,7 +8,15 @@ import {
 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify, SignJWT } from 'jose';
+import {
+  calculateJwkThumbprint,
+  createRemoteJWKSet,
+  decodeJwt,
+  decodeProtectedHeader,
+  type JWK,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
 import { ApiKeysService } from '../src/auth/api-keys.service';
 import { SigningKeysService } from '../src/auth/signing-keys.service';
 import { TokensService } from '../src/auth/tokens.service';
@@ -178,7 +186,8 @@ describe('POST /credentials/subkey', () => {
       });
       return { status: answer.status, body: (await answer.json()) as unknown };
     };
-    expect((await ask('profile collection:view profile:games')).status).toBe(200);
+    const { body } = await ask('profile collection:view profile:games');
+    expect(decodeJwt((body as { key: string }).key).scope).toBe('collection:view profile profile:games');
     expect(await ask('collection')).toEqual(
       failure(
         400,
@@ -196,7 +205,7 @@ describe('GET /.well-known/jwks.json', () => {
   test('has the public key and nothing else, and may be kept for a while', async () => {
     const answer = await send('GET', '/.well-known/jwks.json');
     expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
-    const { keys } = answer.body as { keys: JsonWebKey[] };
+    const { keys } = answer.body as { keys: JWK[] };
     expect(keys).toEqual([
       {
         kty: 'OKP',
@@ -207,6 +216,7 @@ describe('GET /.well-known/jwks.json', () => {
         use: 'sig',
       },
     ]);
+    expect(keys[0]!.kid).toBe(await calculateJwkThumbprint(keys[0]!));
   });
 
   test("a game's own server verifies a player with it, and asks nobody", async () => {
@@ -522,7 +532,7 @@ describe('signing keys', () => {
   test('one that waits to sign is not overtaken by accident', async () => {
     const next = await signingKeys().rotate();
     await expect(signingKeys().rotate()).rejects.toThrow(
-      `Key ${next.kid} is published already and signs from`,
+      `Key ${next.kid} is published already and signs from ${new Date(next.signs_from * 1000).toISOString().slice(0, 19)}Z;`,
     );
     expect((await signingKeys().rotate({ at_once: true })).signs_from).toBeLessThanOrEqual(Date.now() / 1000);
   });
@@ -611,6 +621,43 @@ describe('signing keys', () => {
     const other = await replica();
     expect(await statementsOf(() => issue(other, owner.id), other)).toEqual(['signing_keys']);
     expect(await statementsOf(() => issue(other, owner.id), other)).toEqual([]);
+    await other.close();
+  });
+
+  test('are not read again for a token that names one of them', async () => {
+    const { owner } = await actors();
+    const other = await replica();
+    const token = await issue(other, owner.id);
+    const verified = async () => expect(await statusAt(other, token)).toBe(200);
+    expect(await statementsOf(verified, other)).toEqual(['live_user_of_token']);
+    await other.close();
+  });
+
+  test('one whose time is over verifies nothing, though a replica has not read them again', async () => {
+    const [old] = await published();
+    const next = await signingKeys().rotate({ at_once: true });
+    const inTime = (seconds: number) => {
+      const time = Date.now() + seconds * 1000;
+      return jest.spyOn(Date, 'now').mockImplementation(() => time);
+    };
+    // The life of a token, and what clocks and replicas may differ by.
+    let clock = inTime(3600 + 120);
+    expect(await kidsOf(theApp())).toEqual([old!.kid, next.kid]);
+    expect(await signingKeys().verifier(old!.kid)).toBeDefined();
+    clock.mockRestore();
+    clock = inTime(3600 + 140);
+    expect(await kidsOf(theApp())).toEqual([next.kid]);
+    expect(await signingKeys().verifier(old!.kid)).toBeUndefined();
+    clock.mockRestore();
+  });
+
+  test('that could not be read at first are read for the next token', async () => {
+    const other = await replica();
+    await sql('ALTER TABLE signing_keys RENAME TO away');
+    const failed = await kidsOf(other).catch((error: Error) => error.message);
+    await sql('ALTER TABLE away RENAME TO signing_keys');
+    expect(failed).toContain('signing_keys');
+    expect(await kidsOf(other)).toHaveLength(1);
     await other.close();
   });
 

@@ -1,7 +1,6 @@
 /** Instead of an address: the answer is shown, to be copied into the application. */
 export const OUT_OF_BAND = 'urn:ietf:wg:oauth:2.0:oob';
 
-const MAX_LENGTH = 2000;
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
 const REVERSE_DOMAIN_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
 // A scheme that a browser handles itself: script, contents, or another protocol than the web's.
@@ -23,7 +22,7 @@ export function problemOf(uri: string): string | undefined {
 /** Whether a browser may be sent there. Applications that were imported may have names for addresses that are not made today. */
 export function isSafe(uri: string): boolean {
   if (uri === OUT_OF_BAND) return true;
-  if (!/^[\x21-\x7e]{1,2000}$/.test(uri) || uri.length > MAX_LENGTH || /[#\\"<>*]/.test(uri)) return false;
+  if (!/^[\x21-\x7e]{1,2000}$/.test(uri) || /[#\\"<>*]/.test(uri)) return false;
   let url: URL;
   try {
     url = new URL(uri);
