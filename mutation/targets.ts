@@ -58,4 +58,12 @@ export const TARGETS: Record<string, Target> = {
     mutate: under('src/auth', 'signing-keys.service', 'tokens.service'),
     tests: tests('jwt', 'auth-command'),
   },
+  grants: {
+    mutate: [
+      ...under('src/accounts', 'oauth-codes.service', 'oauth-tokens.service', 'grants.service'),
+      ...under('src/accounts', 'authorization-requests.service', 'redirect-uris', 'device-requests.service'),
+      ...under('src/accounts', 'authorization.controller', 'oauth.controller'),
+    ],
+    tests: tests('unit/authorization-requests', 'unit/redirect-uris', 'oauth'),
+  },
 };

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import crypto, { createHash, randomBytes } from 'node:crypto';
 import { Browser, browserOf } from './support/browser';
 import { type Actor, make, send, sql, theApp, useStore } from './support/store';
 
@@ -121,10 +121,11 @@ async function tokensFor(client_id: string, more: Fields = {}): Promise<Tokens> 
 const whoIs = (token: string) => user.with(token).get('/profile');
 const works = async (token: string) => (await whoIs(token)).status === 200;
 
-const refused = (error: string, status = 400) => ({
+const refused = (error: string, status = 400, error_description = expect.any(String) as unknown) => ({
   status,
   body: expect.objectContaining({
     error,
+    error_description,
     errors: expect.arrayContaining([expect.any(String)]) as unknown,
   }) as unknown,
 });
@@ -166,6 +167,26 @@ describe('asking: GET /user/oauth', () => {
     expect(stranger.fieldsOf('/login').return_to).toBe(path);
   });
 
+  test.each([
+    ['an unknown client', asksForToken('nobody'), '/user/oauth'],
+    ['a page that is no request', undefined, '/user/settings/api-keys'],
+  ])('RFC 6749 10.15: signing in leads nowhere else through %s', async (_, fields, page) => {
+    const query = new URLSearchParams(fields ?? asksForToken(await application())).toString();
+    const { status, headers } = await new Browser().get(
+      `/login?return_to=${encodeURIComponent(`${page}?${query}`)}`,
+    );
+    expect(status).toBe(200);
+    expect(headers.get('content-security-policy')).toContain(`form-action 'self';`);
+  });
+
+  test('a store that cannot be read is no unknown client', async () => {
+    const path = `/login?return_to=${encodeURIComponent(addressOf(asksForToken(await application())))}`;
+    await sql('ALTER TABLE oauth_applications RENAME TO away');
+    const { status } = await new Browser().get(path);
+    await sql('ALTER TABLE away RENAME TO oauth_applications');
+    expect(status).toBe(500);
+  });
+
   test('RFC 6749 3.1.2.4: an unknown client is told to the user and redirected nowhere', async () => {
     const page = await browser.get(addressOf(asksForToken('nobody')));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
@@ -195,6 +216,7 @@ describe('asking: GET /user/oauth', () => {
       const client_id = await application();
       const page = await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
       expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
+      expect(browser.words).toContain('wants to send you to an address that it has not registered');
       expect(page.text).not.toContain('evil');
     },
   );
@@ -203,12 +225,22 @@ describe('asking: GET /user/oauth', () => {
     const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
     const { redirect_uri: _, ...fields } = asksForToken(client_id);
     expect((await browser.get(addressOf(fields))).status).toBe(400);
+    expect(browser.words).toContain('did not say where to send you back to');
+    const redirect_uri = 'https://game.example/other';
+    expect(await allowed({ ...fields, redirect_uri })).toContain(`${redirect_uri}#access_token=`);
   });
 
   test('RFC 6749 3.1.2.3: the only registered address need not be named', async () => {
     const client_id = await application();
     const { redirect_uri: _, ...fields } = asksForToken(client_id);
     expect(await allowed(fields)).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
+  });
+
+  test('RFC 6749 3.1: a parameter without a value was not sent', async () => {
+    const fields = asksForToken(await application(), { redirect_uri: '', state: '' });
+    const location = await allowed(fields);
+    expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
+    expect(fragmentOf(location)).not.toHaveProperty('state');
   });
 
   test('RFC 9700 4.1: a registered address that runs in the browser is never gone to', async () => {
@@ -596,13 +628,26 @@ describe('response_type=code', () => {
         code,
         redirect_uri: CALLBACK,
       }),
-    ).toMatchObject(refused('invalid_request'));
+    ).toMatchObject(refused('invalid_request', 400, 'code_verifier is required'));
   });
 
-  test('RFC 7636 4.1: a verifier with too few characters', async () => {
+  const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
+
+  test.each([
+    ['too few characters', 'x'.repeat(42), 'invalid_grant'],
+    ['too many', 'x'.repeat(129), 'invalid_request'],
+    ['another character before', `!${'x'.repeat(43)}`, 'invalid_grant'],
+    ['another character behind', `${'x'.repeat(43)}!`, 'invalid_grant'],
+  ])('RFC 7636 4.1: a verifier with %s, though it is the right one', async (_, verifier, error) => {
     const client_id = await application();
-    const { code } = await codeFor(client_id);
-    expect(await exchange(client_id, code, 'short')).toMatchObject(refused('invalid_grant'));
+    const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
+    expect(await exchange(client_id, code!, verifier)).toMatchObject(refused(error));
+  });
+
+  test.each(['x'.repeat(43), '~.-_'.repeat(32)])('RFC 7636 4.1: the verifier %s', async (verifier) => {
+    const client_id = await application();
+    const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
+    expect((await exchange(client_id, code!, verifier)).status).toBe(200);
   });
 
   test('RFC 7636 appendix B: the example', async () => {
@@ -649,6 +694,7 @@ describe('response_type=code', () => {
     const { body } = await exchange(client_id, code, code_verifier);
     const { access_token, refresh_token } = body as Tokens;
     const next = (await refresh(client_id, refresh_token)).body as Tokens;
+    expect(await works(access_token)).toBe(true);
     expect(await exchange(client_id, code, code_verifier)).toMatchObject(refused('invalid_grant'));
     expect(await works(access_token)).toBe(false);
     expect(await works(next.access_token)).toBe(false);
@@ -698,6 +744,17 @@ describe('POST /oauth/token', () => {
     });
   });
 
+  test.each([
+    ['authorization_code', 'code is required'],
+    ['refresh_token', 'refresh_token is required'],
+    [DEVICE_GRANT, 'device_code is required'],
+  ])('RFC 6749 5.2: %s without what it exchanges', async (grant_type, problem) => {
+    const client_id = await application();
+    expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
+      refused('invalid_request', 400, problem),
+    );
+  });
+
   test('RFC 6749 5.2: an unknown client', async () => {
     expect(await refresh('nobody', 'x')).toMatchObject(refused('invalid_client'));
   });
@@ -713,7 +770,9 @@ describe('POST /oauth/token', () => {
     const { code, code_verifier } = await codeFor(client_id);
     const query = new URLSearchParams({ code, code_verifier, redirect_uri: CALLBACK }).toString();
     const body = { grant_type: 'authorization_code', client_id };
-    expect(await form(`/oauth/token?${query}`, body)).toMatchObject(refused('invalid_request'));
+    expect(await form(`/oauth/token?${query}`, body)).toMatchObject(
+      refused('invalid_request', 400, 'parameters belong into the body'),
+    );
   });
 
   test('RFC 6749 3.2: POST alone', async () => {
@@ -758,7 +817,14 @@ describe('grant_type=refresh_token', () => {
   });
 
   test('RFC 6749 1.5: an access token expires', async () => {
-    const { access_token, key } = await tokensFor(await application());
+    const { access_token, refresh_token, key } = await tokensFor(await application());
+    const [hours] = await sql(
+      `SELECT round(extract(epoch FROM k.expires_at - now()) / 3600)::int AS access,
+              round(extract(epoch FROM t.expires_at - now()) / 3600)::int AS refresh
+       FROM api_keys k JOIN oauth_refresh_tokens t ON t.api_key_id = k.id WHERE t.token_hash = sha256($1::bytea)`,
+      [Buffer.from(refresh_token)],
+    );
+    expect(hours).toEqual({ access: 1, refresh: 90 * 24 });
     await sql('UPDATE api_keys SET expires_at = now() WHERE id = $1', [key.id]);
     await new Promise((resolve) => setTimeout(resolve, 1100));
     expect(await whoIs(access_token)).toEqual({ status: 401, body: { errors: ['invalid key'] } });
@@ -836,9 +902,10 @@ describe('grant_type=refresh_token', () => {
   test('RFC 6749 6: more scopes than were granted', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
-    expect(await refresh(client_id, refresh_token, { scope: 'profile' })).toMatchObject(
-      refused('invalid_scope'),
-    );
+    for (const scope of ['profile', 'profile:me collection:view'])
+      expect(await refresh(client_id, refresh_token, { scope })).toMatchObject(
+        refused('invalid_scope', 400, 'more than was granted'),
+      );
     expect((await refresh(client_id, refresh_token)).status).toBe(200);
   });
 
@@ -965,9 +1032,22 @@ describe('the device grant', () => {
     expect(await form('/oauth/device', { ...asked, code_challenge_method: 'plain' })).toMatchObject(
       refused('invalid_request'),
     );
+    for (const hostile of [
+      code_challenge.slice(1),
+      `${code_challenge}A`,
+      `!${code_challenge}`,
+      '!'.repeat(43),
+    ])
+      expect(
+        await form('/oauth/device', { ...asked, code_challenge: hostile, code_challenge_method: 'S256' }),
+      ).toMatchObject(
+        refused('invalid_request', 400, expect.stringContaining('code_challenge must be the S256')),
+      );
     const { device_code, user_code } = await device(client_id);
     await decide(user_code, 'Allow');
-    expect(await poll(client_id, device_code)).toMatchObject(refused('invalid_request'));
+    expect(await poll(client_id, device_code)).toMatchObject(
+      refused('invalid_request', 400, 'without a code_challenge, ask /oauth/token'),
+    );
   });
 
   test('RFC 8628 3.5: the user says no', async () => {
@@ -1007,6 +1087,61 @@ describe('the device grant', () => {
     const { device_code } = await device(client_id);
     expect(await poll(thief, device_code)).toMatchObject(refused('invalid_grant'));
     expect(await poll(client_id, 'made-up')).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 8628 3.5: never slower than a minute', async () => {
+    const client_id = await application();
+    const { device_code } = await device(client_id);
+    await poll(client_id, device_code);
+    for (let i = 0; i < 12; i++) await poll(client_id, device_code);
+    const { headers } = await poll(client_id, device_code);
+    expect(headers.get('retry-after')).toBe('60');
+  });
+
+  test('RFC 8628 6.1: no two devices wait with one code', async () => {
+    const client_id = await application();
+    const letters = jest.spyOn(crypto, 'randomInt');
+    for (const letter of [1, 1, 2]) for (let i = 0; i < 8; i++) letters.mockImplementationOnce(() => letter);
+    const codes = [(await device(client_id)).user_code, (await device(client_id)).user_code];
+    letters.mockRestore();
+    expect(codes).toEqual(['CCCC-CCCC', 'DDDD-DDDD']);
+  });
+
+  test('RFC 7636 4.6: a device’s verifier is looked at, wanted or not', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    await decide(user_code, 'Allow');
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    for (const code_verifier of ['short', pkce().code_verifier])
+      expect(await form('/oauth/token', { ...fields, code_verifier })).toMatchObject(
+        refused('invalid_grant'),
+      );
+    expect((await form('/oauth/token', fields)).status).toBe(200);
+  });
+
+  test('RFC 8628 3.3: a no that comes too late changes nothing', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    const other = await browserOf(await make.user());
+    await other.get(`/user/oauth/device?code=${user_code}`);
+    await decide(user_code, 'Allow');
+    expect((await other.submit('/user/oauth/device', {}, 'Cancel')).status).toBe(404);
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect((await form('/oauth/token', fields)).status).toBe(200);
+  });
+
+  test('RFC 8628 3.3: of two users who say yes at the same instant one is told so', async () => {
+    const client_id = await application();
+    const others = [await browserOf(await make.user()), await browserOf(await make.user())];
+    for (let round = 0; round < 5; round++) {
+      const { user_code } = await device(client_id);
+      const pages = others.map((other) => other.get(`/user/oauth/device?code=${user_code}`));
+      await Promise.all(pages);
+      const answers = await Promise.all(
+        others.map((other) => other.submit('/user/oauth/device', {}, 'Allow')),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
+    }
   });
 
   test('RFC 8628 5.1: whoever guesses codes must wait', async () => {
@@ -1077,7 +1212,7 @@ describe('taking back', () => {
 
   test('the list says what, since when and to whom; nobody else can take it back', async () => {
     const client_id = await application();
-    await tokensFor(client_id);
+    const { access_token } = await tokensFor(client_id);
     await browser.get(ACCESS);
     expect(browser.words).toContain('See who you are Since');
     const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
@@ -1086,6 +1221,7 @@ describe('taking back', () => {
     await other.get('/user/settings/api-keys');
     const { form_token } = other.fieldsOf('/user/settings/api-keys');
     expect((await other.post(path, { form_token: form_token! })).status).toBe(404);
+    expect(await works(access_token)).toBe(true);
   });
 
   test('an application that is deleted takes its tokens along', async () => {
