@@ -147,6 +147,12 @@ const decide = async (user_code: string, button: 'Allow' | 'Cancel') => {
   return browser.submit('/user/oauth/device', {}, button);
 };
 
+/** What a browser sends whose user has the question about a device open, for a yes and for a no. */
+async function undecided(by: Browser, user_code: string): Promise<Fields[]> {
+  await by.get(`/user/oauth/device?code=${user_code}`);
+  return ['Allow', 'Cancel'].map((button) => by.fieldsOf('/user/oauth/device', button));
+}
+
 describe('asking: GET /user/oauth', () => {
   test('RFC 6749 3.1: somebody who is not signed in is asked to, and comes back', async () => {
     const client_id = await application();
@@ -1053,7 +1059,11 @@ describe('the device grant', () => {
   test('RFC 8628 3.5: the user says no', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
+    const other = await browserOf(await make.user());
+    const late = await undecided(other, user_code);
     await decide(user_code, 'Cancel');
+    expect((await browser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
+    for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(refused('access_denied'));
@@ -1075,7 +1085,10 @@ describe('the device grant', () => {
   test('RFC 8628 3.5: too old', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
+    const late = await undecided(browser, user_code);
     await sql('UPDATE oauth_device_requests SET expires_at = now()');
+    for (const decision of late)
+      expect((await browser.post('/user/oauth/device', decision)).status).toBe(404);
     expect((await browser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
@@ -1123,9 +1136,9 @@ describe('the device grant', () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const other = await browserOf(await make.user());
-    await other.get(`/user/oauth/device?code=${user_code}`);
+    const late = await undecided(other, user_code);
     await decide(user_code, 'Allow');
-    expect((await other.submit('/user/oauth/device', {}, 'Cancel')).status).toBe(404);
+    for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect((await form('/oauth/token', fields)).status).toBe(200);
   });
@@ -1135,10 +1148,9 @@ describe('the device grant', () => {
     const others = [await browserOf(await make.user()), await browserOf(await make.user())];
     for (let round = 0; round < 5; round++) {
       const { user_code } = await device(client_id);
-      const pages = others.map((other) => other.get(`/user/oauth/device?code=${user_code}`));
-      await Promise.all(pages);
+      const decisions = await Promise.all(others.map((other) => undecided(other, user_code)));
       const answers = await Promise.all(
-        others.map((other) => other.submit('/user/oauth/device', {}, 'Allow')),
+        others.map((other, i) => other.post('/user/oauth/device', decisions[i]![0]!)),
       );
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
     }
@@ -1176,6 +1188,7 @@ describe('taking back', () => {
     await browser.get(path);
     await browser.submit(path);
     expect(browser.page.status).toBe(303);
+    expect((await browser.get(path)).status).toBe(404);
   };
 
   test('RFC 9700 4.14.2: a revoked grant ends every token of it at once', async () => {
