@@ -1,6 +1,9 @@
 import crypto, { createHash, randomBytes } from 'node:crypto';
+import { GrantsService } from '../src/accounts/grants.service';
+import { Database } from '../src/database/database';
 import { Browser, browserOf } from './support/browser';
-import { type Actor, make, send, sql, theApp, useStore } from './support/store';
+import { type Actor, baseUrl, make, send, sql, theApp, useStore } from './support/store';
+import { until } from './support/time';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -156,7 +159,7 @@ async function undecided(by: Browser, user_code: string): Promise<Fields[]> {
 describe('asking: GET /user/oauth', () => {
   test('RFC 6749 3.1: somebody who is not signed in is asked to, and comes back', async () => {
     const client_id = await application();
-    const path = addressOf(asksForToken(client_id));
+    const path = addressOf({ client_id, ...asksForToken(client_id) });
     const stranger = new Browser();
     expect((await stranger.get(path)).location).toBe(`/login?return_to=${encodeURIComponent(path)}`);
     await stranger.follow();
@@ -174,10 +177,12 @@ describe('asking: GET /user/oauth', () => {
   });
 
   test.each([
-    ['an unknown client', asksForToken('nobody'), '/user/oauth'],
-    ['a page that is no request', undefined, '/user/settings/api-keys'],
-  ])('RFC 6749 10.15: signing in leads nowhere else through %s', async (_, fields, page) => {
-    const query = new URLSearchParams(fields ?? asksForToken(await application())).toString();
+    ['an unknown client', '/user/oauth', 'nobody', CALLBACK],
+    ['a page that is no request', '/user/settings/api-keys', undefined, CALLBACK],
+    ['an application without an address', '/user/oauth', undefined, OOB],
+  ])('RFC 6749 10.15: signing in leads nowhere else through %s', async (_, page, nobody, redirect_uri) => {
+    const client_id = nobody ?? (await application({ redirect_uris: [redirect_uri] }));
+    const query = new URLSearchParams(asksForToken(client_id, { redirect_uri })).toString();
     const { status, headers } = await new Browser().get(
       `/login?return_to=${encodeURIComponent(`${page}?${query}`)}`,
     );
@@ -288,6 +293,8 @@ describe('asking: GET /user/oauth', () => {
     const page = await browser.get(addressOf(asksForToken(client_id, { scope })));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
     expect(page.text).toMatch(/href="https:\/\/game\.example\/callback#error=invalid_scope/);
+    expect(browser.words).toContain('asked for something that it cannot have');
+    expect(page.text).toContain('<title>That request is not right');
   });
 
   test('RFC 6749 3.3: a scope below a registered one may be asked for', async () => {
@@ -341,8 +348,13 @@ describe('asking: GET /user/oauth', () => {
     );
     expect(browser.words).toContain('See who you are');
     expect(browser.words).toContain('See your collections and what is in them');
-    expect(browser.words).toContain('game.example');
+    expect(browser.words).toContain('Then you go to game.example .');
     expect(browser.words).toContain('You are signed in as player');
+    expect(browser.words).not.toContain('new');
+    expect(browser.page.text).toMatch(/<title>Allow Game &lt;\d+&gt;\?/);
+    expect(browser.page.headers.get('content-security-policy')).toContain(
+      `form-action 'self' https://game.example;`,
+    );
     expect(browser.page.text).toContain('Game &lt;');
     expect(browser.page.text).not.toContain('<script>');
   });
@@ -360,11 +372,48 @@ describe('asking: GET /user/oauth', () => {
     expect(loose()).not.toContain('\u202e');
   });
 
+  test('RFC 6749 4.1.1: a decision is about a request that is right, whatever was shown', async () => {
+    await browser.get(addressOf(asksForToken(await application())));
+    const scope = await browser.submit('/user/oauth', { scope: 'everything' }, 'Allow');
+    expect({ status: scope.status, location: scope.location }).toEqual({ status: 400, location: undefined });
+    await browser.get(addressOf(asksForToken(await application())));
+    const { location } = await browser.submit('/user/oauth', { response_type: 'id_token' }, 'Allow');
+    expect(queryOf(location)).toMatchObject({ error: 'unsupported_response_type' });
+  });
+
+  test('RFC 6749 4.1.1: without a decision nothing is granted', async () => {
+    const client_id = await application();
+    await browser.get(addressOf(asksForToken(client_id)));
+    const { location } = await browser.submit('/user/oauth');
+    expect(fragmentOf(location)).toMatchObject({ error: 'access_denied' });
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
+  });
+
+  test('RFC 6749 3.1: whose session ended meanwhile signs in, and is asked again', async () => {
+    const leaving = await make.user();
+    const leaver = await browserOf(leaving);
+    const { state: _, ...fields } = asksForToken(await application());
+    await leaver.get(addressOf(fields));
+    await sql('DELETE FROM sessions WHERE user_id = $1', [leaving.id]);
+    const { location } = await leaver.submit('/user/oauth', {}, 'Allow');
+    const asked = new URL(
+      new URL(location!, 'http://here.invalid').searchParams.get('return_to')!,
+      'http://here.invalid',
+    );
+    expect(asked.pathname).toBe('/user/oauth');
+    expect(Object.fromEntries(asked.searchParams)).toEqual(fields);
+  });
+
   test('RFC 6749 4.1.2.1: the user says no', async () => {
     const { code_challenge } = pkce();
     await browser.get(addressOf(asksForCode(await application(), code_challenge)));
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
-    expect(queryOf(location)).toMatchObject({ error: 'access_denied', state: 's t&a=te' });
+    expect(queryOf(location)).toEqual({
+      error: 'access_denied',
+      error_description: 'the user said no',
+      state: 's t&a=te',
+      iss: baseUrl(),
+    });
   });
 
   test('RFC 6749 4.2.2.1: the user says no to a token', async () => {
@@ -392,18 +441,32 @@ describe('asking: GET /user/oauth', () => {
 
   test('RFC 9700 4.4.2.1 (RFC 9207): the answer names who gives it', async () => {
     const { body } = await send('GET', '/.well-known/oauth-authorization-server');
+    const { issuer } = body as { issuer: string };
     const location = await allowed(asksForToken(await application()));
-    expect(fragmentOf(location).iss).toBe((body as { issuer: string }).issuer);
+    expect(fragmentOf(location).iss).toBe(issuer);
+    const code = await allowed(asksForCode(await application(), pkce().code_challenge));
+    expect(queryOf(code).iss).toBe(issuer);
   });
 });
 
 describe('consent', () => {
-  test('is remembered: the second time leads straight back', async () => {
+  test('is remembered: the second time leads straight back, and each is an audit event', async () => {
     const client_id = await application();
     await allowed(asksForToken(client_id));
     const { status, location } = await browser.get(addressOf(asksForToken(client_id)));
     expect(status).toBe(303);
     expect(fragmentOf(location).access_token).toMatch(/^gw_/);
+    const events = () =>
+      sql(
+        `SELECT event, user_id, details->'scopes' AS scopes FROM audit_events
+         WHERE details->>'client_id' = $1 ORDER BY id`,
+        [client_id],
+      );
+    await until(async () => (await events()).length === 2);
+    expect(await events()).toEqual([
+      { event: 'grant given', user_id: user.id, scopes: ['profile:me'] },
+      { event: 'access given', user_id: user.id, scopes: ['profile:me'] },
+    ]);
   });
 
   test('RFC 6749 3.3: more scopes ask again, and say which are new', async () => {
@@ -474,20 +537,31 @@ describe('response_type=token', () => {
     await browser.follow();
     const [, token] = /id="result" readonly value="([^"]+)"/.exec(browser.page.text)!;
     expect(await works(token!)).toBe(true);
+    expect(browser.words).toMatch(/^Copy this into Game <\d+> Access token /);
+    expect(browser.words).toContain('It is shown this once. Give it to nobody else.');
     await browser.get('/user/oauth/result');
     expect(browser.page.text).not.toContain(token);
+    expect(browser.words).toContain('There is nothing to show any more');
   });
 
   test('RFC 8252 7 (out of band): a code too, and no leads to a page of ours', async () => {
     const client_id = await application({ redirect_uris: [OOB] });
     const { code_verifier, code_challenge } = pkce();
-    await allowed(asksForCode(client_id, code_challenge, { redirect_uri: OOB }));
+    await browser.get(addressOf(asksForCode(client_id, code_challenge, { redirect_uri: OOB })));
+    expect(browser.words).toContain('Then you get a text to copy into the application.');
+    expect(browser.page.headers.get('content-security-policy')).toContain(`form-action 'self';`);
+    await browser.submit('/user/oauth', {}, 'Allow');
     await browser.follow();
+    expect(browser.words).toMatch(/^Copy this into Game <\d+> Code /);
+    expect(browser.words).toContain('It is good for one minute, and for nobody else.');
     const [, code] = /id="result" readonly value="([^"]+)"/.exec(browser.page.text)!;
     const { status } = await exchange(client_id, code!, code_verifier, { redirect_uri: OOB });
     expect(status).toBe(200);
     await browser.get(addressOf(asksForToken(client_id, { redirect_uri: OOB })));
-    expect((await browser.submit('/user/oauth', {}, 'Cancel')).location).toMatch(/^\//);
+    expect((await browser.submit('/user/oauth', {}, 'Cancel')).location).toBe(ACCESS);
+    await browser.get(addressOf(asksForToken(client_id, { redirect_uri: OOB, scope: 'everything' })));
+    expect(browser.page.status).toBe(400);
+    expect(browser.words).not.toContain('Back to');
   });
 });
 
@@ -498,6 +572,8 @@ describe('redirect addresses of programs', () => {
     'http://127.0.0.1:65535/callback',
   ])('RFC 8252 7.3: loopback at any port: %s', async (redirect_uri) => {
     const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
+    await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
+    expect(browser.words).toContain('Then you go back to the program on this computer.');
     expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(
       `${redirect_uri}#access_token=`,
     );
@@ -735,7 +811,7 @@ describe('POST /oauth/token', () => {
     const client_id = await application();
     for (const grant_type of ['password', 'client_credentials', 'nonsense'])
       expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
-        refused('unsupported_grant_type'),
+        refused('unsupported_grant_type', 400, 'unknown grant_type'),
       );
   });
 
@@ -841,6 +917,7 @@ describe('grant_type=refresh_token', () => {
     const first = await tokensFor(client_id);
     const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
     const third = (await refresh(client_id, second.refresh_token)).body as Tokens;
+    for (const { access_token } of [first, second, third]) expect(await works(access_token)).toBe(true);
     await later();
     expect(await refresh(client_id, first.refresh_token)).toMatchObject(refused('invalid_grant'));
     for (const { access_token } of [first, second, third]) expect(await works(access_token)).toBe(false);
@@ -900,9 +977,10 @@ describe('grant_type=refresh_token', () => {
     const narrow = (await refresh(client_id, refresh_token, { scope: 'profile:me' })).body as Tokens;
     expect(narrow.scope).toBe('profile:me');
     expect((await user.with(narrow.access_token).get('/profile/games')).status).toBe(403);
-    expect(((await refresh(client_id, narrow.refresh_token)).body as Tokens).scope).toBe(
-      'profile:games profile:me',
-    );
+    const all = (await refresh(client_id, narrow.refresh_token)).body as Tokens;
+    expect(all.scope).toBe('profile:games profile:me');
+    const named = await refresh(client_id, all.refresh_token, { scope: 'profile:me profile:games' });
+    expect((named.body as Tokens).scope).toBe('profile:games profile:me');
   });
 
   test('RFC 6749 6: more scopes than were granted', async () => {
@@ -1008,7 +1086,7 @@ describe('the device grant', () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const ask = () => form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
-    expect(await ask()).toMatchObject(refused('authorization_pending'));
+    expect(await ask()).toMatchObject(refused('authorization_pending', 400, 'the user has not decided yet'));
     await decide(user_code, 'Allow');
     const { status, body } = await ask();
     expect(status).toBe(200);
@@ -1066,7 +1144,9 @@ describe('the device grant', () => {
     for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
-    expect(await form('/oauth/token', fields)).toMatchObject(refused('access_denied'));
+    expect(await form('/oauth/token', fields)).toMatchObject(
+      refused('access_denied', 400, 'the user said no'),
+    );
   });
 
   test('RFC 8628 3.5: too fast, and slower from then on', async () => {
@@ -1074,10 +1154,10 @@ describe('the device grant', () => {
     const { device_code } = await device(client_id);
     await poll(client_id, device_code);
     const again = await poll(client_id, device_code);
-    expect(again).toMatchObject(refused('slow_down', 429));
+    expect(again).toMatchObject(refused('slow_down', 429, 'wait 10 seconds'));
     expect(again.headers.get('retry-after')).toBe('10');
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
-    expect(await form('/oauth/token', fields)).toMatchObject(refused('slow_down'));
+    expect(await form('/oauth/token', fields)).toMatchObject(refused('slow_down', 400, 'wait 15 seconds'));
     await pollAgainSoon();
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'pending', interval: 15 });
   });
@@ -1092,7 +1172,9 @@ describe('the device grant', () => {
     expect((await browser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
-    expect(await form('/oauth/token', fields)).toMatchObject(refused('expired_token'));
+    expect(await form('/oauth/token', fields)).toMatchObject(
+      refused('expired_token', 400, 'the device code is too old or was used'),
+    );
   });
 
   test('RFC 8628 3.4: the device code of another client, or of nobody', async () => {
@@ -1186,9 +1268,10 @@ describe('taking back', () => {
     await browser.get(ACCESS);
     const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
     await browser.get(path);
-    await browser.submit(path);
-    expect(browser.page.status).toBe(303);
+    const confirmed = browser.fieldsOf(path);
+    expect((await browser.post(path, confirmed)).status).toBe(303);
     expect((await browser.get(path)).status).toBe(404);
+    expect((await browser.post(path, confirmed)).status).toBe(404);
   };
 
   test('RFC 9700 4.14.2: a revoked grant ends every token of it at once', async () => {
@@ -1203,6 +1286,12 @@ describe('taking back', () => {
     expect(await works(tokens.access_token)).toBe(false);
     expect(await works(access_token!)).toBe(false);
     expect(await refresh(client_id, tokens.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(
+      await sql(
+        'SELECT FROM oauth_refresh_tokens JOIN oauth_grants g ON g.id = grant_id WHERE client_id = $1',
+        [client_id],
+      ),
+    ).toEqual([]);
     expect(await exchange(client_id, waiting.code, waiting.code_verifier)).toMatchObject(
       refused('invalid_grant'),
     );
@@ -1237,6 +1326,16 @@ describe('taking back', () => {
     expect(await works(access_token)).toBe(true);
   });
 
+  test('an application that is deleted while its user thinks is granted nothing', async () => {
+    const granted = theApp()
+      .get(Database)
+      .transaction((db) => theApp().get(GrantsService).give(db, user.id, 'deleted', ['profile:me']));
+    await expect(granted).rejects.toMatchObject({
+      status: 404,
+      errors: ['This application is no longer registered.'],
+    });
+  });
+
   test('an application that is deleted takes its tokens along', async () => {
     const owner = await make.user();
     const mine = await browserOf(owner);
@@ -1256,14 +1355,20 @@ describe('/.well-known/oauth-authorization-server', () => {
   test('RFC 9700 2.6 (RFC 8414): says where everything is', async () => {
     const url = await theApp().getUrl();
     const { body } = await send('GET', '/.well-known/oauth-authorization-server');
-    expect(body).toMatchObject({
+    expect(body).toEqual({
       issuer: url,
       authorization_endpoint: `${url}/user/oauth`,
       token_endpoint: `${url}/oauth/token`,
       device_authorization_endpoint: `${url}/oauth/device`,
+      jwks_uri: `${url}/.well-known/jwks.json`,
+      service_documentation: `${url}/docs`,
+      scopes_supported: expect.arrayContaining(['profile:me', 'collection:view']) as string[],
       response_types_supported: ['code', 'token'],
-      code_challenge_methods_supported: ['S256'],
+      response_modes_supported: ['query', 'fragment'],
+      grant_types_supported: ['authorization_code', 'implicit', 'refresh_token', DEVICE_GRANT],
       token_endpoint_auth_methods_supported: ['none'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
     });
   });
 });
