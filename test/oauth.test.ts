@@ -395,7 +395,8 @@ describe('asking: GET /user/oauth', () => {
     const { state: _, ...fields } = asksForToken(await application());
     await leaver.get(addressOf(fields));
     await sql('DELETE FROM sessions WHERE user_id = $1', [leaving.id]);
-    const { location } = await leaver.submit('/user/oauth', {}, 'Allow');
+    const sent = { ...fields, form_token: leaver.fieldsOf('/user/oauth').form_token!, decision: 'allow' };
+    const { location } = await leaver.post('/user/oauth', sent);
     const asked = new URL(
       new URL(location!, 'http://here.invalid').searchParams.get('return_to')!,
       'http://here.invalid',
@@ -537,6 +538,7 @@ describe('response_type=token', () => {
     await browser.follow();
     const [, token] = /id="result" readonly value="([^"]+)"/.exec(browser.page.text)!;
     expect(await works(token!)).toBe(true);
+    expect(browser.page.text).toContain('<title>Copy this');
     expect(browser.words).toMatch(/^Copy this into Game <\d+> Access token /);
     expect(browser.words).toContain('It is shown this once. Give it to nobody else.');
     await browser.get('/user/oauth/result');
