@@ -66,4 +66,16 @@ export const TARGETS: Record<string, Target> = {
     ],
     tests: tests('unit/authorization-requests', 'unit/redirect-uris', 'oauth'),
   },
+  'sign-in': {
+    mutate: under(
+      'src/accounts',
+      'attempts.service',
+      'password-hash',
+      'password-queue',
+      'sessions.service',
+      'sign-in.service',
+      'web/visitors',
+    ),
+    tests: tests('accounts', 'accounts-settings'),
+  },
 };

@@ -136,6 +136,7 @@ describe('sign-in by a proxy', () => {
     const nobody = new Browser({}, trusting);
     for (const [name, value] of first.cookies) nobody.cookies.set(name, value);
     expect((await nobody.get(KEYS)).location).toContain('/login');
+    expect((await new Browser({ 'x-store-user': '' }, trusting).get(KEYS)).location).toContain('/login');
   });
 
   test('the header counts for nothing from anybody else', async () => {

@@ -136,6 +136,15 @@ describe('sign-in', () => {
     expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
   });
 
+  test('the right password forgives its account, and not the address that guesses at others', async () => {
+    const user = await withPassword(await make.user());
+    for (let i = 0; i < 4; i++) expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+    for (let i = 0; i < 5; i++) expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
+    for (let i = 0; i < 11; i++) expect((await new Browser().signIn(`ghost${i}`, 'wrong')).status).toBe(403);
+    expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
+  });
+
   test('two hashes at a time, a few wait, and more are refused at once', async () => {
     const queue = theApp().get(PasswordQueue);
     const start = performance.now();
@@ -204,6 +213,33 @@ describe('sessions', () => {
     expect(headers.get('set-cookie')).toMatch(
       /^gamewharf_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=1209600$/,
     );
+  });
+
+  test('a stranger has one until the browser is closed, and who signs out has none', async () => {
+    const { headers } = await new Browser().get('/login');
+    expect(headers.get('set-cookie')).toMatch(
+      /^gamewharf_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
+    const browser = await browserOf(await make.user());
+    await browser.get(KEYS);
+    const left = await browser.submit('/logout');
+    expect(left.headers.get('set-cookie')).toBe(
+      'gamewharf_session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0',
+    );
+  });
+
+  test('the cookie is found among others, and no other is taken for it', async () => {
+    const browser = await browserOf(await make.user());
+    const token = browser.cookies.get('gamewharf_session')!;
+    const statusWith = async (cookie: string) => (await new Browser({ cookie }).get(KEYS)).status;
+    for (const cookie of [
+      `other=x; gamewharf_session=${token}; more=y`,
+      `flag;gamewharf_session=${token}`,
+      `other=x; gamewharf_session = ${token} ;more=y`,
+    ])
+      expect(await statusWith(cookie)).toBe(200);
+    for (const name of ['other', 'gamewharf_session2', 'Gamewharf_session'])
+      expect(await statusWith(`${name}=${token}`)).toBe(303);
   });
 
   test('fixation: a cookie that was planted before sign-in opens nothing after it', async () => {
