@@ -1,3 +1,4 @@
+import { AttemptsService, guessFrom } from '../src/accounts/attempts.service';
 import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
 import { PasswordQueue } from '../src/accounts/password-queue';
 import type { Failure } from '../src/http/failure';
@@ -134,6 +135,11 @@ describe('sign-in', () => {
     await sql('DELETE FROM attempts');
     for (let i = 0; i < 20; i++) expect((await new Browser().signIn(`ghost${i}`, 'wrong')).status).toBe(403);
     expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
+    expect(
+      await theApp()
+        .get(AttemptsService)
+        .reserve([guessFrom('192.0.2.7')]),
+    ).toBe(0);
   });
 
   test('the right password forgives its account, and not the address that guesses at others', async () => {
