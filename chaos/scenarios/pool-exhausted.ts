@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { moment, until } from '../../test/support/time';
 import { ask } from '../ask';
@@ -24,8 +25,16 @@ export const poolExhausted: Scenario = {
     await holder.connect();
     await holder.query('BEGIN; LOCK TABLE collections');
     const form = { title: 'Waits' };
+    // With a key of its own a write has a connection of its own; without one it would share that of the others.
     const writers = new Clients(40, (client, agent) =>
-      ask(`${service.url}/collections`, { method: 'POST', key: KEYS[client], form, agent, timeout: 8000 }),
+      ask(`${service.url}/collections`, {
+        method: 'POST',
+        key: KEYS[client],
+        headers: { 'Idempotency-Key': randomUUID() },
+        form,
+        agent,
+        timeout: 8000,
+      }),
     );
     await moment(500);
     const readers = new Clients(4, (_, agent) =>
