@@ -36,7 +36,7 @@ const quick = values.quick;
 // Seconds until a process that was started just now runs as it will: V8 compiles while it runs.
 const COMPILED = quick ? 1 : 5;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
-const rounds = Number(values.rounds ?? (quick ? 3 : 5));
+const rounds = Number(values.rounds ?? (quick ? 2 : 5));
 const seconds = Number(values.seconds ?? (quick ? 0.3 : 2));
 const EVERYBODY = 'ours,floor,stock,express,fastify,pgbench';
 const compared = (values.servers ?? (quick ? 'ours,floor,stock' : EVERYBODY)).split(',');
@@ -108,7 +108,7 @@ async function measureAll(store: Store): Promise<Results> {
   const servers: MeasuredServer[] = [];
   try {
     const starts: number[] = [];
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < (quick ? 1 : 3); i++) {
       const ours = await MeasuredServer.start('ours', store);
       starts.push(ours.readyAfter);
       await ours.stop();
