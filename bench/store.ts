@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Client } from 'pg';
@@ -55,10 +56,12 @@ export interface Store {
   stop(): Promise<void>;
 }
 
-// What an operator sets on a server of this size; durability stays as it is by default.
+const MEMORY = Math.round(totalmem() / 2 ** 20);
+
+// What an operator sets: the usual shares of the machine's memory; durability stays as it is by default.
 export const POSTGRES = {
-  shared_buffers: '1GB',
-  effective_cache_size: '3GB',
+  shared_buffers: `${Math.round(MEMORY / 4)}MB`,
+  effective_cache_size: `${Math.round((MEMORY * 3) / 4)}MB`,
   max_wal_size: '4GB',
   random_page_cost: '1.1',
   max_connections: '200',

@@ -52,7 +52,7 @@ export const TARGETS: Record<string, Target> = {
       ...under('src/auth', 'api-key-hash', 'api-key-lookup', 'api-key-uses', 'api-keys.service'),
       ...under('src/auth', 'bearer.strategy', 'key-changes', 'verified-credentials'),
     ],
-    tests: tests('credentials', 'auth-command', 'remembered-credentials'),
+    tests: tests('unit/key-changes', 'credentials', 'auth-command', 'remembered-credentials'),
   },
   tokens: {
     mutate: under('src/auth', 'signing-keys.service', 'tokens.service'),

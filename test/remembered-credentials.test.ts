@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { newApiKey } from '../src/auth/api-key';
 import { hashApiKey } from '../src/auth/api-key-hash';
+import { KeyChanges } from '../src/auth/key-changes';
 import { elapse, questionsOf, Replicas, sixMinutesLater } from './support/remembering';
 import { statementsOf } from './support/statements';
 import { baseUrl, databaseUrl, make, PEPPER, sql, theApp, useStore } from './support/store';
@@ -154,6 +155,20 @@ describe('a key that two replicas have known for longer than they would without 
     await sql(REVOKE, [other.id]);
     await seen(other.key, INVALID);
     expect(await statementsOf(() => replicas.answers(ask(key)))).toEqual([]);
+  });
+
+  test('is asked for again where more have changed than are kept apart', async () => {
+    const { key } = await keyOfUser();
+    await known(key);
+    const changes = theApp().get(KeyChanges);
+    const questions = () => statementsOf(() => ask(key)(baseUrl()));
+    for (let other = 1; other <= 50_000; other++) changes.note(-other);
+    expect(await questions()).toEqual([]);
+    changes.note(-50_001);
+    expect(await questions()).toEqual(['live_api_keys']);
+    for (let other = 1; other < 50_000; other++) changes.note(-other);
+    await known(key);
+    expect(await questions()).toEqual([]);
   });
 
   test('is still noted to be used', async () => {

@@ -30,3 +30,16 @@ test('lets go of what is stale as soon as something new comes', () => {
   memory.set('new', 1, 1500);
   expect((memory as unknown as { entries: Map<string, unknown> }).entries.size).toBe(1);
 });
+
+test('forgets all, also what was asked for before and is answered later', () => {
+  const memory = new ShortMemory<string>(lasting(500), 10);
+  const before = performance.now();
+  memory.set('known', 'one', before);
+  memory.forget();
+  const now = performance.now();
+  expect(memory.get('known', now)).toBeUndefined();
+  memory.set('late', 'two', before);
+  expect(memory.get('late', now)).toBeUndefined();
+  memory.set('new', 'three', now + 1);
+  expect(memory.get('new', now + 1)).toBe('three');
+});

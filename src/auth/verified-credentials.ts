@@ -24,7 +24,6 @@ export class VerifiedCredentials {
   private readonly tokens = new ShortMemory<Credential>(lasting(TOKENS_REMEMBERED), MOST_TOKENS);
   private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
   private readonly underWay = new UnderWay<Credential>();
-  private revocations = 0;
 
   constructor(
     private readonly lookup: ApiKeyLookup,
@@ -56,11 +55,10 @@ export class VerifiedCredentials {
 
   /** On a revocation, of one key or of any: learns nothing of it from questions that were asked before. */
   forget(api_key_id?: number): void {
-    if (api_key_id === undefined) this.keys.clear();
+    if (api_key_id === undefined) this.keys.forget();
     else this.changes.note(api_key_id);
-    this.tokens.clear();
+    this.tokens.forget();
     this.underWay.forget();
-    this.revocations++;
   }
 
   private rememberedKey(text: string, now: number): Credential | undefined {
@@ -88,18 +86,16 @@ export class VerifiedCredentials {
   }
 
   private async learnKey(text: string): Promise<Credential> {
-    const { revocations } = this;
     const key = await this.lookup.find(text);
     if (!key) throw invalidKey();
-    if (revocations === this.revocations) this.keys.set(text, key, key.learned);
+    this.keys.set(text, key, key.learned);
     return key.credential;
   }
 
   private async learnToken(text: string): Promise<Credential> {
-    const { revocations } = this;
     const asked = performance.now();
     const credential = await this.issuer.credentialOf(text);
-    if (revocations === this.revocations) this.tokens.set(text, credential, asked);
+    this.tokens.set(text, credential, asked);
     return credential;
   }
 }

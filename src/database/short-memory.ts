@@ -14,6 +14,7 @@ export const lasting = (milliseconds: number): Freshness => ({
 /** Remembers what was learned for as long as it is fresh, oldest first out; what is stale counts as not there. */
 export class ShortMemory<Value> {
   private readonly entries = new Map<string, { value: Value; learned: number }>();
+  private forgotten = -Infinity;
 
   constructor(
     private readonly freshness: Freshness,
@@ -27,6 +28,7 @@ export class ShortMemory<Value> {
 
   /** `learned` is when the question was asked, not when the answer came: it may be that old. */
   set(name: string, value: Value, learned: number): void {
+    if (learned <= this.forgotten) return;
     this.entries.delete(name);
     this.entries.set(name, { value, learned });
     const stale = this.freshness.staleUntil(learned);
@@ -37,7 +39,9 @@ export class ShortMemory<Value> {
     }
   }
 
-  clear(): void {
+  /** Everything, and what is being asked for right now: that answer may be older. */
+  forget(): void {
     this.entries.clear();
+    this.forgotten = performance.now();
   }
 }
