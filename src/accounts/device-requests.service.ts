@@ -49,11 +49,9 @@ interface PollRow {
   grant_id: number | null;
 }
 
-const PENDING = statement(
-  'pending_device_request',
-  `SELECT user_code, client_id, scopes FROM oauth_device_requests
-   WHERE user_code = $1 AND expires_at > now() AND denied_at IS NULL AND grant_id IS NULL`,
-);
+const PENDING_TEXT = `SELECT user_code, client_id, scopes FROM oauth_device_requests
+   WHERE user_code = $1 AND expires_at > now() AND denied_at IS NULL AND grant_id IS NULL`;
+const PENDING = statement('pending_device_request', PENDING_TEXT);
 const DENY = statement(
   'deny_device_request',
   `UPDATE oauth_device_requests SET denied_at = now()
@@ -86,16 +84,17 @@ export class DeviceRequestsService {
     return this.database.row(PENDING, [user_code]);
   }
 
-  async approve(db: EntityManager, user_code: string, grant: Grant): Promise<boolean> {
-    const rows = await db.query<unknown[]>(
-      `WITH approved AS (
-         UPDATE oauth_device_requests SET grant_id = $2
-         WHERE user_code = $1 AND client_id = $3 AND expires_at > now() AND denied_at IS NULL AND grant_id IS NULL
-         RETURNING user_code)
-       SELECT user_code FROM approved`,
-      [user_code, grant.id, grant.client_id],
-    );
-    return rows.length > 0;
+  /** As long as the transaction lasts nobody else decides about it. */
+  async hold(db: EntityManager, user_code: string): Promise<DeviceRequest | undefined> {
+    const [request] = await db.query<DeviceRequest[]>(`${PENDING_TEXT} FOR UPDATE`, [user_code]);
+    return request;
+  }
+
+  async approve(db: EntityManager, { user_code }: DeviceRequest, grant: Grant): Promise<void> {
+    await db.query('UPDATE oauth_device_requests SET grant_id = $2 WHERE user_code = $1', [
+      user_code,
+      grant.id,
+    ]);
   }
 
   async deny(user_code: string): Promise<boolean> {

@@ -87,16 +87,17 @@ export class DeviceController {
   }
 
   private async approve(req: Request, user: SignedInUser, user_code: string): Promise<boolean> {
-    const request = await this.devices.pending(user_code);
-    if (!request) return false;
-    const { client_id, scopes } = request;
     const approved = await this.database.transaction(async (db) => {
-      const grant = await this.grants.give(db, user.id, client_id, scopes);
-      return this.devices.approve(db, user_code, grant);
+      const request = await this.devices.hold(db, user_code);
+      if (!request) return undefined;
+      const grant = await this.grants.give(db, user.id, request.client_id, request.scopes);
+      await this.devices.approve(db, request, grant);
+      return request;
     });
-    if (approved)
-      this.audit.record({ event: 'grant given', request_id: req.id, user_id: user.id, client_id, scopes });
-    return approved;
+    if (!approved) return false;
+    const { client_id, scopes } = approved;
+    this.audit.record({ event: 'grant given', request_id: req.id, user_id: user.id, client_id, scopes });
+    return true;
   }
 
   private entry(
