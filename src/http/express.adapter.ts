@@ -5,6 +5,7 @@ import express from 'express';
 import { sendJson } from './answer';
 import type { FrontDoor } from './front-door';
 import { answerBrokenRequest, answerConnect } from './broken-requests';
+import { StandingHeadersResponse } from './standing-headers';
 import { WebAnswer } from './web-answer';
 
 const SECOND = 1000;
@@ -30,7 +31,7 @@ const holdsNothing = (body: object) =>
  */
 function nativeTo(app: express.Express) {
   class Request extends http.IncomingMessage {}
-  class Response extends http.ServerResponse {}
+  class Response<Asked extends IncomingMessage> extends StandingHeadersResponse<Asked> {}
   for (const [born, given] of [
     [Request.prototype, express.request],
     [Response.prototype, express.response],

@@ -7,6 +7,7 @@ import { Failure, failure, serviceUnavailable } from './failure';
 import { type Arrival, InFlight } from './in-flight';
 import { type Counter, Measurements } from './measurements';
 import { RequestLog } from './request-log';
+import { type StandingHeader, standingHeaders } from './standing-headers';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -49,7 +50,7 @@ export class FrontDoor {
   around: ((req: IncomingMessage, res: ServerResponse, next: Handler) => void) | undefined;
   readonly log: RequestLog;
   readonly measurements = new Measurements();
-  private readonly headers: [string, string][];
+  private readonly standing: StandingHeader[];
   private readonly maxInFlight: number;
   private readonly overloads: Counter;
   private readonly brokenRequests = new Map<number, Counter>();
@@ -58,9 +59,12 @@ export class FrontDoor {
     this.log = new RequestLog(logger);
     this.observers.push((req, res, ms) => this.log.answered(req, res, ms));
     this.maxInFlight = MAX_IN_FLIGHT;
-    this.headers = Object.entries(SECURITY_HEADERS);
-    if (PUBLIC_URL?.startsWith('https:'))
-      this.headers.push(['Strict-Transport-Security', 'max-age=63072000; includeSubDomains']);
+    this.standing = standingHeaders({
+      ...SECURITY_HEADERS,
+      ...(PUBLIC_URL?.startsWith('https:') && {
+        'Strict-Transport-Security': 'max-age=63072000; includeSubDomains',
+      }),
+    });
     this.overloads = this.measurements.counter(
       'gamewharf_http_overloads_total',
       'Requests refused because MAX_IN_FLIGHT others were being answered',
@@ -87,7 +91,7 @@ export class FrontDoor {
       const given = req.headers['x-request-id'];
       req.id = typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID();
       res.setHeader('X-Request-Id', req.id);
-      for (const [name, value] of this.headers) res.setHeader(name, value);
+      res.standing = this.standing;
       if (this.draining) res.setHeader('Connection', 'close');
       const crowded = this.inFlight.ahead(arrival) >= MAX_PIPELINED;
       const overloaded =
