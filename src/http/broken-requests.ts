@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { envelope } from './answer';
 import { SECURITY_HEADERS } from './front-door';
+import { OutgoingAnswer } from './outgoing-answer';
 
 const ANSWERS: Record<string, [status: number, text: string]> = {
   HPE_HEADER_OVERFLOW: [431, 'request header fields too large'],
@@ -54,8 +55,9 @@ export function answerConnect(socket: Socket): void {
 }
 
 function write(socket: Socket, status: number, text: string, more: Record<string, string> = {}): void {
+  const pending = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
+  if (pending instanceof OutgoingAnswer) pending.leave();
   // An answer that is already on its way must not be cut by this one.
-  const pending = (socket as { _httpMessage?: { headersSent: boolean } })._httpMessage;
   if (pending?.headersSent) {
     socket.destroy();
     return;

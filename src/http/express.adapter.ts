@@ -5,7 +5,7 @@ import express from 'express';
 import { sendJson } from './answer';
 import type { FrontDoor } from './front-door';
 import { answerBrokenRequest, answerConnect } from './broken-requests';
-import { StandingHeadersResponse } from './standing-headers';
+import { OutgoingAnswer } from './outgoing-answer';
 import { WebAnswer } from './web-answer';
 
 const SECOND = 1000;
@@ -31,7 +31,7 @@ const holdsNothing = (body: object) =>
  */
 function nativeTo(app: express.Express) {
   class Request extends http.IncomingMessage {}
-  class Response<Asked extends IncomingMessage> extends StandingHeadersResponse<Asked> {}
+  class Response<Asked extends IncomingMessage> extends OutgoingAnswer<Asked> {}
   for (const [born, given] of [
     [Request.prototype, express.request],
     [Response.prototype, express.response],

@@ -7,7 +7,7 @@ import { Failure, failure, serviceUnavailable } from './failure';
 import { type Arrival, InFlight } from './in-flight';
 import { type Counter, Measurements } from './measurements';
 import { RequestLog } from './request-log';
-import { type StandingHeader, standingHeaders } from './standing-headers';
+import { type StandingHeader, standingHeaders } from './outgoing-answer';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
