@@ -1,7 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Database } from '../src/database/database';
-import { statement } from '../src/database/statement';
+import { NotConnected } from '../src/database/sqlstates';
+import { longStatement, statement } from '../src/database/statement';
+import { moment } from './support/time';
 import { openApp, sql, theApp, useStore } from './support/store';
 
 useStore();
@@ -10,6 +12,9 @@ const NUMBER = statement('gathering_number', 'SELECT $1::int AS asked');
 const DIVIDED = statement('gathering_divided', 'SELECT 1 / $1::int AS part');
 const NOTED = statement('gathering_noted', `INSERT INTO audit_events (event) VALUES ('gathering')`);
 const ASLEEP = statement('gathering_asleep', 'SELECT pg_sleep(30)');
+
+const LONG = longStatement('gathering_long', 'SELECT pg_sleep($1) IS NULL AS null');
+const LONG_DIVIDED = longStatement('gathering_long_divided', 'SELECT 1 / $1::int AS part');
 
 const database = () => theApp().get(Database);
 const number = (asked: number) => database().row<{ asked: number }>(NUMBER, [asked]);
@@ -98,4 +103,37 @@ test('a lost connection fails those that left with it, leaves the pool, and is r
   expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(await number(3)).toMatchObject({ asked: 3 });
   expect(pool().totalCount - pool().idleCount).toBe(0);
+});
+
+test('long statements take half of the connections, and a short one waits for none of them', async () => {
+  const long = Promise.all(Array.from({ length: 12 }, () => database().row(LONG, [0.2])));
+  const most = { busy: 0, short: 0 };
+  let ended = false;
+  void long.then(() => (ended = true));
+  while (!ended) {
+    most.busy = Math.max(most.busy, database().connections.busy);
+    const asked = performance.now();
+    await number(1);
+    most.short = Math.max(most.short, performance.now() - asked);
+  }
+  expect(await long).toHaveLength(12);
+  expect(most.busy).toBeLessThanOrEqual(6);
+  // They took three turns of 0.2 s.
+  expect(most.short).toBeLessThan(150);
+});
+
+test('one that fails leaves its place to the next', async () => {
+  const failing = Array.from({ length: 12 }, () => database().row(LONG_DIVIDED, [0]));
+  expect((await Promise.allSettled(failing)).every(({ status }) => status === 'rejected')).toBe(true);
+  expect(await database().row(LONG_DIVIDED, [1])).toEqual({ part: 1 });
+});
+
+test('one that waits for its turn for too long is refused, and those that come later are not', async () => {
+  const busy = Promise.all(Array.from({ length: 5 }, () => database().row(LONG, [1])));
+  const early = database().row(LONG, [0]);
+  await moment(500);
+  const late = database().row(LONG, [0]);
+  await expect(early).rejects.toBeInstanceOf(NotConnected);
+  expect(await late).toEqual({ null: false });
+  await busy;
 });

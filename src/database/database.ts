@@ -72,7 +72,7 @@ export class Database implements Statements, OnApplicationShutdown {
     if (!this.pool) throw new NotConnected();
     const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
     const gathering = this.gathering!;
-    const ask = () => gathering.rows<Row>(query, statement.alone);
+    const ask = () => gathering.rows<Row>(query, statement);
     return this.around ? this.around(statement.name, ask) : ask();
   }
 

@@ -1,5 +1,8 @@
 import type { Pool, QueryConfig } from 'pg';
-import { concernsOneStatement } from './sqlstates';
+import { connectionOptions } from './data-source';
+import { Lane } from './lane';
+import { concernsOneStatement, NotConnected } from './sqlstates';
+import type { Statement } from './statement';
 import { sendTogether } from './together';
 
 interface Asked {
@@ -19,11 +22,20 @@ const MOST_TOGETHER = 8;
  */
 export class Gathering {
   private asked: Asked[] = [];
+  // The other half is for those that are answered in no time, and need not wait for all of these.
+  private readonly longOnes: Lane;
 
-  constructor(private readonly pool: Pool) {}
+  constructor(private readonly pool: Pool) {
+    this.longOnes = new Lane(Math.ceil(pool.options.max / 2), connectionOptions.connectionTimeoutMillis);
+  }
 
-  rows<Row>(query: QueryConfig, alone: boolean): Promise<Row[]> {
+  rows<Row>(query: QueryConfig, { alone, long }: Statement): Promise<Row[]> {
     return new Promise((resolve, reject) => {
+      if (long)
+        return this.longOnes.enter(
+          (leave) => this.send([{ query, resolve, reject }], leave),
+          () => reject(new NotConnected()),
+        );
       if (alone) return this.send([{ query, resolve, reject }]);
       if (this.asked.length === 0) setImmediate(() => this.leave());
       this.asked.push({ query, resolve, reject });
@@ -36,12 +48,13 @@ export class Gathering {
     for (let i = 0; i < asked.length; i += MOST_TOGETHER) this.send(asked.slice(i, i + MOST_TOGETHER));
   }
 
-  private send(asked: Asked[]): void {
+  private send(asked: Asked[], ended?: () => void): void {
     const queries = asked.map(({ query }) => query);
     let answered = 0;
     sendTogether(this.pool, queries, {
       answered: (rows) => asked[answered++]!.resolve(rows as never[]),
       done: (error) => {
+        ended?.();
         const [failed, ...behind] = asked.slice(answered);
         if (!failed) return;
         failed.reject(error);

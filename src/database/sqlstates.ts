@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { DatabaseError } from 'pg';
 import { QueryFailedError } from 'typeorm';
 
-/** Asked before the first connection, or after the last. */
+/** Asked before the first connection, after the last, or while all that it may use were busy for too long. */
 export class NotConnected extends Error {}
 
 // A retry may succeed: connection lost, server stopping or starting, out of connections, memory or disk, read-only

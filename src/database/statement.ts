@@ -6,6 +6,8 @@ export interface Statement {
   text: string;
   /** It shares its transaction with no other: it writes, or it reads so much that nothing is to wait behind it. */
   alone: boolean;
+  /** It reads so much that others like it are not to take all connections. */
+  long: boolean;
 }
 
 const READS = /^\s*SELECT\b/;
@@ -15,8 +17,14 @@ export const statement = (name: string, text: string): Statement => ({
   name,
   text,
   alone: !READS.test(text),
+  long: false,
 });
-export const longStatement = (name: string, text: string): Statement => ({ name, text, alone: true });
+export const longStatement = (name: string, text: string): Statement => ({
+  name,
+  text,
+  alone: true,
+  long: true,
+});
 
 /** Without a name where a pooler in between does not track prepared statements. */
 export const queryOf = ({ name, text }: Statement, values: unknown[], prepared: boolean): QueryConfig =>
