@@ -86,15 +86,15 @@ export function ratio(result: EndpointResult, other: string, what: 'rate' | 'p99
   );
 }
 
-function ratioOf(ours: number[], theirs: number[]): Ratio {
+export function ratioOf(ours: number[], theirs: number[]): Ratio {
   const ratios = ours.map((one, round) => one / theirs[round]!);
   return { min: Math.min(...ratios), median: median(ratios), max: Math.max(...ratios) };
 }
 
-const shown = (one: Ratio | undefined) =>
+export const shown = (one: Ratio | undefined) =>
   one ? `**${one.median.toFixed(2)}** (${one.min.toFixed(2)}–${one.max.toFixed(2)})` : '';
 
-const table = (head: string[], rows: string[][]) =>
+export const table = (head: string[], rows: string[][]) =>
   [head, head.map((_, i) => (i === 0 ? '---' : '---:')), ...rows]
     .map((row) => `| ${row.join(' | ')} |`)
     .join('\n');

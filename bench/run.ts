@@ -1,14 +1,7 @@
 import { parseArgs } from 'node:util';
+import { CONNECTIONS, measure } from './measure';
 import { compareAnswers, workloadOf, type Workload } from './requests';
-import {
-  type EndpointResult,
-  type Figure,
-  machine,
-  type Measured,
-  median,
-  type Results,
-  writeReports,
-} from './report';
+import { type EndpointResult, type Figure, machine, median, type Results, writeReports } from './report';
 import { pgbenchRate } from './pgbench';
 import { selectsOf } from './selects';
 import { LoadGenerator, MeasuredServer, POOL_SIZE, type ServerName } from './servers';
@@ -16,7 +9,6 @@ import { openStore, type Store } from './store';
 import { READS } from './workload';
 import { measureWrites } from './writes';
 
-const CONNECTIONS = 32;
 const QUICK_SCALE = 0.05;
 // Ours gives back what starting took as soon as nobody asks for anything.
 const SETTLED = 13_000;
@@ -35,8 +27,7 @@ const { values } = parseArgs({
 const quick = values.quick;
 // Seconds until a process that was started just now runs as it will: V8 compiles while it runs.
 const COMPILED = quick ? 1 : 5;
-// While the others took their turns it was idle, and V8 gave memory back that the first requests have it take again.
-const WARM_AGAIN = quick ? 0.1 : 0.5;
+const LEAD_IN = quick ? 0.1 : 0.5;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
 const rounds = Number(values.rounds ?? (quick ? 2 : 5));
 const seconds = Number(values.seconds ?? (quick ? 0.3 : 2));
@@ -50,32 +41,6 @@ const chosen = READS.filter(({ name }) =>
 
 const say = (line: string) => console.error(line);
 
-async function measure(
-  server: MeasuredServer,
-  load: LoadGenerator,
-  { file, endpoint }: Workload,
-  from: number,
-  time = seconds,
-): Promise<Measured> {
-  const order = { port: server.port, file, connections: CONNECTIONS };
-  // Other requests than those that are measured then.
-  await load.drive({ ...order, seconds: WARM_AGAIN, from: (from + 0.5) % 1 });
-  const before = await server.usage();
-  const outcome = await load.drive({ ...order, seconds: time, from });
-  const after = await server.usage();
-  if (Object.keys(outcome.failures).length > 0)
-    say(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
-  return {
-    // None at all is told apart from a division by nothing.
-    rate: Math.max(1, outcome.answers) / outcome.seconds,
-    p50: outcome.p50,
-    p99: outcome.p99,
-    cpu: (after.cpu - before.cpu) / Math.max(1, outcome.answers),
-    rss: after.rss,
-    failures: outcome.failures,
-  };
-}
-
 async function measureEndpoint(
   servers: MeasuredServer[],
   load: LoadGenerator,
@@ -86,14 +51,16 @@ async function measureEndpoint(
   const measured: EndpointResult['measured'] = {};
   const selects: number[] = [];
   for (const server of servers) {
-    await measure(server, load, workload, 0, quick ? 0.3 : 1);
+    await measure(server, load, workload, { seconds: quick ? 0.3 : 1, from: 0, leadIn: 0 });
     measured[server.name] = [];
   }
   for (let round = 0; round < rounds; round++) {
     // Whoever goes first meets another machine than whoever goes last: they take turns.
     const order = round % 2 === 0 ? servers : servers.toReversed();
     for (const server of order)
-      measured[server.name]!.push(await measure(server, load, workload, (round + 1) / (rounds + 1)));
+      measured[server.name]!.push(
+        await measure(server, load, workload, { seconds, from: (round + 1) / (rounds + 1), leadIn: LEAD_IN }),
+      );
     const rate = await askDatabase?.();
     if (rate !== undefined) selects.push(rate);
   }
@@ -117,7 +84,8 @@ async function measureAll(store: Store): Promise<Results> {
     const idle: Results['idle'] = {};
     for (const server of servers) idle[server.name] = (await server.usage()).rss;
     const endpoints: EndpointResult[] = [];
-    for (const server of servers) await measure(server, load, workloads[0]!, 0, COMPILED);
+    for (const server of servers)
+      await measure(server, load, workloads[0]!, { seconds: COMPILED, from: 0, leadIn: 0 });
     const selects = withPgbench ? await selectsOf(store, workloads) : undefined;
     for (const workload of workloads) {
       const scripts = selects?.get(workload.endpoint);

@@ -1,0 +1,41 @@
+import type { Measured } from './report';
+import type { Workload } from './requests';
+import type { LoadGenerator, MeasuredServer } from './servers';
+
+export const CONNECTIONS = 32;
+
+export interface Stretch {
+  seconds: number;
+  /** Where among the requests it begins, as a share of them. */
+  from: number;
+  /**
+   * Seconds of load before it that are not measured: while the others took their turns the server was idle, and V8 gave
+   * memory back that the first requests have it take again.
+   */
+  leadIn: number;
+}
+
+export async function measure(
+  server: MeasuredServer,
+  load: LoadGenerator,
+  { file, endpoint }: Workload,
+  { seconds, from, leadIn }: Stretch,
+): Promise<Measured> {
+  const order = { port: server.port, file, connections: CONNECTIONS };
+  // Other requests than those that are measured then.
+  await load.drive({ ...order, seconds: leadIn, from: (from + 0.5) % 1 });
+  const before = await server.usage();
+  const outcome = await load.drive({ ...order, seconds, from });
+  const after = await server.usage();
+  if (Object.keys(outcome.failures).length > 0)
+    console.error(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
+  return {
+    // None at all is told apart from a division by nothing.
+    rate: Math.max(1, outcome.answers) / outcome.seconds,
+    p50: outcome.p50,
+    p99: outcome.p99,
+    cpu: (after.cpu - before.cpu) / Math.max(1, outcome.answers),
+    rss: after.rss,
+    failures: outcome.failures,
+  };
+}
