@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONNECTIONS, measure } from './measure';
 import { machine, type Measured, median, ratioOf, shown, table } from './report';
-import { workloadOf } from './requests';
+import { REQUESTS, type Workload, workloadOf } from './requests';
 import { LoadGenerator, MeasuredServer } from './servers';
 import { openStore, type Store } from './store';
 import { type Endpoint, READS } from './workload';
 
-// Once through all requests, where nothing takes long: what production remembers is remembered.
-const WARM = 6;
+// At most, in seconds.
+const WARM = 20;
 const LEAD_IN = 0.5;
 
 const { values } = parseArgs({
@@ -32,11 +32,17 @@ interface Site {
   server: MeasuredServer;
 }
 
+/** Once through all requests, so that what a database in service has in memory is there. */
+async function warm(server: MeasuredServer, load: LoadGenerator, workload: Workload): Promise<void> {
+  const { rate } = await measure(server, load, workload, { seconds: 1, from: 0, leadIn: LEAD_IN });
+  const seconds = Math.min(WARM, REQUESTS / rate);
+  await measure(server, load, workload, { seconds, from: 0, leadIn: 0 });
+}
+
 async function measureOn(sites: Site[], load: LoadGenerator, endpoint: Endpoint): Promise<Measured[][]> {
   const measured = sites.map((): Measured[] => []);
   const workloads = await Promise.all(sites.map(({ store }) => workloadOf(endpoint, store)));
-  for (const [i, { server }] of sites.entries())
-    await measure(server, load, workloads[i]!, { seconds: WARM, from: 0, leadIn: LEAD_IN });
+  for (const [i, { server }] of sites.entries()) await warm(server, load, workloads[i]!);
   for (let round = 0; round < rounds; round++) {
     const order = [...sites.keys()];
     // Whoever goes first meets another machine than whoever goes last: they take turns.

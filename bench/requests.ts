@@ -7,7 +7,7 @@ import type { MeasuredServer } from './servers';
 import type { Store } from './store';
 import { apiKey, type Ask, type Endpoint } from './workload';
 
-const REQUESTS = 50_000;
+export const REQUESTS = 50_000;
 
 export interface Workload {
   endpoint: string;

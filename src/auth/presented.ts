@@ -8,11 +8,23 @@ export interface Presented {
   text: string;
 }
 
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** The credential, once somebody asked for it; null: there is none. */
+    presented?: Presented | null;
+  }
+}
+
+export function presentedBy(req: Request): Presented | undefined {
+  if (req.presented === undefined) req.presented = readCredential(req) ?? null;
+  return req.presented ?? undefined;
+}
+
 /**
  * The credential stands in the Authorization header, as `Bearer CREDENTIAL` or bare. On the routes whose path has a KEY it may be
  * the KEY itself; or the KEY says which kind the header holds.
  */
-export function presentedBy({ headers, params }: Request): Presented | undefined {
+function readCredential({ headers, params }: Request): Presented | undefined {
   const key = params.KEY as string | undefined;
   if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
   const text = headers.authorization && withoutScheme(headers.authorization);

@@ -16,13 +16,18 @@ export type Cost = 1 | 0 | -1;
 // Two generations of so many counters each are kept: some 20 MB at most, however many addresses somebody commands.
 const GENERATION = 50_000;
 
+// An object that is changed: a number of its own in the table for each request would be garbage that old objects lead to.
+interface Counter {
+  full_at: number;
+}
+
 /**
  * One number a counter: the time at which all that was spent is back (the generic cell rate algorithm). It needs no timer
  * and no list of hits, and allows no double share at the border of two windows.
  */
 export class LocalCounters {
-  private young = new Map<string, number>();
-  private old = new Map<string, number>();
+  private young = new Map<string, Counter>();
+  private old = new Map<string, Counter>();
 
   constructor(private readonly generation = GENERATION) {}
 
@@ -31,15 +36,18 @@ export class LocalCounters {
   }
 
   spend(key: string, limit: RateLimit, cost: Cost, now = performance.now()): Decision {
-    const known = this.young.get(key) ?? this.old.get(key) ?? 0;
-    const before = known > now ? known - now : 0;
-    const decision = decide(before, limit, cost);
-    if (decision.allowed && cost !== 0) this.keep(key, now + decision.reset_ms);
+    const young = this.young.get(key);
+    const counter = young ?? this.old.get(key) ?? { full_at: now };
+    const decision = decide(Math.max(0, counter.full_at - now), limit, cost);
+    if (decision.allowed && cost !== 0) {
+      counter.full_at = now + decision.reset_ms;
+      if (!young) this.keep(key, counter);
+    }
     return decision;
   }
 
-  private keep(key: string, full_at: number): void {
-    this.young.set(key, full_at);
+  private keep(key: string, counter: Counter): void {
+    this.young.set(key, counter);
     if (this.young.size < this.generation) return;
     this.old = this.young;
     this.young = new Map();

@@ -17,7 +17,8 @@ const seconds = (ms: number) => Math.ceil(ms / 1000);
 export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdown {
   /** Null: nothing is limited. */
   readonly limits: RateLimits | null;
-  private readonly local = new LocalCounters();
+  // Of each limit apart: by a name that was put together for each request it would be looked for letter by letter.
+  private readonly local = Object.create(null) as Record<string, LocalCounters>;
   private readonly decisions = new Map<string, { allowed: Counter; limited: Counter }>();
   private readonly alone: Counter;
 
@@ -35,10 +36,8 @@ export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdow
         });
       this.decisions.set(limit, { allowed: counter('allowed'), limited: counter('limited') });
     }
-    measurements.gauge(
-      'gamewharf_rate_limit_counters',
-      'Counters kept by this process',
-      () => this.local.size,
+    measurements.gauge('gamewharf_rate_limit_counters', 'Counters kept by this process', () =>
+      Object.values(this.local).reduce((sum, { size }) => sum + size, 0),
     );
     measurements.gauge(
       'gamewharf_rate_limit_shared',
@@ -53,7 +52,7 @@ export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdow
 
   /** Refuses what is too much; otherwise says in the answer's headers how much is left. */
   spend(res: ServerResponse, name: LimitName, whose: string): void | Promise<void> {
-    const decision = this.count(`${name}:${whose}`, this.limits![name], 1);
+    const decision = this.count(name, whose, this.limits![name], 1);
     if (decision instanceof Promise) return decision.then((made) => this.enforce(res, name, made));
     this.enforce(res, name, decision);
   }
@@ -63,21 +62,18 @@ export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdow
     const refuse = (decision: Decision) => {
       if (!decision.allowed) this.enforce(res, name, decision);
     };
-    const decision = this.count(`${name}:${whose}`, this.limits![name], 0);
+    const decision = this.count(name, whose, this.limits![name], 0);
     return decision instanceof Promise ? decision.then(refuse) : refuse(decision);
   }
 
   /** Counts what was found out only later, or gives it back: nothing is refused any more. */
   note(name: LimitName, whose: string, cost: Cost = 1): void {
-    if (this.limits) void this.count(`${name}:${whose}`, this.limits[name], cost);
+    if (this.limits) void this.count(name, whose, this.limits[name], cost);
   }
 
   async increment(key: string, ttl: number, limit: number, _blockDuration: number, throttlerName: string) {
-    const { allowed, remaining, reset_ms, retry_ms } = await this.count(
-      `${throttlerName}:${key}`,
-      { count: limit, period_ms: ttl },
-      1,
-    );
+    const period = { count: limit, period_ms: ttl };
+    const { allowed, remaining, reset_ms, retry_ms } = await this.count(throttlerName, key, period, 1);
     return {
       totalHits: allowed ? limit - remaining : limit + 1,
       timeToExpire: seconds(reset_ms),
@@ -90,17 +86,21 @@ export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdow
     this.shared?.close();
   }
 
-  private count(key: string, limit: RateLimit, cost: Cost): Decision | Promise<Decision> {
-    if (!this.shared) return this.local.spend(key, limit, cost);
-    if (!this.shared.available) return this.countAlone(key, limit, cost);
+  private count(name: string, whose: string, limit: RateLimit, cost: Cost): Decision | Promise<Decision> {
+    if (!this.shared) return this.countHere(name, whose, limit, cost);
+    if (!this.shared.available) return this.countAlone(name, whose, limit, cost);
     return this.shared
-      .spend(key, limit, cost)
-      .then((decision) => decision ?? this.countAlone(key, limit, cost));
+      .spend(`${name}:${whose}`, limit, cost)
+      .then((decision) => decision ?? this.countAlone(name, whose, limit, cost));
   }
 
-  private countAlone(key: string, limit: RateLimit, cost: Cost): Decision {
+  private countAlone(name: string, whose: string, limit: RateLimit, cost: Cost): Decision {
     this.alone.value++;
-    return this.local.spend(key, limit, cost);
+    return this.countHere(name, whose, limit, cost);
+  }
+
+  private countHere(name: string, whose: string, limit: RateLimit, cost: Cost): Decision {
+    return (this.local[name] ??= new LocalCounters()).spend(whose, limit, cost);
   }
 
   private enforce(res: ServerResponse, name: LimitName, decision: Decision): void {
