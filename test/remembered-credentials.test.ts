@@ -163,12 +163,10 @@ describe('a key that two replicas have known for longer than they would without 
     const changes = theApp().get(KeyChanges);
     const questions = () => statementsOf(() => ask(key)(baseUrl()));
     for (let other = 1; other <= 50_000; other++) changes.note(-other);
+    await known(key);
     expect(await questions()).toEqual([]);
     changes.note(-50_001);
     expect(await questions()).toEqual(['live_api_keys']);
-    for (let other = 1; other < 50_000; other++) changes.note(-other);
-    await known(key);
-    expect(await questions()).toEqual([]);
   });
 
   test('is still noted to be used', async () => {
@@ -196,7 +194,7 @@ test('what changes a key is noted, and nothing else is', async () => {
   const noted = async () => Number((await sql('SELECT count(*) AS n FROM api_key_changes'))[0]!.n);
   for (const [change, rows] of [
     [`UPDATE api_keys SET last_used_at = now(), label = 'used'`, 0],
-    [`UPDATE api_keys SET scopes = scopes, revoked_at = NULL`, 0],
+    [`UPDATE api_keys SET scopes = scopes, revoked_at = NULL WHERE id IN (${one.id}, ${other.id})`, 0],
     [`INSERT INTO api_keys (key_hash, hint, user_id) VALUES (sha256('new'), 'new', ${one.owner.id})`, 0],
     [`UPDATE api_keys SET user_id = ${other.owner.id} WHERE id = ${one.id}`, 1],
     [`UPDATE api_keys SET scopes = NULL WHERE id IN (${one.id}, ${other.id})`, 2],

@@ -90,7 +90,7 @@ export class FrontDoor {
       const arrival: Arrival = { req, res, at, since: at, place: -1 };
       const given = req.headers['x-request-id'];
       req.id = typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID();
-      res.setHeader('X-Request-Id', req.id);
+      res.identity = `X-Request-Id: ${req.id}\r\n`;
       res.standing = this.standing;
       if (this.draining) res.setHeader('Connection', 'close');
       const crowded = this.inFlight.ahead(arrival) >= MAX_PIPELINED;

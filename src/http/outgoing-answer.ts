@@ -4,6 +4,9 @@ declare module 'node:http' {
   interface ServerResponse {
     /** Headers that this answer has unless it is given others of their names. */
     standing?: readonly StandingHeader[];
+    /** More lines of its head, by what they tell. Their values are ours, or were looked at. */
+    identity?: string;
+    allowance?: string;
   }
 }
 
@@ -35,13 +38,16 @@ function leave(): void {
  * this turn of the event loop, once no more requests are there to be read. A client that is woken by each answer as it is made
  * takes the processor from whoever makes the next one. See docs/decisions/fast-requests.md.
  *
- * Its standing headers are text from the start. Node's own way checks the name and the value of each, files them and takes
- * them out again. The answer must have some header of its own: without any, those given to `writeHead` would not be seen here.
+ * Headers that do not depend on the handler are text from the start. Node's own way checks the name and the value of each,
+ * files them and takes them out again. The answer must have some header of its own: without any, those given to `writeHead`
+ * would not be seen here.
  */
 export class OutgoingAnswer<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
   override standing: readonly StandingHeader[] = [];
+  override identity = '';
+  override allowance = '';
   /** What `end` was given, until it leaves. */
   last: unknown[] | undefined;
 
@@ -69,7 +75,7 @@ export class OutgoingAnswer<
 
   /** Called by Node where the head is written. */
   _storeHeader(firstLine: string, headers: unknown): void {
-    let head = firstLine;
+    let head = firstLine + this.identity + this.allowance;
     for (const { name, line } of this.standing) if (!this.hasHeader(name)) head += line;
     storeHeader.call(this, head, headers);
   }

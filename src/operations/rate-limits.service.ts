@@ -105,12 +105,10 @@ export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdow
 
   private enforce(res: ServerResponse, name: LimitName, decision: Decision): void {
     const counters = this.decisions.get(name)!;
-    // The deadline, or the caller, was faster.
-    if (!res.headersSent) {
-      res.setHeader('X-RateLimit-Limit', this.limits![name].count);
-      res.setHeader('X-RateLimit-Remaining', decision.remaining);
-      res.setHeader('X-RateLimit-Reset', seconds(decision.reset_ms));
-    }
+    const { remaining, reset_ms } = decision;
+    res.allowance =
+      `X-RateLimit-Limit: ${this.limits![name].count}\r\nX-RateLimit-Remaining: ${remaining}\r\n` +
+      `X-RateLimit-Reset: ${seconds(reset_ms)}\r\n`;
     if (decision.allowed) {
       counters.allowed.value++;
       return;
