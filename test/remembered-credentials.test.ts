@@ -162,10 +162,11 @@ describe('a key that two replicas have known for longer than they would without 
     await known(key);
     const changes = theApp().get(KeyChanges);
     const questions = () => statementsOf(() => ask(key)(baseUrl()));
-    for (let other = 1; other <= 50_000; other++) changes.note(-other);
+    const { changedAt } = changes as unknown as { changedAt: Map<number, number> };
+    for (let other = 1; changedAt.size < 50_000; other++) changes.note(-other);
     await known(key);
     expect(await questions()).toEqual([]);
-    changes.note(-50_001);
+    changes.note(-100_000);
     expect(await questions()).toEqual(['live_api_keys']);
   });
 
