@@ -56,6 +56,7 @@ export const machine = (store: Store): Record<string, string> => ({
   system: `${platform()} ${release()}`,
   node: process.version,
   postgresql: store.version,
+  'huge pages': store.huge_pages ?? 'unknown',
   database: `${Math.round(store.bytes / 2 ** 20)} MB`,
   ...(store.import && {
     import: `${store.import.records} records, ${Math.round(store.import.records / store.import.seconds)} a second`,

@@ -52,6 +52,8 @@ export interface Store {
   size: StoreSize;
   version: string;
   bytes: number;
+  /** Whether its memory is in huge pages; null: a server that does not tell. */
+  huge_pages: string | null;
   import?: { records: number; seconds: number };
   stop(): Promise<void>;
 }
@@ -79,8 +81,9 @@ export async function openStore(scale: number, say: (line: string) => void): Pro
     await migrate({ DATABASE_URL: server.url }, say);
     const made = await fill(server.url, folder, size, pepper, say);
     const client = await connectTo({ DATABASE_URL: server.url });
-    const { rows } = await client.query<{ version: string; bytes: number }>(
-      `SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes`,
+    const { rows } = await client.query<Pick<Store, 'version' | 'bytes' | 'huge_pages'>>(
+      `SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes,
+              current_setting('huge_pages_status', true) AS huge_pages`,
     );
     await client.end();
     return { folder, url: server.url, pepper, size, ...rows[0]!, import: made, stop: () => server.stop() };
