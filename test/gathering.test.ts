@@ -107,17 +107,19 @@ test('a lost connection fails those that left with it, leaves the pool, and is r
 
 test('long statements take half of the connections, and a short one waits for none of them', async () => {
   const long = Promise.all(Array.from({ length: 12 }, () => database().row(LONG, [0.2])));
-  const most = { busy: 0, short: 0 };
+  const most = { busy: 0, waiting: 0, short: 0 };
   let ended = false;
   void long.then(() => (ended = true));
   while (!ended) {
     most.busy = Math.max(most.busy, database().connections.busy);
+    most.waiting = Math.max(most.waiting, database().connections.waiting);
     const asked = performance.now();
     await number(1);
     most.short = Math.max(most.short, performance.now() - asked);
   }
   expect(await long).toHaveLength(12);
   expect(most.busy).toBeLessThanOrEqual(6);
+  expect(most.waiting).toBeGreaterThanOrEqual(7);
   // They took three turns of 0.2 s.
   expect(most.short).toBeLessThan(150);
 });

@@ -41,7 +41,11 @@ export class Database implements Statements, OnApplicationShutdown {
   get connections(): { busy: number; idle: number; waiting: number } {
     if (!this.pool) return { busy: 0, idle: 0, waiting: 0 };
     const { totalCount, idleCount, waitingCount } = this.pool;
-    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+    return {
+      busy: totalCount - idleCount,
+      idle: idleCount,
+      waiting: waitingCount + this.gathering!.waiting,
+    };
   }
 
   /** Waits for the server as long as it takes; a schema that is too old is the operator's to mend. */

@@ -29,6 +29,11 @@ export class Gathering {
     this.longOnes = new Lane(Math.ceil(pool.options.max / 2), connectionOptions.connectionTimeoutMillis);
   }
 
+  /** How many wait for others of their kind, and not for a connection of the pool's yet. */
+  get waiting(): number {
+    return this.longOnes.length;
+  }
+
   rows<Row>(query: QueryConfig, { alone, long }: Statement): Promise<Row[]> {
     return new Promise((resolve, reject) => {
       if (long)

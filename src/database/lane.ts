@@ -19,6 +19,10 @@ export class Lane {
     private readonly patience: number,
   ) {}
 
+  get length(): number {
+    return this.waiting.length;
+  }
+
   enter(start: Turn['start'], refuse: Turn['refuse']): void {
     if (this.underWay < this.most) this.begin({ start, refuse });
     else this.waiting.push({ since: performance.now(), turn: { start, refuse } });
