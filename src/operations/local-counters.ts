@@ -13,7 +13,7 @@ export interface Decision {
 /** What a request costs: 1, or 0 to ask only, or -1 to give back. */
 export type Cost = 1 | 0 | -1;
 
-// Two generations of so many counters each are kept: some 20 MB at most, however many addresses somebody commands.
+// Two generations of so many counters each are kept of each limit: some 20 MB at most, however many addresses somebody commands.
 const GENERATION = 50_000;
 
 // An object that is changed: a number of its own in the table for each request would be garbage that old objects lead to.
