@@ -7,10 +7,10 @@ let server: Server;
 
 /** What the work makes of an answer, and the body that arrives. */
 async function answered(work: (res: OutgoingAnswer) => Promise<void> | void): Promise<string> {
-  let worked: Promise<void> | void;
+  let worked: Promise<void> | undefined;
   server = createServer({ ServerResponse: OutgoingAnswer }, (_req, res) => {
     res.setHeader('Content-Type', 'text/plain');
-    worked = work(res as OutgoingAnswer);
+    worked = Promise.resolve(work(res as OutgoingAnswer));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
