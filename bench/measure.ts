@@ -23,7 +23,7 @@ export async function measure(
 ): Promise<Measured> {
   const order = { port: server.port, file, connections: CONNECTIONS };
   // Other requests than those that are measured then.
-  await load.drive({ ...order, seconds: leadIn, from: (from + 0.5) % 1 });
+  if (leadIn > 0) await load.drive({ ...order, seconds: leadIn, from: (from + 0.5) % 1 });
   const before = await server.usage();
   const outcome = await load.drive({ ...order, seconds, from });
   const after = await server.usage();
