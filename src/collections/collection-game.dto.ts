@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
+import { listOf, words, wordsOf } from '../database/words';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from '../games/game.entity';
 import { Between, IdListParameter, IntegerParameter, parameter } from '../http/parameters';
 import { readCount } from '../http/readers';
@@ -133,48 +134,88 @@ export class RemovedAnswer extends SuccessAnswer {
   removed: boolean;
 }
 
+type Trait = (typeof GAME_TRAITS)[number];
+
 /** An entry with its game, as the statements select it. */
 export interface CollectionGameRow {
-  game_id: number;
-  position: number;
+  words: string;
   blurb: string | null;
-  user_id: number;
-  created_at: string;
-  game_title: string;
-  game_short_text: string | null;
-  game_slug: string;
-  game_username: string;
-  game_cover_url: string | null;
-  game_type: (typeof GAME_TYPES)[number];
-  game_classification: (typeof GAME_CLASSIFICATIONS)[number];
-  game_traits: (typeof GAME_TRAITS)[number][];
-  game_min_price: number;
-  game_published_at: string | null;
-  game_created_at: string;
+  title: string;
+  short_text: string | null;
+  cover_url: string | null;
 }
 
-export const collectionGameAnswer = (
+type EntryWords = [
+  game_id: string,
+  position: string,
+  user_id: string,
+  created_at: string,
+  username: string,
+  slug: string,
+  type: EmbeddedGameAnswer['type'],
+  classification: EmbeddedGameAnswer['classification'],
+  traits: string,
+  min_price: string,
+  game_created_at: string,
+  published_at?: string,
+];
+
+/** The columns of a row for the entry `e`, its game `g` and the game's owner `u`. */
+export const entryColumns = (position: string) => `
+  ${words(
+    'e.game_id',
+    position,
+    'e.user_id',
+    'e.created_at',
+    'u.username',
+    'g.slug',
+    'g.type',
+    'g.classification',
+    'g.traits',
+    'g.min_price',
+    'g.created_at',
+    'g.published_at',
+  )}, e.blurb, g.title, g.short_text, g.cover_url`;
+
+export function collectionGameAnswer(
   collection_id: number,
   row: CollectionGameRow,
   links: StoreLinks,
-): CollectionGameAnswer => ({
-  collection_id,
-  game_id: row.game_id,
-  position: row.position,
-  blurb: row.blurb,
-  user_id: row.user_id,
-  created_at: modernTimestamp(row.created_at),
-  game: {
-    id: row.game_id,
-    title: row.game_title,
-    short_text: row.game_short_text,
-    url: links.game(row.game_username, row.game_slug),
-    cover_url: row.game_cover_url,
-    type: row.game_type,
-    classification: row.game_classification,
-    traits: row.game_traits,
-    min_price: row.game_min_price,
-    published_at: row.game_published_at && modernTimestamp(row.game_published_at),
-    created_at: modernTimestamp(row.game_created_at),
-  },
-});
+): CollectionGameAnswer {
+  const [
+    game,
+    position,
+    user,
+    created_at,
+    username,
+    slug,
+    type,
+    classification,
+    traits,
+    min_price,
+    game_created_at,
+    published_at,
+  ] = wordsOf<EntryWords>(row.words);
+  const game_id = Number(game);
+  return {
+    collection_id,
+    game_id,
+    position: Number(position),
+    blurb: row.blurb,
+    user_id: Number(user),
+    created_at: modernTimestamp(created_at),
+    game: {
+      id: game_id,
+      title: row.title,
+      short_text: row.short_text,
+      url: links.game(username, slug),
+      cover_url: row.cover_url,
+      type,
+      classification,
+      traits: listOf(traits) as Trait[],
+      min_price: Number(min_price),
+      published_at: published_at === undefined ? null : modernTimestamp(published_at),
+      created_at: modernTimestamp(game_created_at),
+    },
+  };
+}

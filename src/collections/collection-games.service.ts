@@ -11,6 +11,7 @@ import {
   collectionGameAnswer,
   type CollectionGameRow,
   type CollectionGamesRequest,
+  entryColumns,
   type OrderRequest,
   type RemoveGameRequest,
   type UpdateCollectionGameRequest,
@@ -18,12 +19,6 @@ import {
 import { cannotEdit, invalidCollection, notInCollection } from './refusals';
 import { CollectionLock } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
-
-const GAME_COLUMNS = (g: string, u: string) => `
-  ${g}.title AS game_title, ${g}.short_text AS game_short_text, ${g}.slug AS game_slug,
-  ${u}.username AS game_username, ${g}.cover_url AS game_cover_url, ${g}.type AS game_type,
-  ${g}.classification AS game_classification, ${g}.traits AS game_traits, ${g}.min_price AS game_min_price,
-  ${g}.published_at AS game_published_at, ${g}.created_at AS game_created_at`;
 
 const EVERYTHING = '9223372036854775807';
 
@@ -35,7 +30,7 @@ const EVERYTHING = '9223372036854775807';
 const pageOf = (from: { before: string; condition: string }) => `
   SELECT page.* FROM collections c
   LEFT JOIN (
-    SELECT e.game_id, ${from.before} + e.place AS position, e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')}
+    SELECT ${entryColumns(`${from.before} + e.place`)}
     FROM (
       SELECT e.*, row_number() OVER (ORDER BY e.sort_key) AS place FROM collection_games e
       WHERE e.collection_id = (SELECT $1::bigint) ${from.condition}
@@ -145,10 +140,9 @@ export const ORDER = statement(
 // The position is counted from the end, where games are added.
 export const ENTRY = statement(
   'collection_game',
-  `SELECT e.game_id, e.blurb, e.user_id, e.created_at, ${GAME_COLUMNS('g', 'u')},
-     c.games_count - (
-       SELECT count(*) FROM collection_games later
-       WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key) AS position
+  `SELECT ${entryColumns(`c.games_count - (
+     SELECT count(*) FROM collection_games later
+     WHERE later.collection_id = e.collection_id AND later.sort_key > e.sort_key)`)}
    FROM collection_games e
    JOIN collections c ON c.id = e.collection_id
    JOIN games g ON g.id = e.game_id
@@ -179,7 +173,7 @@ export class CollectionGamesService {
           ]);
     if (rows.length === 0) throw invalidCollection();
     // An empty page is one row without an entry.
-    const entries = rows[0]!.game_id === null ? [] : rows;
+    const entries = (rows[0]!.words as string | null) === null ? [] : rows;
     return {
       page,
       per_page,

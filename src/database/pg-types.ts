@@ -1,4 +1,5 @@
 import { types } from 'pg';
+import { listOf } from './words';
 
 const { INT8, NUMERIC, TIMESTAMPTZ } = types.builtins;
 const INT8_ARRAY = 1016;
@@ -13,9 +14,8 @@ const parsers: Record<number, (text: string) => unknown> = {
   [NUMERIC]: Number,
   [TIMESTAMPTZ]: (text) => text,
   // Ours hold words without quotes, and the library's parser reads them letter by letter.
-  [TEXT_ARRAY]: (text) =>
-    text === '{}' ? [] : /["\\]|NULL/.test(text) ? parseTextArray(text) : text.slice(1, -1).split(','),
-  [INT8_ARRAY]: (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number)),
+  [TEXT_ARRAY]: (text) => (/["\\]|NULL/.test(text) ? parseTextArray(text) : listOf(text)),
+  [INT8_ARRAY]: (text) => listOf(text).map(Number),
 };
 
 export const pgTypes = {

@@ -3,27 +3,7 @@ import type { StoreLinks } from '../config/store-links';
 import { formatMoney } from '../http/money';
 import { modernTimestamp } from '../http/timestamps';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
-
-/** The columns that a game's answers are made of; timestamps as PostgreSQL writes them. */
-export interface GameRow {
-  id: number;
-  username: string;
-  slug: string;
-  title: string;
-  short_text: string | null;
-  cover_url: string | null;
-  type: (typeof GAME_TYPES)[number];
-  classification: (typeof GAME_CLASSIFICATIONS)[number];
-  traits: (typeof GAME_TRAITS)[number][];
-  published_at: string | null;
-  created_at: string;
-  min_price: number;
-  views_count: number;
-  downloads_count: number;
-  purchases_count: number;
-  /** Currency code and minor units in one text each (`USD500`), by currency. */
-  earnings: string[];
-}
+import type { GameRow } from './game-row';
 
 export class EarningAnswer {
   @ApiProperty({ description: 'ISO 4217 code', example: 'USD' })
