@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONNECTIONS, measure } from './measure';
 import { machine, type Measured, median, ratioOf, shown, table } from './report';
-import { REQUESTS, type Workload, workloadOf } from './requests';
+import { type Workload, workloadOf } from './requests';
 import { LoadGenerator, MeasuredServer } from './servers';
 import { openStore, type Store } from './store';
 import { type Endpoint, READS } from './workload';
@@ -35,7 +35,7 @@ interface Site {
 /** Once through all requests, so that what a database in service has in memory is there. */
 async function warm(server: MeasuredServer, load: LoadGenerator, workload: Workload): Promise<void> {
   const { rate } = await measure(server, load, workload, { seconds: 1, from: 0, leadIn: LEAD_IN });
-  const seconds = Math.min(WARM, REQUESTS / rate);
+  const seconds = Math.min(WARM, workload.count / rate);
   await measure(server, load, workload, { seconds, from: 0, leadIn: 0 });
 }
 

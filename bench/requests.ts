@@ -7,12 +7,13 @@ import type { MeasuredServer } from './servers';
 import type { Store } from './store';
 import { apiKey, type Ask, type Endpoint } from './workload';
 
-export const REQUESTS = 50_000;
+const REQUESTS = 50_000;
 
 export interface Workload {
   endpoint: string;
   /** The requests as the load generator sends them. */
   file: string;
+  count: number;
   sample: Ask[];
 }
 
@@ -26,18 +27,19 @@ function textOf({ path, key }: Ask): string {
 /** The requests of an endpoint on this store; made once, so that every run sends the same. */
 export async function workloadOf(endpoint: Endpoint, store: Store): Promise<Workload> {
   const slug = endpoint.name.replace(/[^a-z0-9]+/g, '-');
-  const [file, sampled] = [`requests-${slug}.json`, `sample-${slug}.json`].map((name) =>
+  const count = endpoint.requests ?? REQUESTS;
+  const [file, sampled] = [`requests-${slug}-${count}.json`, `sample-${slug}-${count}.json`].map((name) =>
     join(store.folder, name),
   );
   if (!existsSync(sampled!)) {
     const client = await connectTo({ DATABASE_URL: store.url });
-    const asks = await endpoint.asks(client, store, REQUESTS);
+    const asks = await endpoint.asks(client, store, count);
     await client.end();
     writeFileSync(file!, JSON.stringify(asks.map(textOf)));
     writeFileSync(sampled!, JSON.stringify(asks.slice(0, 60)));
   }
   const sample = JSON.parse(readFileSync(sampled!, 'utf8')) as Ask[];
-  return { endpoint: endpoint.name, file: file!, sample };
+  return { endpoint: endpoint.name, file: file!, count, sample };
 }
 
 function fetchJson(port: number, { path, key }: Ask): Promise<{ status: number; body: unknown }> {

@@ -10,6 +10,8 @@ export interface Ask {
 
 export interface Endpoint {
   name: string;
+  /** How many, where it counts for a server that remembers that none of them comes a second time by itself. */
+  requests?: number;
   /** Path by which the comparison servers know it, and its requests in random order, spread over the whole store. */
   asks(client: Client, store: Store, count: number): Promise<Ask[]>;
 }
@@ -140,6 +142,7 @@ export const READS: Endpoint[] = [
   },
   {
     name: 'wharf/latest',
+    requests: 500_000,
     asks: async (client, _, count) => {
       const { rows } = await client.query<{ path: string }>(
         `SELECT DISTINCT format('/wharf/latest?game_id=%s&channel_name=%s', game_id, channel_name) AS path,

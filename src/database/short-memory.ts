@@ -11,15 +11,25 @@ export const lasting = (milliseconds: number): Freshness => ({
   staleUntil: (now) => now - milliseconds,
 });
 
+// For each entry that comes: a pause for each of many thousands at once would be felt.
+const SWEPT_AT_ONCE = 8;
+
 /** Remembers what was learned for as long as it is fresh, oldest first out; what is stale counts as not there. */
 export class ShortMemory<Value> {
   private readonly entries = new Map<string, { value: Value; learned: number }>();
   private forgotten = -Infinity;
+  private weight = 0;
 
+  /** `most`: of entries, or of what `weigh` says of each. */
   constructor(
     private readonly freshness: Freshness,
     private readonly most: number,
+    private readonly weigh: (name: string, value: Value) => number = () => 1,
   ) {}
+
+  get size(): number {
+    return this.entries.size;
+  }
 
   get(name: string, now: number): Value | undefined {
     const entry = this.entries.get(name);
@@ -29,19 +39,33 @@ export class ShortMemory<Value> {
   /** `learned` is when the question was asked, not when the answer came: it may be that old. */
   set(name: string, value: Value, learned: number): void {
     if (learned <= this.forgotten) return;
-    this.entries.delete(name);
+    const known = this.entries.get(name);
+    if (known) this.drop(name, known.value);
     this.entries.set(name, { value, learned });
-    const stale = this.freshness.staleUntil(learned);
-    // Entries stand in the order in which they go stale: the stale ones are at the front.
-    for (const [oldest, entry] of this.entries) {
-      if (this.entries.size <= this.most && entry.learned > stale) break;
-      this.entries.delete(oldest);
-    }
+    this.weight += this.weigh(name, value);
+    this.sweep(this.freshness.staleUntil(learned));
   }
 
   /** Everything, and what is being asked for right now: that answer may be older. */
   forget(): void {
     this.entries.clear();
+    this.weight = 0;
     this.forgotten = performance.now();
+  }
+
+  /** Entries stand in the order in which they go stale: the stale ones are at the front. */
+  private sweep(stale: number): void {
+    let swept = 0;
+    for (const [name, { value, learned }] of this.entries) {
+      const superfluous = this.weight > this.most || (learned <= stale && swept < SWEPT_AT_ONCE);
+      if (!superfluous) break;
+      this.drop(name, value);
+      swept++;
+    }
+  }
+
+  private drop(name: string, value: Value): void {
+    this.entries.delete(name);
+    this.weight -= this.weigh(name, value);
   }
 }

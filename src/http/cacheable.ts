@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendJson } from './answer';
 
@@ -11,7 +11,7 @@ export interface Cacheable {
 export function cacheable(answer: object | string): Cacheable {
   const body = typeof answer === 'string' ? answer : JSON.stringify(answer);
   // Weak: what is behind may compress the body.
-  return { body, etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
+  return { body, etag: `W/"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
 }
 
 export function sendCacheable(

@@ -49,8 +49,12 @@ interface BuildRow {
 
 type Missing = 'invalid game' | 'invalid channel';
 
-// Every installed copy of every game asks: most questions were asked before.
-const MOST_REMEMBERED = 50_000;
+// In bytes: every installed copy of every game asks, and most of the questions were asked before.
+const MOST_REMEMBERED = 48 * 1024 * 1024;
+// Measured: what the table and its objects take beside the texts.
+const BYTES_AN_ENTRY = 330;
+const bytesOf = (address: string, { body, etag }: Cacheable) =>
+  BYTES_AN_ENTRY + address.length + body.length + etag.length;
 // In milliseconds: what is missing may appear with a new game or user, of which nobody is told.
 const MISSING_REMEMBERED = 700;
 // Enough for the longest names of a game and a channel, unless most of their characters are escaped.
@@ -73,7 +77,7 @@ export class BuildsService {
     private readonly database: Database,
     changes: BuildChanges,
   ) {
-    this.found = new ShortMemory<Cacheable>(changes, MOST_REMEMBERED);
+    this.found = new ShortMemory(changes, MOST_REMEMBERED, bytesOf);
   }
 
   /** The answer to a question that was asked in the same words before. */
