@@ -1,5 +1,6 @@
 import { Database } from '../src/database/database';
 import { BuildsService, NEWEST_BY_GAME, NEWEST_BY_TARGET } from '../src/wharf/builds.service';
+import { LatestShortcut } from '../src/wharf/latest-shortcut';
 import {
   actors,
   anonymous,
@@ -304,12 +305,12 @@ describe('copies of the answer', () => {
   });
 });
 
-describe('asked again in the same words', () => {
-  const headersOf = ({ headers }: { headers: Headers }) =>
-    Object.fromEntries(
-      [...headers].filter(([name]) => !/^(date|x-request-id|x-ratelimit-(remaining|reset))$/.test(name)),
-    );
+const headersOf = ({ headers }: { headers: Headers }) =>
+  Object.fromEntries(
+    [...headers].filter(([name]) => !/^(date|x-request-id|x-ratelimit-(remaining|reset))$/.test(name)),
+  );
 
+describe('asked again in the same words', () => {
   test('the answer is the same to the last header, and known by the same route', async () => {
     const { game, target } = await gameWithBuilds();
     const replica = await openApp({ RATE_LIMIT: 'address=100/60s', LATEST_MAX_AGE: '7' });
@@ -363,6 +364,64 @@ describe('asked again in the same words', () => {
     for (let i = 0; i < 2; i++) expect((await send('GET', path)).text).toBe('{"latest":"2.0"}');
     expect(spy).toHaveBeenCalledTimes(2);
     spy.mockRestore();
+  });
+});
+
+describe('asked in plain words, and in others that only the route reads', () => {
+  const ask = async (url: string, query: string) => {
+    const answer = await fetch(`${url}/wharf/latest?${query}`);
+    return { status: answer.status, headers: headersOf(answer), text: await answer.text() };
+  };
+
+  test('the answers are the same', async () => {
+    const { owner, game, target } = await gameWithBuilds();
+    const hidden = await make.game({ owner, visibility: 'private' });
+    const replica = await openApp({ RATE_LIMIT: 'address=100/60s', LATEST_MAX_AGE: '7' });
+    const url = await replica.getUrl();
+    // By the first question the shortcut learns which route it stands for.
+    await ask(url, 'channel_name=nothing&game_id=1');
+    const shortcut = jest.spyOn(replica.get(LatestShortcut) as unknown as { answer(): void }, 'answer');
+    for (const [subject, channel, status] of [
+      [`game_id=${game.id}`, 'windows', 200],
+      [`target=${target}`, 'windows', 200],
+      [`target=${target.toUpperCase()}`, 'windows', 404],
+      [`game_id=${game.id}`, 'nowhere', 404],
+      [`game_id=${hidden.id}`, 'windows', 404],
+      ['game_id=999999999999999', 'windows', 404],
+      ['target=no.body/no-game', 'windows', 404],
+    ] as const) {
+      const plain = await ask(url, `${subject}&channel_name=${channel}`);
+      expect(shortcut).toHaveBeenCalledTimes(1);
+      expect(plain.status).toBe(status);
+      expect(await ask(url, `channel_name=${channel}&${subject}`)).toEqual(plain);
+      expect(shortcut).toHaveBeenCalledTimes(1);
+      shortcut.mockClear();
+    }
+    for (const query of [
+      'game_id=0&channel_name=windows',
+      'game_id=1&channel_name=win%20dows',
+      'game_id=1&channel_name=a+b',
+    ])
+      await ask(url, query);
+    expect(shortcut).not.toHaveBeenCalled();
+    await replica.close();
+  });
+
+  test('where the database fails, both say so, and the log says why', async () => {
+    const { game } = await gameWithBuilds();
+    const rows = jest.spyOn(theApp().get(Database), 'rows').mockRejectedValue(new Error('broken on purpose'));
+    logged.length = 0;
+    const answers = [
+      await ask(baseUrl(), `game_id=${game.id}&channel_name=failing`),
+      await ask(baseUrl(), `channel_name=failing2&game_id=${game.id}`),
+    ];
+    rows.mockRestore();
+    expect(answers.map(({ status, text }) => [status, text])).toEqual(
+      answers.map(() => [500, '{"errors":["internal server error"]}']),
+    );
+    expect(answers[0]!.headers).toEqual(answers[1]!.headers);
+    const reasons = () => logged.filter((line) => line.includes('broken on purpose'));
+    await until(() => reasons().length === 2);
   });
 });
 

@@ -7,10 +7,21 @@ import { type Cacheable, sendCacheable } from '../http/cacheable';
 import { clientNetwork } from '../http/client-address';
 import { FrontDoor } from '../http/front-door';
 import { hasBody } from '../http/parameter-sources';
+import type { RequestLog } from '../http/request-log';
 import { RateLimitsService } from '../operations/rate-limits.service';
 import { BuildsService } from './builds.service';
+import type { LatestRequest } from './latest.dto';
 
 const PATH = '/wharf/latest?';
+// Addresses that mean what they say, without anything to decode. All others are read by the route.
+const PLAIN =
+  /^\/wharf\/latest\?(?:game_id=([1-9]\d{0,14})|target=([\w.-]+\/[\w.-]+))&channel_name=([\w.-]+)$/;
+
+function plainQuestion(address: string): LatestRequest | undefined {
+  const [, game_id, target, channel_name] = PLAIN.exec(address) ?? [];
+  if (channel_name === undefined) return undefined;
+  return { game_id: game_id === undefined ? undefined : Number(game_id), target, channel_name };
+}
 
 /**
  * Every installed copy of every game asks for its newest build, mostly for one that was just asked for, in the same words.
@@ -20,6 +31,7 @@ const PATH = '/wharf/latest?';
 @Injectable()
 export class LatestShortcut {
   readonly cacheControl: string;
+  private readonly log: RequestLog;
   /** The route's own, by which log, metrics and traces know it. */
   route: Request['route'];
 
@@ -30,34 +42,46 @@ export class LatestShortcut {
     frontDoor: FrontDoor,
   ) {
     this.cacheControl = `public, max-age=${settings.LATEST_MAX_AGE}`;
+    this.log = frontDoor.log;
     frontDoor.shortcut = (req, res) => this.answers(req as Request, res);
   }
 
   private answers(req: Request, res: ServerResponse): boolean {
-    if (req.method !== 'GET' || !req.url.startsWith(PATH) || hasBody(req)) return false;
-    const answer = this.builds.remembered(req.url);
-    if (!answer) return false;
+    if (!this.route || req.method !== 'GET' || !req.url.startsWith(PATH) || hasBody(req)) return false;
+    const known = this.builds.remembered(req.url) ?? plainQuestion(req.url);
+    if (!known) return false;
     req.route = this.route;
     try {
       const spent = this.limits.limits ? this.limits.spend(res, 'address', clientNetwork(req)) : undefined;
       if (spent instanceof Promise)
         spent.then(
-          () => this.send(req, res, answer),
-          (error: unknown) => refuse(res, error),
+          () => this.answer(req, res, known),
+          (error: unknown) => this.refuse(req, res, error),
         );
-      else this.send(req, res, answer);
+      else this.answer(req, res, known);
     } catch (error) {
-      refuse(res, error);
+      this.refuse(req, res, error);
     }
     return true;
+  }
+
+  private answer(req: Request, res: ServerResponse, known: Cacheable | LatestRequest): void {
+    if ('body' in known) this.send(req, res, known);
+    else
+      this.builds.latest(known, req.url).then(
+        (answer) => this.send(req, res, answer),
+        (error: unknown) => this.refuse(req, res, error),
+      );
   }
 
   private send(req: IncomingMessage, res: ServerResponse, answer: Cacheable): void {
     // The deadline was faster.
     if (!res.headersSent) sendCacheable(req, res, answer, this.cacheControl);
   }
-}
 
-function refuse(res: ServerResponse, error: unknown): void {
-  if (!res.headersSent) sendFailure(res, answerFor(error));
+  private refuse({ id }: IncomingMessage, res: ServerResponse, error: unknown): void {
+    const refusal = answerFor(error);
+    if (refusal.status >= 500) this.log.failed(id, error);
+    if (!res.headersSent) sendFailure(res, refusal);
+  }
 }
