@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from 'pg';
 import type { Measured } from './report';
 import type { Workload } from './requests';
 import type { LoadGenerator, MeasuredServer } from './servers';
@@ -38,4 +40,22 @@ export async function measure(
     rss: after.rss,
     failures: outcome.failures,
   };
+}
+
+const QUIET = 100;
+
+/**
+ * Ends what a server was still asking the database when its time was over: one that needs seconds for an answer would go
+ * on with it while the next one is measured.
+ */
+export async function settle(client: Client): Promise<void> {
+  for (let quiet = 0; quiet < QUIET; quiet += 20) {
+    const { rowCount } = await client.query(
+      `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND backend_type = 'client backend' AND state = 'active'
+         AND query_start < clock_timestamp() - interval '20 ms'`,
+    );
+    if (rowCount) quiet = 0;
+    await sleep(20);
+  }
 }

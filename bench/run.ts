@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util';
-import { CONNECTIONS, measure } from './measure';
+import type { Client } from 'pg';
+import { connectTo } from '../src/importing/import-records';
+import { CONNECTIONS, measure, settle } from './measure';
 import { compareAnswers, workloadOf, type Workload } from './requests';
 import { type EndpointResult, type Figure, machine, median, type Results, writeReports } from './report';
 import { pgbenchRate } from './pgbench';
@@ -47,6 +49,7 @@ async function measureEndpoint(
   servers: MeasuredServer[],
   load: LoadGenerator,
   workload: Workload,
+  client: Client,
   askDatabase: (() => Promise<number | undefined>) | undefined,
 ): Promise<EndpointResult> {
   await compareAnswers(servers, workload);
@@ -54,15 +57,17 @@ async function measureEndpoint(
   const selects: number[] = [];
   for (const server of servers) {
     await measure(server, load, workload, { seconds: WARMED_UP, from: 0, leadIn: 0 });
+    await settle(client);
     measured[server.name] = [];
   }
   for (let round = 0; round < rounds; round++) {
     // Whoever goes first meets another machine than whoever goes last: they take turns.
     const order = round % 2 === 0 ? servers : servers.toReversed();
-    for (const server of order)
-      measured[server.name]!.push(
-        await measure(server, load, workload, { seconds, from: (round + 1) / (rounds + 1), leadIn: LEAD_IN }),
-      );
+    const stretch = { seconds, from: (round + 1) / (rounds + 1), leadIn: LEAD_IN };
+    for (const server of order) {
+      measured[server.name]!.push(await measure(server, load, workload, stretch));
+      await settle(client);
+    }
     const rate = await askDatabase?.();
     if (rate !== undefined) selects.push(rate);
   }
@@ -74,6 +79,7 @@ async function measureAll(store: Store): Promise<Results> {
   for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
   const load = new LoadGenerator();
   const servers: MeasuredServer[] = [];
+  const client = await connectTo({ DATABASE_URL: store.url });
   try {
     const starts: number[] = [];
     for (let i = 0; i < (quick ? 1 : 3); i++) {
@@ -92,7 +98,7 @@ async function measureAll(store: Store): Promise<Results> {
     for (const workload of workloads) {
       const scripts = selects?.get(workload.endpoint);
       const askDatabase = scripts && (() => pgbenchRate(store, scripts, POOL_SIZE, seconds));
-      const result = await measureEndpoint(servers, load, workload, askDatabase);
+      const result = await measureEndpoint(servers, load, workload, client, askDatabase);
       endpoints.push(result);
       say(lineOf(result));
     }
@@ -113,6 +119,7 @@ async function measureAll(store: Store): Promise<Results> {
     };
   } finally {
     load.stop();
+    await client.end();
     for (const server of servers) await server.stop();
   }
 }
