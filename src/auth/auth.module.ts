@@ -24,6 +24,6 @@ import { VerifiedCredentials } from './verified-credentials';
     TokensService,
     VerifiedCredentials,
   ],
-  exports: [ApiKeysService, Audit, SigningKeysService, TokensService, VerifiedCredentials],
+  exports: [ApiKeysService, Audit, BearerStrategy, SigningKeysService, TokensService, VerifiedCredentials],
 })
 export class AuthModule {}

@@ -10,13 +10,12 @@ import type { VerifiedCredentials } from './verified-credentials';
 /** What the guard hands to the strategy with each request. */
 export interface BearerOptions {
   presented: Presented | undefined;
-  /** Of the guard's own application: passport knows strategies by name in the whole process, whichever application runs. */
   credentials: VerifiedCredentials;
 }
 
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
-  // Given to every strategy by passport, for the length of one request.
+  // Given by the guard, for the length of one request.
   declare success: (user: Credential) => void;
   declare error: (error: unknown) => void;
 

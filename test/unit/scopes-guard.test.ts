@@ -13,7 +13,7 @@ const requestFor = (handler: () => void) =>
   }) as unknown as ExecutionContext;
 
 const credentials = { remembered: () => ({ type: 'key', scopes: ['profile'] }) };
-const guard = () => new ScopesGuard(credentials as unknown as VerifiedCredentials);
+const guard = () => new ScopesGuard(credentials as unknown as VerifiedCredentials, {} as never);
 
 test('a handler that does not say who may enter lets nobody in, whatever they bring', () => {
   const closed = expect.objectContaining({ status: 404, errors: ['invalid api endpoint'] }) as Error;
