@@ -1,5 +1,4 @@
 import { Global, Module } from '@nestjs/common';
-import { PassportModule } from '@nestjs/passport';
 import { ApiKeyLookup } from './api-key-lookup';
 import { ApiKeyUses } from './api-key-uses';
 import { ApiKeysService } from './api-keys.service';
@@ -12,7 +11,6 @@ import { VerifiedCredentials } from './verified-credentials';
 
 @Global()
 @Module({
-  imports: [PassportModule],
   providers: [
     ApiKeyLookup,
     ApiKeyUses,

@@ -5,12 +5,11 @@ import { Strategy } from 'passport-http-bearer';
 import type { Credential } from './credential';
 import type { Presented } from './presented';
 import { authenticationRequired } from './refusals';
-import type { VerifiedCredentials } from './verified-credentials';
+import { VerifiedCredentials } from './verified-credentials';
 
 /** What the guard hands to the strategy with each request. */
 export interface BearerOptions {
   presented: Presented | undefined;
-  credentials: VerifiedCredentials;
 }
 
 @Injectable()
@@ -19,14 +18,18 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   declare success: (user: Credential) => void;
   declare error: (error: unknown) => void;
 
+  constructor(private readonly credentials: VerifiedCredentials) {
+    super();
+  }
+
   // The library would look into the query and the body too, where a credential ends up in logs.
   override authenticate(_req: Request, options?: object): void {
-    const { presented, credentials } = options as BearerOptions;
+    const { presented } = options as BearerOptions;
     if (!presented) {
       this.error(authenticationRequired());
       return;
     }
-    credentials.verify(presented).then(
+    this.credentials.verify(presented).then(
       (credential) => this.success(credential),
       (error: unknown) => this.error(error),
     );

@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import type { Request } from 'express';
 import { failure } from '../http/failure';
 import { type Access, accessOf } from './access';
-import { BearerStrategy } from './bearer.strategy';
+import { type BearerOptions, BearerStrategy } from './bearer.strategy';
 import type { Credential } from './credential';
 import { type Presented, presentedBy } from './presented';
 import { apiKeyRequired, insufficientScope } from './refusals';
@@ -37,9 +37,8 @@ export class ScopesGuard implements CanActivate {
   // As passport runs a strategy, but without its middleware: docs/decisions/fast-requests.md.
   private async verify(req: Request, presented: Presented | undefined, access: Access): Promise<boolean> {
     req.user = await new Promise<Credential>((success, error) => {
-      const strategy = Object.create(this.strategy) as BearerStrategy;
-      Object.assign(strategy, { success, error });
-      strategy.authenticate(req, { presented, credentials: this.credentials });
+      const strategy = Object.assign(Object.create(this.strategy) as BearerStrategy, { success, error });
+      strategy.authenticate(req, { presented } satisfies BearerOptions);
     });
     return admit(req.user as Credential, access);
   }
