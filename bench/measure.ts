@@ -42,20 +42,24 @@ export async function measure(
   };
 }
 
-const QUIET = 100;
+const LOOK = 25;
+// Of a look in which nothing is answered; a collection of garbage or a timer may fall into it.
+const IDLE = 0.2;
 
 /**
- * Ends what a server was still asking the database when its time was over: one that needs seconds for an answer would go
- * on with it while the next one is measured.
+ * Waits until a server has ended what it was still doing when its time was over, and ends what it was still asking the
+ * database: one that needs seconds for an answer would go on with it while the next one is measured.
  */
-export async function settle(client: Client): Promise<void> {
-  for (let quiet = 0; quiet < QUIET; quiet += 20) {
-    const { rowCount } = await client.query(
+export async function settle(server: MeasuredServer, client: Client): Promise<void> {
+  for (let quiet = 0; quiet < 2; quiet++) {
+    const { cpu } = await server.usage();
+    await sleep(LOOK);
+    const busy = (await server.usage()).cpu - cpu > IDLE * LOOK * 1000;
+    const { rowCount: asking } = await client.query(
       `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND backend_type = 'client backend' AND state = 'active'
          AND query_start < clock_timestamp() - interval '20 ms'`,
     );
-    if (rowCount) quiet = 0;
-    await sleep(20);
+    if (busy || asking) quiet = -1;
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
 import { connectTo } from '../src/importing/import-records';
@@ -12,9 +13,6 @@ import { READS } from './workload';
 import { measureWrites } from './writes';
 
 const QUICK_SCALE = 0.05;
-// Ours gives back what starting took as soon as nobody asks for anything.
-const SETTLED = 13_000;
-
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
@@ -30,11 +28,15 @@ const quick = values.quick;
 // Seconds until a process that was started just now runs as it will: V8 compiles while it runs.
 const COMPILED = quick ? 1 : 5;
 // The same for what one endpoint needs: of a page of a hundred games only some hundred are answered in a second.
-const WARMED_UP = quick ? 0.3 : 4;
-const LEAD_IN = quick ? 0.1 : 0.5;
+const WARMED_UP = quick ? 0.2 : 4;
+const LEAD_IN = quick ? 0.05 : 0.5;
+// Ours gives back what starting took when nobody has asked for anything for a while; the short run does not wait for it.
+const SETTLED = quick ? 0 : 13_000;
+// The slowest server takes a second for an answer.
+const SAMPLED = quick ? 10 : 60;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
 const rounds = Number(values.rounds ?? (quick ? 2 : 5));
-const seconds = Number(values.seconds ?? (quick ? 0.3 : 2));
+const seconds = Number(values.seconds ?? (quick ? 0.25 : 2));
 const EVERYBODY = 'ours,floor,stock,express,fastify,pgbench';
 const compared = (values.servers ?? (quick ? 'ours,floor,stock' : EVERYBODY)).split(',');
 const names = compared.filter((name) => name !== 'pgbench') as ServerName[];
@@ -52,12 +54,12 @@ async function measureEndpoint(
   client: Client,
   askDatabase: (() => Promise<number | undefined>) | undefined,
 ): Promise<EndpointResult> {
-  await compareAnswers(servers, workload);
+  await compareAnswers(servers, workload, SAMPLED);
   const measured: EndpointResult['measured'] = {};
   const selects: number[] = [];
   for (const server of servers) {
     await measure(server, load, workload, { seconds: WARMED_UP, from: 0, leadIn: 0 });
-    await settle(client);
+    await settle(server, client);
     measured[server.name] = [];
   }
   for (let round = 0; round < rounds; round++) {
@@ -66,7 +68,7 @@ async function measureEndpoint(
     const stretch = { seconds, from: (round + 1) / (rounds + 1), leadIn: LEAD_IN };
     for (const server of order) {
       measured[server.name]!.push(await measure(server, load, workload, stretch));
-      await settle(client);
+      await settle(server, client);
     }
     const rate = await askDatabase?.();
     if (rate !== undefined) selects.push(rate);
@@ -75,8 +77,6 @@ async function measureEndpoint(
 }
 
 async function measureAll(store: Store): Promise<Results> {
-  const workloads: Workload[] = [];
-  for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
   const load = new LoadGenerator();
   const servers: MeasuredServer[] = [];
   const client = await connectTo({ DATABASE_URL: store.url });
@@ -88,7 +88,10 @@ async function measureAll(store: Store): Promise<Results> {
       await ours.stop();
     }
     for (const name of names) servers.push(await MeasuredServer.start(name, store));
-    await new Promise((resolve) => setTimeout(resolve, SETTLED));
+    const settled = sleep(SETTLED);
+    const workloads: Workload[] = [];
+    for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
+    await settled;
     const idle: Results['idle'] = {};
     for (const server of servers) idle[server.name] = (await server.usage()).rss;
     const endpoints: EndpointResult[] = [];
