@@ -13,6 +13,8 @@ export interface Order {
   seconds: number;
   /** Where in the file to begin, as a share of it. */
   from: number;
+  /** Seconds of other requests on the same connections before it, of which nothing is told. */
+  leadIn?: number;
 }
 
 export interface Outcome {
@@ -25,6 +27,9 @@ export interface Outcome {
   p99: number;
   cpu: number;
 }
+
+/** What the generator says: that the lead-in is over, then what came of it. */
+export type Told = 'begun' | Outcome;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LENGTH = /\r\ncontent-length: (\d+)/i;
@@ -42,17 +47,18 @@ function requestsOf(file: string): Buffer[] {
   return requests;
 }
 
-function run({ port, file, connections, seconds, from }: Order): Promise<Outcome> {
+const tell = (told: Told) => process.send!(told);
+
+async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order): Promise<Outcome> {
   const requests = requestsOf(file);
-  let next = Math.floor(requests.length * from) % requests.length;
+  const placeOf = (share: number) => Math.floor(requests.length * share) % requests.length;
+  let next = placeOf(from + 0.5);
   let answers = 0;
   let bytes = 0;
   let running = true;
   const latencies = new Float64Array(2_000_000);
   const failures: Record<string, number> = {};
   const fail = (status: number) => void (failures[status] = (failures[status] ?? 0) + 1);
-  const before = process.cpuUsage();
-  const start = performance.now();
 
   const drive = () =>
     new Promise<void>((resolve) => {
@@ -125,19 +131,21 @@ function run({ port, file, connections, seconds, from }: Order): Promise<Outcome
     });
 
   const all = Promise.all(Array.from({ length: connections }, drive));
-  return new Promise((resolve) => {
-    setTimeout(() => {
-      running = false;
-      const took = (performance.now() - start) / 1000;
-      const { user, system } = process.cpuUsage(before);
-      void Promise.race([all, new Promise((done) => setTimeout(done, 3000))]).then(() => {
-        const sorted = latencies.slice(0, Math.min(answers, latencies.length)).sort();
-        const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
-        resolve({ answers, failures, bytes, seconds: took, p50: at(0.5), p99: at(0.99), cpu: user + system });
-      });
-    }, seconds * 1000);
-  });
+  const wait = (seconds: number) => new Promise((done) => setTimeout(done, seconds * 1000));
+  if (leadIn > 0) await wait(leadIn);
+  next = placeOf(from);
+  answers = 0;
+  bytes = 0;
+  tell('begun');
+  const [start, before] = [performance.now(), process.cpuUsage()];
+  await wait(seconds);
+  running = false;
+  const took = (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(before);
+  await Promise.race([all, wait(3)]);
+  const sorted = latencies.slice(0, Math.min(answers, latencies.length)).sort();
+  const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
+  return { answers, failures, bytes, seconds: took, p50: at(0.5), p99: at(0.99), cpu: user + system };
 }
 
-if (process.send)
-  process.on('message', (order: Order) => void run(order).then((outcome) => process.send!(outcome)));
+if (process.send) process.on('message', (order: Order) => void run(order).then(tell));

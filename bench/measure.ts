@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { Measured } from './report';
+import type { Usage } from './probe';
 import type { Workload } from './requests';
 import type { LoadGenerator, MeasuredServer } from './servers';
 
@@ -12,7 +13,8 @@ export interface Stretch {
   from: number;
   /**
    * Seconds of load before it that are not measured: while the others took their turns the server was idle, and V8 gave
-   * memory back that the first requests have it take again.
+   * memory back that the first requests have it take again. They come on the same connections: opened all at once, of a long
+   * list each would wait for all the others, which is no part of how long an answer takes in the middle of the load.
    */
   leadIn: number;
 }
@@ -21,14 +23,12 @@ export async function measure(
   server: MeasuredServer,
   load: LoadGenerator,
   { file, endpoint }: Workload,
-  { seconds, from, leadIn }: Stretch,
+  stretch: Stretch,
 ): Promise<Measured> {
-  const order = { port: server.port, file, connections: CONNECTIONS };
-  // Other requests than those that are measured then.
-  if (leadIn > 0) await load.drive({ ...order, seconds: leadIn, from: (from + 0.5) % 1 });
-  const before = await server.usage();
-  const outcome = await load.drive({ ...order, seconds, from });
-  const after = await server.usage();
+  let asked: Promise<Usage> | undefined;
+  const order = { port: server.port, file, connections: CONNECTIONS, ...stretch };
+  const outcome = await load.drive(order, () => (asked = server.usage()));
+  const [before, after] = [(await asked)!, await server.usage()];
   if (Object.keys(outcome.failures).length > 0)
     console.error(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
   return {

@@ -3,7 +3,7 @@ import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { get } from 'node:http';
 import { join, resolve } from 'node:path';
 import { freePort } from '../src/database/embedded/server';
-import type { Order, Outcome } from './load';
+import type { Order, Outcome, Told } from './load';
 import type { Question, Usage } from './probe';
 import type { Store } from './store';
 
@@ -119,9 +119,15 @@ function answers(port: number, path: string): Promise<boolean> {
 export class LoadGenerator {
   private readonly child = fork(join(__dirname, 'load.js'));
 
-  drive(order: Order): Promise<Outcome> {
+  /** `begun` is called when the lead-in is over. */
+  drive(order: Order, begun?: () => void): Promise<Outcome> {
     return new Promise((done) => {
-      this.child.once('message', (outcome) => done(outcome as Outcome));
+      const hear = (told: Told) => {
+        if (told === 'begun') return begun?.();
+        this.child.off('message', hear);
+        done(told);
+      };
+      this.child.on('message', hear);
       this.child.send(order);
     });
   }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Database } from '../src/database/database';
@@ -11,6 +12,7 @@ useStore();
 const NUMBER = statement('gathering_number', 'SELECT $1::int AS asked');
 const DIVIDED = statement('gathering_divided', 'SELECT 1 / $1::int AS part');
 const NOTED = statement('gathering_noted', `INSERT INTO audit_events (event) VALUES ('gathering')`);
+const NAP = statement('gathering_nap', 'SELECT pg_sleep($1) IS NULL AS null');
 const ASLEEP = statement('gathering_asleep', 'SELECT pg_sleep(30)');
 
 const LONG = longStatement('gathering_long', 'SELECT pg_sleep($1) IS NULL AS null');
@@ -105,6 +107,30 @@ test('a lost connection fails those that left with it, leaves the pool, and is r
   expect(pool().totalCount - pool().idleCount).toBe(0);
 });
 
+test('of small statements, those that find two fifths of the connections under way gather meanwhile', async () => {
+  const naps: Promise<unknown>[] = [];
+  const most = { busy: 0, waiting: 0 };
+  const watch = () => {
+    most.busy = Math.max(most.busy, database().connections.busy);
+    most.waiting = Math.max(most.waiting, database().connections.waiting);
+  };
+  const taken: PoolClient[] = [];
+  const take = (client: PoolClient) => void taken.push(client);
+  pool().on('acquire', take);
+  for (let turn = 0; turn < 20; turn++) {
+    naps.push(database().row(NAP, [turn < 4 ? 0.2 : 0]));
+    await setImmediate();
+    watch();
+  }
+  pool().on('acquire', watch);
+  expect(await Promise.all(naps)).toEqual(Array.from({ length: 20 }, () => ({ null: false })));
+  pool().off('acquire', watch);
+  pool().off('acquire', take);
+  expect(most).toEqual({ busy: 4, waiting: 2 });
+  // Sixteen waited, and left in two groups.
+  expect(taken).toHaveLength(6);
+});
+
 test('long statements take half of the connections, and a short one waits for none of them', async () => {
   const long = Promise.all(Array.from({ length: 12 }, () => database().row(LONG, [0.2])));
   const most = { busy: 0, waiting: 0, short: 0 };
@@ -130,12 +156,22 @@ test('one that fails leaves its place to the next', async () => {
   expect(await database().row(LONG_DIVIDED, [1])).toEqual({ part: 1 });
 });
 
-test('one that waits for its turn for too long is refused, and those that come later are not', async () => {
-  const busy = Promise.all(Array.from({ length: 5 }, () => database().row(LONG, [1])));
-  const early = database().row(LONG, [0]);
-  await moment(500);
-  const late = database().row(LONG, [0]);
-  await expect(early).rejects.toBeInstanceOf(NotConnected);
-  expect(await late).toEqual({ null: false });
-  await busy;
-});
+test.each([
+  ['a long', LONG, 5],
+  ['a small', NAP, 4],
+])(
+  '%s one that waits for its turn for too long is refused, and those that come later are not',
+  async (_, nap, most) => {
+    const busy: Promise<unknown>[] = [];
+    for (let one = 0; one < most; one++) {
+      busy.push(database().row(nap, [1]));
+      await setImmediate();
+    }
+    const early = database().row(nap, [0]);
+    await moment(500);
+    const late = database().row(nap, [0]);
+    await expect(early).rejects.toBeInstanceOf(NotConnected);
+    expect(await late).toEqual({ null: false });
+    await Promise.all(busy);
+  },
+);
