@@ -5,7 +5,7 @@ import { statement } from '../database/statement';
 import { ApiKeyUses } from './api-key-uses';
 import { hashApiKey } from './api-key-hash';
 import { mayBeApiKey } from './api-key';
-import type { Credential } from './credential';
+import { type Credential, limitedAs } from './credential';
 import { ROOT_SCOPES } from './scopes';
 
 /** Whether a row of api_keys opens anything, as a condition for a WHERE clause. */
@@ -36,6 +36,7 @@ interface LiveKey {
 /** What is known of a key that is good. Times are those of `performance.now()`. */
 export interface KnownKey {
   credential: Credential & { api_key_id: number };
+  limited_as: string;
   /** When the question was sent: it is as true as that. */
   learned: number;
   ends: number;
@@ -74,13 +75,15 @@ export class ApiKeyLookup {
     if (!key) return undefined;
     const { hash, id, user_id, scopes, unused_ms, lives_ms } = key;
     if (hash !== hashes[0]) this.uses.rehash(id, hashes[0]!);
+    const credential: KnownKey['credential'] = {
+      type: 'key',
+      api_key_id: id,
+      user_id,
+      scopes: scopes ? [...new Set(scopes)].sort() : ROOT_SCOPES,
+    };
     const known: KnownKey = {
-      credential: {
-        type: 'key',
-        api_key_id: id,
-        user_id,
-        scopes: scopes ? [...new Set(scopes)].sort() : ROOT_SCOPES,
-      },
+      credential,
+      limited_as: limitedAs(credential),
       learned,
       ends: learned + (lives_ms ?? Infinity),
       used: learned - (unused_ms ?? Infinity),

@@ -13,6 +13,10 @@ export interface Credential {
   expires_at?: number;
 }
 
+/** Under which name limits count it: a JWT for the API key that it was made from, as making more of them gives no more. */
+export const limitedAs = ({ api_key_id, user_id }: Credential) =>
+  api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`;
+
 /** The credential of the request, which the guard has verified. */
 export const CurrentCredential = createParamDecorator(
   (_: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<Request>().user as Credential,

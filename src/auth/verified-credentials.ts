@@ -49,6 +49,11 @@ export class VerifiedCredentials {
     return credential;
   }
 
+  /** Which limit counts a key that was found good at some time. It opens nothing: nobody asks whether it still is. */
+  keyLimitedAs(text: string): string | undefined {
+    return this.keys.last(text)?.limited_as;
+  }
+
   verify(presented: Presented): Promise<Credential> {
     return this.underWay.ask(`${presented.type} ${presented.text}`, () => this.learn(presented));
   }

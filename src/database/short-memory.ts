@@ -36,6 +36,11 @@ export class ShortMemory<Value> {
     return entry && entry.learned > this.freshness.freshAfter(now) ? entry.value : undefined;
   }
 
+  /** Fresh or not. */
+  last(name: string): Value | undefined {
+    return this.entries.get(name)?.value;
+  }
+
   /** `learned` is when the question was asked, not when the answer came: it may be that old. */
   set(name: string, value: Value, learned: number): void {
     if (learned <= this.forgotten) return;

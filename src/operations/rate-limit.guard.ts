@@ -8,8 +8,9 @@ import {
 } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { accessOf } from '../auth/access';
-import type { Credential } from '../auth/credential';
-import { presentedBy } from '../auth/presented';
+import { type Credential, limitedAs } from '../auth/credential';
+import { type Presented, presentedBy } from '../auth/presented';
+import { VerifiedCredentials } from '../auth/verified-credentials';
 import { clientNetwork } from '../http/client-address';
 import { FrontDoor } from '../http/front-door';
 import { isUnlimited } from '../http/unlimited';
@@ -31,8 +32,8 @@ interface Plan {
   misses: boolean;
 }
 
-// Which limit counts a credential that was good before. It opens nothing: the credential is verified all the same.
-const REMEMBERED = 10_000;
+// JWTs that were good before, whether they still are or not; keys are remembered by those that verify them.
+const TOKENS_REMEMBERED = 10_000;
 
 /**
  * Before the credential is verified: one that is known is counted under its own name. Anything else costs its address, so
@@ -41,14 +42,15 @@ const REMEMBERED = 10_000;
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
   private readonly plans = new WeakMap<object, Plan>();
-  private young = new Map<string, string>();
-  private old = new Map<string, string>();
+  private youngTokens = new Map<string, string>();
+  private oldTokens = new Map<string, string>();
 
   constructor(
     @InjectThrottlerOptions() options: ThrottlerModuleOptions,
     @InjectThrottlerStorage() readonly limits: RateLimitsService,
     reflector: Reflector,
     frontDoor: FrontDoor,
+    private readonly credentials: VerifiedCredentials,
   ) {
     super(options, limits, reflector);
     frontDoor.observers.push(({ is_lookup, limited_as }, { statusCode, found_nothing }) => {
@@ -65,7 +67,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     if (plan.signIn) return passed(this.limits.spend(res, 'sign-in', clientNetwork(req)));
-    const known = plan.open ? undefined : this.recall(textOf(req));
+    const known = plan.open ? undefined : this.recall(presentedTo(req));
     if (known === undefined) return passed(this.limits.spend(res, 'address', clientNetwork(req)));
     return passed(this.spendAs(known, req, res, plan));
   }
@@ -76,8 +78,8 @@ export class RateLimitGuard extends ThrottlerGuard {
     const plan = this.planOf(context);
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const name = nameOf(credential);
-    this.remember(textOf(req), name);
+    const name = limitedAs(credential);
+    if (credential.type === 'jwt') this.rememberToken(presentedBy(req)!.text, name);
     this.limits.note('address', clientNetwork(req), -1);
     return passed(this.spendAs(name, req, res, plan));
   }
@@ -106,36 +108,33 @@ export class RateLimitGuard extends ThrottlerGuard {
     return plan;
   }
 
-  private recall(text: string | undefined): string | undefined {
-    if (text === undefined) return undefined;
-    const name = this.young.get(text);
+  private recall(presented: Presented | undefined): string | undefined {
+    if (!presented) return undefined;
+    const { type, text } = presented;
+    if (type === 'key') return this.credentials.keyLimitedAs(text);
+    const name = this.youngTokens.get(text);
     if (name !== undefined) return name;
-    const older = this.old.get(text);
-    if (older !== undefined) this.remember(text, older);
+    const older = this.oldTokens.get(text);
+    if (older !== undefined) this.rememberToken(text, older);
     return older;
   }
 
-  private remember(text: string | undefined, name: string): void {
-    if (text === undefined) return;
-    this.young.set(text, name);
-    if (this.young.size < REMEMBERED) return;
-    this.old = this.young;
-    this.young = new Map();
+  private rememberToken(text: string, name: string): void {
+    this.youngTokens.set(text, name);
+    if (this.youngTokens.size < TOKENS_REMEMBERED) return;
+    this.oldTokens = this.youngTokens;
+    this.youngTokens = new Map();
   }
 }
 
 /** The credential that the request is verified by; undefined: none, or one that contradicts its path. */
-function textOf(req: Request): string | undefined {
+function presentedTo(req: Request): Presented | undefined {
   try {
-    return presentedBy(req)?.text;
+    return presentedBy(req);
   } catch {
     return undefined;
   }
 }
-
-// A JWT counts for the API key that it was made from: making more of them gives no more.
-const nameOf = ({ api_key_id, user_id }: Credential) =>
-  api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`;
 
 const passed = (spent: void | Promise<void>): boolean | Promise<boolean> =>
   spent instanceof Promise ? spent.then(() => true) : true;
