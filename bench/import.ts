@@ -11,7 +11,7 @@ import { migrate } from '../src/database/migrate';
 import { type DemoOptions, demoRecords } from '../src/importing/demo';
 import { ndjsonOf } from '../src/importing/demo-file';
 import { connectTo, importRecords } from '../src/importing/import-records';
-import { POSTGRES } from './store';
+import { postgresFor } from './store';
 
 /** Of a million records; a tenth of each is the small file. */
 const MILLION = {
@@ -135,7 +135,12 @@ async function compare(rounds: number, scale: number): Promise<void> {
   const small = join(folder, 'tenth.ndjson');
   await writeFile(file, scale);
   await writeFile(small, scale / 10);
-  const server = await openEmbeddedPostgres({ dataDir: folder, mode: 'serve', log: say, settings: POSTGRES });
+  const server = await openEmbeddedPostgres({
+    dataDir: folder,
+    mode: 'serve',
+    log: say,
+    settings: postgresFor(scale),
+  });
   try {
     const ratios: number[] = [];
     const rates: number[] = [];

@@ -60,21 +60,29 @@ export interface Store {
 
 const MEMORY = Math.round(totalmem() / 2 ** 20);
 
-// What an operator sets: the usual shares of the machine's memory; durability stays as it is by default.
-export const POSTGRES = {
-  shared_buffers: `${Math.round(MEMORY / 4)}MB`,
+// Room for all of a store's pages, as far as the share of the memory goes that PostgreSQL's manual calls the most.
+const buffersOf = (scale: number) => Math.round(Math.min(MEMORY * 0.4, 2048 * Math.max(1, scale)));
+
+// What an operator sets; durability stays as it is by default.
+export const postgresFor = (scale: number) => ({
+  shared_buffers: `${buffersOf(scale)}MB`,
   effective_cache_size: `${Math.round((MEMORY * 3) / 4)}MB`,
   max_wal_size: '4GB',
   random_page_cost: '1.1',
   max_connections: '200',
   jit: 'off',
-};
+});
 
 /** The store of that scale on its own PostgreSQL: made by the import at the first run, found at later ones. */
 export async function openStore(scale: number, say: (line: string) => void): Promise<Store> {
   const folder = join('.bench', `store-${scale}`);
   mkdirSync(folder, { recursive: true });
-  const server = await openEmbeddedPostgres({ dataDir: folder, mode: 'serve', log: say, settings: POSTGRES });
+  const server = await openEmbeddedPostgres({
+    dataDir: folder,
+    mode: 'serve',
+    log: say,
+    settings: postgresFor(scale),
+  });
   const pepper = keptSecret(folder, 'api-key-pepper');
   const size = sizeOf(scale);
   try {
