@@ -13,6 +13,7 @@ import { READS } from './workload';
 import { measureWrites } from './writes';
 
 const QUICK_SCALE = 0.05;
+
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
