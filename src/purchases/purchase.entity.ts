@@ -21,7 +21,6 @@ export const PURCHASE_STATUSES = ['complete', 'pending', 'failed', 'refunded'] a
 @Check('purchases_sale_rate_check', 'sale_rate BETWEEN 0 AND 100')
 @Check('purchases_quantity_check', 'quantity >= 1')
 @Check('purchases_status_check', `status IN ('complete', 'pending', 'failed', 'refunded')`)
-@Index('purchases_email_idx', { synchronize: false })
 @Index('purchases_user_id_idx', ['user_id'], { where: 'user_id IS NOT NULL' })
 export class Purchase {
   @PrimaryGeneratedColumn('identity', {
