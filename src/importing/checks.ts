@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg';
 import { Problems } from './problems';
-import { bitOf, ENTRY_FIELDS, type Field, type RecordType } from './record-types';
+import { bitOf, type RecordType } from './record-types';
+import { missingReferences, type Outside } from './references';
 import type { Staging } from './staging';
 
 /** What only all records together can show: ids, names and addresses claimed twice, and references to nothing. */
@@ -8,17 +9,15 @@ export async function checkTogether(
   client: ClientBase,
   types: RecordType[],
   staging: Staging,
+  outside: Outside,
   problems: Problems,
 ) {
   const given = types.filter((type) => staging.rowsOf(type));
-  const refused = staging.refused.rows > 0;
   const checks = [
     ...given.flatMap((type) => [repeated(type), ...taken(type)]),
-    ...given.flatMap((type) => type.fields.map((field) => missingReferences(types, type, field, refused))),
-    ...(staging.entries.rows ? ENTRY_FIELDS.map((field) => missingInEntries(types, field, refused)) : []),
+    ...missingReferences(types, outside),
   ];
   for (const check of checks) {
-    if (!check) continue;
     const { rows } = await client.query<{ line: string; text: string; count: string }>(
       `SELECT line, text, count(*) OVER () AS count FROM (${check}) found ORDER BY line, text LIMIT ${Problems.limit}`,
     );
@@ -86,52 +85,4 @@ function taken(type: RecordType): string[] {
     ];
   }
   return [];
-}
-
-/**
- * The `rows` (line, subject, reference) whose reference neither the stream nor the store has. The stream's own ids are taken
- * away by EXCEPT, which hashes or sorts: an anti-join after one that is thought to leave nothing is planned as a loop.
- */
-function missing(rows: string, { name, table }: RecordType, refused: boolean) {
-  return `
-    WITH missing AS MATERIALIZED (
-      SELECT u.id
-      FROM (
-        SELECT r.reference AS id FROM (${rows}) r WHERE r.reference IS NOT NULL
-        EXCEPT SELECT id FROM import_${table}
-        ${refused ? `EXCEPT SELECT id FROM import_refused WHERE type = '${name}'` : ''}
-      ) u
-      WHERE NOT EXISTS (SELECT FROM ${table} t WHERE t.id = u.id)
-    )
-    SELECT r.line, r.subject || ': ${name} ' || r.reference || ' does not exist' AS text
-    FROM (${rows}) r JOIN missing ON missing.id = r.reference`;
-}
-
-function missingReferences(
-  types: RecordType[],
-  type: RecordType,
-  { kind, columns }: Field,
-  refused: boolean,
-) {
-  const parent = types.find(({ name }) => name === kind.references);
-  if (!parent) return undefined;
-  const column = columns[0]!.name;
-  const subject = type.key === 'id' ? `'${type.name} ' || id` : `'${type.name}'`;
-  const reference = kind.many ? `unnest(${column})` : column;
-  return missing(
-    `SELECT line, ${subject} AS subject, ${reference} AS reference FROM import_${type.table}`,
-    parent,
-    refused,
-  );
-}
-
-function missingInEntries(types: RecordType[], { kind, columns }: Field, refused: boolean) {
-  const parent = types.find(({ name }) => name === kind.references);
-  if (!parent) return undefined;
-  return missing(
-    `SELECT line, 'collection ' || collection_id AS subject, ${columns[0]!.name} AS reference
-     FROM import_collection_games`,
-    parent,
-    refused,
-  );
 }

@@ -1,7 +1,8 @@
 import { type ClientBase, DatabaseError } from 'pg';
-import { tablesOf, TRIGGERS_NOT_NEEDED } from './merges';
+import { storedIn, tablesOf, TRIGGERS_NOT_NEEDED } from './merges';
 import { storeChanged } from './problems';
-import { ENTRY_FIELDS, type RecordType } from './record-types';
+import type { RecordType } from './record-types';
+import { type Outside, outsideIn } from './references';
 import type { Staging } from './staging';
 
 /** From how many rows on it is worth while. */
@@ -18,6 +19,7 @@ export async function skipForeignKeyTriggers(
   client: ClientBase,
   types: RecordType[],
   staging: Staging,
+  outside: Outside,
   stored: number,
 ): Promise<boolean> {
   const created = staging.rows - stored;
@@ -30,7 +32,7 @@ export async function skipForeignKeyTriggers(
     await client.query('ROLLBACK TO SAVEPOINT triggers');
     return false;
   }
-  await lockReferences(client, types, staging);
+  await lockReferences(client, staging, outside);
   return true;
 }
 
@@ -49,27 +51,18 @@ async function hasOwnTriggers(client: ClientBase, types: RecordType[]) {
  * Locks the stored rows that the stream refers to against deletion, in the order of their ids. What it refers to and does
  * not bring itself was there when it was checked, and must be there still.
  */
-async function lockReferences(client: ClientBase, types: RecordType[], staging: Staging) {
-  for (const parent of types) {
-    const { name, table } = parent;
-    const references = [
-      ...types.flatMap((type) => type.fields.map((field) => ({ field, rows: `import_${type.table}` }))),
-      ...ENTRY_FIELDS.map((field) => ({ field, rows: 'import_collection_games' })),
-    ]
-      .filter(({ field }) => field.kind.references === name)
-      .map(({ field: { kind, columns }, rows }) => {
-        const column = columns[0]!.name;
-        return `SELECT ${kind.many ? `unnest(${column})` : column} AS id FROM ${rows}`;
-      });
-    if (!references.length) continue;
-    const stored = staging.rowsOf(parent) ? `SELECT id FROM stored_${table} UNION ALL` : '';
+async function lockReferences(client: ClientBase, staging: Staging, outside: Outside) {
+  for (const [parent, count] of outside) {
+    const wanted = [
+      ...(staging.rowsOf(parent) ? [storedIn(parent)] : []),
+      ...(count ? [outsideIn(parent)] : []),
+    ];
+    if (wanted.length === 0) continue;
     const { rows } = await client.query<{ gone: string }>(`
       WITH wanted AS MATERIALIZED (
-        ${stored}
-        SELECT DISTINCT r.id FROM (${references.join(' UNION ALL ')}) r
-        WHERE r.id IS NOT NULL AND NOT EXISTS (SELECT FROM import_${table} o WHERE o.id = r.id)
+        ${wanted.map((table) => `SELECT id FROM ${table}`).join(' UNION ALL ')}
       ), locked AS MATERIALIZED (
-        SELECT t.id FROM ${table} t WHERE t.id IN (SELECT id FROM wanted) ORDER BY t.id FOR KEY SHARE
+        SELECT t.id FROM ${parent.table} t WHERE t.id IN (SELECT id FROM wanted) ORDER BY t.id FOR KEY SHARE
       )
       SELECT (SELECT count(*) FROM wanted) - (SELECT count(*) FROM locked) AS gone`);
     if (Number(rows[0]!.gone)) throw storeChanged();

@@ -10,6 +10,7 @@ import { linesOf } from './ndjson';
 import { hashesOf } from './passwords';
 import { Problems, storeChanged } from './problems';
 import { type JsonObject, recordTypes, type RecordType } from './record-types';
+import { findOutside } from './references';
 import { RecordReader, type StagedRecord } from './record-reader';
 import { Staging } from './staging';
 
@@ -128,7 +129,8 @@ async function transfer(
   const records = await stage(client, source, types, staging, problems, progress, signal);
 
   progress({ phase: 'checking', records });
-  await checkTogether(client, types, staging, problems);
+  const outside = await findOutside(client, types);
+  await checkTogether(client, types, staging, outside, problems);
   problems.throwIfAny();
 
   const given = types.filter((type) => staging.rowsOf(type));
@@ -149,7 +151,7 @@ async function transfer(
     await findSales(client, purchase);
     await countSales(client);
   }
-  await skipForeignKeyTriggers(client, types, staging, stored);
+  await skipForeignKeyTriggers(client, types, staging, outside, stored);
 
   const summary: ImportSummary = {};
   let written = 0;
