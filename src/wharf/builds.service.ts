@@ -47,14 +47,21 @@ interface BuildRow {
   user_version: string | null;
 }
 
+/** The newest build that is finished; one without a version is null. */
+interface Build {
+  version: string | null;
+}
+
 type Missing = 'invalid game' | 'invalid channel';
 
 // In bytes: every installed copy of every game asks, and most of the questions were asked before.
 const MOST_REMEMBERED = 48 * 1024 * 1024;
 // Measured: what the table and its objects take beside the texts.
-const BYTES_AN_ENTRY = 330;
-const bytesOf = (address: string, { body, etag }: Cacheable) =>
-  BYTES_AN_ENTRY + address.length + body.length + etag.length;
+const BYTES_AN_ENTRY = 160;
+const bytesOf = (address: string, version: string | null) =>
+  BYTES_AN_ENTRY + address.length + (version?.length ?? 0);
+// Most games count their versions alike. Making an answer anew takes microseconds.
+const MOST_ANSWERS = 5000;
 // In milliseconds: what is missing may appear with a new game or user, of which nobody is told.
 const MISSING_REMEMBERED = 700;
 // Enough for the longest names of a game and a channel, unless most of their characters are escaped.
@@ -62,10 +69,12 @@ const LONGEST_ADDRESS = 600;
 
 @Injectable()
 export class BuildsService {
-  private readonly found: ShortMemory<Cacheable>;
+  // Versions rather than answers: an answer takes as much memory as all the rest of an entry.
+  private readonly found: ShortMemory<string | null>;
   // Apart, so that questions for what does not exist displace no answer.
   private readonly missing = new ShortMemory<Missing>(lasting(MISSING_REMEMBERED), 1000);
-  private readonly underWay = new UnderWay<Cacheable | Missing>();
+  private readonly answers = new Map<string | null, Cacheable>();
+  private readonly underWay = new UnderWay<Build | Missing>();
   private readonly byGame = new Batch((asked: unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
   );
@@ -82,7 +91,8 @@ export class BuildsService {
 
   /** The answer to a question that was asked in the same words before. */
   remembered(address: string): Cacheable | undefined {
-    return this.found.get(address, performance.now());
+    const version = this.found.get(address, performance.now());
+    return version === undefined ? undefined : this.answerOf(version);
   }
 
   /**
@@ -90,29 +100,32 @@ export class BuildsService {
    * it was asked, by which the answer is remembered; undefined: it is not.
    */
   async latest(request: LatestRequest, address: string | undefined): Promise<Cacheable> {
-    const answer =
-      address === undefined ? await this.newestFinishedBuild(request) : await this.answerTo(request, address);
-    if (typeof answer === 'string') throw failure(404, answer);
-    return answer;
+    const known = address === undefined ? undefined : this.remembered(address);
+    if (known) return known;
+    const build = await (address === undefined
+      ? this.newestFinishedBuild(request)
+      : (this.missing.get(address, performance.now()) ??
+        this.underWay.ask(address, () => this.learn(request, address))));
+    if (typeof build === 'string') throw failure(404, build);
+    return this.answerOf(build.version);
   }
 
-  private answerTo(
-    request: LatestRequest,
-    address: string,
-  ): Cacheable | Missing | Promise<Cacheable | Missing> {
-    return (
-      this.remembered(address) ??
-      this.missing.get(address, performance.now()) ??
-      this.underWay.ask(address, () => this.learn(request, address))
-    );
-  }
-
-  private async learn(request: LatestRequest, address: string): Promise<Cacheable | Missing> {
+  private async learn(request: LatestRequest, address: string): Promise<Build | Missing> {
     const asked = performance.now();
-    const answer = await this.newestFinishedBuild(request);
-    if (address.length > LONGEST_ADDRESS) return answer;
-    if (typeof answer === 'string') this.missing.set(address, answer, asked);
-    else this.found.set(address, answer, asked);
+    const build = await this.newestFinishedBuild(request);
+    if (address.length > LONGEST_ADDRESS) return build;
+    if (typeof build === 'string') this.missing.set(address, build, asked);
+    else this.found.set(address, build.version, asked);
+    return build;
+  }
+
+  private answerOf(version: string | null): Cacheable {
+    let answer = this.answers.get(version);
+    if (!answer) {
+      answer = cacheable({ latest: version ?? undefined } satisfies LatestAnswer);
+      if (this.answers.size === MOST_ANSWERS) this.answers.clear();
+      this.answers.set(version, answer);
+    }
     return answer;
   }
 
@@ -124,14 +137,12 @@ export class BuildsService {
   private async newestFinishedBuilds(
     statement: Statement,
     questions: unknown[][],
-  ): Promise<(Cacheable | Missing)[]> {
+  ): Promise<(Build | Missing)[]> {
     const columns = questions[0]!.map((_, i) => questions.map((question) => question[i]));
-    const answers = questions.map((): Cacheable | Missing => 'invalid game');
+    const builds = questions.map((): Build | Missing => 'invalid game');
     const rows = await this.database.rows<BuildRow & { n: number }>(statement, columns);
     for (const { n, found, user_version } of rows)
-      answers[n - 1] = found
-        ? cacheable({ latest: user_version ?? undefined } satisfies LatestAnswer)
-        : 'invalid channel';
-    return answers;
+      builds[n - 1] = found ? { version: user_version } : 'invalid channel';
+    return builds;
   }
 }
