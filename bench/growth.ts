@@ -10,7 +10,7 @@ import { openStore, type Store } from './store';
 import { type Endpoint, READS } from './workload';
 
 // At most, in seconds.
-const WARM = 20;
+const WARM = 30;
 const LEAD_IN = 0.5;
 
 const { values } = parseArgs({
