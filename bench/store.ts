@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createReadStream, createWriteStream, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { Client } from 'pg';
 import { keptSecret } from '../src/config/kept-secrets';
 import { openEmbeddedPostgres } from '../src/database/embedded/embedded-postgres';
@@ -11,6 +12,8 @@ import { ndjsonOf } from '../src/importing/demo-file';
 import { connectTo, importRecords } from '../src/importing/import-records';
 
 export const SEED = 1;
+
+const CHUNKS = { highWaterMark: 256 * 1024 };
 
 /** What a store of scale 1 holds; every developer has a key and 20 games. */
 const FULL = {
@@ -67,7 +70,8 @@ const buffersOf = (scale: number) => Math.round(Math.min(MEMORY * 0.4, 2048 * Ma
 export const postgresFor = (scale: number) => ({
   shared_buffers: `${buffersOf(scale)}MB`,
   effective_cache_size: `${Math.round((MEMORY * 3) / 4)}MB`,
-  max_wal_size: '4GB',
+  // Else a large import writes most pages of its indexes to the log in whole, again after each checkpoint.
+  max_wal_size: `${Math.round(4 * Math.min(4, Math.max(1, scale)))}GB`,
   random_page_cost: '1.1',
   max_connections: '200',
   jit: 'off',
@@ -121,8 +125,11 @@ export async function fill(
       }
     };
     say('making the store: this happens once');
+    // By way of a file: making the records takes a processor as long as reading them.
+    const file = join(folder, 'records.ndjson');
+    await pipeline(Readable.from(ndjsonOf(counted())), createWriteStream(file));
     const start = performance.now();
-    await importRecords(() => connectTo({ DATABASE_URL: url }), Readable.from(ndjsonOf(counted())), {
+    await importRecords(() => connectTo({ DATABASE_URL: url }), createReadStream(file, CHUNKS), {
       pepper: Buffer.from(pepper),
       progress(progress) {
         if (Date.now() - told < 5000) return;
@@ -132,6 +139,7 @@ export async function fill(
     });
     const made = { records, seconds: (performance.now() - start) / 1000 };
     say(`imported ${records} records in ${made.seconds.toFixed(1)} s`);
+    rmSync(file);
     await client.query('VACUUM (ANALYZE)');
     await client.query('CHECKPOINT').catch(() => undefined);
     writeFileSync(note, JSON.stringify(made));
