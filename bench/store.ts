@@ -125,7 +125,7 @@ export async function fill(
       }
     };
     say('making the store: this happens once');
-    // By way of a file: making the records takes a processor as long as reading them.
+    // By way of a file: the import's time is not to be that of making the records too.
     const file = join(folder, 'records.ndjson');
     await pipeline(Readable.from(ndjsonOf(counted())), createWriteStream(file));
     const start = performance.now();

@@ -73,7 +73,7 @@ export class BuildsService {
   private readonly found: ShortMemory<string | null>;
   // Apart, so that questions for what does not exist displace no answer.
   private readonly missing = new ShortMemory<Missing>(lasting(MISSING_REMEMBERED), 1000);
-  private readonly answers = new Map<string | null, Cacheable>();
+  private readonly answers = new ShortMemory<Cacheable>(lasting(Infinity), MOST_ANSWERS);
   private readonly underWay = new UnderWay<Build | Missing>();
   private readonly byGame = new Batch((asked: unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
@@ -119,13 +119,12 @@ export class BuildsService {
     return build;
   }
 
+  /** An answer follows from its version alone, so it never goes stale. No version is the empty text. */
   private answerOf(version: string | null): Cacheable {
-    let answer = this.answers.get(version);
-    if (!answer) {
-      answer = cacheable({ latest: version ?? undefined } satisfies LatestAnswer);
-      if (this.answers.size === MOST_ANSWERS) this.answers.clear();
-      this.answers.set(version, answer);
-    }
+    const known = this.answers.last(version ?? '');
+    if (known) return known;
+    const answer = cacheable({ latest: version ?? undefined } satisfies LatestAnswer);
+    this.answers.set(version ?? '', answer, performance.now());
     return answer;
   }
 
