@@ -966,6 +966,21 @@ describe('large imports', () => {
     expect(without).toEqual(having);
   }, 120_000);
 
+  test('are refused where what they refer to goes after it was found', async () => {
+    await importDirectly([user(1), game(1)]);
+    const builds = Array.from({ length: 12_000 }, (_, index) => build(index + 1));
+    const gone = (client: Client) => {
+      const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+      client.query = ((...args: unknown[]) => {
+        const found = String(args[0]).includes('session_replication_role');
+        return found ? sql('DELETE FROM games').then(() => query(...args)) : query(...args);
+      }) as unknown as Client['query'];
+      return Promise.resolve();
+    };
+    await expect(importDirectly(builds, { prepare: gone })).rejects.toThrow('changed while the import ran');
+    expect(await sql('SELECT FROM builds')).toEqual([]);
+  });
+
   test('leave no reference to nothing behind', async () => {
     await importDirectly(lines());
     const keys = await sql<{ conname: string }>(`SELECT conname FROM pg_constraint WHERE contype = 'f'`);
