@@ -42,6 +42,23 @@ export async function measure(
   };
 }
 
+/**
+ * Lets several be measured in turns, each at the same place among the requests in the same round. Whoever goes first meets
+ * another machine than whoever goes last, so the order changes.
+ */
+export async function inTurns<One>(
+  all: One[],
+  rounds: number,
+  turn: (one: One, from: number) => Promise<void>,
+  afterRound?: () => Promise<void>,
+): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const order = round % 2 === 0 ? all : all.toReversed();
+    for (const one of order) await turn(one, (round + 1) / (rounds + 1));
+    await afterRound?.();
+  }
+}
+
 const LOOK = 25;
 // Of a look in which nothing is answered; a collection of garbage or a timer may fall into it.
 const IDLE = 0.2;

@@ -33,5 +33,7 @@ process.on('message', (question: Question) => {
   const { user, system } = process.cpuUsage();
   process.send!({ cpu: user + system, rss: process.memoryUsage.rss() } satisfies Usage);
 });
+// No server outlives a run that was ended from outside.
+process.once('disconnect', () => process.exit());
 // Listening for questions alone keeps no process alive.
 process.channel?.unref();

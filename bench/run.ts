@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
 import { connectTo } from '../src/importing/import-records';
-import { CONNECTIONS, measure, settle } from './measure';
+import { CONNECTIONS, inTurns, measure, settle } from './measure';
 import { compareAnswers, workloadOf, type Workload } from './requests';
 import { type EndpointResult, type Figure, machine, median, type Results, writeReports } from './report';
 import { pgbenchRate } from './pgbench';
@@ -63,17 +63,18 @@ async function measureEndpoint(
     await settle(server, client);
     measured[server.name] = [];
   }
-  for (let round = 0; round < rounds; round++) {
-    // Whoever goes first meets another machine than whoever goes last: they take turns.
-    const order = round % 2 === 0 ? servers : servers.toReversed();
-    const stretch = { seconds, from: (round + 1) / (rounds + 1), leadIn: LEAD_IN };
-    for (const server of order) {
-      measured[server.name]!.push(await measure(server, load, workload, stretch));
+  await inTurns(
+    servers,
+    rounds,
+    async (server, from) => {
+      measured[server.name]!.push(await measure(server, load, workload, { seconds, from, leadIn: LEAD_IN }));
       await settle(server, client);
-    }
-    const rate = await askDatabase?.();
-    if (rate !== undefined) selects.push(rate);
-  }
+    },
+    async () => {
+      const rate = await askDatabase?.();
+      if (rate !== undefined) selects.push(rate);
+    },
+  );
   return { endpoint: workload.endpoint, measured, selects };
 }
 
