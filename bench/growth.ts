@@ -11,16 +11,18 @@ import { LoadGenerator, MeasuredServer } from './servers';
 import { openStore, type Store } from './store';
 import { type Endpoint, READS } from './workload';
 
-// All in seconds. A pass through the requests, at most: what a database in service has in memory is there then.
-const PASS = 30;
-// Until V8 has compiled what an endpoint needs.
+// All in seconds. Until V8 has compiled what an endpoint needs.
 const COMPILED = 4;
+// Until the database has in memory what it is asked for: its own cache is empty at first, and the system's is not.
+const READ = 12;
+// At most, for all requests of an endpoint once, where a server remembers what it was asked.
+const PASS = 30;
 const LEAD_IN = 0.5;
 
 const { values } = parseArgs({
   options: {
     scales: { type: 'string', default: '1,10' },
-    pairs: { type: 'string', default: '5' },
+    pairs: { type: 'string', default: '6' },
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '1' },
     endpoints: { type: 'string', default: '' },
@@ -46,37 +48,41 @@ interface Site {
 
 async function openSite(scale: number): Promise<Site> {
   const store = await openStore(scale, say);
-  const client = await connectTo({ DATABASE_URL: store.url });
-  const workloads: Workload[] = [];
-  for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
-  return { store, client, workloads, measured: chosen.map(() => []) };
+  try {
+    const workloads: Workload[] = [];
+    for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
+    const client = await connectTo({ DATABASE_URL: store.url });
+    return { store, client, workloads, measured: chosen.map(() => []) };
+  } catch (error) {
+    await store.stop();
+    throw error;
+  }
 }
 
-/** A server remembers builds, so that each new one has to be asked all questions once. */
 async function warm(
   server: MeasuredServer,
   load: LoadGenerator,
   workload: Workload,
   { requests }: Endpoint,
-  first: boolean,
-) {
-  const { rate } = await measure(server, load, workload, { seconds: 1, from: 0, leadIn: LEAD_IN });
-  const most = first || requests !== undefined ? PASS : COMPILED;
-  const seconds = Math.max(COMPILED, Math.min(most, workload.count / rate));
-  await measure(server, load, workload, { seconds, from: 0, leadIn: 0 });
+  isFirst: boolean,
+): Promise<void> {
+  const enough = { seconds: isFirst ? READ : COMPILED, from: 0, leadIn: 0 };
+  const { rate } = await measure(server, load, workload, enough);
+  if (requests === undefined) return;
+  await measure(server, load, workload, { ...enough, seconds: Math.min(PASS, requests / rate) });
 }
 
 /**
  * All endpoints with one new process on each store. Two processes of the same program on the same store differ, one from
- * the other throughout their lives, by more than what is looked for: the place of their memory in the machine's is luck. So
- * there are several pairs, and the one that is started first is not always of the same store.
+ * the other throughout their lives, by more than what is looked for. So there are several pairs, and the one that is
+ * started first is not always of the same store.
  */
-async function measurePair(sites: Site[], load: LoadGenerator, first: boolean): Promise<void> {
+async function measurePair(sites: Site[], load: LoadGenerator, isFirst: boolean): Promise<void> {
   const running: { site: Site; server: MeasuredServer }[] = [];
   try {
     for (const site of sites) running.push({ site, server: await MeasuredServer.start('ours', site.store) });
     for (const [i, endpoint] of chosen.entries()) {
-      for (const { site, server } of running) await warm(server, load, site.workloads[i]!, endpoint, first);
+      for (const { site, server } of running) await warm(server, load, site.workloads[i]!, endpoint, isFirst);
       await inTurns(running, rounds, async ({ site, server }, from) => {
         const stretch = { seconds, from, leadIn: LEAD_IN };
         site.measured[i]!.push(await measure(server, load, site.workloads[i]!, stretch));

@@ -47,7 +47,7 @@ const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`)
   'min_price >= 0 AND views_count >= 0 AND downloads_count >= 0 AND purchases_count >= 0',
 )
 @Index('games_slug_key', ['user_id', 'slug'], { unique: true })
-@Index('games_hidden_hash_idx', { synchronize: false })
+@Index('games_hidden_idx', { synchronize: false })
 export class Game {
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
