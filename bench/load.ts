@@ -148,4 +148,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
   return { answers, failures, bytes, seconds: took, p50: at(0.5), p99: at(0.99), cpu: user + system };
 }
 
-if (process.send) process.on('message', (order: Order) => void run(order).then(tell));
+if (process.send) {
+  process.on('message', (order: Order) => void run(order).then(tell));
+  process.once('disconnect', () => process.exit());
+}

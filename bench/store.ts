@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Client } from 'pg';
 import { keptSecret } from '../src/config/kept-secrets';
-import { openEmbeddedPostgres } from '../src/database/embedded/embedded-postgres';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../src/database/embedded/embedded-postgres';
 import { migrate } from '../src/database/migrate';
 import { type DemoOptions, demoRecords } from '../src/importing/demo';
 import { ndjsonOf } from '../src/importing/demo-file';
@@ -77,6 +77,13 @@ export const postgresFor = (scale: number) => ({
   jit: 'off',
 });
 
+const opened = new Set<EmbeddedPostgres>();
+
+/** No database outlives a run that is ended from outside. */
+function stopAll(): void {
+  void Promise.allSettled([...opened].map((server) => server.stop())).then(() => process.exit(1));
+}
+
 /** The store of that scale on its own PostgreSQL: made by the import at the first run, found at later ones. */
 export async function openStore(scale: number, say: (line: string) => void): Promise<Store> {
   const folder = join('.bench', `store-${scale}`);
@@ -87,6 +94,8 @@ export async function openStore(scale: number, say: (line: string) => void): Pro
     log: say,
     settings: postgresFor(scale),
   });
+  if (opened.size === 0) process.once('SIGINT', stopAll).once('SIGTERM', stopAll);
+  opened.add(server);
   const pepper = keptSecret(folder, 'api-key-pepper');
   const size = sizeOf(scale);
   try {
