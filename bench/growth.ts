@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { connectTo } from '../src/importing/import-records';
 import { CONNECTIONS, inTurns, measure, settle } from './measure';
 import { machine, type Measured, median, ratioOf, shown, table } from './report';
@@ -73,9 +73,8 @@ async function warm(
 }
 
 /**
- * All endpoints with one new process on each store. Two processes of the same program on the same store differ, one from
- * the other throughout their lives, by more than what is looked for. So there are several pairs, and the one that is
- * started first is not always of the same store.
+ * All endpoints with one new process on each store. Two processes of one program on one store differ for as long as they
+ * live, at times by a quarter. So there are several pairs, and the one that is started first is not always of the same store.
  */
 async function measurePair(sites: Site[], load: LoadGenerator, isFirst: boolean): Promise<void> {
   const running: { site: Site; server: MeasuredServer }[] = [];
