@@ -65,6 +65,21 @@ test('an index of purchases goes also where an operator has made them partitions
   await source.query('DROP TABLE purchases; ALTER TABLE whole RENAME TO purchases; DROP INDEX whole_idx');
 });
 
+test('an index that an interrupted try left half made is made anew', async () => {
+  await undoFrom('HiddenGamesWithRoom');
+  await source.query('CREATE TABLE twice AS SELECT 1 AS id UNION ALL SELECT 1');
+  await expect(
+    source.query('CREATE UNIQUE INDEX CONCURRENTLY games_hidden_idx ON twice (id)'),
+  ).rejects.toThrow('could not create unique index');
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  expect(
+    await source.query(
+      `SELECT indrelid::regclass::text AS of, indisvalid FROM pg_index WHERE indexrelid = 'games_hidden_idx'::regclass`,
+    ),
+  ).toEqual([{ of: 'games', indisvalid: true }]);
+  await source.query('DROP TABLE twice');
+});
+
 test('purchases that were there get their buyers, also where a try was given up', async () => {
   await undoFrom('PurchaseGameBuyers');
   await source.query(`INSERT INTO users (username) VALUES ('maker')`);
