@@ -20,6 +20,7 @@ import {
   sendImport,
   user,
   wrongBuyers,
+  wrongOwners,
 } from './support/importing';
 import { Actor, anonymous, baseUrl, failure, ok, send, sql, useStore } from './support/store';
 
@@ -692,6 +693,59 @@ test('however purchases change hands, their games know the buyer, with triggers 
   );
 }, 60_000);
 
+test('however users are renamed and games change hands, games know the name of their owner, with triggers and without them', async () => {
+  const ids = [1, 2, 3];
+  const names = fc.shuffledSubarray(['ash', 'birch', 'cedar', 'Ash-2'], { minLength: 3, maxLength: 3 });
+  const imports = fc.record({
+    triggers: fc.constantFrom('origin', 'replica'),
+    names,
+    renamed: fc.subarray(ids),
+    games: fc.uniqueArray(
+      fc.record({ id: fc.integer({ min: 1, max: 4 }), user_id: fc.constantFrom(...ids) }),
+      {
+        selector: ({ id }) => id,
+      },
+    ),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
+      await sql('TRUNCATE users, games CASCADE');
+      await imported(...ids.map((id) => user(id)));
+      for (const { triggers, names, renamed, games } of rounds) {
+        // Those that are not renamed keep a name that nobody else gets.
+        const records = [
+          ...renamed.map((id) => user(id, { username: names[id - 1] })),
+          ...ids.filter((id) => !renamed.includes(id)).map((id) => user(id, { username: `user${id}` })),
+          ...games.map(({ id, user_id }) => game(id, { user_id })),
+        ];
+        await importDirectly(records, {
+          prepare: (client) => client.query(`SET session_replication_role = ${triggers}`),
+        });
+        expect(await wrongOwners()).toEqual([]);
+      }
+    }),
+    { numRuns: 12 },
+  );
+}, 60_000);
+
+test('a game that is imported while its owner is renamed', async () => {
+  await imported(user(1));
+  // The import waits where it writes users, until the owner of its game has a new name that is not committed yet.
+  await sql(`
+    CREATE FUNCTION wait_for_rename() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$;
+    CREATE TRIGGER wait_for_rename BEFORE INSERT ON users EXECUTE FUNCTION wait_for_rename()`);
+  const renamed = sql(`
+    SELECT pg_advisory_lock(1), pg_sleep(0.6);
+    BEGIN; UPDATE users SET username = 'meanwhile' WHERE id = 1;
+    SELECT pg_advisory_unlock(1), pg_sleep(0.5); COMMIT`);
+  await sleep(100);
+  await importDirectly([user(2), game(1)]);
+  await renamed;
+  await sql('DROP FUNCTION wait_for_rename CASCADE');
+  expect(await wrongOwners()).toEqual([]);
+});
+
 describe('collections', () => {
   const entries = () =>
     sql<{ game_id: number; version: string }>(
@@ -946,6 +1000,7 @@ describe('large imports', () => {
     const having = await content();
     expect(await salesAsKept()).toEqual(await salesByDefinition());
     expect(await wrongBuyers()).toEqual([]);
+    expect(await wrongOwners()).toEqual([]);
     await sql(
       'TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys RESTART IDENTITY CASCADE',
     );

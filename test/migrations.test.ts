@@ -105,6 +105,29 @@ test('purchases that were there get their buyers, also where a try was given up'
   expect(upQueries.map(({ query }) => query)).toEqual([]);
 });
 
+test('games that were there get the names of their owners, also where a try was given up', async () => {
+  await undoFrom('GameOwnerNames');
+  await source.query(`
+    INSERT INTO users (username) SELECT 'owner-' || n FROM generate_series(1, 300) n;
+    INSERT INTO games (user_id, slug, title)
+    SELECT u.id, 'old-' || n, 'Old' FROM users u, generate_series(1, 40) n WHERE u.username LIKE 'owner-%'`);
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  const wrong = `
+    SELECT g.id FROM games g JOIN users u ON u.id = g.user_id WHERE g.owner_name IS DISTINCT FROM u.username`;
+  expect(await source.query(wrong)).toEqual([]);
+
+  await source.query(`DELETE FROM migrations WHERE name ~ 'OwnerNamesOfOldGames'`);
+  await source.query('ALTER TABLE games ALTER owner_name DROP NOT NULL');
+  await source.query('UPDATE games SET owner_name = NULL WHERE id % 2 = 0');
+  await source.query(
+    'ALTER TABLE games ADD CONSTRAINT games_owner_name_given CHECK (owner_name IS NOT NULL) NOT VALID',
+  );
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  expect(await source.query(wrong)).toEqual([]);
+  const { upQueries } = await source.driver.createSchemaBuilder().log();
+  expect(upQueries.map(({ query }) => query)).toEqual([]);
+});
+
 test('two migrators at once: one runs, the other finds it done', async () => {
   for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
   const done = await Promise.all([1, 2].map(() => migrate({ DATABASE_URL: url }, () => undefined)));

@@ -15,6 +15,7 @@ import {
   useStore,
 } from './support/store';
 import { statementsAfterCredential } from './support/statements';
+import { moment } from './support/time';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -195,6 +196,37 @@ describe('GET /profile/games', () => {
     const [first] = await gamesOf(admin);
     expect(first!.url).toBe(`https://${admin.username}.gamewharf.example/${mine.slug}`);
     expect((await gamesOf(admin))[1]!.url).toContain(`https://${owner.username}.`);
+  });
+
+  test('the address of a game follows the name of its owner', async () => {
+    const owner = await make.user();
+    const { slug } = await make.game({ owner });
+    await sql(`UPDATE users SET username = 'another-' || id WHERE id = $1`, [owner.id]);
+    expect((await gamesOf(owner)).map(({ url }) => url)).toEqual([
+      `https://another-${owner.id}.gamewharf.example/${slug}`,
+    ]);
+  });
+
+  test('so does that of a game that changes hands', async () => {
+    const [before, after] = [await make.user(), await make.user()];
+    const { id, slug } = await make.game({ owner: before });
+    await sql('UPDATE games SET user_id = $2 WHERE id = $1', [id, after.id]);
+    expect((await gamesOf(after)).map(({ url }) => url)).toEqual([
+      `https://${after.username}.gamewharf.example/${slug}`,
+    ]);
+  });
+
+  test('and that of a game that is made at the moment when its owner is renamed', async () => {
+    const owner = await make.user();
+    const renamed = sql(
+      `BEGIN; UPDATE users SET username = 'new-' || id WHERE id = ${owner.id}; SELECT pg_sleep(0.5); COMMIT`,
+    );
+    await moment(200);
+    const { slug } = await make.game({ owner });
+    await renamed;
+    expect((await gamesOf(owner)).map(({ url }) => url)).toEqual([
+      `https://new-${owner.id}.gamewharf.example/${slug}`,
+    ]);
   });
 
   test('one statement, however many games', async () => {

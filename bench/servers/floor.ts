@@ -29,6 +29,7 @@ export const pool = new Pool({
 interface Row {
   [column: string]: unknown;
   username: string;
+  owner_name: string;
   slug: string;
   title: string;
   traits: string[];
@@ -52,12 +53,12 @@ const USER =
   'SELECT id, username, display_name, gamer, developer, press_user, cover_url FROM users WHERE id = $1';
 
 const GAMES = `
-  SELECT g.id, u.username, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits,
+  SELECT g.id, g.owner_name, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits,
     g.published_at, g.created_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count,
     ARRAY(SELECT currency || amount FROM game_earnings e WHERE e.game_id = g.id ORDER BY currency) AS earnings
   FROM (SELECT id FROM games WHERE user_id = $1
         UNION SELECT game_id FROM game_admins WHERE user_id = $1) mine
-  JOIN games g USING (id) JOIN users u ON u.id = g.user_id
+  JOIN games g USING (id)
   ORDER BY g.created_at DESC, g.id DESC`;
 
 const CAN_EDIT = `(g.user_id = $2
@@ -131,10 +132,10 @@ const ENTRIES = `
   SELECT page.* FROM collections c
   LEFT JOIN LATERAL (
     SELECT e.collection_id, e.game_id, e.position, e.blurb, e.user_id, e.created_at, g.title, g.short_text, g.slug,
-      u.username, g.cover_url, g.type, g.classification, g.traits, g.min_price, g.published_at, g.created_at AS made_at
+      g.owner_name, g.cover_url, g.type, g.classification, g.traits, g.min_price, g.published_at, g.created_at AS made_at
     FROM (SELECT e.*, row_number() OVER (ORDER BY e.sort_key) AS position
           FROM collection_games e WHERE e.collection_id = c.id) e
-    JOIN games g ON g.id = e.game_id JOIN users u ON u.id = g.user_id
+    JOIN games g ON g.id = e.game_id
     WHERE ${CAN_VIEW}
     ORDER BY e.sort_key LIMIT $3 OFFSET $4) page ON true
   WHERE c.id = $1 AND ${CAN_VIEW_COLLECTION}`;
@@ -182,7 +183,7 @@ const gameOf = (row: Row) => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
-  url: `https://${row.username}.${HOST}/${row.slug}`,
+  url: `https://${row.owner_name}.${HOST}/${row.slug}`,
   cover_url: row.cover_url,
   type: row.type,
   classification: row.classification,
@@ -201,7 +202,7 @@ const legacyGameOf = (row: Row) => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
-  url: `https://${row.username}.${HOST}/${row.slug}`,
+  url: `https://${row.owner_name}.${HOST}/${row.slug}`,
   cover_url: row.cover_url,
   type: row.type,
   p_android: row.traits.includes('p_android'),
@@ -261,7 +262,7 @@ const entryOf = (row: Row) => ({
     id: row.game_id,
     title: row.title,
     short_text: row.short_text,
-    url: `https://${row.username}.${HOST}/${row.slug}`,
+    url: `https://${row.owner_name}.${HOST}/${row.slug}`,
     cover_url: row.cover_url,
     type: row.type,
     classification: row.classification,

@@ -150,7 +150,7 @@ type EntryWords = [
   position: string,
   user_id: string,
   created_at: string,
-  username: string,
+  owner_name: string,
   slug: string,
   type: EmbeddedGameAnswer['type'],
   classification: EmbeddedGameAnswer['classification'],
@@ -160,14 +160,14 @@ type EntryWords = [
   published_at?: string,
 ];
 
-/** The columns of a row for the entry `e`, its game `g` and the game's owner `u`. */
+/** The columns of a row for the entry `e` and its game `g`. */
 export const entryColumns = (position: string) => `
   ${words(
     'e.game_id',
     position,
     'e.user_id',
     'e.created_at',
-    'u.username',
+    'g.owner_name',
     'g.slug',
     'g.type',
     'g.classification',
@@ -187,7 +187,7 @@ export function collectionGameAnswer(
     position,
     user,
     created_at,
-    username,
+    owner_name,
     slug,
     type,
     classification,
@@ -208,7 +208,7 @@ export function collectionGameAnswer(
       id: game_id,
       title: row.title,
       short_text: row.short_text,
-      url: links.game(username, slug),
+      url: links.game(owner_name, slug),
       cover_url: row.cover_url,
       type,
       classification,

@@ -36,7 +36,6 @@ const pageOf = (from: { before: string; condition: string }) => `
       WHERE e.collection_id = (SELECT $1::bigint) ${from.condition}
       ORDER BY e.sort_key LIMIT (SELECT ${EVERYTHING})) e
     JOIN games g ON g.id = e.game_id
-    JOIN users u ON u.id = g.user_id
     WHERE ${canView('g', '$2')}
     ORDER BY e.sort_key LIMIT $3
   ) page ON true
@@ -146,7 +145,6 @@ export const ENTRY = statement(
    FROM collection_games e
    JOIN collections c ON c.id = e.collection_id
    JOIN games g ON g.id = e.game_id
-   JOIN users u ON u.id = g.user_id
    WHERE e.collection_id = $1 AND e.game_id = $3 AND ${canView('g', '$2')}`,
 );
 

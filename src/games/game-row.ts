@@ -5,6 +5,7 @@ import type { Game } from './game.entity';
 export interface GameRow extends Pick<
   Game,
   | 'id'
+  | 'owner_name'
   | 'slug'
   | 'title'
   | 'short_text'
@@ -17,7 +18,6 @@ export interface GameRow extends Pick<
   | 'downloads_count'
   | 'purchases_count'
 > {
-  username: string;
   published_at: string | null;
   created_at: string;
   /** Currency code and minor units in one text each (`USD500`), by currency. */
@@ -31,7 +31,7 @@ export interface SelectedGame extends Pick<GameRow, 'title' | 'short_text' | 'co
 
 type GameWords = [
   id: string,
-  username: string,
+  owner_name: string,
   slug: string,
   type: Game['type'],
   classification: Game['classification'],
@@ -49,7 +49,7 @@ type GameWords = [
 export const GAME_COLUMNS = `
   ${words(
     'g.id',
-    '(SELECT username FROM users WHERE id = g.user_id)',
+    'g.owner_name',
     'g.slug',
     'g.type',
     'g.classification',
@@ -66,7 +66,7 @@ export const GAME_COLUMNS = `
 export function gameRow({ words, title, short_text, cover_url }: SelectedGame): GameRow {
   const [
     id,
-    username,
+    owner_name,
     slug,
     type,
     classification,
@@ -81,7 +81,7 @@ export function gameRow({ words, title, short_text, cover_url }: SelectedGame): 
   ] = wordsOf<GameWords>(words);
   return {
     id: Number(id),
-    username,
+    owner_name,
     slug,
     title,
     short_text,

@@ -80,7 +80,7 @@ export const gameAnswer = (row: GameRow, links: StoreLinks): GameAnswer => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
-  url: links.game(row.username, row.slug),
+  url: links.game(row.owner_name, row.slug),
   cover_url: row.cover_url,
   type: row.type,
   classification: row.classification,

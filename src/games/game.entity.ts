@@ -59,6 +59,10 @@ export class Game {
   @Column('bigint')
   user_id: number;
 
+  /** The username of the owner, which triggers see to. */
+  @Column('text')
+  owner_name: string;
+
   @Column('text')
   slug: string;
 

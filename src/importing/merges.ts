@@ -56,7 +56,7 @@ const adminsOf = (type: RecordType, table: string, parent: string): Lists => {
   };
 };
 
-const emailsOf = (type: RecordType): Lists => {
+const listsOfUsers = (type: RecordType): Lists => {
   const bit = given(bitOf(type, 'emails'));
   const staged = 'unnest(s.emails, s.emails_verified) AS e (email, verified)';
   const insert = `
@@ -73,12 +73,21 @@ const emailsOf = (type: RecordType): Lists => {
          AND NOT EXISTS (SELECT FROM ${staged} WHERE lower(e.email) = t.email AND e.verified = t.verified)`,
       `${insert} WHERE ${isChanged(type)} AND ${bit} ON CONFLICT (user_id, email) DO NOTHING`,
       `${insert} WHERE ${isNew(type)}`,
+      `UPDATE games g SET owner_name = u.username
+       FROM ${changedIn(type)} s JOIN users u ON u.id = s.id
+       WHERE g.user_id = s.id AND g.owner_name <> u.username`,
     ],
   };
 };
 
 /** What triggers do for others, the import does itself: it may run with triggers turned off. */
-export const TRIGGERS_NOT_NEEDED = ['purchase_games_take_buyer', 'purchases_carry_buyer'];
+export const TRIGGERS_NOT_NEEDED = [
+  'purchase_games_take_buyer',
+  'purchases_carry_buyer',
+  'games_take_owner_name',
+  'games_change_owner_name',
+  'users_carry_username',
+];
 
 const gamesOfPurchases = (type: RecordType): Lists => {
   const insert = (buyer: string) => `
@@ -168,7 +177,7 @@ const listsOfCollections = (type: RecordType): Lists => {
 function listsOf(type: RecordType): Lists | undefined {
   switch (type.name) {
     case 'user':
-      return emailsOf(type);
+      return listsOfUsers(type);
     case 'game':
       return adminsOf(type, 'game_admins', 'game_id');
     case 'purchase':
@@ -187,6 +196,19 @@ const LIST_TABLES: Record<string, string[]> = {
 
 /** The tables that records of a type are written to. */
 export const tablesOf = ({ name, table }: RecordType) => [table, ...(LIST_TABLES[name] ?? [])];
+
+/**
+ * Copies in the records of a type from what they refer to. The lock makes a change of it that is under way wait, or be
+ * waited for: it would not see these rows.
+ */
+const COPIES: Record<string, { name: string; value: string }[]> = {
+  game: [
+    {
+      name: 'owner_name',
+      value: '(SELECT u.username FROM users u WHERE u.id = s.user_id FOR SHARE)',
+    },
+  ],
+};
 
 /** Unique values that records of a type may swap among each other. */
 const SWAPPABLE: Record<string, { value: string; clash: string; placeholder: string }> = {
@@ -234,6 +256,7 @@ export async function findChanged(client: ClientBase, type: RecordType) {
 /** Writes the changed and the new records, and counts them. */
 export async function write(client: ClientBase, type: RecordType, withSales: boolean) {
   const columns = columnsOf(type);
+  const copies = COPIES[type.name] ?? [];
   const sold = withSales && type.name === 'game';
   const swappable = SWAPPABLE[type.name];
   if (swappable) {
@@ -247,13 +270,19 @@ export async function write(client: ClientBase, type: RecordType, withSales: boo
     .filter(({ name }) => name !== type.key)
     .map(
       (column) => `${column.name} = ${column.name === 'updated_at' ? updatedAt(column) : valueFor(column)}`,
-    );
+    )
+    .concat(copies.map(({ name, value }) => `${name} = ${value}`));
+  const newColumns = [
+    ...columns.map((column) => ({ name: column.name, value: newValueFor(column) })),
+    ...copies,
+    ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
+  ];
   const changed = await client.query(`
     UPDATE ${type.table} t SET ${assignments.join(', ')}
     FROM ${stagedIn(type)} s WHERE s.${type.key} = t.${type.key} AND ${isChanged(type)}`);
   const created = await client.query(`
-    INSERT INTO ${type.table} (${columns.map(({ name }) => name).join(', ')} ${sold ? ', purchases_count' : ''})
-    SELECT ${columns.map(newValueFor).join(', ')} ${sold ? ', coalesce(d.purchases, 0)' : ''}
+    INSERT INTO ${type.table} (${newColumns.map(({ name }) => name).join(', ')})
+    SELECT ${newColumns.map(({ value }) => value).join(', ')}
     FROM ${stagedIn(type)} s ${sold ? SALES_OF_GAMES : ''} WHERE ${isNew(type)}`);
   for (const statement of listsOf(type)?.write ?? []) await client.query(statement);
   return { new: created.rowCount ?? 0, changed: changed.rowCount ?? 0 };

@@ -83,7 +83,7 @@ export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
-  url: links.game(row.username, row.slug),
+  url: links.game(row.owner_name, row.slug),
   cover_url: row.cover_url,
   type: row.type,
   p_android: row.traits.includes('p_android'),

@@ -118,6 +118,11 @@ export const wrongBuyers = () =>
   sql(`SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
        WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`);
 
+/** Games whose copy of the owner's name is not the owner's name. */
+export const wrongOwners = () =>
+  sql(`SELECT g.id, g.owner_name, u.username FROM games g JOIN users u ON u.id = g.user_id
+       WHERE g.owner_name <> u.username`);
+
 /** What the purchases of each game come to, by the view that defines it. */
 export const salesByDefinition = () =>
   sql(`SELECT g.id,
