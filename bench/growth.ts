@@ -13,8 +13,6 @@ import { type Endpoint, READS } from './workload';
 
 // All in seconds. Until V8 has compiled what an endpoint needs.
 const COMPILED = 4;
-// Until the database has in memory what it is asked for: its own cache is empty at first, and the system's is not.
-const READ = 12;
 // At most, for all requests of an endpoint once, where a server remembers what it was asked.
 const PASS = 30;
 const LEAD_IN = 0.5;
@@ -64,9 +62,8 @@ async function warm(
   load: LoadGenerator,
   workload: Workload,
   { requests }: Endpoint,
-  isFirst: boolean,
 ): Promise<void> {
-  const enough = { seconds: isFirst ? READ : COMPILED, from: 0, leadIn: 0 };
+  const enough = { seconds: COMPILED, from: 0, leadIn: 0 };
   const { rate } = await measure(server, load, workload, enough);
   if (requests === undefined) return;
   await measure(server, load, workload, { ...enough, seconds: Math.min(PASS, requests / rate) });
@@ -76,12 +73,12 @@ async function warm(
  * All endpoints with one new process on each store. Two processes of one program on one store differ for as long as they
  * live, at times by a quarter. So there are several pairs, and the one that is started first is not always of the same store.
  */
-async function measurePair(sites: Site[], load: LoadGenerator, isFirst: boolean): Promise<void> {
+async function measurePair(sites: Site[], load: LoadGenerator): Promise<void> {
   const running: { site: Site; server: MeasuredServer }[] = [];
   try {
     for (const site of sites) running.push({ site, server: await MeasuredServer.start('ours', site.store) });
     for (const [i, endpoint] of chosen.entries()) {
-      for (const { site, server } of running) await warm(server, load, site.workloads[i]!, endpoint, isFirst);
+      for (const { site, server } of running) await warm(server, load, site.workloads[i]!, endpoint);
       await inTurns(running, rounds, async ({ site, server }, from) => {
         const stretch = { seconds, from, leadIn: LEAD_IN };
         site.measured[i]!.push(await measure(server, load, site.workloads[i]!, stretch));
@@ -130,7 +127,7 @@ async function main(): Promise<void> {
   try {
     for (const scale of scales) sites.push(await openSite(scale));
     for (let pair = 0; pair < pairs; pair++) {
-      await measurePair(pair % 2 === 0 ? sites : sites.toReversed(), load, pair === 0);
+      await measurePair(pair % 2 === 0 ? sites : sites.toReversed(), load);
       say(`after ${pair + 1} of ${pairs} pairs:\n${report(sites)}`);
     }
     const text = report(sites);

@@ -38,6 +38,9 @@ export interface WriteResult {
 export interface Results {
   machine: Record<string, string>;
   scale: number;
+  /** Of each server, one after the other. */
+  processes: number;
+  /** With each of them. */
   rounds: number;
   seconds: number;
   connections: number;
@@ -166,11 +169,11 @@ function figures({ endpoints }: Results): string {
 }
 
 function markdown(results: Results): string {
-  const { machine, scale, rounds, seconds, connections, starts, idle } = results;
+  const { machine, scale, processes, rounds, seconds, connections, starts, idle } = results;
   const memory = Object.entries(idle).map(([name, bytes]) => `${name} ${(bytes / 2 ** 20).toFixed(0)} MB`);
   return [
     '# Results of `npm run bench`',
-    `${connections} connections, ${rounds} paired rounds of ${seconds} s for each server and endpoint, store of scale ${scale}.`,
+    `${connections} connections; ${processes} processes of each server, one after the other, ${rounds} paired rounds of ${seconds} s with each for every endpoint; store of scale ${scale}.`,
     table(['machine', ''], Object.entries(machine)),
     '## Throughput',
     'Requests a second of ours divided by those of the other server in the same round: median (lowest–highest).',

@@ -18,6 +18,7 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     scale: { type: 'string' },
+    processes: { type: 'string' },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     endpoints: { type: 'string', default: '' },
@@ -36,7 +37,9 @@ const SETTLED = quick ? 0 : 13_000;
 // The slowest server takes a second for an answer.
 const SAMPLED = quick ? 10 : 60;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
-const rounds = Number(values.rounds ?? (quick ? 2 : 5));
+// Two processes of one program differ for as long as they live, by a quarter at times: docs/performance.md.
+const processes = Number(values.processes ?? (quick ? 1 : 3));
+const rounds = Number(values.rounds ?? 2);
 const seconds = Number(values.seconds ?? (quick ? 0.25 : 2));
 const EVERYBODY = 'ours,floor,stock,express,fastify,pgbench';
 const compared = (values.servers ?? (quick ? 'ours,floor,stock' : EVERYBODY)).split(',');
@@ -53,7 +56,7 @@ async function measureEndpoint(
   load: LoadGenerator,
   workload: Workload,
   client: Client,
-  askDatabase: (() => Promise<number | undefined>) | undefined,
+  askDatabase: (() => ReturnType<typeof pgbenchRate>) | undefined,
 ): Promise<EndpointResult> {
   await compareAnswers(servers, workload, SAMPLED);
   const measured: EndpointResult['measured'] = {};
@@ -78,54 +81,118 @@ async function measureEndpoint(
   return { endpoint: workload.endpoint, measured, selects };
 }
 
-async function measureAll(store: Store): Promise<Results> {
-  const load = new LoadGenerator();
+const startAll = async (store: Store): Promise<MeasuredServer[]> => {
   const servers: MeasuredServer[] = [];
-  const client = await connectTo({ DATABASE_URL: store.url });
+  for (const name of names) servers.push(await MeasuredServer.start(name, store));
+  return servers;
+};
+
+const stopAll = async (servers: MeasuredServer[]) => {
+  for (const server of servers) await server.stop();
+};
+
+const compiled = (server: MeasuredServer, load: LoadGenerator, workload: Workload) =>
+  measure(server, load, workload, { seconds: COMPILED, from: 0, leadIn: 0 });
+
+async function startsOf(store: Store): Promise<number[]> {
+  const starts: number[] = [];
+  for (let i = 0; i < (quick ? 1 : 3); i++) {
+    const ours = await MeasuredServer.start('ours', store);
+    starts.push(ours.readyAfter);
+    await ours.stop();
+  }
+  return starts;
+}
+
+/** Before the first request. */
+async function idleMemory(store: Store): Promise<Results['idle']> {
+  const servers = await startAll(store);
   try {
-    const starts: number[] = [];
-    for (let i = 0; i < (quick ? 1 : 3); i++) {
-      const ours = await MeasuredServer.start('ours', store);
-      starts.push(ours.readyAfter);
-      await ours.stop();
-    }
-    for (const name of names) servers.push(await MeasuredServer.start(name, store));
-    const settled = sleep(SETTLED);
-    const workloads: Workload[] = [];
-    for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
-    await settled;
+    await sleep(SETTLED);
     const idle: Results['idle'] = {};
     for (const server of servers) idle[server.name] = (await server.usage()).rss;
-    const endpoints: EndpointResult[] = [];
-    for (const server of servers)
-      await measure(server, load, workloads[0]!, { seconds: COMPILED, from: 0, leadIn: 0 });
-    const selects = withPgbench ? await selectsOf(store, workloads) : undefined;
-    for (const workload of workloads) {
-      const scripts = selects?.get(workload.endpoint);
-      const askDatabase = scripts && (() => pgbenchRate(store, scripts, POOL_SIZE, seconds));
-      const result = await measureEndpoint(servers, load, workload, client, askDatabase);
-      endpoints.push(result);
+    return idle;
+  } finally {
+    await stopAll(servers);
+  }
+}
+
+/** All endpoints with one process of each server, beside what was measured with others. */
+async function measureProcesses(
+  store: Store,
+  load: LoadGenerator,
+  client: Client,
+  asked: { workload: Workload; askDatabase: (() => ReturnType<typeof pgbenchRate>) | undefined }[],
+  into: Map<string, EndpointResult>,
+): Promise<void> {
+  const servers = await startAll(store);
+  try {
+    for (const server of servers) await compiled(server, load, asked[0]!.workload);
+    for (const { workload, askDatabase } of asked) {
+      const { endpoint, measured, selects } = await measureEndpoint(
+        servers,
+        load,
+        workload,
+        client,
+        askDatabase,
+      );
+      const result = into.get(endpoint) ?? { endpoint, measured: {}, selects: [] };
+      into.set(endpoint, result);
+      for (const [name, some] of Object.entries(measured)) (result.measured[name] ??= []).push(...some);
+      result.selects.push(...selects);
       say(lineOf(result));
     }
-    const ours = values.endpoints === '' ? servers.find(({ name }) => name === 'ours') : undefined;
-    const writes = ours
-      ? await measureWrites(store, ours, load, { connections: CONNECTIONS, rounds, seconds })
-      : [];
+  } finally {
+    await stopAll(servers);
+  }
+}
+
+async function writesOf(store: Store, load: LoadGenerator, workload: Workload): Promise<Results['writes']> {
+  const ours = await MeasuredServer.start('ours', store);
+  try {
+    await compiled(ours, load, workload);
+    const times = { rounds: processes * rounds, seconds };
+    return await measureWrites(store, ours, load, { connections: CONNECTIONS, ...times });
+  } finally {
+    await ours.stop();
+  }
+}
+
+async function measureAll(store: Store): Promise<Results> {
+  const load = new LoadGenerator();
+  const client = await connectTo({ DATABASE_URL: store.url });
+  try {
+    const starts = await startsOf(store);
+    const idle = await idleMemory(store);
+    const workloads: Workload[] = [];
+    for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
+    const selects = withPgbench ? await selectsOf(store, workloads) : undefined;
+    const asked = workloads.map((workload) => {
+      const scripts = selects?.get(workload.endpoint);
+      return { workload, askDatabase: scripts && (() => pgbenchRate(store, scripts, POOL_SIZE, seconds)) };
+    });
+    const endpoints = new Map<string, EndpointResult>();
+    for (let process = 1; process <= processes; process++) {
+      say(`process ${process} of ${processes} of each server`);
+      await measureProcesses(store, load, client, asked, endpoints);
+    }
+    const all = values.endpoints === '' && names.includes('ours');
+    const writes = all ? await writesOf(store, load, workloads[0]!) : [];
     return {
       machine: machine(store),
       scale,
+      processes,
       rounds,
       seconds,
       connections: CONNECTIONS,
       starts,
       idle,
-      endpoints,
+      endpoints: [...endpoints.values()],
       writes,
     };
   } finally {
     load.stop();
     await client.end();
-    for (const server of servers) await server.stop();
   }
 }
 
