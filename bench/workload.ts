@@ -66,6 +66,14 @@ const PURCHASES_OF_GAMES = `SELECT g.user_id AS owner, g.id AS game, p.email
 const zipf = (size: number, next: () => number) =>
   Math.min(size, Math.floor(Math.exp(next() * Math.log(size + 1)))) - 1;
 
+/** Each of so many keys once. */
+export const everyKey = (count: number): Endpoint => ({
+  name: 'every key',
+  requests: count,
+  asks: () =>
+    Promise.resolve(Array.from({ length: count }, (_, i) => ({ path: '/credentials/info', key: i + 1 }))),
+});
+
 export const READS: Endpoint[] = [
   keyed('credentials/info', '/credentials/info'),
   keyed('profile', '/profile'),

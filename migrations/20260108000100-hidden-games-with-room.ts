@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndex } from './steps/build-index';
 
 const NAME = 'games_hidden_idx';
 const BEFORE = 'games_hidden_hash_idx';
@@ -14,7 +15,7 @@ export class HiddenGamesWithRoom20260108000100 implements MigrationInterface {
   transaction = false;
 
   async up(db: QueryRunner) {
-    await build(db);
+    await buildIndex(db, NAME, `${INDEX} WITH (${ROOM}) WHERE ${HIDDEN}`);
     await db.query(`DROP INDEX CONCURRENTLY IF EXISTS ${BEFORE}`);
   }
 
@@ -22,17 +23,4 @@ export class HiddenGamesWithRoom20260108000100 implements MigrationInterface {
     await db.query(`CREATE INDEX ${BEFORE} ON ${INDEX} WHERE ${HIDDEN}`);
     await db.query(`DROP INDEX ${NAME}`);
   }
-}
-
-/** Waits for other transactions as long as it takes, since nobody waits for it; what an interrupted try left is replaced. */
-async function build(db: QueryRunner) {
-  const [found] = (await db.query(`SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)`, [
-    NAME,
-  ])) as [{ indisvalid: boolean } | undefined];
-  if (found?.indisvalid) return;
-  const [{ lock_timeout }] = (await db.query(`SHOW lock_timeout`)) as [{ lock_timeout: string }];
-  await db.query(`SET lock_timeout = 0`);
-  await db.query(`DROP INDEX CONCURRENTLY IF EXISTS ${NAME}`);
-  await db.query(`CREATE INDEX CONCURRENTLY ${NAME} ON ${INDEX} WITH (${ROOM}) WHERE ${HIDDEN}`);
-  await db.query(`SET lock_timeout = '${lock_timeout}'`);
 }

@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import { LIVE_KEYS } from '../src/auth/api-key-lookup';
 import { KEYS_OF_USER } from '../src/auth/api-keys.service';
 import { LIVE_USER } from '../src/auth/tokens.service';
+import { FIRST_PAGE } from '../src/collections/collection-games.service';
 import { statement, type Statement } from '../src/database/statement';
 import { EDITABLE_GAMES, VIEWABLE_GAME } from '../src/games/games.service';
 import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../src/purchases/download-keys.service';
@@ -17,6 +18,7 @@ const USERS = 100_000;
 const GAMES = 200_000;
 const PURCHASES = 1_000_000;
 const KEYS = 500_000;
+const COLLECTIONS = 2000;
 // Not everybody is like everybody else: these have a hundred thousand of what others have ten of.
 const POPULAR_GAME = 1001;
 const ADMIN_OF_ALL = 8;
@@ -51,6 +53,10 @@ const FILL = [
    SELECT 'key-' || n, CASE WHEN n % 5 = 1 THEN ${POPULAR_GAME} ELSE n % ${GAMES} + 1 END,
           'mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END
    FROM generate_series(1, ${KEYS}) n`,
+  `INSERT INTO collections (id, user_id, title)
+   SELECT n, n % ${USERS} + 1, 'Shelf' FROM generate_series(1, ${COLLECTIONS}) n`,
+  `INSERT INTO collection_games (collection_id, game_id, sort_key, user_id)
+   SELECT c.id, (c.id * 7919 + n * 13) % ${GAMES} + 1, n, c.user_id FROM collections c, generate_series(1, 100) n`,
   `INSERT INTO api_keys (key_hash, hint, user_id)
    SELECT sha256(n::text::bytea), 'gw_', n % ${USERS} + 1 FROM generate_series(1, ${KEYS}) n`,
 ];
@@ -123,6 +129,21 @@ test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, mo
     expect(pages).toBeLessThanOrEqual(most);
   },
 );
+
+test.each([
+  { name: 'by user', lookup: PURCHASES_BY_USER, values: [GAME, ownerOf(GAME), 1002] },
+  { name: 'by e-mail', lookup: PURCHASES_BY_EMAIL, values: [GAME, ownerOf(GAME), 'MAIL1000@example.com'] },
+])(
+  'purchases $name: rows of games and of purchases are read, and indexes of all else',
+  async ({ lookup, values }) => {
+    const { rowsOf } = await planOf(client, lookup, values);
+    expect(rowsOf).toEqual(['games', 'purchases']);
+  },
+);
+
+test('a page of a collection keeps no game in mind, since none comes twice', async () => {
+  expect(await planOf(client, FIRST_PAGE, [5, 17, 50])).toMatchObject({ remembers: false });
+});
 
 test('purchases are, too, where most people have twenty addresses', async () => {
   await client.query('ALTER TABLE user_emails ALTER user_id SET (n_distinct = -0.05)');

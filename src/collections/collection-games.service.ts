@@ -25,17 +25,19 @@ const EVERYTHING = '9223372036854775807';
 /**
  * A page of the entries that the caller may see, with positions that count all, by a walk along the index of sort keys.
  * The planner is kept from knowing which collection it is and where the walk ends, and from turning the question of what
- * is hidden into a join: it would fetch and sort all of a large collection. See docs/decisions/collection-order.md.
+ * is hidden into a join: it would fetch and sort all of a large collection. The sum keeps it from remembering each game
+ * that was found, since none comes twice. See docs/decisions/collection-order.md.
  */
 const pageOf = (from: { before: string; condition: string }) => `
   SELECT page.* FROM collections c
   LEFT JOIN (
     SELECT ${entryColumns(`${from.before} + e.place`)}
     FROM (
-      SELECT e.*, row_number() OVER (ORDER BY e.sort_key) AS place FROM collection_games e
+      SELECT e.*, e.game_id + 0 AS key_of_game, row_number() OVER (ORDER BY e.sort_key) AS place
+      FROM collection_games e
       WHERE e.collection_id = (SELECT $1::bigint) ${from.condition}
       ORDER BY e.sort_key LIMIT (SELECT ${EVERYTHING})) e
-    JOIN games g ON g.id = e.game_id
+    JOIN games g ON g.id = e.key_of_game
     WHERE ${canView('g', '$2')}
     ORDER BY e.sort_key LIMIT $3
   ) page ON true

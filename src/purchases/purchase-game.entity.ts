@@ -3,8 +3,8 @@ import { Game } from '../games/game.entity';
 import { Purchase } from './purchase.entity';
 
 @Entity('purchase_games')
-@Index('purchase_games_game_id_email_idx', ['game_id', 'email'])
-@Index('purchase_games_user_id_game_id_idx', ['user_id', 'game_id'], { where: 'user_id IS NOT NULL' })
+@Index('purchase_games_game_id_email_purchase_id_idx', { synchronize: false })
+@Index('purchase_games_user_id_game_id_purchase_id_idx', { synchronize: false })
 export class PurchaseGame {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'purchase_games_pkey' })
   purchase_id: number;

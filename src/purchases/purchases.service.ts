@@ -41,7 +41,7 @@ const lookup = (name: string, bought: string) =>
               p.status, p.purchase_type,
               CASE p.purchase_type WHEN 'bundle' THEN
                 ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids
-       FROM (${bought}) bought
+       FROM (SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
        JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') p ON true
      WHERE g.id = $1 AND ${canEdit('g', '$2')}
      ORDER BY p.created_at DESC, p.id DESC`,
@@ -51,16 +51,19 @@ const boughtFrom = (address: string) =>
   `SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ${address}`;
 
 /** OFFSET 0: else all purchases of the game may be read, docs/decisions/one-probe.md. */
-const boughtBy = (user: string) => `
+const boughtBy = (user: string, addresses = 'ue.verified') => `
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = ${user}
-  UNION SELECT purchase_id FROM user_emails ue CROSS JOIN LATERAL (${boughtFrom('ue.email')} OFFSET 0) from_address
-        WHERE ue.user_id = ${user} AND ue.verified`;
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (${boughtFrom('ue.email')} OFFSET 0) from_address
+  WHERE ue.user_id = ${user} AND ${addresses}`;
 
 export const PURCHASES_BY_USER = lookup('purchases_by_user', boughtBy('$3'));
 export const PURCHASES_BY_EMAIL = lookup(
   'purchases_by_email',
   `${boughtFrom('lower($3)')}
-   UNION ${boughtBy('(SELECT user_id FROM user_emails WHERE email = lower($3) AND verified)')}`,
+   UNION ALL SELECT by_owner.purchase_id
+   FROM (SELECT user_id FROM user_emails WHERE email = lower($3) AND verified OFFSET 0) owner
+   CROSS JOIN LATERAL (${boughtBy('owner.user_id', 'ue.verified AND ue.email <> lower($3)')} OFFSET 0) by_owner`,
 );
 
 @Injectable()

@@ -12,7 +12,11 @@ interface Node {
 export interface Plan {
   /** Tables that are read from end to end. */
   scanned: string[];
+  /** Tables whose rows are read, which an index alone would not have told. */
+  rowsOf: string[];
   sorted: boolean;
+  /** Keeps what it found, for the next row that asks the same. */
+  remembers: boolean;
   /** Pages of 8 kB that were looked at: an index probe costs three or four. */
   pages: number;
 }
@@ -34,9 +38,13 @@ export async function planOf(client: Client, { name, text }: Statement, values: 
     scanned: nodes
       .filter((node) => node['Node Type'].endsWith('Seq Scan'))
       .map((node) => node['Relation Name']!),
+    rowsOf: nodes.filter((node) => READS_ROWS.test(node['Node Type'])).map((node) => node['Relation Name']!),
     sorted: nodes.some((node) => node['Node Type'].endsWith('Sort')),
+    remembers: nodes.some((node) => node['Node Type'] === 'Memoize'),
     pages: (root['Shared Hit Blocks'] ?? 0) + (root['Shared Read Blocks'] ?? 0),
   };
 }
+
+const READS_ROWS = /Seq Scan$|^Index Scan$|^Bitmap Heap Scan$/;
 
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
