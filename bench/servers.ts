@@ -23,7 +23,11 @@ const PROGRAMS: Record<ServerName, string> = {
 export const POOL_SIZE = 10;
 
 // As the Dockerfile starts it.
-const PRODUCTION_FLAGS = ['--max-semi-space-size=32', '--max-old-space-size=1024'];
+const PRODUCTION_FLAGS = [
+  '--max-semi-space-size=32',
+  '--max-old-space-size=1024',
+  '--no-allocation-site-pretenuring',
+];
 
 // Every limit is on and counts, at a value that is not reached.
 const NOT_REACHED = 'credential=9999999/1s,address=9999999/1s,misses=9999999/1s';
