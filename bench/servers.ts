@@ -1,5 +1,5 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { join, resolve } from 'node:path';
 import { freePort } from '../src/database/embedded/server';
@@ -22,12 +22,10 @@ const PROGRAMS: Record<ServerName, string> = {
 
 export const POOL_SIZE = 10;
 
-// As the Dockerfile starts it.
-const PRODUCTION_FLAGS = [
-  '--max-semi-space-size=32',
-  '--max-old-space-size=1024',
-  '--no-allocation-site-pretenuring',
-];
+const { scripts } = JSON.parse(readFileSync(join(compiled, '..', 'package.json'), 'utf8')) as {
+  scripts: Record<'start:prod', string>;
+};
+const PRODUCTION_FLAGS = scripts['start:prod'].match(/--\S+/g)!;
 
 // Every limit is on and counts, at a value that is not reached.
 const NOT_REACHED = 'credential=9999999/1s,address=9999999/1s,misses=9999999/1s';

@@ -186,8 +186,13 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
       expect([status, `${stdout}${stderr}`]).toEqual([0, expect.any(String)]);
     }
   });
-  it('starts and answers', async () => {
-    running = spawn(nodeProgram, ['dist/src/main.js'], { cwd: tree, env: environment, ...asNobody });
+  it('starts with the flags of npm run start:prod, and answers', async () => {
+    const args = argumentsAfter('^CMD ');
+    const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>;
+    };
+    expect(`node ${args.join(' ')}`).toBe(scripts['start:prod']);
+    running = spawn(nodeProgram, args, { cwd: tree, env: environment, ...asNobody });
     for (const stream of [running.stdout, running.stderr])
       stream?.on('data', (data: Buffer) => (output += String(data)));
     await until(async () => (await get(environment.PORT, '/health/ready')).status === 200);
@@ -201,8 +206,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).toBe(String(isRoot ? nobody.uid : process.getuid?.()));
   });
   it('is healthy by the health check of the Dockerfile, and not on another port', () => {
-    const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
-    const [, ...args] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(text)?.[1] ?? '[]') as string[];
+    const args = argumentsAfter('^HEALTHCHECK .*CMD ');
     expect(node(...args).status).toBe(0);
     const elsewhere = spawnSync(process.execPath, args, { env: { ...environment, PORT: '1' } });
     expect(elsewhere.status).toBe(1);
@@ -219,6 +223,13 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     expect(await ended).toEqual([0, null]);
     expect(output).not.toContain('EACCES');
   });
+
+  /** What the Dockerfile has node run. */
+  function argumentsAfter(instruction: string): string[] {
+    const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
+    const command = new RegExp(`${instruction}(\\[.*\\])$`, 'm').exec(text)?.[1];
+    return (JSON.parse(command ?? '[]') as string[]).slice(1);
+  }
 
   async function until(question: () => Promise<boolean>): Promise<void> {
     const deadline = Date.now() + 20_000;
