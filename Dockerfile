@@ -29,5 +29,6 @@ EXPOSE 8080 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Twice Node's own limit for young objects: less time spent collecting them. See docs/decisions/fast-requests.md.
+# How V8 collects garbage: twice its own room for young objects, a bound for old ones, and none born old. Each is
+# measured in docs/decisions/fast-requests.md.
 CMD ["node", "--max-semi-space-size=32", "--max-old-space-size=1024", "--no-allocation-site-pretenuring", "dist/src/main.js"]

@@ -51,11 +51,11 @@ const boughtFrom = (address: string) =>
   `SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ${address}`;
 
 /** OFFSET 0: else all purchases of the game may be read, docs/decisions/one-probe.md. */
-const boughtBy = (user: string, addresses = 'ue.verified') => `
+const boughtBy = (user: string, butFrom = '') => `
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = ${user}
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (${boughtFrom('ue.email')} OFFSET 0) from_address
-  WHERE ue.user_id = ${user} AND ${addresses}`;
+  WHERE ue.user_id = ${user} AND ue.verified ${butFrom && `AND ue.email <> ${butFrom}`}`;
 
 export const PURCHASES_BY_USER = lookup('purchases_by_user', boughtBy('$3'));
 export const PURCHASES_BY_EMAIL = lookup(
@@ -63,7 +63,7 @@ export const PURCHASES_BY_EMAIL = lookup(
   `${boughtFrom('lower($3)')}
    UNION ALL SELECT by_owner.purchase_id
    FROM (SELECT user_id FROM user_emails WHERE email = lower($3) AND verified OFFSET 0) owner
-   CROSS JOIN LATERAL (${boughtBy('owner.user_id', 'ue.verified AND ue.email <> lower($3)')} OFFSET 0) by_owner`,
+   CROSS JOIN LATERAL (${boughtBy('owner.user_id', 'lower($3)')} OFFSET 0) by_owner`,
 );
 
 @Injectable()
