@@ -129,6 +129,14 @@ test('games that were there get the names of their owners, also where a try was 
   expect(upQueries.map(({ query }) => query)).toEqual([]);
 });
 
+test('of games that were there it is known at once how often a sum of the index is found', async () => {
+  await undoFrom('GamesByHash');
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  expect(await source.query(`SELECT n_distinct FROM pg_stats WHERE tablename = 'games_hash_idx'`)).toEqual([
+    { n_distinct: -1 },
+  ]);
+});
+
 test('two migrators at once: one runs, the other finds it done', async () => {
   for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
   const done = await Promise.all([1, 2].map(() => migrate({ DATABASE_URL: url }, () => undefined)));

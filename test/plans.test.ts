@@ -161,8 +161,23 @@ test.each([
   },
 );
 
+const PAGE = [5, 17, 50];
+
 test('a page of a collection keeps no game in mind, since none comes twice', async () => {
-  expect(await planOf(client, FIRST_PAGE, [5, 17, 50])).toMatchObject({ remembers: false });
+  expect(await planOf(client, FIRST_PAGE, PAGE)).toMatchObject({ remembers: false });
+});
+
+test('it finds its games by index, too, before anything is known of the sums', async () => {
+  await client.query('BEGIN');
+  const { rows } = await client.query<{ made: string }>(
+    `SELECT pg_get_indexdef('games_hash_idx'::regclass) AS made`,
+  );
+  await client.query('DROP INDEX games_hash_idx');
+  await client.query(rows[0]!.made);
+  const { scanned, remembers } = await planOf(client, FIRST_PAGE, PAGE);
+  await client.query('ROLLBACK');
+  expect(scanned).not.toContain('games');
+  expect(remembers).toBe(false);
 });
 
 test('the test sees a table that is read from end to end', async () => {

@@ -4,7 +4,7 @@ import { Database } from '../database/database';
 import { longStatement, statement } from '../database/statement';
 import type { Statements } from '../database/transactions';
 import { invalidGame } from '../games/refusals';
-import { canView, isPublic } from '../games/visibility';
+import { canView, canViewOfMany, isPublic } from '../games/visibility';
 import {
   type AddGameRequest,
   type CollectionGameAnswer,
@@ -25,8 +25,8 @@ const EVERYTHING = '9223372036854775807';
 /**
  * A page of the entries that the caller may see, with positions that count all, by a walk along the index of sort keys.
  * The planner is kept from knowing which collection it is and where the walk ends, and from turning the question of what
- * is hidden into a join: it would fetch and sort all of a large collection. The sum keeps it from remembering each game
- * that was found, since none comes twice. See docs/decisions/collection-order.md.
+ * is hidden into a join: it would fetch and sort all of a large collection. The sums have it use the index of them, and keep
+ * it from remembering each game that was found, since none comes twice. See docs/decisions/collection-order.md.
  */
 const pageOf = (from: { before: string; condition: string }) => `
   SELECT page.* FROM collections c
@@ -37,8 +37,8 @@ const pageOf = (from: { before: string; condition: string }) => `
       FROM collection_games e
       WHERE e.collection_id = (SELECT $1::bigint) ${from.condition}
       ORDER BY e.sort_key LIMIT (SELECT ${EVERYTHING})) e
-    JOIN games g ON g.id = e.key_of_game
-    WHERE ${canView('g', '$2')}
+    JOIN games g ON g.id + 0 = e.key_of_game
+    WHERE ${canViewOfMany('g', '$2')}
     ORDER BY e.sort_key LIMIT $3
   ) page ON true
   WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`;
@@ -55,7 +55,7 @@ export const LATER_PAGE = longStatement(
   `WITH first AS (
      SELECT e.sort_key FROM collection_games e
      WHERE e.collection_id = (SELECT $1::bigint) AND coalesce((
-       SELECT false FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canView('g', '$2')}), true)
+       SELECT false FROM games g WHERE g.id = e.game_id AND NOT ${isPublic('g')} AND NOT ${canViewOfMany('g', '$2')}), true)
      ORDER BY e.sort_key OFFSET $4 LIMIT 1),
    before AS (
      SELECT count(*) AS entries FROM collection_games e

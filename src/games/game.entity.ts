@@ -48,6 +48,7 @@ const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`)
 )
 @Index('games_slug_key', ['user_id', 'slug'], { unique: true })
 @Index('games_hidden_idx', { synchronize: false })
+@Index('games_hash_idx', { synchronize: false })
 export class Game {
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
