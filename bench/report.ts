@@ -46,7 +46,7 @@ export interface Results {
   connections: number;
   /** Milliseconds from the start of our process to ready, on existing data. */
   starts: number[];
-  /** Resident memory before the first request, by server. */
+  /** Resident memory before the first request, by server; of a short run, none. */
   idle: Record<string, number>;
   endpoints: EndpointResult[];
   /** None where there is no pgbench. */
@@ -189,7 +189,7 @@ function markdown(results: Results): string {
     figures(results),
     '## Start and memory',
     `Start of the process to ready, on existing data: ${starts.map((ms) => `${ms.toFixed(0)} ms`).join(', ')}.`,
-    `Memory before the first request: ${memory.join(', ')}.`,
+    ...(memory.length > 0 ? [`Memory before the first request: ${memory.join(', ')}.`] : []),
     '',
   ].join('\n\n');
 }
