@@ -7,11 +7,11 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY nest-cli.json tsconfig.json tsconfig.build.json ./
-COPY scripts/build-image-tree.mjs scripts/
+COPY tools/scripts/build-image-tree.mjs tools/scripts/
 COPY migrations migrations
 COPY src src
 ARG SOURCE_DATE_EPOCH=0
-RUN node scripts/build-image-tree.mjs /image
+RUN node tools/scripts/build-image-tree.mjs /image
 
 FROM ${NODE_IMAGE} AS runtime
 LABEL org.opencontainers.image.title="Gamewharf" \

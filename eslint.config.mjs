@@ -6,15 +6,7 @@ export default tseslint.config(
   },
   ...tseslint.configs.recommended,
   {
-    files: [
-      'src/**/*.ts',
-      'migrations/**/*.ts',
-      'test/**/*.ts',
-      'bench/**/*.ts',
-      'fuzz/**/*.ts',
-      'chaos/**/*.ts',
-      'mutation/**/*.ts',
-    ],
+    files: ['src/**/*.ts', 'migrations/**/*.ts', 'test/**/*.ts', 'tools/**/*.ts'],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',

@@ -1,10 +1,10 @@
-/** Of `npm run mutation`, which adds what to mutate and the tests that may notice: mutation/targets.ts. */
+/** Of `npm run mutation`, which adds what to mutate and the tests that may notice: tools/mutation/targets.ts. */
 export default {
   testRunner: 'jest',
-  plugins: ['@stryker-mutator/jest-runner', './mutation/ignorers.mjs'],
+  plugins: ['@stryker-mutator/jest-runner', './tools/mutation/ignorers.mjs'],
   ignorers: ['words'],
   coverageAnalysis: 'perTest',
-  jest: { configFile: 'mutation/jest.config.js', enableFindRelatedTests: false },
+  jest: { configFile: 'tools/mutation/jest.config.js', enableFindRelatedTests: false },
   concurrency: 1,
   // Each run leaves the modules of an application behind.
   maxTestRunnerReuse: 60,

@@ -4,9 +4,9 @@ import { Command } from 'commander';
 import { registerAccountCommands } from './accounts/accounts.command';
 import { registerAuthCommands } from './auth/auth.command';
 import { registerCollectionCommands } from './collections/collections.command';
-import { runCommand } from './command-runner';
+import { runCommand } from './process/command-runner';
 import { registerDatabaseCommands } from './database/database.command';
-import { explain } from './environment';
+import { explain } from './config/environment';
 import { registerImportCommands } from './importing/import.command';
 
 const program = new Command('gamewharf').description('Looks after a Gamewharf store.');

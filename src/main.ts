@@ -1,6 +1,6 @@
 import 'reflect-metadata';
-import { explain, settingsOfThisProcess } from './environment';
-import { Server } from './server';
+import { explain, settingsOfThisProcess } from './config/environment';
+import { Server } from './process/server';
 
 const server = new Server();
 

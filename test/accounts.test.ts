@@ -1,6 +1,6 @@
-import { AttemptsService, guessFrom } from '../src/accounts/attempts.service';
+import { AttemptsService, guessFrom } from '../src/accounts/sign-in/attempts.service';
 import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
-import { PasswordQueue } from '../src/accounts/password-queue';
+import { PasswordQueue } from '../src/accounts/sign-in/password-queue';
 import type { Failure } from '../src/http/failure';
 import { Browser, browserOf, PASSWORD, withPassword } from './support/browser';
 import {

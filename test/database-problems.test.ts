@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { migrate } from '../src/database/migrate';
-import { OperatorError } from '../src/operator-error';
+import { OperatorError } from '../src/config/operator-error';
 import { databaseUrl, useStore } from './support/store';
 
 useStore();

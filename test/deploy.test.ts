@@ -730,7 +730,7 @@ describe('Dockerfile', () => {
     ]);
   });
   it('builds by the script that the tests run', () => {
-    expect(lines).toContain('RUN node scripts/build-image-tree.mjs /image');
+    expect(lines).toContain('RUN node tools/scripts/build-image-tree.mjs /image');
   });
   it('runs as a numbered user that does not own the code', () => {
     expect(runtime).toMatch(/^COPY --from=build --chown=0:0 \/image \/app$/m);

@@ -1,8 +1,8 @@
 import { Pool } from 'pg';
-import { readRegression, regressions, replay, REPLAYING } from '../fuzz/regressions';
-import { importWorld } from '../fuzz/server';
-import { Target } from '../fuzz/target';
-import { OPERATOR_TOKEN, Tenant } from '../fuzz/world';
+import { readRegression, regressions, replay, REPLAYING } from '../tools/fuzz/regressions';
+import { importWorld } from '../tools/fuzz/server';
+import { Target } from '../tools/fuzz/target';
+import { OPERATOR_TOKEN, Tenant } from '../tools/fuzz/world';
 import { pgTypes } from '../src/database/pg-types';
 import { baseUrl, databaseUrl, PEPPER, useStore } from './support/store';
 

@@ -37,11 +37,15 @@ let printed: string;
 let nodeProgram = process.execPath;
 
 function build(folder: string): string {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/build-image-tree.mjs', folder], {
-    cwd: root,
-    encoding: 'utf8',
-    env: { ...process.env, SOURCE_DATE_EPOCH: '1700000000' },
-  });
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['tools/scripts/build-image-tree.mjs', folder],
+    {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...process.env, SOURCE_DATE_EPOCH: '1700000000' },
+    },
+  );
   if (status !== 0) throw new Error(`${stdout}${stderr}`);
   return stdout;
 }

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import type { Client } from 'pg';
-import { verifyPassword } from '../src/accounts/password-hash';
+import { verifyPassword } from '../src/accounts/sign-in/password-hash';
 import { demoRecords } from '../src/importing/demo';
 import {
   everything,

@@ -1,5 +1,5 @@
 import crypto, { createHash, randomBytes } from 'node:crypto';
-import { GrantsService } from '../src/accounts/grants.service';
+import { GrantsService } from '../src/accounts/oauth/grants.service';
 import { Database } from '../src/database/database';
 import { Browser, browserOf } from './support/browser';
 import { type Actor, baseUrl, make, send, sql, theApp, useStore } from './support/store';

@@ -1,4 +1,4 @@
-import { lasting, ShortMemory } from '../src/database/short-memory';
+import { lasting, ShortMemory } from '../src/caching/short-memory';
 
 test('forgets what is too old, counted from when it was asked', () => {
   const memory = new ShortMemory<string>(lasting(500), 10);

@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { Audit } from '../auth/audit';
-import type { CommandRunner } from '../command-runner';
+import type { CommandRunner } from '../config/operator-command';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
-import { OperatorError } from '../operator-error';
-import { hashPassword } from './password-hash';
-import { SessionsService } from './sessions.service';
+import { OperatorError } from '../config/operator-error';
+import { hashPassword } from './sign-in/password-hash';
+import { SessionsService } from './sign-in/sessions.service';
 
 const SHORTEST = 8;
 const LONGEST = 1000;

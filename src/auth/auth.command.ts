@@ -1,11 +1,11 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { CommandRunner } from '../command-runner';
+import type { CommandRunner } from '../config/operator-command';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
-import { modernTimestamp, timestampOf } from '../http/timestamps';
-import { OperatorError } from '../operator-error';
-import { printTable } from '../print-table';
+import { modernTimestamp, timestampOf } from '../formats/timestamps';
+import { OperatorError } from '../config/operator-error';
+import { printTable } from '../formats/print-table';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
 import { routesOf } from './routes';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Changes, LONGEST } from '../database/changes';
+import { Changes, LONGEST } from '../caching/changes';
 import { Database } from '../database/database';
 import { Measurements } from '../http/measurements';
 

@@ -11,7 +11,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
-import { OperatorError } from '../operator-error';
+import { OperatorError } from '../config/operator-error';
 import { seal, unseal } from './sealed';
 
 /** Seconds for which others may keep the published keys. */

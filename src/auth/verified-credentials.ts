@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { lasting, ShortMemory } from '../database/short-memory';
-import { UnderWay } from '../database/under-way';
+import { lasting, ShortMemory } from '../caching/short-memory';
+import { UnderWay } from '../caching/under-way';
 import { type Counter, Measurements } from '../http/measurements';
 import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
 import type { Credential } from './credential';

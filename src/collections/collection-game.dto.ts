@@ -4,7 +4,7 @@ import { listOf, words, wordsOf } from '../database/words';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from '../games/game.entity';
 import { Between, IdListParameter, IntegerParameter, parameter } from '../http/parameters';
 import { readCount } from '../http/readers';
-import { modernTimestamp } from '../http/timestamps';
+import { modernTimestamp } from '../formats/timestamps';
 import { CollectionRequest, HtmlParameter, SuccessAnswer } from './collection.dto';
 
 const CountParameter = parameter(readCount, { type: 'integer', format: 'int64' });

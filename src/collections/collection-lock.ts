@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { statement } from '../database/statement';
-import type { Statements } from '../database/transactions';
+import type { Statements } from '../database/pool/transactions';
 import { canEditCollection } from './visibility';
 
 export const LOCK = statement(

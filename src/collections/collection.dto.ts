@@ -10,7 +10,7 @@ import {
   TextParameter,
 } from '../http/parameters';
 import { type Reader, readText, Unreadable } from '../http/readers';
-import { modernTimestamp } from '../http/timestamps';
+import { modernTimestamp } from '../formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
 import { fitsHtmlLimit, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
 

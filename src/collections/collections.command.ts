@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { CommandRunner } from '../command-runner';
-import { OperatorError } from '../operator-error';
-import { printTable } from '../print-table';
+import type { CommandRunner } from '../config/operator-command';
+import { OperatorError } from '../config/operator-error';
+import { printTable } from '../formats/print-table';
 import { CollectionsService } from './collections.service';
 import { type ResanitiseProgress, ResanitiseService } from './resanitise.service';
 

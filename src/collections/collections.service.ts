@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
-import type { Statements } from '../database/transactions';
+import type { Statements } from '../database/pool/transactions';
 import { invalidGame } from '../games/refusals';
 import { canView } from '../games/visibility';
 import {

@@ -12,7 +12,7 @@ import type { Request } from 'express';
 import type { Credential } from '../auth/credential';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
-import type { Statements } from '../database/transactions';
+import type { Statements } from '../database/pool/transactions';
 import { badRequest } from '../http/failure';
 
 const HEADER = 'Idempotency-Key';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OperatorError } from '../operator-error';
+import { OperatorError } from './operator-error';
 
 /** A secret that nobody configured: made once and kept in the data folder, for its owner's eyes only. */
 export function keptSecret(

@@ -7,7 +7,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
 import { Post } from '../http/post';
-import { modernTimestamp, timestampOf } from '../http/timestamps';
+import { modernTimestamp, timestampOf } from '../formats/timestamps';
 import { CredentialsInfoAnswer, SubkeyAnswer, SubkeyRequest } from './credentials.dto';
 import { CredentialsService } from './credentials.service';
 

@@ -7,7 +7,7 @@ import { Settings } from '../config/settings';
 import { GamesService } from '../games/games.service';
 import { invalidGame } from '../games/refusals';
 import { badRequest } from '../http/failure';
-import { OperatorError } from '../operator-error';
+import { OperatorError } from '../config/operator-error';
 
 @Injectable()
 export class CredentialsService {

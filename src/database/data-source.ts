@@ -23,7 +23,7 @@ export function dataSourceOptions(
   return {
     type: 'postgres',
     url: settings.DATABASE_URL,
-    entities: [join(compiled, 'src', '*', '*.entity.{js,ts}')],
+    entities: [join(compiled, 'src', '**', '*.entity.{js,ts}')],
     migrations: [join(compiled, 'migrations', '*.{js,ts}')],
     migrationsTransactionMode: 'each',
     synchronize: false,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { interruption, settingsOfThisProcess } from '../environment';
+import { interruption, settingsOfThisProcess } from '../config/environment';
 import { migrate } from './migrate';
 import { openDatabase } from './open-database';
 

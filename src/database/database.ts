@@ -5,14 +5,14 @@ import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
-import { Gathering } from './gathering';
+import { Gathering } from './pool/gathering';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isSilent, NotConnected } from './sqlstates';
 import { queryOf, type Statement } from './statement';
 import { MARK_WRITES, Standby } from './standby';
-import { type Change, Queues } from './queues';
-import { type Around, Flight, inDialogue, inTransaction, type Statements } from './transactions';
+import { type Change, Queues } from './pool/queues';
+import { type Around, Flight, inDialogue, inTransaction, type Statements } from './pool/transactions';
 
 const GOODBYE = 2000;
 

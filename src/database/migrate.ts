@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import type { Settings } from '../config/settings';
-import { OperatorError } from '../operator-error';
+import { OperatorError } from '../config/operator-error';
 import { dataSourceOptions } from './data-source';
 import { connectionProblem, requireSupportedServer } from './reachable';
 

@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from 'pg';
-import { OperatorError } from '../operator-error';
+import { OperatorError } from '../config/operator-error';
 import { faultOf } from './sqlstates';
 
 const OLDEST = 15;

@@ -1,11 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { Pool, type PoolConfig, type QueryResultRow } from 'pg';
 import type { Settings } from '../config/settings';
-import { Batch } from './batch';
+import { Batch } from './pool/batch';
 import { connectionOptions } from './data-source';
 import { faultOf } from './sqlstates';
 import { queryOf, type Statement, statement } from './statement';
-import { inTransaction, type Statements } from './transactions';
+import { inTransaction, type Statements } from './pool/transactions';
 
 /** At the end of a transaction that writes: for whom. */
 export const MARK_WRITES = statement(

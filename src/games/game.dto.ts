@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
-import { formatMoney } from '../http/money';
-import { modernTimestamp } from '../http/timestamps';
+import { formatMoney } from '../formats/money';
+import { modernTimestamp } from '../formats/timestamps';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
 import type { GameRow } from './game-row';
 

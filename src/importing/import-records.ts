@@ -1,7 +1,7 @@
 import { Client, type ClientBase, DatabaseError } from 'pg';
 import type { Settings } from '../config/settings';
 import { pgTypes } from '../database/pg-types';
-import { OperatorError } from '../operator-error';
+import { OperatorError } from '../config/operator-error';
 import { checkTogether } from './checks';
 import { countSales, findSales, writeEarnings } from './earnings';
 import { findChanged, findStored, tablesOf, write } from './merges';

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import { type Command, InvalidArgumentError } from 'commander';
-import { OperatorError } from '../operator-error';
+import { OperatorError } from '../config/operator-error';
 import { demoRecords, type DemoOptions, SMALL_STORE } from './demo';
 import { ndjsonOf } from './demo-file';
 import { summaryLines } from './import-records';

@@ -9,7 +9,7 @@ import { Failure, failure, serviceUnavailable } from '../http/failure';
 import { takesLong } from '../http/in-flight';
 import { Fails } from '../http/openapi';
 import { Post } from '../http/post';
-import { OperatorError } from '../operator-error';
+import { OperatorError } from '../config/operator-error';
 import { ImportAnswer, TypeCountsAnswer } from './import.dto';
 import { summaryLines } from './import-records';
 import { ImportService } from './import.service';

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { ClientBase } from 'pg';
-import { hashPassword, verifyPassword } from '../accounts/password-hash';
+import { hashPassword, verifyPassword } from '../accounts/sign-in/password-hash';
 
 export interface PlainPassword {
   user_id: number;

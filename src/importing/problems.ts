@@ -1,4 +1,4 @@
-import { OperatorError } from '../operator-error';
+import { OperatorError } from '../config/operator-error';
 
 /** How many problems are told one by one; the others are counted. */
 const TOLD = 20;

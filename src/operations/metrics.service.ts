@@ -7,7 +7,7 @@ import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { FrontDoor } from '../http/front-door';
 import { type Family, Measurements } from '../http/measurements';
-import { OperatorError } from '../operator-error';
+import { OperatorError } from '../config/operator-error';
 import { RequestDurations } from './request-durations';
 
 /** Answers Prometheus on a port of its own, which the world does not reach. */

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
 import { EmailParameter, ExactlyOneOf, IntegerParameter, SelectorParameter } from '../http/parameters';
-import { modernTimestamp } from '../http/timestamps';
+import { modernTimestamp } from '../formats/timestamps';
 import { UserAnswer, userAnswer } from '../users/user.dto';
 import type { DownloadKeyRow } from './download-keys.service';
 

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { formatMoney } from '../http/money';
+import { formatMoney } from '../formats/money';
 import { EmailParameter, ExactlyOneOf, IntegerParameter } from '../http/parameters';
-import { modernTimestamp } from '../http/timestamps';
+import { modernTimestamp } from '../formats/timestamps';
 import { PURCHASE_TYPES } from './purchase.entity';
 import type { PurchaseRow } from './purchases.service';
 

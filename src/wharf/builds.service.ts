@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { Batch } from '../database/batch';
+import { Batch } from '../database/pool/batch';
 import { Database } from '../database/database';
 import { type Statement, statement } from '../database/statement';
 import { type Cacheable, cacheable } from '../http/cacheable';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
-import { lasting, ShortMemory } from '../database/short-memory';
-import { UnderWay } from '../database/under-way';
+import { lasting, ShortMemory } from '../caching/short-memory';
+import { UnderWay } from '../caching/under-way';
 import { BuildChanges } from './build-changes';
 
 // Of many questions at once, the n-th of which is row n of `asked`. A private game is no game.

@@ -16,7 +16,10 @@ const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
 >;
 
 test('the bill of materials has every package that runs in production, and none of development', () => {
-  const text = execFileSync(process.execPath, ['scripts/sbom.mjs'], { encoding: 'utf8', maxBuffer: 2 ** 26 });
+  const text = execFileSync(process.execPath, ['tools/scripts/sbom.mjs'], {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+  });
   const bill = JSON.parse(text) as Bill;
   expect(bill.bomFormat).toBe('CycloneDX');
   expect(bill.metadata.component.name).toBe('gamewharf');

@@ -27,7 +27,7 @@ export interface Failure {
 // What main.ts does with the embedded server, and no more.
 const program = `
 const { openEmbeddedPostgres } = require('./database/embedded/embedded-postgres.js');
-const { OperatorError } = require('./operator-error.js');
+const { OperatorError } = require('./config/operator-error.js');
 const options = JSON.parse(process.argv[2]);
 const start = performance.now();
 const say = (message) => process.send(message);
@@ -62,7 +62,7 @@ openEmbeddedPostgres({
 export async function compileEmbedded(target: string): Promise<string> {
   const folder = 'database/embedded';
   const files = [
-    'operator-error.ts',
+    'config/operator-error.ts',
     ...(await readdir(join(SRC, folder))).map((name) => `${folder}/${name}`),
   ];
   for (const file of files) {

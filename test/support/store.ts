@@ -6,7 +6,7 @@ import { Pool } from 'pg';
 import { hashApiKey } from '../../src/auth/api-key-hash';
 import type { Settings } from '../../src/config/settings';
 import { loadSettings } from '../../src/config/settings';
-import { createApp } from '../../src/create-app';
+import { createApp } from '../../src/process/create-app';
 import { Database } from '../../src/database/database';
 import { pgTypes } from '../../src/database/pg-types';
 import { createLogger } from '../../src/http/logger';

@@ -1,4 +1,4 @@
-import { type Asked, refusalOf } from '../../src/accounts/authorization-requests.service';
+import { type Asked, refusalOf } from '../../src/accounts/oauth/authorization-requests.service';
 
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 

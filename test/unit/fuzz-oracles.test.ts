@@ -1,11 +1,11 @@
-import type { Ask } from '../../fuzz/ask';
-import type { Answer } from '../../fuzz/client';
-import { danger } from '../../fuzz/model/safe-html';
-import type { Operation, Parameter, Schema } from '../../fuzz/operations';
-import { check, checkDescribed, Finding, leakIn } from '../../fuzz/oracles';
-import { ECHO } from '../../fuzz/values';
-import { judge } from '../../fuzz/verdicts';
-import { CANARY } from '../../fuzz/world';
+import type { Ask } from '../../tools/fuzz/ask';
+import type { Answer } from '../../tools/fuzz/client';
+import { danger } from '../../tools/fuzz/model/safe-html';
+import type { Operation, Parameter, Schema } from '../../tools/fuzz/operations';
+import { check, checkDescribed, Finding, leakIn } from '../../tools/fuzz/oracles';
+import { ECHO } from '../../tools/fuzz/values';
+import { judge } from '../../tools/fuzz/verdicts';
+import { CANARY } from '../../tools/fuzz/world';
 import { Contract } from '../support/contract';
 
 const contract = new Contract({

@@ -1,5 +1,5 @@
 import { KeyChanges } from '../../src/auth/key-changes';
-import { LONGEST } from '../../src/database/changes';
+import { LONGEST } from '../../src/caching/changes';
 import type { Database } from '../../src/database/database';
 import { Measurements } from '../../src/http/measurements';
 

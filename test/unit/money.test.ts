@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { formatMoney } from '../../src/http/money';
+import { formatMoney } from '../../src/formats/money';
 
 test.each([
   [500, 'USD', '$5.00'],

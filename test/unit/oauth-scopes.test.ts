@@ -1,4 +1,4 @@
-import { meaningOf, scopesOf } from '../../src/accounts/oauth-scopes';
+import { meaningOf, scopesOf } from '../../src/accounts/oauth/oauth-scopes';
 
 const ALL = ['collection', 'game', 'profile'];
 const NONE = { problem: 'No scope was asked for.' };

@@ -8,7 +8,7 @@ import {
   policySource,
   problemOf,
   redirectWith,
-} from '../../src/accounts/redirect-uris';
+} from '../../src/accounts/oauth/redirect-uris';
 
 const LONGEST = `https://game.example/${'x'.repeat(1979)}`;
 

@@ -1,4 +1,4 @@
-import { legacyTimestamp, modernTimestamp } from '../../src/http/timestamps';
+import { legacyTimestamp, modernTimestamp } from '../../src/formats/timestamps';
 
 test.each([
   ['2013-03-03 23:02:14+00', '2013-03-03T23:02:14Z', '2013-03-03 23:02:14'],

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../config/settings';
-import { OperatorError } from '../../operator-error';
+import { OperatorError } from '../../config/operator-error';
 
 export interface Asset {
   path: string;
@@ -21,7 +21,7 @@ const TYPES: Record<string, string> = {
   '.jpeg': 'image/jpeg',
 };
 
-const OURS = join(__dirname, '..', 'assets');
+const OURS = join(__dirname, 'assets');
 
 /** What the pages are made of besides markup. A hash in each name lets browsers keep it for ever. */
 @Injectable()

@@ -1,6 +1,6 @@
 import { failure } from '../../http/failure';
 import { readInteger, Unreadable } from '../../http/readers';
-import { meaningOf } from '../oauth-scopes';
+import { meaningOf } from '../oauth/oauth-scopes';
 import { html, type Html } from './html';
 import { formToken, type Page } from './layout';
 import type { Visitor } from './visitor';

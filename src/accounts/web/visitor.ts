@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import type { SignedInUser } from '../sessions.service';
+import type { SignedInUser } from '../sign-in/sessions.service';
 
 declare module 'express-serve-static-core' {
   interface Request {

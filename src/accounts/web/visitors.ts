@@ -5,7 +5,7 @@ import { Database } from '../../database/database';
 import { statement } from '../../database/statement';
 import { failure } from '../../http/failure';
 import { isTrustedPeer } from '../../http/trusted-peer';
-import { SessionsService } from '../sessions.service';
+import { SessionsService } from '../sign-in/sessions.service';
 import { randomToken } from './sealed';
 import { Visitor } from './visitor';
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, chown, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../operator-error';
+import { OperatorError } from '../../config/operator-error';
 
 export interface Account {
   name: string;

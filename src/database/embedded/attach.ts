@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
-import { OperatorError } from '../../operator-error';
+import { OperatorError } from '../../config/operator-error';
 import { Account, canReach, clusterAccount, serverAccount } from './account';
 import { packagedBinaries, usableBinaries } from './binaries';
 import { DataFolder } from './data-folder';

@@ -16,7 +16,7 @@ import {
 } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../operator-error';
+import { OperatorError } from '../../config/operator-error';
 import { Account } from './account';
 
 const USE_A_SERVER = 'set DATABASE_URL to a PostgreSQL server';

@@ -15,7 +15,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { OperatorError } from '../../operator-error';
+import { OperatorError } from '../../config/operator-error';
 import { isRoot, letPass } from './account';
 import { INIT_PREFIX, initdb, InitPlan, removeWork } from './initdb';
 

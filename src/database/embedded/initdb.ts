@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdir, rm } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../operator-error';
+import { OperatorError } from '../../config/operator-error';
 import { Account } from './account';
 import { program } from './binaries';
 

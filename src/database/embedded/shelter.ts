@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError } from '../../operator-error';
+import { OperatorError } from '../../config/operator-error';
 import { Account, canReach, letPass } from './account';
 import { DataFolder } from './data-folder';
 

@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import { Failure, failure } from '../../http/failure';
+import { Given } from '../../http/parameter-sources';
+import { type Application, ApplicationsService } from './applications.service';
+import { scopesOf } from './oauth-scopes';
+import { isSafe, isSameRedirect, policySource } from './redirect-uris';
+import { Form } from '../web/form';
+
+const FIELDS = [
+  'client_id',
+  'redirect_uri',
+  'response_type',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+] as const;
+const CHALLENGE = /^[\w-]{43}$/;
+const MAX_STATE = 4000;
+
+/** An application that asks, with an address that is really its own. */
+export interface Asked {
+  application: Application;
+  /** Where the answer goes. */
+  redirect_uri: string;
+  /** The request as it came, for the form that repeats it. */
+  fields: Partial<Record<(typeof FIELDS)[number], string>>;
+  scopes: string[] | { problem: string };
+}
+
+/** An answer that the application itself is to have. */
+export interface Refusal {
+  error: string;
+  error_description: string;
+}
+
+@Injectable()
+export class AuthorizationRequests {
+  constructor(private readonly applications: ApplicationsService) {}
+
+  /** Whatever is wrong here is shown and never sent to an address that nobody registered. */
+  async read(form: Form): Promise<Asked> {
+    const fields: Asked['fields'] = {};
+    for (const name of FIELDS) {
+      const value = form.text(name);
+      if (value !== undefined && value !== '') fields[name] = value;
+    }
+    const application = fields.client_id && (await this.applications.application(fields.client_id));
+    if (!application)
+      throw failure(
+        400,
+        'The application that sent you here is not known: its client_id is missing or wrong.',
+      );
+    return {
+      application,
+      redirect_uri: redirectOf(application, fields.redirect_uri),
+      fields,
+      scopes: scopesOf(fields.scope, application.scopes),
+    };
+  }
+
+  /** Where signing in may lead through this page: undefined: nowhere else. */
+  async formTargets(path: string): Promise<string[]> {
+    const url = new URL(path, 'http://here.invalid');
+    if (url.pathname !== '/user/oauth') return [];
+    const given = new Given();
+    given.addPairs(url.search.slice(1));
+    try {
+      const { redirect_uri } = await this.read(new Form(given));
+      return [policySource(redirect_uri)].filter((source) => source !== undefined);
+    } catch (error) {
+      if (error instanceof Failure && error.status < 500) return [];
+      throw error;
+    }
+  }
+}
+
+function redirectOf(application: Application, asked: string | undefined): string {
+  const { redirect_uris } = application;
+  // Without a choice there is nothing to name.
+  const redirect_uri = asked ?? (redirect_uris.length === 1 ? redirect_uris[0] : undefined);
+  if (redirect_uri === undefined)
+    throw failure(400, `${application.name} did not say where to send you back to: redirect_uri is missing.`);
+  if (!isSafe(redirect_uri) || !redirect_uris.some((registered) => isSameRedirect(registered, redirect_uri)))
+    throw failure(400, `${application.name} wants to send you to an address that it has not registered.`);
+  return redirect_uri;
+}
+
+/** What is wrong with the rest of a request, in the words of RFC 6749, section 4.1.2.1. */
+export function refusalOf({ application, fields }: Asked): Refusal | undefined {
+  const refuse = (error: string, error_description: string): Refusal => ({ error, error_description });
+  if (fields.response_type === undefined) return refuse('invalid_request', 'response_type is missing');
+  if (fields.state !== undefined && fields.state.length > MAX_STATE)
+    return refuse('invalid_request', 'state is too long');
+  if (fields.response_type === 'token')
+    return application.implicit_allowed
+      ? undefined
+      : refuse('unauthorized_client', 'this application does not take tokens in an address');
+  if (fields.response_type !== 'code')
+    return refuse('unsupported_response_type', 'response_type is code or token');
+  if (fields.code_challenge === undefined) return refuse('invalid_request', 'code_challenge is missing');
+  if (fields.code_challenge_method !== 'S256')
+    return refuse('invalid_request', 'code_challenge_method must be S256');
+  if (!CHALLENGE.test(fields.code_challenge))
+    return refuse('invalid_request', 'code_challenge must be 43 characters');
+  return undefined;
+}

@@ -1,0 +1,161 @@
+import { createHmac, randomInt } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Database } from '../../database/database';
+import { statement } from '../../database/statement';
+import type { Grant } from './grants.service';
+import { invalidGrant } from './oauth-errors';
+import { OauthCodesService } from './oauth-codes.service';
+import { hashOf, randomToken } from '../web/sealed';
+import type { EntityManager } from 'typeorm';
+
+// No vowels, so that no word comes out, and nothing that looks like something else.
+const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
+const LIVES = 600;
+const INTERVAL = 5;
+const SLOWEST = 60;
+
+export interface NewDeviceRequest {
+  client_id: string;
+  scopes: string[];
+  code_challenge?: string;
+}
+
+export interface DeviceAnswer {
+  device_code: string;
+  user_code: string;
+  expires_in: number;
+  interval: number;
+}
+
+/** What a user decides about. */
+export interface DeviceRequest {
+  user_code: string;
+  client_id: string;
+  scopes: string[];
+}
+
+export type Poll =
+  | { status: 'pending' | 'slow_down'; interval: number }
+  | { status: 'approved'; code: string; code_challenge: string | null }
+  | { status: 'denied' | 'expired' };
+
+interface PollRow {
+  scopes: string[];
+  code_challenge: string | null;
+  interval_seconds: number;
+  too_fast: boolean;
+  expired: boolean;
+  denied: boolean;
+  grant_id: number | null;
+}
+
+const PENDING_TEXT = `SELECT user_code, client_id, scopes FROM oauth_device_requests
+   WHERE user_code = $1 AND expires_at > now() AND denied_at IS NULL AND grant_id IS NULL`;
+const PENDING = statement('pending_device_request', PENDING_TEXT);
+const DENY = statement(
+  'deny_device_request',
+  `UPDATE oauth_device_requests SET denied_at = now()
+   WHERE user_code = $1 AND expires_at > now() AND denied_at IS NULL AND grant_id IS NULL RETURNING client_id`,
+);
+
+@Injectable()
+export class DeviceRequestsService {
+  constructor(
+    private readonly database: Database,
+    private readonly codes: OauthCodesService,
+  ) {}
+
+  async make({ client_id, scopes, code_challenge }: NewDeviceRequest): Promise<DeviceAnswer> {
+    const device_code = randomToken();
+    for (;;) {
+      const user_code = newUserCode();
+      const rows = await this.database.transaction((db) =>
+        db.query<unknown[]>(
+          `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
+           VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) ON CONFLICT (user_code) DO NOTHING RETURNING user_code`,
+          [hashOf(device_code), user_code, client_id, scopes, code_challenge ?? null, INTERVAL, LIVES],
+        ),
+      );
+      if (rows.length > 0) return { device_code, user_code, expires_in: LIVES, interval: INTERVAL };
+    }
+  }
+
+  pending(user_code: string): Promise<DeviceRequest | undefined> {
+    return this.database.row(PENDING, [user_code]);
+  }
+
+  /** As long as the transaction lasts nobody else decides about it. */
+  async hold(db: EntityManager, user_code: string): Promise<DeviceRequest | undefined> {
+    const [request] = await db.query<DeviceRequest[]>(`${PENDING_TEXT} FOR UPDATE`, [user_code]);
+    return request;
+  }
+
+  async approve(db: EntityManager, { user_code }: DeviceRequest, grant: Grant): Promise<void> {
+    await db.query('UPDATE oauth_device_requests SET grant_id = $2 WHERE user_code = $1', [
+      user_code,
+      grant.id,
+    ]);
+  }
+
+  async deny(user_code: string): Promise<boolean> {
+    return (await this.database.row(DENY, [user_code])) !== undefined;
+  }
+
+  /** What the user decided. Whoever asks faster than told is told to slow down, and must. */
+  poll(client_id: string, device_code: string): Promise<Poll> {
+    return this.database.transaction(async (db) => {
+      const row = await this.lock(db, client_id, device_code);
+      if (!row) throw invalidGrant();
+      if (row.denied) return { status: 'denied' };
+      if (row.grant_id !== null) {
+        const code = codeFor(device_code);
+        const { scopes, code_challenge } = row;
+        const unused = await this.codes.put(db, row.grant_id, code, {
+          scopes,
+          code_challenge: code_challenge ?? undefined,
+        });
+        return unused ? { status: 'approved', code, code_challenge } : { status: 'expired' };
+      }
+      if (row.expired) return { status: 'expired' };
+      const interval = row.too_fast
+        ? Math.min(row.interval_seconds + INTERVAL, SLOWEST)
+        : row.interval_seconds;
+      await db.query(
+        'UPDATE oauth_device_requests SET polled_at = clock_timestamp(), interval_seconds = $2 WHERE device_code_hash = $1',
+        [hashOf(device_code), interval],
+      );
+      return { status: row.too_fast ? 'slow_down' : 'pending', interval };
+    });
+  }
+
+  private async lock(
+    db: EntityManager,
+    client_id: string,
+    device_code: string,
+  ): Promise<PollRow | undefined> {
+    // A second is given to clocks and networks.
+    const [row] = await db.query<PollRow[]>(
+      `SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
+              denied_at IS NOT NULL OR EXISTS (
+                SELECT FROM oauth_grants g WHERE g.id = grant_id AND g.revoked_at IS NOT NULL) AS denied,
+              coalesce(polled_at > clock_timestamp() - make_interval(secs => interval_seconds - 1), false) AS too_fast
+       FROM oauth_device_requests WHERE device_code_hash = $1 AND client_id = $2 FOR UPDATE`,
+      [hashOf(device_code), client_id],
+    );
+    return row;
+  }
+}
+
+/** Only the device can make it up from its own code, so there is nothing to keep until it asks. */
+const codeFor = (device_code: string) => createHmac('sha256', device_code).update('code').digest('base64url');
+
+function newUserCode(): string {
+  const letters = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+  return `${letters.slice(0, 4)}-${letters.slice(4)}`;
+}
+
+/** As a person types it: in any case, with or without the dash. */
+export function userCodeOf(typed: string): string {
+  const letters = typed.toUpperCase().replace(/[^A-Z]/g, '');
+  return `${letters.slice(0, 4)}-${letters.slice(4)}`;
+}

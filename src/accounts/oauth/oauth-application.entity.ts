@@ -1,0 +1,35 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { User } from '../../users/user.entity';
+
+@Entity('oauth_applications')
+@Check('oauth_applications_client_id_check', 'length(client_id) BETWEEN 1 AND 200')
+@Check('oauth_applications_name_check', 'length(name) BETWEEN 1 AND 100')
+@Index('oauth_applications_user_id_idx', ['user_id'])
+export class OauthApplication {
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'oauth_applications_pkey' })
+  client_id: string;
+
+  @Column('bigint')
+  user_id: number;
+
+  @Column('text')
+  name: string;
+
+  @Column('text', { array: true })
+  redirect_uris: string[];
+
+  /** The scopes that the application may ask a user for. */
+  @Column('text', { array: true })
+  scopes: string[];
+
+  /** May receive a token in the redirect itself, as old clients do. */
+  @Column('boolean', { default: true })
+  implicit_allowed: boolean;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'oauth_applications_user_id_fkey' })
+  user?: Relation<User>;
+}

@@ -1,0 +1,36 @@
+import { Failure } from '../../http/failure';
+
+export type OauthErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'invalid_scope'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'authorization_pending'
+  | 'slow_down'
+  | 'access_denied'
+  | 'expired_token'
+  | 'server_error'
+  | 'temporarily_unavailable';
+
+/** A refusal with a code that programs know, in the words of RFC 6749 and RFC 8628. */
+export class OauthFailure extends Failure {
+  constructor(
+    readonly error: OauthErrorCode,
+    readonly description: string,
+    status = 400,
+    headers: Record<string, string> = {},
+  ) {
+    super(status, [error], headers);
+  }
+}
+
+export const invalidClient = () => new OauthFailure('invalid_client', 'no application has this client_id');
+
+// Whether it never existed, was used, is too old or belongs to another application is nobody's business.
+export const invalidGrant = () =>
+  new OauthFailure('invalid_grant', 'unknown, used, expired or revoked, or made for something else');
+
+export const invalidScope = (description: string) => new OauthFailure('invalid_scope', description);
+export const invalidRequest = (description: string) => new OauthFailure('invalid_request', description);

@@ -1,0 +1,49 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type Relation,
+} from 'typeorm';
+import { User } from '../../users/user.entity';
+import { OauthApplication } from './oauth-application.entity';
+
+/** What a user allows an application to do. */
+@Entity('oauth_grants')
+@Check('oauth_grants_id_check', 'id BETWEEN 1 AND 9007199254740991')
+@Index('oauth_grants_live_key', ['user_id', 'client_id'], { unique: true, where: 'revoked_at IS NULL' })
+@Index('oauth_grants_client_id_idx', ['client_id'])
+export class OauthGrant {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'oauth_grants_pkey',
+  })
+  id: number;
+
+  @Column('bigint')
+  user_id: number;
+
+  @Column('text')
+  client_id: string;
+
+  @Column('text', { array: true })
+  scopes: string[];
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  revoked_at: Date | null;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'oauth_grants_user_id_fkey' })
+  user?: Relation<User>;
+
+  @ManyToOne(() => OauthApplication, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'client_id', foreignKeyConstraintName: 'oauth_grants_client_id_fkey' })
+  application?: Relation<OauthApplication>;
+}

@@ -1,0 +1,48 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { ApiKey } from '../../auth/api-key.entity';
+import { OauthGrant } from './oauth-grant.entity';
+
+@Entity('oauth_refresh_tokens')
+@Check('oauth_refresh_tokens_token_hash_check', 'octet_length(token_hash) = 32')
+@Index('oauth_refresh_tokens_grant_id_idx', ['grant_id'])
+@Index('oauth_refresh_tokens_family_id_idx', ['family_id'])
+@Index('oauth_refresh_tokens_api_key_id_idx', ['api_key_id'])
+@Index('oauth_refresh_tokens_expires_at_idx', ['expires_at'])
+export class OauthRefreshToken {
+  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'oauth_refresh_tokens_pkey' })
+  token_hash: Buffer;
+
+  @Column('bigint')
+  grant_id: number;
+
+  @Column('uuid')
+  family_id: string;
+
+  @Column('text', { array: true })
+  scopes: string[];
+
+  /** The access token that was given together with this one. */
+  @Column('bigint', { nullable: true })
+  api_key_id: number | null;
+
+  @Column('timestamptz')
+  expires_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  used_at: Date | null;
+
+  @Column('bytea', { nullable: true })
+  successor_hash: Buffer | null;
+
+  /** What this token was exchanged for, sealed under the token itself, for a client that lost the answer. */
+  @Column('bytea', { nullable: true })
+  answer: Buffer | null;
+
+  @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'oauth_refresh_tokens_grant_id_fkey' })
+  grant?: Relation<OauthGrant>;
+
+  @ManyToOne(() => ApiKey, { onDelete: 'SET NULL' })
+  @JoinColumn({ name: 'api_key_id', foreignKeyConstraintName: 'oauth_refresh_tokens_api_key_id_fkey' })
+  api_key?: Relation<ApiKey>;
+}

@@ -1,0 +1,204 @@
+import { applyDecorators, Controller, Get, Header, Req, UseFilters } from '@nestjs/common';
+import { ApiExtraModels, ApiOkResponse, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { Public } from '../../auth/access';
+import { SCOPES } from '../../auth/scopes';
+import { Settings } from '../../config/settings';
+import { ownAddress } from '../../http/own-address';
+import { Parameters } from '../../http/read-parameters';
+import { Post } from '../../http/post';
+import { ApplicationsService } from './applications.service';
+import { DeviceRequestsService } from './device-requests.service';
+import {
+  DeviceAuthorizationAnswer,
+  DeviceAuthorizationRequest,
+  GRANT_TYPES,
+  DEVICE_GRANT,
+  OauthErrors,
+  PollAnswer,
+  PollRequest,
+  ServerMetadata,
+  TokenRequest,
+  TokensAnswer,
+} from './oauth.dto';
+import { OauthCodesService } from './oauth-codes.service';
+import { OauthErrorFilter } from './oauth-error.filter';
+import {
+  invalidClient,
+  invalidGrant,
+  invalidRequest,
+  invalidScope,
+  type OauthErrorCode,
+  OauthFailure,
+} from './oauth-errors';
+import { scopesOf } from './oauth-scopes';
+import { OauthTokensService } from './oauth-tokens.service';
+
+const CHALLENGE = /^[\w-]{43}$/;
+const VERIFIER = /^[\w.~-]{43,128}$/;
+
+const OauthFails = (status: number, error: OauthErrorCode, ...others: string[]) =>
+  ApiResponse({
+    status,
+    description: [error, ...others].join(', '),
+    content: {
+      'application/json': {
+        schema: { $ref: getSchemaPath(OauthErrors) },
+        example: { errors: [error], error, error_description: 'what is wrong' },
+      },
+    },
+  });
+const FailsAsOauth = () =>
+  applyDecorators(
+    ApiExtraModels(OauthErrors),
+    OauthFails(
+      400,
+      'invalid_grant',
+      'invalid_request, invalid_client, invalid_scope, unsupported_grant_type',
+    ),
+    OauthFails(413, 'invalid_request'),
+    OauthFails(415, 'invalid_request'),
+    OauthFails(429, 'slow_down'),
+    OauthFails(500, 'server_error'),
+    OauthFails(503, 'temporarily_unavailable'),
+  );
+
+/** What applications ask, without a browser. */
+@ApiTags('OAuth')
+@UseFilters(OauthErrorFilter)
+@Controller()
+export class OauthController {
+  constructor(
+    private readonly applications: ApplicationsService,
+    private readonly codes: OauthCodesService,
+    private readonly tokens: OauthTokensService,
+    private readonly devices: DeviceRequestsService,
+    private readonly settings: Settings,
+  ) {}
+
+  /** Exchanges a code, a refresh token or an approved device code for an access token. */
+  @Post('oauth/token')
+  @Public()
+  // For caches that know nothing of Cache-Control.
+  @Header('Pragma', 'no-cache')
+  @ApiOkResponse({ type: TokensAnswer })
+  @FailsAsOauth()
+  async token(@Req() req: Request, @Parameters() request: TokenRequest): Promise<TokensAnswer> {
+    // Addresses are written into logs; what is secret comes in the body.
+    if (req.url.includes('?')) throw invalidRequest('parameters belong into the body');
+    if (!GRANT_TYPES.includes(request.grant_type))
+      throw new OauthFailure('unsupported_grant_type', 'unknown grant_type');
+    if (!(await this.applications.application(request.client_id))) throw invalidClient();
+    if (request.grant_type === 'refresh_token')
+      return this.tokens.refresh(request.client_id, required(request, 'refresh_token'), request.scope);
+    if (request.grant_type === DEVICE_GRANT) return this.tokenOfDevice(request);
+    const code = required(request, 'code');
+    return this.codes.exchange(request.client_id, code, {
+      ...request,
+      code_verifier: verifierOf(request, true),
+    });
+  }
+
+  /** Starts a device grant, for a program without a browser. */
+  @Post('oauth/device')
+  @Public()
+  @ApiOkResponse({ type: DeviceAuthorizationAnswer })
+  @FailsAsOauth()
+  async device(
+    @Req() req: Request,
+    @Parameters() { client_id, scope, code_challenge, code_challenge_method }: DeviceAuthorizationRequest,
+  ): Promise<DeviceAuthorizationAnswer> {
+    const application = await this.applications.application(client_id);
+    if (!application) throw invalidClient();
+    const scopes = scopesOf(scope, application.scopes);
+    if ('problem' in scopes) throw invalidScope(scopes.problem);
+    if (code_challenge !== undefined && (code_challenge_method !== 'S256' || !CHALLENGE.test(code_challenge)))
+      throw invalidRequest('code_challenge must be the S256 of a verifier, and code_challenge_method S256');
+    const { device_code, user_code, ...times } = await this.devices.make({
+      client_id,
+      scopes,
+      code_challenge,
+    });
+    const verification_uri = `${ownAddress(req, this.settings)}/user/oauth/device`;
+    return {
+      device_code,
+      user_code,
+      verification_uri,
+      verification_uri_complete: `${verification_uri}?code=${user_code}`,
+      ...times,
+    };
+  }
+
+  /** Whether the user has decided about a device, and the code when the answer was yes. */
+  @Post('oauth/device/poll')
+  @Public()
+  @ApiOkResponse({ type: PollAnswer })
+  @FailsAsOauth()
+  async poll(@Parameters() { client_id, device_code }: PollRequest): Promise<PollAnswer> {
+    const poll = await this.devices.poll(client_id, device_code);
+    if (poll.status === 'slow_down')
+      throw new OauthFailure('slow_down', `wait ${poll.interval} seconds`, 429, {
+        'Retry-After': String(poll.interval),
+      });
+    if (poll.status !== 'approved') return poll as PollAnswer;
+    // The code travels through nobody's hands but the device's; still it is worth nothing without the verifier.
+    if (poll.code_challenge === null) throw invalidRequest('without a code_challenge, ask /oauth/token');
+    return { status: 'approved', code: poll.code };
+  }
+
+  /** Where everything is, for OAuth libraries. */
+  @Get('.well-known/oauth-authorization-server')
+  @Public()
+  @ApiOkResponse({ type: ServerMetadata })
+  metadata(@Req() req: Request): ServerMetadata {
+    const issuer = ownAddress(req, this.settings);
+    return {
+      issuer,
+      authorization_endpoint: `${issuer}/user/oauth`,
+      token_endpoint: `${issuer}/oauth/token`,
+      device_authorization_endpoint: `${issuer}/oauth/device`,
+      jwks_uri: `${issuer}/.well-known/jwks.json`,
+      service_documentation: `${issuer}/docs`,
+      scopes_supported: Object.keys(SCOPES),
+      response_types_supported: ['code', 'token'],
+      response_modes_supported: ['query', 'fragment'],
+      grant_types_supported: ['authorization_code', 'implicit', 'refresh_token', DEVICE_GRANT],
+      token_endpoint_auth_methods_supported: ['none'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+    };
+  }
+
+  private async tokenOfDevice(request: TokenRequest): Promise<TokensAnswer> {
+    const poll = await this.devices.poll(request.client_id, required(request, 'device_code'));
+    switch (poll.status) {
+      case 'approved':
+        return this.codes.exchange(request.client_id, poll.code, {
+          code_verifier: verifierOf(request, false),
+        });
+      case 'pending':
+        throw new OauthFailure('authorization_pending', 'the user has not decided yet');
+      case 'slow_down':
+        throw new OauthFailure('slow_down', `wait ${poll.interval} seconds`);
+      case 'denied':
+        throw new OauthFailure('access_denied', 'the user said no');
+      case 'expired':
+        throw new OauthFailure('expired_token', 'the device code is too old or was used');
+    }
+  }
+}
+
+function required(request: TokenRequest, name: 'code' | 'refresh_token' | 'device_code'): string {
+  const value = request[name];
+  if (value === undefined) throw invalidRequest(`${name} is required`);
+  return value;
+}
+
+function verifierOf({ code_verifier }: TokenRequest, always: boolean): string | undefined {
+  if (code_verifier === undefined) {
+    if (always) throw invalidRequest('code_verifier is required');
+    return undefined;
+  }
+  if (!VERIFIER.test(code_verifier)) throw invalidGrant();
+  return code_verifier;
+}

@@ -1,0 +1,295 @@
+import { Controller, Get, Param, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import { SCOPES, type Scope } from '../../auth/scopes';
+import { failure } from '../../http/failure';
+import { Post } from '../../http/post';
+import {
+  type Application,
+  type ApplicationFields,
+  ApplicationsService,
+  MAX_APPLICATIONS,
+} from '../oauth/applications.service';
+import { Audit } from '../../auth/audit';
+import { problemOf } from '../oauth/redirect-uris';
+import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
+import { type Form, formOf } from '../web/form';
+import { html, type Html } from '../web/html';
+import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
+import { Pages } from '../web/page';
+import { alert, confirmation, copyable, day, type Done, done, table } from '../web/parts';
+import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+
+const PATH = '/user/settings/oauth-apps';
+const MAX_NAME = 100;
+const MAX_ADDRESSES = 20;
+const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
+
+interface Draft extends ApplicationFields {
+  problems: string[];
+}
+
+const EMPTY: ApplicationFields = {
+  name: '',
+  redirect_uris: [],
+  scopes: ['profile:me'],
+  implicit_allowed: false,
+};
+
+/** Applications that somebody registered to act for others. */
+@Pages()
+@Controller('user/settings/oauth-apps')
+export class ApplicationsController {
+  constructor(
+    private readonly applications: ApplicationsService,
+    private readonly sessions: SessionsService,
+    private readonly layout: Layout,
+    private readonly audit: Audit,
+  ) {}
+
+  @Get()
+  @SignedIn()
+  async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
+    const notice = await this.sessions.takeNotice<Done>(visitor.token);
+    const applications = await this.applications.applicationsOf(user.id);
+    return this.show(visitor, {
+      title: 'Applications',
+      main: html`<div class="head">
+          <h1>Your applications</h1>
+          <a class="button" href="${PATH}/new">Register an application</a>
+        </div>
+        <p class="lead">An application that you register can ask other people to let it act for them.</p>
+        ${done(notice.done)}
+        ${
+          applications.length === 0
+            ? html`<p class="empty">You have registered no application yet.</p>`
+            : table('Your applications', ['Name', 'Client id', 'Registered', 'Change'], applications.map(row))
+        }`,
+    });
+  }
+
+  @Get('new')
+  @SignedIn()
+  blank(@CurrentVisitor() visitor: Visitor): PageAnswer {
+    return this.form(visitor, EMPTY);
+  }
+
+  @Post()
+  @SignedIn()
+  async make(
+    @Req() req: Request,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    const { problems, ...fields } = draftOf(await formOf(req));
+    if ((await this.applications.applicationsOf(user.id)).length >= MAX_APPLICATIONS)
+      problems.push(`You have ${MAX_APPLICATIONS} applications. Delete one first.`);
+    if (problems.length > 0) return this.form(visitor, fields, { problems });
+    const client_id = await this.applications.make(user.id, fields);
+    this.audit.record({ event: 'application made', request_id: req.id, user_id: user.id, client_id });
+    await this.sessions.leaveNotice(visitor.token, {
+      done: `${fields.name} is registered.`,
+    } satisfies Done);
+    return seeOther(pathOf(client_id));
+  }
+
+  @Get(':client_id')
+  @SignedIn()
+  async one(
+    @Param('client_id') client_id: string,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    const application = await this.mine(user, client_id);
+    return this.form(visitor, application, {
+      application,
+      notice: (await this.sessions.takeNotice<Done>(visitor.token)).done,
+    });
+  }
+
+  @Post(':client_id')
+  @SignedIn()
+  async change(
+    @Req() req: Request,
+    @Param('client_id') client_id: string,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    const application = await this.mine(user, client_id);
+    const { problems, ...fields } = draftOf(await formOf(req));
+    if (problems.length > 0) return this.form(visitor, fields, { application, problems });
+    if (!(await this.applications.change(user.id, client_id, fields))) throw noSuchApplication();
+    this.audit.record({ event: 'application changed', request_id: req.id, user_id: user.id, client_id });
+    await this.sessions.leaveNotice(visitor.token, { done: 'Your changes are saved.' } satisfies Done);
+    return seeOther(pathOf(client_id));
+  }
+
+  @Get(':client_id/delete')
+  @SignedIn()
+  async confirm(
+    @Param('client_id') client_id: string,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    const { name } = await this.mine(user, client_id);
+    return this.layout.show(
+      visitor,
+      confirmation(visitor, {
+        title: 'Delete an application',
+        question: `Delete ${name}?`,
+        facts: html`<p>
+          Everybody who let it act for them takes that back by this: all its tokens stop working at once. This
+          cannot be undone.
+        </p>`,
+        action: `${pathOf(client_id)}/delete`,
+        button: 'Delete the application',
+        back: pathOf(client_id),
+      }),
+    );
+  }
+
+  @Post(':client_id/delete')
+  @SignedIn()
+  async delete(
+    @Req() req: Request,
+    @Param('client_id') client_id: string,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    const { name } = await this.mine(user, client_id);
+    if (!(await this.applications.delete(user.id, client_id))) throw noSuchApplication();
+    this.audit.record({ event: 'application deleted', request_id: req.id, user_id: user.id, client_id });
+    await this.sessions.leaveNotice(visitor.token, { done: `${name} is deleted.` } satisfies Done);
+    return seeOther(PATH);
+  }
+
+  private async mine(user: SignedInUser, client_id: string): Promise<Application> {
+    const application = client_id.includes('\0')
+      ? undefined
+      : await this.applications.applicationOf(user.id, client_id);
+    if (!application) throw noSuchApplication();
+    return application;
+  }
+
+  private show(visitor: Visitor, page: Parameters<Layout['show']>[1]): PageAnswer {
+    return this.layout.show(visitor, page, PATH);
+  }
+
+  private form(
+    visitor: Visitor,
+    { name, redirect_uris, scopes, implicit_allowed }: ApplicationFields,
+    {
+      application,
+      problems = [],
+      notice,
+    }: { application?: Application; problems?: string[]; notice?: string } = {},
+  ): PageAnswer {
+    const title = application ? application.name : 'Register an application';
+    return this.show(visitor, {
+      title,
+      status: problems.length > 0 ? 400 : 200,
+      main: html`<h1>${title}</h1>
+        ${done(notice)} ${problems.map(alert)}
+        ${
+          application &&
+          html`<section class="card stack" aria-label="For your program">
+            ${copyable('client-id', 'Client id', application.client_id)}
+          </section>`
+        }
+        <form method="post" action="${application ? pathOf(application.client_id) : PATH}" class="card stack">
+          ${formToken(visitor)}
+          <label class="field" for="name"
+            >Name
+            <input id="name" name="name" value="${name}" required maxlength="${MAX_NAME}" autocomplete="off"
+          /></label>
+          <div class="field">
+            <label for="redirect_uris">Redirect addresses</label>
+            <textarea
+              id="redirect_uris"
+              name="redirect_uris"
+              rows="3"
+              required
+              spellcheck="false"
+              aria-describedby="redirect_help"
+              placeholder="https://game.example/signed-in"
+            >
+${redirect_uris.join('\n')}</textarea>
+            <small id="redirect_help"
+              >One a line, as your program sends them. <code>http://127.0.0.1/…</code> for a program on the
+              user’s computer, at any port; <code>urn:ietf:wg:oauth:2.0:oob</code> to have the user copy a
+              text.</small
+            >
+          </div>
+          <fieldset>
+            <legend>It may ask to</legend>
+            ${ALL_SCOPES.map((scope) => scopeBox(scope, scopes))}
+          </fieldset>
+          <fieldset>
+            <legend>Ways to sign in</legend>
+            <label class="check"
+              ><input
+                type="checkbox"
+                name="implicit_allowed"
+                value="yes"
+                ${implicit_allowed && html` checked`}
+              /><span
+                >Also take tokens in the redirect address<br /><small
+                  >For programs that ask with <code>response_type=token</code>. New ones should use codes,
+                  which is always possible.</small
+                ></span
+              ></label
+            >
+          </fieldset>
+          <div class="buttons">
+            <button>${application ? 'Save' : 'Register'}</button>
+            <a class="button quiet" href="${PATH}">Cancel</a>
+          </div>
+        </form>
+        ${application && html`<p><a class="button quiet danger" href="${pathOf(application.client_id)}/delete">Delete this application</a></p>`}`,
+    });
+  }
+}
+
+const pathOf = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`;
+
+const noSuchApplication = () => failure(404, 'You have no such application.');
+
+const row = ({ client_id, name, created_at }: Application): Html =>
+  html`<tr>
+    <th scope="row"><a href="${pathOf(client_id)}">${name}</a></th>
+    <td data-label="Client id"><code>${client_id}</code></td>
+    <td data-label="Registered">${day(created_at)}</td>
+    <td class="actions">
+      <a class="button quiet" href="${pathOf(client_id)}">Change<span class="hidden"> ${name}</span></a>
+    </td>
+  </tr>`;
+
+const scopeBox = (scope: Scope, chosen: string[]): Html =>
+  html`<label class="check${scope.includes(':') && ' under'}"
+    ><input
+      type="checkbox"
+      name="scope ${scope}"
+      value="yes"
+      ${chosen.includes(scope) && html` checked`}
+    /><span
+      >${SCOPES[scope]} <small><code>${scope}</code></small></span
+    ></label
+  > `;
+
+function draftOf(form: Form): Draft {
+  const name = (form.text('name') ?? '').trim();
+  const redirect_uris = [...new Set((form.text('redirect_uris') ?? '').split(/\s+/).filter(Boolean))];
+  const scopes = ALL_SCOPES.filter((scope) => form.ticked(`scope ${scope}`));
+  const problems: string[] = [];
+  if (name === '') problems.push('Give the application a name.');
+  if ([...name].length > MAX_NAME) problems.push(`The name must be at most ${MAX_NAME} characters.`);
+  if (redirect_uris.length === 0) problems.push('Give at least one redirect address.');
+  if (redirect_uris.length > MAX_ADDRESSES)
+    problems.push(`Give at most ${MAX_ADDRESSES} redirect addresses.`);
+  for (const uri of redirect_uris.slice(0, MAX_ADDRESSES)) {
+    const problem = problemOf(uri);
+    if (problem) problems.push(`The redirect address ${uri.slice(0, 200)} ${problem}.`);
+  }
+  if (scopes.length === 0) problems.push('Choose at least one thing that it may ask for.');
+  return { name, redirect_uris, scopes, implicit_allowed: form.ticked('implicit_allowed'), problems };
+}

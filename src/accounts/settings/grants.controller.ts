@@ -1,0 +1,113 @@
+import { Controller, Get, Param, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import { failure } from '../../http/failure';
+import { Post } from '../../http/post';
+import { Audit } from '../../auth/audit';
+import { type GrantRow, GrantsService } from '../oauth/grants.service';
+import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
+import { html, type Html } from '../web/html';
+import { Layout, type PageAnswer, seeOther } from '../web/layout';
+import { Pages } from '../web/page';
+import { confirmation, day, type Done, done, idOf, scopeList } from '../web/parts';
+import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+
+const PATH = '/user/settings/authorized-apps';
+
+/** Applications that may act for somebody. */
+@Pages()
+@Controller('user/settings/authorized-apps')
+export class GrantsController {
+  constructor(
+    private readonly grants: GrantsService,
+    private readonly sessions: SessionsService,
+    private readonly layout: Layout,
+    private readonly audit: Audit,
+  ) {}
+
+  @Get()
+  @SignedIn()
+  async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
+    const notice = await this.sessions.takeNotice<Done>(visitor.token);
+    const grants = await this.grants.grantsOf(user.id);
+    return this.layout.show(
+      visitor,
+      {
+        title: 'Access',
+        main: html`<h1>Applications that may act for you</h1>
+          <p class="lead">
+            You allowed these to do something in your name. Take it back from those that you do not use.
+          </p>
+          ${done(notice.done)}
+          ${grants.length === 0 ? html`<p class="empty">No application may act for you.</p>` : grants.map(card)}`,
+      },
+      PATH,
+    );
+  }
+
+  @Get(':grant_id/revoke')
+  @SignedIn()
+  async confirm(
+    @Param('grant_id') grant_id: string,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    const grant = await this.grants.grantOf(user.id, idOf(grant_id));
+    if (!grant) throw noSuchGrant();
+    return this.layout.show(
+      visitor,
+      confirmation(visitor, {
+        title: 'Take back',
+        question: `Shall ${grant.name} no longer act for you?`,
+        facts: html`<p>It is signed out at once, and has to ask you again.</p>`,
+        action: `${PATH}/${grant.id}/revoke`,
+        button: 'Revoke its access',
+        back: PATH,
+      }),
+    );
+  }
+
+  @Post(':grant_id/revoke')
+  @SignedIn()
+  async revoke(
+    @Req() req: Request,
+    @Param('grant_id') grant_id: string,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    const id = idOf(grant_id);
+    const shown = await this.grants.grantOf(user.id, id);
+    const grant = await this.grants.revoke(user.id, id);
+    if (!shown || !grant) throw noSuchGrant();
+    this.audit.record({
+      event: 'grant revoked',
+      request_id: req.id,
+      user_id: user.id,
+      client_id: grant.client_id,
+    });
+    await this.sessions.leaveNotice(visitor.token, {
+      done: `${shown.name} may no longer act for you.`,
+    } satisfies Done);
+    return seeOther(PATH);
+  }
+}
+
+const noSuchGrant = () =>
+  failure(404, 'There is no such application, or it may no longer act for you already.');
+
+const card = ({ id, name, owner, scopes, created_at, last_used_at }: GrantRow): Html =>
+  html`<section class="card stack" aria-labelledby="grant-${id}">
+    <div class="head">
+      <h2 id="grant-${id}">${name} <span class="tag">by ${owner}</span></h2>
+      <a class="button quiet danger" href="${PATH}/${id}/revoke"
+        >Revoke<span class="hidden"> ${name}</span></a
+      >
+    </div>
+    ${scopeList(scopes)}
+    <dl class="facts">
+      <dt>Since</dt>
+      <dd>${day(created_at)}</dd>
+      <dt>Last used</dt>
+      <dd>${day(last_used_at)}</dd>
+    </dl>
+  </section>`;

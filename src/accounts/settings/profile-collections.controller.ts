@@ -1,0 +1,117 @@
+import { Controller, Get, Param, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import { StoreLinks } from '../../config/store-links';
+import { failure } from '../../http/failure';
+import { Post } from '../../http/post';
+import { readInteger } from '../../http/readers';
+import { PER_PAGE, ProfileCollectionsService, type ShownCollection } from './profile-collections.service';
+import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
+import { formOf, queryOf } from '../web/form';
+import { html, type Html } from '../web/html';
+import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
+import { Pages } from '../web/page';
+import { type Done, done, idOf, table } from '../web/parts';
+import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+
+const PATH = '/user/settings/collections';
+const LAST_PAGE = 10_000;
+
+@Pages()
+@Controller('user/settings/collections')
+export class ProfileCollectionsController {
+  constructor(
+    private readonly collections: ProfileCollectionsService,
+    private readonly sessions: SessionsService,
+    private readonly layout: Layout,
+    private readonly links: StoreLinks,
+  ) {}
+
+  @Get()
+  @SignedIn()
+  async list(
+    @Req() req: Request,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    const notice = await this.sessions.takeNotice<Done>(visitor.token);
+    const page = pageOf(queryOf(req).text('page'));
+    const found = await this.collections.collectionsOf(user.id, page);
+    const row = (collection: ShownCollection) => this.row(visitor, collection, page);
+    return this.layout.show(
+      visitor,
+      {
+        title: 'Collections',
+        main: html`<h1>Collections</h1>
+          <p class="lead">Those that you made or help with. Choose which of them your profile shows.</p>
+          ${done(notice.done)}
+          ${
+            found.length === 0
+              ? html`<p class="empty">
+                  ${page === 1 ? 'You have no collections yet.' : 'There are no more.'}
+                </p>`
+              : table(
+                  'Your collections',
+                  ['Title', 'Games', 'Profile', 'Change'],
+                  found.slice(0, PER_PAGE).map(row),
+                )
+          }
+          ${(page > 1 || found.length > PER_PAGE) && pages(page, found.length > PER_PAGE)}`,
+      },
+      PATH,
+    );
+  }
+
+  @Post(':collection_id/on-profile')
+  @SignedIn()
+  async change(
+    @Req() req: Request,
+    @Param('collection_id') collection_id: string,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    const form = await formOf(req);
+    const on = form.text('on') === 'yes';
+    const title = await this.collections.setOnProfile(user.id, idOf(collection_id), on);
+    if (title === undefined) throw failure(404, 'You have no such collection.');
+    await this.sessions.leaveNotice(visitor.token, {
+      done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
+    } satisfies Done);
+    const page = pageOf(form.text('page'));
+    return seeOther(page === 1 ? PATH : `${PATH}?page=${page}`);
+  }
+
+  private row(
+    visitor: Visitor,
+    { id, title, own, on_profile, games_count, ...collection }: ShownCollection,
+    page: number,
+  ): Html {
+    return html`<tr>
+      <th scope="row">
+        <a href="${this.links.collection(id, title)}">${title}</a
+        >${collection.private && html` <span class="tag">private</span>`}${!own && html` <span class="tag">you help</span>`}
+      </th>
+      <td data-label="Games">${games_count}</td>
+      <td data-label="Profile">${on_profile ? 'Shown' : html`<span class="muted">Not shown</span>`}</td>
+      <td class="actions">
+        <form method="post" action="${PATH}/${id}/on-profile">
+          ${formToken(visitor)} ${page > 1 && html`<input type="hidden" name="page" value="${page}" />`}
+          <button class="quiet" name="on" value="${on_profile ? 'no' : 'yes'}">
+            ${on_profile ? 'Hide' : 'Show'}<span class="hidden"> ${title}</span>
+          </button>
+        </form>
+      </td>
+    </tr>`;
+  }
+}
+
+const pages = (page: number, more: boolean): Html =>
+  html`<nav class="buttons" aria-label="Pages">
+    ${page > 1 && html`<a class="button quiet" href="${PATH}?page=${page - 1}">Back</a>`}
+    ${more && html`<a class="button quiet" href="${PATH}?page=${page + 1}">More</a>`}
+  </nav>`;
+
+function pageOf(text: string | undefined): number {
+  const page = text === undefined ? 1 : readInteger(text);
+  return typeof page === 'number' && page >= 1 ? Math.min(page, LAST_PAGE) : 1;
+}

@@ -1,0 +1,31 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { User } from '../../users/user.entity';
+
+@Entity('sessions')
+@Check('sessions_token_hash_check', 'octet_length(token_hash) = 32')
+@Index('sessions_user_id_idx', ['user_id'])
+@Index('sessions_expires_at_idx', ['expires_at'])
+export class Session {
+  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'sessions_pkey' })
+  token_hash: Buffer;
+
+  @Column('bigint')
+  user_id: number;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  seen_at: Date;
+
+  @Column('timestamptz')
+  expires_at: Date;
+
+  /** What the next page shows once, sealed under the session's token, which is not stored. */
+  @Column('bytea', { nullable: true })
+  notice: Buffer | null;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'sessions_user_id_fkey' })
+  user?: Relation<User>;
+}

@@ -1,0 +1,179 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Public } from '../../auth/access';
+import { Settings } from '../../config/settings';
+import { clientNetwork } from '../../http/client-address';
+import { Post } from '../../http/post';
+import { LimitSignIns } from '../../operations/limits';
+import { Audit } from '../../auth/audit';
+import { AuthorizationRequests } from '../oauth/authorization-requests.service';
+import { SignInService } from './sign-in.service';
+import { formOf, queryOf } from '../web/form';
+import { html } from '../web/html';
+import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
+import { Pages } from '../web/page';
+import { alert } from '../web/parts';
+import { CurrentVisitor, Visitor } from '../web/visitor';
+import { Visitors } from '../web/visitors';
+
+const HOME = '/user/settings/api-keys';
+const MAX_PASSWORD = 1000;
+// As long as the head of a request may be.
+const LONGEST_ADDRESS = 16 * 1024;
+
+@Pages()
+@Controller()
+export class SignInController {
+  constructor(
+    private readonly signIns: SignInService,
+    private readonly visitors: Visitors,
+    private readonly requests: AuthorizationRequests,
+    private readonly layout: Layout,
+    private readonly settings: Settings,
+    private readonly audit: Audit,
+  ) {}
+
+  @Get('login')
+  @Public()
+  async form(@Req() req: Request, @CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
+    const return_to = localPath(queryOf(req).text('return_to'));
+    if (visitor.user) return seeOther(return_to);
+    if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
+    return this.page(visitor, return_to);
+  }
+
+  @Post('login')
+  @Public()
+  @LimitSignIns()
+  async signIn(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @CurrentVisitor() visitor: Visitor,
+  ): Promise<PageAnswer> {
+    if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
+    const form = await formOf(req);
+    const return_to = localPath(form.text('return_to'));
+    const name = (form.text('username') ?? '').trim();
+    const password = form.text('password') ?? '';
+    if (name === '' || password === '' || name.length > 320 || password.length > MAX_PASSWORD)
+      return this.page(visitor, return_to, {
+        name,
+        status: 400,
+        problem: 'Enter your user name and your password.',
+      });
+    const result = await this.signIns.signIn(name, password, clientNetwork(req));
+    if ('user_id' in result) {
+      this.audit.record({ event: 'signed in', request_id: req.id, user_id: result.user_id });
+      await this.visitors.signIn(result.user_id, visitor, res);
+      return seeOther(return_to);
+    }
+    this.audit.record({
+      event: 'sign-in refused',
+      request_id: req.id,
+      reason: result.refused,
+      address: clientNetwork(req),
+    });
+    if (result.refused === 'wait')
+      return this.page(visitor, return_to, {
+        name,
+        status: 429,
+        problem: `Too many attempts. Please wait ${waiting(result.seconds)} and try again.`,
+        headers: { 'Retry-After': String(result.seconds) },
+      });
+    return this.page(visitor, return_to, {
+      name,
+      status: 403,
+      problem: 'The user name or the password is wrong.',
+    });
+  }
+
+  @Post('logout')
+  @Public()
+  async signOut(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @CurrentVisitor() visitor: Visitor,
+  ): Promise<PageAnswer> {
+    if (visitor.user)
+      this.audit.record({ event: 'signed out', request_id: req.id, user_id: visitor.user.id });
+    await this.visitors.signOut(visitor, res);
+    return seeOther('/');
+  }
+
+  private async page(
+    visitor: Visitor,
+    return_to: string,
+    {
+      name = '',
+      problem,
+      status,
+      headers,
+    }: { name?: string; problem?: string; status?: number; headers?: Record<string, string> } = {},
+  ): Promise<PageAnswer> {
+    const page = {
+      title: 'Sign in',
+      formTargets: await this.requests.formTargets(return_to),
+      status,
+      headers,
+      single: true,
+      main: html`<h1>Sign in</h1>
+        ${problem && alert(problem)}
+        <form method="post" action="/login" class="card stack">
+          ${formToken(visitor)}
+          <input type="hidden" name="return_to" value="${return_to}" />
+          <label class="field" for="username"
+            >User name or e-mail
+            <input
+              id="username"
+              name="username"
+              value="${name}"
+              autocomplete="username"
+              autocapitalize="none"
+              spellcheck="false"
+              required
+              maxlength="320"
+              ${name === '' && html` autofocus`}
+          /></label>
+          <label class="field" for="password"
+            >Password
+            <input
+              id="password"
+              name="password"
+              type="password"
+              autocomplete="current-password"
+              required
+              maxlength="${MAX_PASSWORD}"
+              ${name !== '' && html` autofocus`}
+          /></label>
+          <button>Sign in</button>
+        </form>
+        <p class="muted">Use your account of ${this.layout.storeName}.</p>`,
+    };
+    return this.layout.show(visitor, page, '/login');
+  }
+
+  private elsewhere(visitor: Visitor): PageAnswer {
+    return this.layout.show(visitor, {
+      title: 'Sign in',
+      single: true,
+      main: html`<h1>Sign in</h1>
+        <p>You sign in at ${this.layout.storeName} itself, and come back here then.</p>
+        <p><a class="button" href="${this.settings.STORE_URL}">Go to ${this.layout.storeName}</a></p>`,
+    });
+  }
+}
+
+const waiting = (seconds: number) => (seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
+
+/** A path of this site and nothing else: whatever a browser would take for another host leads to the start. */
+export function localPath(given: string | undefined): string {
+  if (!given?.startsWith('/') || given.length > LONGEST_ADDRESS) return HOME;
+  try {
+    const url = new URL(given, 'http://here.invalid');
+    // The dots of `/.//host` are gone by now.
+    const path = `${url.pathname}${url.search}`;
+    return url.origin === 'http://here.invalid' && !path.startsWith('//') ? path : HOME;
+  } catch {
+    return HOME;
+  }
+}

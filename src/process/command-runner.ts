@@ -1,0 +1,50 @@
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from '../app.module';
+import type { CommandRunner } from '../config/operator-command';
+import type { Settings } from '../config/settings';
+import { Database } from '../database/database';
+import { migrate } from '../database/migrate';
+import { openDatabase } from '../database/open-database';
+import { explain, interruption, settingsOfThisProcess } from '../config/environment';
+import { FrontDoor } from '../http/front-door';
+import { createLogger, NestLogger } from '../http/logger';
+
+interface Closable {
+  close(): Promise<unknown>;
+}
+
+const INTERRUPTED = 130;
+
+export const runCommand: CommandRunner = async (work, { database: needed } = { database: true }) => {
+  const interrupted = interruption();
+  const say = (line: string) => console.error(line);
+  const opened: Closable[] = [];
+  try {
+    const settings = needed ? await withDatabase(say, opened, interrupted) : settingsOfThisProcess();
+    const logger = createLogger(settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL, process.stderr);
+    const app = await NestFactory.createApplicationContext(
+      AppModule.with(settings, new FrontDoor(settings, logger)),
+      { logger: new NestLogger(logger), abortOnError: false },
+    );
+    opened.push(app);
+    if (needed) await app.get(Database).connect();
+    await work(app, interrupted);
+  } catch (error) {
+    if (!interrupted.aborted) console.error(explain(error));
+    process.exitCode = 1;
+  }
+  for (const one of opened.reverse())
+    await one.close().catch((error: unknown) => console.error(explain(error)));
+  if (interrupted.aborted) process.exitCode = INTERRUPTED;
+};
+
+async function withDatabase(
+  say: (line: string) => void,
+  opened: Closable[],
+  interrupted: AbortSignal,
+): Promise<Settings> {
+  const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say, interrupted);
+  opened.push({ close: () => database.stop() });
+  if (database.embedded) await migrate(database.settings, say);
+  return database.settings;
+}

@@ -1,0 +1,17 @@
+import type { DemoAccess } from '../importing/demo-store';
+
+/** What a developer reads after `npm start`: where it is, a key, and three requests to paste. */
+export function greeting(address: string, demo: DemoAccess | undefined): string {
+  const lines = ['', `Gamewharf listens on ${address}`];
+  if (demo) {
+    const request = `curl -H "Authorization: Bearer ${demo.api_key}" "${address}`;
+    lines.push(
+      `An API key to try, of the demo developer ${demo.username}: ${demo.api_key}`,
+      '',
+      `  ${request}/profile"`,
+      `  ${request}/games/${demo.game_id}/purchases?email=${demo.buyer_email}"`,
+      `  curl "${address}/wharf/latest?target=${demo.username}/${demo.slug}&channel_name=${demo.channel_name}"`,
+    );
+  }
+  return [...lines, '', 'Ctrl-C stops it and its database.', ''].join('\n');
+}

@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import type { Server as HttpServer } from 'node:http';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Settings } from '../config/settings';
+import { createApp } from './create-app';
+import { Database } from '../database/database';
+import { migrate } from '../database/migrate';
+import { openDatabase, type OpenDatabase } from '../database/open-database';
+import { greeting } from './greeting';
+import type { GamewharfAdapter } from '../http/express.adapter';
+import { FrontDoor } from '../http/front-door';
+import { createLogger } from '../http/logger';
+import { loadDemoStore } from '../importing/demo-store';
+import { gracefulStop } from '../operations/graceful-stop';
+import { OperatorError } from '../config/operator-error';
+import { giveBackStartUpMemory } from './start-up-memory';
+
+/** One serving process, from its database to its port, and back. */
+export class Server {
+  private readonly interruption = new AbortController();
+  private opening?: Promise<OpenDatabase>;
+  private app?: NestExpressApplication;
+  private stopping?: Promise<void>;
+
+  async start(readSettings: () => Settings): Promise<void> {
+    const say = (line: string) => console.error(line);
+    this.opening = openDatabase(readSettings(), 'serve', say, this.interruption.signal);
+    const { settings } = await this.opening;
+    const production = settings.NODE_ENV === 'production';
+    // On a laptop one command does it all; a store's operator decides when a schema changes.
+    if (!production) await migrate(settings, say);
+    const logger = createLogger(settings.LOG_LEVEL);
+    this.app = await createApp(settings, logger);
+    await listen(this.app, settings);
+    await this.app.get(Database).connect();
+    const demo = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
+    const address = (this.app.getHttpAdapter() as unknown as GamewharfAdapter).address();
+    logger.info({ address }, 'ready');
+    if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demo));
+    const { inFlight } = this.app.get(FrontDoor);
+    void giveBackStartUpMemory(() => inFlight.count > 0);
+  }
+
+  get isStopping(): boolean {
+    return this.stopping !== undefined;
+  }
+
+  /** Ends the process; called more than once, it stops once. */
+  stop(code: number): Promise<void> {
+    this.stopping ??= (async () => {
+      this.interruption.abort();
+      try {
+        if (this.app) await gracefulStop(this.app);
+        // A start that is given up has no database to stop.
+        const database = await this.opening?.catch(() => undefined);
+        await database?.stop();
+      } finally {
+        process.exit(code);
+      }
+    })();
+    return this.stopping;
+  }
+}
+
+/** By hand, and not by Nest, which would log the error that we explain. */
+async function listen(app: NestExpressApplication, { PORT, HOST }: Settings): Promise<void> {
+  await app.init();
+  const server = app.getHttpServer() as HttpServer;
+  try {
+    server.listen(PORT, HOST);
+    await once(server, 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE')
+      throw new OperatorError(`Port ${PORT} on ${HOST} is taken: stop what uses it, or set PORT to another.`);
+    if (code === 'EACCES')
+      throw new OperatorError(`Port ${PORT} needs more rights: set PORT to one above 1023.`);
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+      throw new OperatorError(
+        `HOST ${HOST} is not an address of this machine: set HOST to one that is, such as 0.0.0.0.`,
+      );
+    throw error;
+  }
+}

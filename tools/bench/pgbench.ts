@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Statement } from '../../src/database/statement';
+import { findPgbench } from './servers';
+import type { Store } from './store';
+
+/** Statements as pgbench runs them: $1 and so on replaced by what stands for them here, a variable or a literal. */
+export const lineOf = ({ text }: Pick<Statement, 'text'>, values: string[]): string =>
+  `${text.replace(/\$(\d+)/g, (_, n: string) => values[Number(n) - 1]!).replace(/\s+/g, ' ')};`;
+
+/** One transaction, or one statement, with its variables before it. */
+export interface Script {
+  variables: string[];
+  lines: string[];
+}
+
+export const transaction = (variables: string[], statements: string[]): Script => ({
+  variables,
+  lines: ['BEGIN;', ...statements, 'COMMIT;'],
+});
+
+/** How often a second pgbench runs the scripts, each as often as the others; undefined: there is no pgbench here. */
+export async function pgbenchRate(
+  { folder, url }: Store,
+  scripts: Script[],
+  connections: number,
+  seconds: number,
+): Promise<number | undefined> {
+  const pgbench = findPgbench();
+  if (!pgbench) return undefined;
+  const files = scripts.flatMap(({ variables, lines }, i) => {
+    const file = join(folder, `pgbench-${i}.sql`);
+    writeFileSync(file, [...variables.map((one) => `\\set ${one}`), ...lines].join('\n'));
+    return ['-f', file];
+  });
+  const { stdout } = await promisify(execFile)(
+    pgbench,
+    [
+      ...['-n', '-M', 'prepared', '-j', '2', '-c', String(connections), '-T', String(Math.ceil(seconds))],
+      ...files,
+      url,
+    ],
+    // Planned once a connection, as those are that the servers send.
+    { env: { ...process.env, PGOPTIONS: '-c plan_cache_mode=force_generic_plan' } },
+  );
+  return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
+}

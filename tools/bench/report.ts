@@ -1,0 +1,207 @@
+import { writeFileSync } from 'node:fs';
+import { cpus, platform, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { chartOf } from './chart';
+import type { Store } from './store';
+
+/** One server in one round. */
+export interface Measured {
+  /** Answers a second. */
+  rate: number;
+  /** Milliseconds. */
+  p50: number;
+  p99: number;
+  /** Microseconds of the server's processor time an answer. */
+  cpu: number;
+  rss: number;
+  /** Answers that were not 200, by status. */
+  failures: Record<string, number>;
+}
+
+export type Figure = Exclude<keyof Measured, 'failures'>;
+
+export interface EndpointResult {
+  endpoint: string;
+  /** By server: one for each round. */
+  measured: Record<string, Measured[]>;
+  /** How often a second pgbench asks the same of the database alone, one for each round; empty: it was not asked. */
+  selects: number[];
+}
+
+/** Changes a second, ours and the same transactions by pgbench, one for each round. */
+export interface WriteResult {
+  write: string;
+  ours: number[];
+  pgbench: number[];
+}
+
+export interface Results {
+  machine: Record<string, string>;
+  scale: number;
+  /** Of each server, one after the other. */
+  processes: number;
+  /** With each of them. */
+  rounds: number;
+  seconds: number;
+  connections: number;
+  /** Milliseconds from the start of our process to ready, on existing data. */
+  starts: number[];
+  /** Resident memory before the first request, by server; of a short run, none. */
+  idle: Record<string, number>;
+  endpoints: EndpointResult[];
+  /** None where there is no pgbench. */
+  writes: WriteResult[];
+}
+
+export const machine = (store: Store): Record<string, string> => ({
+  processor: `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown'}`,
+  memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
+  system: `${platform()} ${release()}`,
+  node: process.version,
+  postgresql: store.version,
+  'huge pages': store.huge_pages ?? 'unknown',
+  database: `${Math.round(store.bytes / 2 ** 20)} MB`,
+  ...(store.import && {
+    import: `${store.import.records} records, ${Math.round(store.import.records / store.import.seconds)} a second`,
+  }),
+});
+
+const failed = (failures: Record<string, number>) => Object.values(failures).reduce((a, b) => a + b, 0);
+
+export const median = (list: number[]) => {
+  const sorted = list.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+};
+
+export interface Ratio {
+  min: number;
+  median: number;
+  max: number;
+}
+
+/** Ours to the other server, round by round: what disturbed one of a pair disturbed the other too. */
+export function ratio(result: EndpointResult, other: string, what: 'rate' | 'p99'): Ratio | undefined {
+  const [ours, theirs] = [result.measured.ours, result.measured[other]];
+  if (!ours || !theirs) return undefined;
+  return ratioOf(
+    ours.map((one) => one[what]),
+    theirs.map((one) => one[what]),
+  );
+}
+
+export function ratioOf(ours: number[], theirs: number[]): Ratio {
+  const ratios = ours.map((one, round) => one / theirs[round]!);
+  return { min: Math.min(...ratios), median: median(ratios), max: Math.max(...ratios) };
+}
+
+export const shown = (one: Ratio | undefined) =>
+  one ? `**${one.median.toFixed(2)}** (${one.min.toFixed(2)}–${one.max.toFixed(2)})` : '';
+
+export const table = (head: string[], rows: string[][]) =>
+  [head, head.map((_, i) => (i === 0 ? '---' : '---:')), ...rows]
+    .map((row) => `| ${row.join(' | ')} |`)
+    .join('\n');
+
+function ratios({ endpoints }: Results): string {
+  const others = ['floor', 'stock', 'express', 'fastify'].filter((name) => endpoints[0]?.measured[name]);
+  return table(
+    ['endpoint', ...others.map((name) => `ours / ${name}`), 'p99, ours / floor'],
+    endpoints.map((result) => [
+      result.endpoint,
+      ...others.map((name) => shown(ratio(result, name, 'rate'))),
+      shown(ratio(result, 'floor', 'p99')),
+    ]),
+  );
+}
+
+function writeTable({ writes }: Results): string {
+  if (writes.length === 0) return 'Not measured: this machine has no pgbench.';
+  return table(
+    ['write', 'ours / pgbench', 'ours, changes/s', 'pgbench, transactions/s'],
+    writes.map(({ write, ours, pgbench }) => [
+      write,
+      shown(ratioOf(ours, pgbench)),
+      median(ours).toFixed(0),
+      median(pgbench).toFixed(0),
+    ]),
+  );
+}
+
+function selectTable({ endpoints }: Results): string {
+  const asked = endpoints.filter(({ measured, selects }) => selects.length > 0 && measured.ours);
+  if (asked.length === 0) return 'Not measured.';
+  return table(
+    ['endpoint', 'ours / pgbench', 'pgbench, requests/s'],
+    asked.map(({ endpoint, measured, selects }) => [
+      endpoint,
+      shown(
+        ratioOf(
+          measured.ours!.map(({ rate }) => rate),
+          selects,
+        ),
+      ),
+      median(selects).toFixed(0),
+    ]),
+  );
+}
+
+function figures({ endpoints }: Results): string {
+  const rows = endpoints.flatMap(({ endpoint, measured }) =>
+    Object.entries(measured).map(([server, list]) => {
+      const of = (what: Figure) => median(list.map((one) => one[what]));
+      return [
+        endpoint,
+        server,
+        of('rate').toFixed(0),
+        of('p50').toFixed(2),
+        of('p99').toFixed(2),
+        of('cpu').toFixed(0),
+        (of('rss') / 2 ** 20).toFixed(0),
+        String(list.reduce((sum, { failures }) => sum + failed(failures), 0)),
+      ];
+    }),
+  );
+  return table(
+    ['endpoint', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs a request', 'memory MB', 'failed'],
+    rows,
+  );
+}
+
+function markdown(results: Results): string {
+  const { machine, scale, processes, rounds, seconds, connections, starts, idle } = results;
+  const memory = Object.entries(idle).map(([name, bytes]) => `${name} ${(bytes / 2 ** 20).toFixed(0)} MB`);
+  return [
+    '# Results of `npm run bench`',
+    `${connections} connections; ${processes} processes of each server, one after the other, ${rounds} paired rounds of ${seconds} s with each for every endpoint; store of scale ${scale}.`,
+    table(['machine', ''], Object.entries(machine)),
+    '## Throughput',
+    'Requests a second of ours divided by those of the other server in the same round: median (lowest–highest).',
+    ratios(results),
+    '## Writes',
+    'Changes a second divided by the same transactions a second, run by pgbench on as many connections in the same round.',
+    writeTable(results),
+    '## The database alone',
+    "For reference: the floor's SELECTs for the same requests, run by pgbench on as many connections as a server's pool has. What we remember we do not ask, so more than 1 is possible.",
+    selectTable(results),
+    '## Figures',
+    'Medians over the rounds.',
+    figures(results),
+    '## Start and memory',
+    `Start of the process to ready, on existing data: ${starts.map((ms) => `${ms.toFixed(0)} ms`).join(', ')}.`,
+    ...(memory.length > 0 ? [`Memory before the first request: ${memory.join(', ')}.`] : []),
+    '',
+  ].join('\n\n');
+}
+
+/** Writes the reports beside this benchmark's sources; answers the table for the terminal. */
+export function writeReports(results: Results, keep: boolean): string {
+  const text = markdown(results);
+  if (keep) {
+    const folder = join(process.cwd(), 'tools', 'bench');
+    writeFileSync(join(folder, 'results.json'), `${JSON.stringify(results, null, 2)}\n`);
+    writeFileSync(join(folder, 'RESULTS.md'), text);
+    writeFileSync(join(folder, 'chart.svg'), chartOf(results));
+  }
+  return text;
+}

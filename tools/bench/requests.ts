@@ -1,0 +1,79 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { connectTo } from '../../src/importing/import-records';
+import type { MeasuredServer } from './servers';
+import type { Store } from './store';
+import { apiKey, type Ask, type Endpoint } from './workload';
+
+const REQUESTS = 50_000;
+
+export interface Workload {
+  endpoint: string;
+  /** The requests as the load generator sends them. */
+  file: string;
+  count: number;
+  sample: Ask[];
+}
+
+export const authorization = (key: number) => (key === 0 ? undefined : `Bearer ${apiKey(key)}`);
+
+function textOf({ path, key }: Ask): string {
+  const credential = authorization(key);
+  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${credential ? `Authorization: ${credential}\r\n` : ''}\r\n`;
+}
+
+/** The requests of an endpoint on this store; made once, so that every run sends the same. */
+export async function workloadOf(endpoint: Endpoint, store: Store): Promise<Workload> {
+  const slug = endpoint.name.replace(/[^a-z0-9]+/g, '-');
+  const count = endpoint.requests ?? REQUESTS;
+  const [file, sampled] = [`requests-${slug}-${count}.json`, `sample-${slug}-${count}.json`].map((name) =>
+    join(store.folder, name),
+  );
+  if (!existsSync(sampled!)) {
+    const client = await connectTo({ DATABASE_URL: store.url });
+    const asks = await endpoint.asks(client, store, count);
+    await client.end();
+    writeFileSync(file!, JSON.stringify(asks.map(textOf)));
+    writeFileSync(sampled!, JSON.stringify(asks.slice(0, 60)));
+  }
+  const sample = JSON.parse(readFileSync(sampled!, 'utf8')) as Ask[];
+  return { endpoint: endpoint.name, file: file!, count, sample };
+}
+
+function fetchJson(port: number, { path, key }: Ask): Promise<{ status: number; body: unknown }> {
+  return new Promise((resolve, reject) => {
+    const headers = key === 0 ? {} : { authorization: authorization(key) };
+    request({ port, host: '127.0.0.1', path, headers }, (res) => {
+      let text = '';
+      res.setEncoding('utf8');
+      res.on('data', (chunk: string) => (text += chunk));
+      res.on('end', () => resolve({ status: res.statusCode!, body: JSON.parse(text) }));
+      res.on('error', reject);
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+const excerpt = (answer: unknown) => JSON.stringify(answer).slice(0, 600);
+
+/** Throws unless all servers answer a sample of the requests with the same 200. */
+export async function compareAnswers(
+  servers: MeasuredServer[],
+  { endpoint, sample }: Workload,
+  count: number,
+): Promise<void> {
+  for (const ask of sample.slice(0, count)) {
+    const answers = await Promise.all(servers.map(({ port }) => fetchJson(port, ask)));
+    answers.forEach((answer, i) => {
+      if (answer.status === 200 && isDeepStrictEqual(answer, answers[0])) return;
+      const [first, other] = [servers[0]!, servers[i]!];
+      throw new Error(
+        `${endpoint}: ${ask.path} as key ${ask.key}: ${first.name} answers ${excerpt(answers[0])}, ` +
+          `${other.name} ${excerpt(answer)}`,
+      );
+    });
+  }
+}

@@ -1,0 +1,220 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import type { Client } from 'pg';
+import { connectTo } from '../../src/importing/import-records';
+import { CONNECTIONS, inTurns, measure, settle } from './measure';
+import { compareAnswers, workloadOf, type Workload } from './requests';
+import { type EndpointResult, type Figure, machine, median, type Results, writeReports } from './report';
+import { pgbenchRate } from './pgbench';
+import { selectsOf } from './selects';
+import { LoadGenerator, MeasuredServer, POOL_SIZE, type ServerName } from './servers';
+import { openStore, type Store } from './store';
+import { READS } from './workload';
+import { measureWrites } from './writes';
+
+const QUICK_SCALE = 0.05;
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    scale: { type: 'string' },
+    processes: { type: 'string' },
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+    endpoints: { type: 'string', default: '' },
+    servers: { type: 'string' },
+    'keep-reports': { type: 'boolean', default: false },
+  },
+});
+const quick = values.quick;
+// Seconds until a process that was started just now runs as it will: V8 compiles while it runs.
+const COMPILED = quick ? 1 : 5;
+// The same for what one endpoint needs: of a page of a hundred games only some hundred are answered in a second.
+const WARMED_UP = quick ? 0.2 : 4;
+const LEAD_IN = quick ? 0.05 : 0.5;
+// Ours gives back what starting took when nobody has asked for anything for a while.
+const SETTLED = 13_000;
+// The slowest server takes a second for an answer.
+const SAMPLED = quick ? 10 : 60;
+const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
+// Two processes of one program differ for as long as they live, by a quarter at times: docs/performance.md.
+const processes = Number(values.processes ?? (quick ? 1 : 3));
+const rounds = Number(values.rounds ?? 2);
+const seconds = Number(values.seconds ?? (quick ? 0.25 : 2));
+const EVERYBODY = 'ours,floor,stock,express,fastify,pgbench';
+const compared = (values.servers ?? (quick ? 'ours,floor,stock' : EVERYBODY)).split(',');
+const names = compared.filter((name) => name !== 'pgbench') as ServerName[];
+const withPgbench = compared.includes('pgbench');
+const chosen = READS.filter(({ name }) =>
+  values.endpoints === '' ? true : values.endpoints.split(',').some((part) => name === part.trim()),
+);
+
+const say = (line: string) => console.error(line);
+
+async function measureEndpoint(
+  servers: MeasuredServer[],
+  load: LoadGenerator,
+  workload: Workload,
+  client: Client,
+  askDatabase: (() => ReturnType<typeof pgbenchRate>) | undefined,
+): Promise<EndpointResult> {
+  await compareAnswers(servers, workload, SAMPLED);
+  const measured: EndpointResult['measured'] = {};
+  const selects: number[] = [];
+  for (const server of servers) {
+    await measure(server, load, workload, { seconds: WARMED_UP, from: 0, leadIn: 0 });
+    await settle(server, client);
+    measured[server.name] = [];
+  }
+  await inTurns(
+    servers,
+    rounds,
+    async (server, from) => {
+      measured[server.name]!.push(await measure(server, load, workload, { seconds, from, leadIn: LEAD_IN }));
+      await settle(server, client);
+    },
+    async () => {
+      const rate = await askDatabase?.();
+      if (rate !== undefined) selects.push(rate);
+    },
+  );
+  return { endpoint: workload.endpoint, measured, selects };
+}
+
+const startAll = async (store: Store): Promise<MeasuredServer[]> => {
+  const servers: MeasuredServer[] = [];
+  for (const name of names) servers.push(await MeasuredServer.start(name, store));
+  return servers;
+};
+
+const stopAll = async (servers: MeasuredServer[]) => {
+  for (const server of servers) await server.stop();
+};
+
+const compiled = (server: MeasuredServer, load: LoadGenerator, workload: Workload) =>
+  measure(server, load, workload, { seconds: COMPILED, from: 0, leadIn: 0 });
+
+async function startsOf(store: Store): Promise<number[]> {
+  const starts: number[] = [];
+  for (let i = 0; i < (quick ? 1 : 3); i++) {
+    const ours = await MeasuredServer.start('ours', store);
+    starts.push(ours.readyAfter);
+    await ours.stop();
+  }
+  return starts;
+}
+
+/** Before the first request. */
+async function idleMemory(store: Store): Promise<Results['idle']> {
+  const servers = await startAll(store);
+  try {
+    await sleep(SETTLED);
+    const idle: Results['idle'] = {};
+    for (const server of servers) idle[server.name] = (await server.usage()).rss;
+    return idle;
+  } finally {
+    await stopAll(servers);
+  }
+}
+
+/** All endpoints with one process of each server, beside what was measured with others. */
+async function measureProcesses(
+  store: Store,
+  load: LoadGenerator,
+  client: Client,
+  asked: { workload: Workload; askDatabase: (() => ReturnType<typeof pgbenchRate>) | undefined }[],
+  into: Map<string, EndpointResult>,
+): Promise<void> {
+  const servers = await startAll(store);
+  try {
+    for (const server of servers) await compiled(server, load, asked[0]!.workload);
+    for (const { workload, askDatabase } of asked) {
+      const { endpoint, measured, selects } = await measureEndpoint(
+        servers,
+        load,
+        workload,
+        client,
+        askDatabase,
+      );
+      const result = into.get(endpoint) ?? { endpoint, measured: {}, selects: [] };
+      into.set(endpoint, result);
+      for (const [name, some] of Object.entries(measured)) (result.measured[name] ??= []).push(...some);
+      result.selects.push(...selects);
+      say(lineOf(result));
+    }
+  } finally {
+    await stopAll(servers);
+  }
+}
+
+async function writesOf(store: Store, load: LoadGenerator, workload: Workload): Promise<Results['writes']> {
+  const ours = await MeasuredServer.start('ours', store);
+  try {
+    await compiled(ours, load, workload);
+    const times = { rounds: processes * rounds, seconds };
+    return await measureWrites(store, ours, load, { connections: CONNECTIONS, ...times });
+  } finally {
+    await ours.stop();
+  }
+}
+
+async function measureAll(store: Store): Promise<Results> {
+  const load = new LoadGenerator();
+  const client = await connectTo({ DATABASE_URL: store.url });
+  try {
+    const starts = await startsOf(store);
+    // What starting took is given back some seconds later, and the short run does not wait for that.
+    const idle = quick ? {} : await idleMemory(store);
+    const workloads: Workload[] = [];
+    for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
+    const selects = withPgbench ? await selectsOf(store, workloads) : undefined;
+    const asked = workloads.map((workload) => {
+      const scripts = selects?.get(workload.endpoint);
+      return { workload, askDatabase: scripts && (() => pgbenchRate(store, scripts, POOL_SIZE, seconds)) };
+    });
+    const endpoints = new Map<string, EndpointResult>();
+    for (let process = 1; process <= processes; process++) {
+      say(`process ${process} of ${processes} of each server`);
+      await measureProcesses(store, load, client, asked, endpoints);
+    }
+    const all = values.endpoints === '' && names.includes('ours');
+    const writes = all ? await writesOf(store, load, workloads[0]!) : [];
+    return {
+      machine: machine(store),
+      scale,
+      processes,
+      rounds,
+      seconds,
+      connections: CONNECTIONS,
+      starts,
+      idle,
+      endpoints: [...endpoints.values()],
+      writes,
+    };
+  } finally {
+    load.stop();
+    await client.end();
+  }
+}
+
+function lineOf({ endpoint, measured }: EndpointResult): string {
+  const of = (name: string, what: Figure) => median(measured[name]!.map((one) => one[what]));
+  const figures = Object.keys(measured).map(
+    (name) =>
+      `${name} ${of(name, 'rate').toFixed(0)}/s p99 ${of(name, 'p99').toFixed(1)} ms cpu ${of(name, 'cpu').toFixed(0)} us`,
+  );
+  return `${endpoint}: ${figures.join('; ')}`;
+}
+
+async function main(): Promise<void> {
+  const store = await openStore(scale, say);
+  try {
+    const results = await measureAll(store);
+    const table = writeReports(results, !values['keep-reports']);
+    console.log(table);
+  } finally {
+    await store.stop();
+  }
+}
+
+void main();

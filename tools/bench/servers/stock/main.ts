@@ -1,0 +1,190 @@
+/** NestJS as it is usually written: the default adapter, passport, pipes, repositories with relations, class-transformer. */
+import 'reflect-metadata';
+import {
+  ClassSerializerInterceptor,
+  Controller,
+  Get,
+  Module,
+  Param,
+  ParseIntPipe,
+  Query,
+  UseGuards,
+  ValidationPipe,
+} from '@nestjs/common';
+import { APP_INTERCEPTOR, APP_PIPE, NestFactory } from '@nestjs/core';
+import { AuthGuard, PassportModule } from '@nestjs/passport';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Type } from 'class-transformer';
+import { IsInt, IsOptional, IsString } from 'class-validator';
+import { join } from 'node:path';
+import type { ApiKey } from '../../../../src/auth/api-key.entity';
+import { ApiKey as ApiKeyEntity } from '../../../../src/auth/api-key.entity';
+import { CollectionAdmin } from '../../../../src/collections/collection-admin.entity';
+import { CollectionGame } from '../../../../src/collections/collection-game.entity';
+import { Collection } from '../../../../src/collections/collection.entity';
+import { GameAdmin } from '../../../../src/games/game-admin.entity';
+import { GameEarning } from '../../../../src/games/game-earning.entity';
+import { Game } from '../../../../src/games/game.entity';
+import { DownloadKey } from '../../../../src/purchases/download-key.entity';
+import { PurchaseGame } from '../../../../src/purchases/purchase-game.entity';
+import { Purchase } from '../../../../src/purchases/purchase.entity';
+import { UserEmail } from '../../../../src/users/user-email.entity';
+import { User } from '../../../../src/users/user.entity';
+import { Build } from '../../../../src/wharf/build.entity';
+import {
+  answered,
+  CollectionAnswer,
+  DownloadKeyAnswer,
+  EntryAnswer,
+  GameAnswer,
+  LegacyGameAnswer,
+  PurchaseAnswer,
+  UserAnswer,
+} from './answers';
+import { BearerStrategy, CurrentKey } from './auth';
+import { StoreService } from './store.service';
+
+class LookupQuery {
+  @IsOptional() @IsString() download_key?: string;
+  @IsOptional() @Type(() => Number) @IsInt() user_id?: number;
+  @IsOptional() @IsString() email?: string;
+}
+
+class PageQuery {
+  @Type(() => Number) @IsInt() page: number = 1;
+  @Type(() => Number) @IsInt() per_page: number = 100;
+}
+
+class GameQuery {
+  @Type(() => Number) @IsInt() game_id: number;
+}
+
+class LatestQuery extends GameQuery {
+  @IsString() channel_name: string;
+}
+
+@Controller()
+@UseGuards(AuthGuard('bearer'))
+class StoreController {
+  constructor(private readonly store: StoreService) {}
+
+  @Get('credentials/info')
+  info(@CurrentKey() key: ApiKey) {
+    return { type: 'key', scopes: key.scopes ?? ['collection', 'game', 'profile'] };
+  }
+
+  @Get(['profile', 'api/1/key/me'])
+  profile(@CurrentKey() key: ApiKey) {
+    return { user: answered(UserAnswer, key.user!) };
+  }
+
+  @Get('profile/games')
+  async games(@CurrentKey() key: ApiKey) {
+    const games = await this.store.editableGames(key.user_id);
+    return { games: games.map((game) => answered(GameAnswer, game)) };
+  }
+
+  @Get('api/1/key/my-games')
+  async legacyGames(@CurrentKey() key: ApiKey) {
+    const games = await this.store.editableGames(key.user_id);
+    return { games: games.map((game) => answered(LegacyGameAnswer, game)) };
+  }
+
+  @Get('games/:id/download_keys')
+  async downloadKey(
+    @Param('id', ParseIntPipe) id: number,
+    @Query() query: LookupQuery,
+    @CurrentKey() key: ApiKey,
+  ) {
+    return {
+      download_key: answered(DownloadKeyAnswer, await this.store.downloadKey(key.user_id, id, query)),
+    };
+  }
+
+  @Get('games/:id/purchases')
+  async purchases(
+    @Param('id', ParseIntPipe) id: number,
+    @Query() query: LookupQuery,
+    @CurrentKey() key: ApiKey,
+  ) {
+    const purchases = await this.store.purchases(key.user_id, id, query);
+    return { purchases: purchases.map((purchase) => answered(PurchaseAnswer, purchase)) };
+  }
+
+  @Get('profile/collections')
+  async collections(@Query() { game_id }: GameQuery, @CurrentKey() key: ApiKey) {
+    const collections = await this.store.editableCollections(key.user_id, game_id);
+    return { collections: collections.map((collection) => answered(CollectionAnswer, collection)) };
+  }
+
+  @Get('collections/:id')
+  async collection(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
+    return { collection: answered(CollectionAnswer, await this.store.collection(key.user_id, id)) };
+  }
+
+  @Get('collections/:id/collection-games')
+  async entries(
+    @Param('id', ParseIntPipe) id: number,
+    @Query() { page, per_page }: PageQuery,
+    @CurrentKey() key: ApiKey,
+  ) {
+    const entries = await this.store.entriesOf(key.user_id, id, page, per_page);
+    return { page, per_page, collection_games: entries.map((entry) => answered(EntryAnswer, entry)) };
+  }
+}
+
+@Controller('wharf')
+class WharfController {
+  constructor(private readonly store: StoreService) {}
+
+  @Get('latest')
+  latest(@Query() { game_id, channel_name }: LatestQuery) {
+    return this.store.latest(game_id, channel_name);
+  }
+}
+
+const TABLES = [
+  ApiKeyEntity,
+  User,
+  UserEmail,
+  Game,
+  GameAdmin,
+  GameEarning,
+  Purchase,
+  PurchaseGame,
+  DownloadKey,
+  Collection,
+  CollectionAdmin,
+  CollectionGame,
+  Build,
+];
+
+@Module({
+  imports: [
+    PassportModule,
+    TypeOrmModule.forRoot({
+      type: 'postgres',
+      url: process.env.DATABASE_URL,
+      entities: [join(__dirname, '..', '..', '..', '..', 'src', '**', '*.entity.js')],
+      parseInt8: true,
+      poolSize: Number(process.env.DATABASE_POOL_SIZE),
+    }),
+    TypeOrmModule.forFeature(TABLES),
+  ],
+  controllers: [StoreController, WharfController],
+  providers: [
+    StoreService,
+    BearerStrategy,
+    { provide: APP_PIPE, useValue: new ValidationPipe({ transform: true }) },
+    { provide: APP_INTERCEPTOR, useClass: ClassSerializerInterceptor },
+  ],
+})
+class StockModule {}
+
+async function main(): Promise<void> {
+  const app = await NestFactory.create(StockModule, { logger: ['error', 'warn'] });
+  app.getHttpServer().keepAliveTimeout = 65_000;
+  await app.listen(Number(process.env.PORT), '127.0.0.1');
+}
+
+void main();

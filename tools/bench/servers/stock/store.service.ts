@@ -1,0 +1,202 @@
+import { Injectable, NotFoundException } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Brackets, In, Not, Repository } from 'typeorm';
+import { CollectionAdmin } from '../../../../src/collections/collection-admin.entity';
+import { CollectionGame } from '../../../../src/collections/collection-game.entity';
+import { Collection } from '../../../../src/collections/collection.entity';
+import { GameAdmin } from '../../../../src/games/game-admin.entity';
+import { GameEarning } from '../../../../src/games/game-earning.entity';
+import { Game } from '../../../../src/games/game.entity';
+import { DownloadKey } from '../../../../src/purchases/download-key.entity';
+import { PurchaseGame } from '../../../../src/purchases/purchase-game.entity';
+import { UserEmail } from '../../../../src/users/user-email.entity';
+import { Build } from '../../../../src/wharf/build.entity';
+
+/** The ordinary way: a repository for each table, and relations where rows belong together. */
+@Injectable()
+export class StoreService {
+  constructor(
+    @InjectRepository(Game) private readonly games: Repository<Game>,
+    @InjectRepository(GameAdmin) private readonly admins: Repository<GameAdmin>,
+    @InjectRepository(GameEarning) private readonly earnings: Repository<GameEarning>,
+    @InjectRepository(DownloadKey) private readonly keys: Repository<DownloadKey>,
+    @InjectRepository(PurchaseGame) private readonly sales: Repository<PurchaseGame>,
+    @InjectRepository(UserEmail) private readonly emails: Repository<UserEmail>,
+    @InjectRepository(Collection) private readonly collections: Repository<Collection>,
+    @InjectRepository(CollectionAdmin) private readonly collectionAdmins: Repository<CollectionAdmin>,
+    @InjectRepository(CollectionGame) private readonly entries: Repository<CollectionGame>,
+    @InjectRepository(Build) private readonly builds: Repository<Build>,
+  ) {}
+
+  async editableGames(user_id: number) {
+    const administered = await this.admins.find({ where: { user_id } });
+    const games = await this.games.find({
+      where: [{ user_id }, { id: In(administered.map(({ game_id }) => game_id)) }],
+      relations: { user: true },
+      order: { created_at: 'DESC', id: 'DESC' },
+    });
+    const earnings = await this.earnings.find({
+      where: { game_id: In(games.map(({ id }) => id)) },
+      order: { currency: 'ASC' },
+    });
+    return games.map((game) => ({
+      ...game,
+      earnings: earnings.filter(({ game_id }) => game_id === game.id),
+    }));
+  }
+
+  async downloadKey(
+    editor: number,
+    game_id: number,
+    given: { download_key?: string; user_id?: number; email?: string },
+  ) {
+    await this.editableGame(editor, game_id);
+    const { download_key, user_id, email } = given;
+    const query = this.keys
+      .createQueryBuilder('k')
+      .leftJoinAndSelect('k.user', 'user')
+      .where('k.game_id = :game_id AND k.revoked_at IS NULL', { game_id });
+    if (download_key !== undefined) query.andWhere('k.key = :download_key', { download_key });
+    else {
+      const { account, addresses } = await this.buyer(user_id, email);
+      query.andWhere(
+        new Brackets((or) => {
+          or.where('k.user_id = :account', { account });
+          or.orWhere('k.user_id IS NULL AND lower(k.email) IN (:...addresses)', { addresses });
+          if (email !== undefined) or.orWhere('lower(k.email) = lower(:email)', { email });
+        }),
+      );
+    }
+    const key = await query.orderBy('k.created_at', 'DESC').addOrderBy('k.id', 'DESC').take(1).getOne();
+    if (!key) throw new NotFoundException();
+    const owner = key.user ?? (key.email && (await this.verifier(key.email))?.user) ?? undefined;
+    return { ...key, owner };
+  }
+
+  async purchases(editor: number, game_id: number, given: { user_id?: number; email?: string }) {
+    await this.editableGame(editor, game_id);
+    const { account, addresses } = await this.buyer(given.user_id, given.email);
+    const sales = await this.sales
+      .createQueryBuilder('s')
+      .innerJoinAndSelect('s.purchase', 'p')
+      .where(`s.game_id = :game_id AND p.status = 'complete'`, { game_id })
+      .andWhere('(p.user_id = :account OR lower(p.email) IN (:...addresses))', { account, addresses })
+      .orderBy('p.created_at', 'DESC')
+      .addOrderBy('p.id', 'DESC')
+      .getMany();
+    return Promise.all(
+      sales.map(async ({ purchase }) => {
+        if (purchase!.purchase_type !== 'bundle') return { ...purchase, game_id };
+        const all = await this.sales.find({
+          where: { purchase_id: purchase!.id },
+          order: { game_id: 'ASC' },
+        });
+        return { ...purchase, game_id: all.map((sale) => sale.game_id) };
+      }),
+    );
+  }
+
+  async collection(user_id: number, id: number) {
+    const collection = await this.collections.findOne({ where: { id } });
+    if (!collection) throw new NotFoundException();
+    if (collection.private && collection.user_id !== user_id) {
+      const admin = await this.collectionAdmins.findOne({ where: { collection_id: id, user_id } });
+      if (!admin) throw new NotFoundException();
+    }
+    return collection;
+  }
+
+  async editableCollections(user_id: number, game_id: number) {
+    const administered = await this.collectionAdmins.find({ where: { user_id } });
+    const collections = await this.collections.find({
+      where: [{ user_id }, { id: In(administered.map(({ collection_id }) => collection_id)) }],
+      order: { updated_at: 'DESC', id: 'DESC' },
+    });
+    return Promise.all(
+      collections.map(async (collection) => ({
+        ...collection,
+        has_game: await this.entries.exists({ where: { collection_id: collection.id, game_id } }),
+      })),
+    );
+  }
+
+  async entriesOf(user_id: number, collection_id: number, page: number, per_page: number) {
+    await this.collection(user_id, collection_id);
+    const entries = await this.entries
+      .createQueryBuilder('e')
+      .innerJoinAndSelect('e.game', 'g')
+      .innerJoinAndSelect('g.user', 'u')
+      .where('e.collection_id = :collection_id', { collection_id })
+      .andWhere(
+        new Brackets((or) =>
+          or
+            .where(`g.visibility = 'public' AND g.published_at IS NOT NULL`)
+            .orWhere('g.user_id = :user_id', { user_id })
+            .orWhere('EXISTS (SELECT FROM game_admins a WHERE a.game_id = g.id AND a.user_id = :user_id)', {
+              user_id,
+            })
+            .orWhere(
+              `g.visibility = 'restricted' AND EXISTS (SELECT FROM download_keys k WHERE k.game_id = g.id
+                 AND k.revoked_at IS NULL AND (k.user_id = :user_id OR (k.user_id IS NULL AND lower(k.email) IN
+                   (SELECT m.email FROM user_emails m WHERE m.user_id = :user_id AND m.verified))))`,
+              { user_id },
+            ),
+        ),
+      )
+      .orderBy('e.sort_key')
+      .offset((page - 1) * per_page)
+      .limit(per_page)
+      .getMany();
+    if (entries.length === 0) return [];
+    // Positions count hidden entries too: where the page starts is counted, and what it spans is numbered.
+    const [first, last] = [entries[0]!.sort_key, entries.at(-1)!.sort_key];
+    const scope = this.entries
+      .createQueryBuilder('e')
+      .where('e.collection_id = :collection_id', { collection_id });
+    const before = await scope.clone().andWhere('e.sort_key < :first', { first }).getCount();
+    const span = await scope
+      .clone()
+      .select('e.game_id', 'game_id')
+      .andWhere('e.sort_key BETWEEN :first AND :last', { first, last })
+      .orderBy('e.sort_key')
+      .getRawMany<{ game_id: number }>();
+    const positions = new Map(span.map(({ game_id }, i) => [game_id, before + i + 1]));
+    return entries.map((entry) => ({ ...entry, position: positions.get(entry.game_id) }));
+  }
+
+  async latest(game_id: number, channel_name: string) {
+    const game = await this.games.findOne({ where: { id: game_id, visibility: Not('private') } });
+    const build =
+      game &&
+      (await this.builds.findOne({
+        where: { game_id, channel_name, state: 'completed' },
+        order: { id: 'DESC' },
+      }));
+    if (!build) throw new NotFoundException();
+    return { latest: build.user_version ?? undefined };
+  }
+
+  private async editableGame(user_id: number, id: number): Promise<Game> {
+    const game = await this.games.findOne({ where: { id } });
+    if (game && game.user_id !== user_id && !(await this.admins.exists({ where: { game_id: id, user_id } })))
+      throw new NotFoundException();
+    if (!game) throw new NotFoundException();
+    return game;
+  }
+
+  private verifier(email: string) {
+    return this.emails.findOne({
+      where: { email: email.toLowerCase(), verified: true },
+      relations: { user: true },
+    });
+  }
+
+  private async buyer(user_id?: number, email?: string) {
+    const account = user_id ?? (await this.verifier(email!))?.user_id ?? null;
+    const verified =
+      account === null ? [] : await this.emails.find({ where: { user_id: account, verified: true } });
+    const addresses = verified.map((one) => one.email);
+    if (email !== undefined && !addresses.includes(email.toLowerCase())) addresses.push(email.toLowerCase());
+    return { account, addresses: addresses.length > 0 ? addresses : [''] };
+  }
+}

@@ -1,0 +1,182 @@
+import type { Client } from 'pg';
+import { demoApiKey } from '../../src/importing/demo';
+import { SEED, type Store } from './store';
+
+/** One request of a workload: a path, and the number of the demo key that asks; 0: nobody's. */
+export interface Ask {
+  path: string;
+  key: number;
+}
+
+export interface Endpoint {
+  name: string;
+  /** How many, where it counts for a server that remembers that none of them comes a second time by itself. */
+  requests?: number;
+  /** Path by which the comparison servers know it, and its requests in random order, spread over the whole store. */
+  asks(client: Client, store: Store, count: number): Promise<Ask[]>;
+}
+
+// One user in ten is a developer, the first one is; the n-th developer has the n-th key.
+const USERS_A_DEVELOPER = 10;
+const keyOf = (user: number) => (user - 1) / USERS_A_DEVELOPER + 1;
+
+export const apiKey = (n: number) => demoApiKey(SEED, n);
+
+/** The same numbers in every run. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function drawn(count: number, ask: (below: (limit: number) => number, next: () => number) => Ask): Ask[] {
+  const next = randomOf(7);
+  return Array.from({ length: count }, () => ask((limit) => Math.floor(next() * limit), next));
+}
+
+/** Requests by what is in the store: $1 of its rows, by chance. */
+async function found(
+  client: Client,
+  count: number,
+  sql: string,
+  path: (row: Record<string, string>) => string,
+): Promise<Ask[]> {
+  await client.query(`SELECT setseed(0.7)`);
+  const { rows } = await client.query<Record<string, string>>(`${sql} ORDER BY random() LIMIT $1`, [count]);
+  return rows.map((row) => ({ path: path(row), key: keyOf(Number(row.owner)) }));
+}
+
+const keyed = (name: string, path: string): Endpoint => ({
+  name,
+  asks: (_, { size }, count) =>
+    Promise.resolve(drawn(count, (below) => ({ path, key: 1 + below(size.api_keys) }))),
+});
+
+const KEYS_OF_GAMES = `SELECT g.user_id AS owner, g.id AS game, dk.key, dk.user_id, dk.email
+  FROM download_keys dk JOIN games g ON g.id = dk.game_id WHERE dk.revoked_at IS NULL`;
+const PURCHASES_OF_GAMES = `SELECT g.user_id AS owner, g.id AS game, p.email
+  FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id JOIN games g ON g.id = pg.game_id
+  WHERE p.status = 'complete'`;
+
+/** Rank r, from 0, is asked for 1/(r + 1) as often as the first. */
+const zipf = (size: number, next: () => number) =>
+  Math.min(size, Math.floor(Math.exp(next() * Math.log(size + 1)))) - 1;
+
+/** Each of so many keys once. */
+export const everyKey = (count: number): Endpoint => ({
+  name: 'every key',
+  requests: count,
+  asks: () =>
+    Promise.resolve(Array.from({ length: count }, (_, i) => ({ path: '/credentials/info', key: i + 1 }))),
+});
+
+export const READS: Endpoint[] = [
+  keyed('credentials/info', '/credentials/info'),
+  keyed('profile', '/profile'),
+  keyed('profile/games', '/profile/games'),
+  {
+    name: 'download_keys by key',
+    asks: (client, _, count) =>
+      found(
+        client,
+        count,
+        KEYS_OF_GAMES,
+        ({ game, key }) => `/games/${game}/download_keys?download_key=${key}`,
+      ),
+  },
+  {
+    name: 'download_keys by user',
+    asks: (client, _, count) =>
+      found(
+        client,
+        count,
+        `${KEYS_OF_GAMES} AND dk.user_id IS NOT NULL`,
+        ({ game, user_id }) => `/games/${game}/download_keys?user_id=${user_id}`,
+      ),
+  },
+  {
+    name: 'download_keys by email',
+    asks: (client, _, count) =>
+      found(
+        client,
+        count,
+        `${KEYS_OF_GAMES} AND dk.email IS NOT NULL`,
+        ({ game, email }) => `/games/${game}/download_keys?email=${encodeURIComponent(email!)}`,
+      ),
+  },
+  {
+    name: 'purchases',
+    asks: (client, _, count) =>
+      found(
+        client,
+        count,
+        PURCHASES_OF_GAMES,
+        ({ game, email }) => `/games/${game}/purchases?email=${encodeURIComponent(email!)}`,
+      ),
+  },
+  {
+    name: 'collections/ID',
+    asks: (client, { size }, count) =>
+      visibleCollections(client, size, count, (collection) => `/collections/${collection}`),
+  },
+  {
+    name: 'collection-games at 100',
+    asks: (client, { size }, count) =>
+      visibleCollections(client, size, count, (collection) => `/collections/${collection}/collection-games`),
+  },
+  {
+    name: 'collection-games at 500',
+    asks: (_, { size }, count) =>
+      Promise.resolve(
+        drawn(count, (below) => ({
+          path: `/collections/${size.collections + 1}/collection-games?per_page=500&page=${1 + below(10)}`,
+          key: 1 + below(size.api_keys),
+        })),
+      ),
+  },
+  {
+    name: 'profile/collections?game_id',
+    asks: (_, { size }, count) =>
+      Promise.resolve(
+        drawn(count, (below) => ({
+          path: `/profile/collections?game_id=${1 + below(size.games)}`,
+          key: 1 + below(size.api_keys),
+        })),
+      ),
+  },
+  {
+    name: 'wharf/latest',
+    requests: 500_000,
+    asks: async (client, _, count) => {
+      const { rows } = await client.query<{ path: string }>(
+        `SELECT DISTINCT format('/wharf/latest?game_id=%s&channel_name=%s', game_id, channel_name) AS path,
+           md5(game_id || channel_name) AS rank
+         FROM builds b JOIN games g ON g.id = b.game_id
+         WHERE b.state = 'completed' AND g.visibility <> 'private' ORDER BY rank`,
+      );
+      return drawn(count, (_below, next) => ({ path: rows[zipf(rows.length, next)]!.path, key: 0 }));
+    },
+  },
+  keyed('legacy me', '/api/1/key/me'),
+  keyed('legacy my-games', '/api/1/key/my-games'),
+];
+
+async function visibleCollections(
+  client: Client,
+  size: Store['size'],
+  count: number,
+  path: (id: string) => string,
+): Promise<Ask[]> {
+  const { rows } = await client.query<{ id: string }>(
+    'SELECT id FROM collections WHERE NOT private AND id <= $1 ORDER BY id',
+    [size.collections],
+  );
+  return drawn(count, (below) => ({
+    path: path(rows[below(rows.length)]!.id),
+    key: 1 + below(size.api_keys),
+  }));
+}

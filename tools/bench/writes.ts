@@ -1,0 +1,153 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Client } from 'pg';
+import { ADD, ENTRY, ORDER } from '../../src/collections/collection-games.service';
+import { LOCK } from '../../src/collections/collection-lock';
+import { CREATE } from '../../src/collections/collections.service';
+import { connectTo } from '../../src/importing/import-records';
+import { lineOf, pgbenchRate, type Script, transaction } from './pgbench';
+import type { WriteResult } from './report';
+import type { LoadGenerator, MeasuredServer } from './servers';
+import type { Store } from './store';
+import {
+  makeCollections,
+  miscounted,
+  post,
+  randomFrom,
+  removeCollections,
+  TITLE_LITERAL,
+  titleField,
+  type WrittenCollections,
+} from './written-collections';
+
+const COLLECTIONS = 2000;
+const GAMES = 100;
+const REQUESTS = 20_000;
+const ORDERS = 20;
+
+interface Write {
+  name: string;
+  request: (random: (below: number) => number) => string;
+  /** The same transaction, for pgbench. */
+  scripts: Script[];
+}
+
+/** Every write is also what pgbench does with nothing in between: the statements of the service, in one transaction. */
+function writesOf({ owner, ids, games }: WrittenCollections): Write[] {
+  const collection = (random: (below: number) => number) => ids[random(ids.length)]!;
+  const anyCollection = `collection random(${ids[0]}, ${ids.at(-1)})`;
+  const lock = lineOf(LOCK, [':collection', String(owner)]);
+  const random = randomFrom(11);
+  const listed = games.slice(0, GAMES);
+  const orders = Array.from({ length: ORDERS }, () => shuffled(listed, random));
+  return [
+    {
+      name: 'add-game',
+      request: (random) =>
+        post(`/collections/${collection(random)}/add-game`, `game_id=${games[random(games.length)]}`),
+      scripts: [
+        transaction(
+          [anyCollection, `game random(${games[0]}, ${games.at(-1)})`],
+          [
+            lock,
+            lineOf(ADD, [':collection', String(owner), ':game', 'NULL::text']),
+            lineOf(ENTRY, [':collection', String(owner), ':game']),
+          ],
+        ),
+      ],
+    },
+    {
+      name: 'order of 100',
+      request: (random) =>
+        post(`/collections/${collection(random)}/order`, `game_ids=[${orders[random(ORDERS)]!.join(',')}]`),
+      scripts: orders.map((order) =>
+        transaction(
+          [anyCollection],
+          [lock, lineOf(ORDER, [':collection', String(owner), `'{${order.join(',')}}'`, `'{}'`])],
+        ),
+      ),
+    },
+    {
+      name: 'POST /collections',
+      request: () => post('/collections', titleField),
+      scripts: [
+        transaction(
+          [],
+          [
+            lineOf(CREATE, [
+              String(owner),
+              TITLE_LITERAL,
+              'false',
+              'NULL::text',
+              `'grid'`,
+              'NULL::bigint',
+              'NULL::text',
+            ]),
+          ],
+        ),
+      ],
+    },
+  ];
+}
+
+function shuffled(list: number[], random: (below: number) => number): number[] {
+  const result = [...list];
+  for (let i = result.length - 1; i > 0; i--) {
+    const j = random(i + 1);
+    [result[i], result[j]] = [result[j]!, result[i]!];
+  }
+  return result;
+}
+
+/** Writes through the service and the same transactions through pgbench, in turns; none where there is no pgbench. */
+export async function measureWrites(
+  store: Store,
+  server: MeasuredServer,
+  load: LoadGenerator,
+  { connections, rounds, seconds }: { connections: number; rounds: number; seconds: number },
+): Promise<WriteResult[]> {
+  const client = await connectTo({ DATABASE_URL: store.url });
+  try {
+    const results: WriteResult[] = [];
+    for (const write of writesOf(await makeCollections(client, COLLECTIONS, GAMES))) {
+      const random = randomFrom(7);
+      const file = join(store.folder, `writes-${write.name.replace(/\W+/g, '-')}.json`);
+      writeFileSync(file, JSON.stringify(Array.from({ length: REQUESTS }, () => write.request(random))));
+      const result: WriteResult = { write: write.name, ours: [], pgbench: [] };
+      const throughService = async (from: number) => {
+        const {
+          answers,
+          seconds: took,
+          failures,
+        } = await load.drive({
+          port: server.port,
+          file,
+          connections,
+          seconds,
+          from,
+        });
+        if (Object.keys(failures).length > 0) throw new Error(`${write.name}: ${JSON.stringify(failures)}`);
+        return answers / took;
+      };
+      await throughService(0);
+      for (let round = 1; round <= rounds; round++) {
+        const ours = await throughService(round / (rounds + 1));
+        const bare = await pgbenchRate(store, write.scripts, connections, seconds);
+        if (bare === undefined) return [];
+        result.ours.push(ours);
+        result.pgbench.push(bare);
+      }
+      results.push(result);
+    }
+    await checkCounts(client);
+    return results;
+  } finally {
+    await removeCollections(client);
+    await client.end();
+  }
+}
+
+async function checkCounts(client: Client): Promise<void> {
+  const { rowCount } = await miscounted(client);
+  if (rowCount) throw new Error(`${rowCount} collections count wrongly`);
+}

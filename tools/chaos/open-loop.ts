@@ -1,0 +1,20 @@
+import { moment } from '../../test/support/time';
+import { type Answer } from './ask';
+import { Tally } from './tally';
+
+/** So many requests a second, whatever becomes of those before. */
+export async function offer(
+  rate: number,
+  seconds: number,
+  request: (n: number) => Promise<Answer>,
+): Promise<Tally> {
+  const tally = new Tally();
+  const asked: Promise<unknown>[] = [];
+  const begun = performance.now();
+  for (let now = 0; now < seconds * 1000; now = performance.now() - begun) {
+    while (asked.length < (now / 1000) * rate) asked.push(tally.of(request(asked.length)));
+    await moment(5);
+  }
+  await Promise.all(asked);
+  return tally;
+}

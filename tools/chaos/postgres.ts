@@ -1,0 +1,145 @@
+import { chmod, cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { type Account, clusterAccount } from '../../src/database/embedded/account';
+import { freePort, readPostmasterPid, ServerProcess, stopServer } from '../../src/database/embedded/server';
+import { until } from '../../test/support/time';
+import { familyOf, killFamily, signal } from './processes';
+
+export const ACCOUNTS = ['postgres', 'nobody'];
+
+/** A cluster with the store in it, of a server that was stopped: others are copied from it. */
+export interface Template {
+  native: string;
+  cluster: string;
+  /** Of the application. */
+  url: string;
+  password: string;
+}
+
+export type PostgresSettings = Record<string, string>;
+
+const SETTINGS: PostgresSettings = {
+  // In the folder, with which it goes, and not beside it, where a killed server leaves it.
+  dynamic_shared_memory_type: 'mmap',
+  shared_buffers: '32MB',
+  max_connections: '150',
+};
+
+/** A PostgreSQL server of ours that may be killed, frozen, started again, and followed by another. */
+export class Postgres {
+  private discarded = false;
+
+  private constructor(
+    private readonly template: Template,
+    private readonly cluster: string,
+    private readonly account: Account | undefined,
+    private readonly port: number,
+    private readonly settings: PostgresSettings,
+  ) {}
+
+  /** A copy of the template, which is not running yet. */
+  static async copy(template: Template, cluster: string, settings: PostgresSettings): Promise<Postgres> {
+    await cp(template.cluster, cluster, { recursive: true });
+    await chmod(cluster, 0o700);
+    const account = await clusterAccount(cluster, ACCOUNTS);
+    return new Postgres(template, cluster, account, await freePort(), { ...SETTINGS, ...settings });
+  }
+
+  get url(): string {
+    return this.at(this.template.url);
+  }
+
+  /** As the superuser: for replication, and to look at the server itself. */
+  get administrator(): string {
+    return this.at(`postgresql://postgres:${this.template.password}@127.0.0.1/postgres`);
+  }
+
+  /** Makes this one, before its first start, follow the server at that address. */
+  async follow(primary: string): Promise<void> {
+    const { hostname, port, username, password } = new URL(primary);
+    const address = `host=${hostname} port=${port} user=${username} password=${password} application_name=standby`;
+    await writeFile(join(this.cluster, 'standby.signal'), '');
+    const file = join(this.cluster, 'postgresql.auto.conf');
+    await writeFile(file, `${await readFile(file, 'utf8')}\nprimary_conninfo = '${address}'\n`);
+  }
+
+  /** Until it lets clients in. */
+  async start(): Promise<void> {
+    if (this.discarded) throw new Error('interrupted');
+    const { template, cluster, account, port, settings } = this;
+    const plan = { native: template.native, cluster, account, port, settings, log: `${cluster}.log` };
+    const server = await ServerProcess.start(plan);
+    await until(async () => {
+      const failure = await server.failure();
+      if (failure) throw new Error(`PostgreSQL did not start: ${failure}`);
+      return this.query('SELECT 1').then(
+        () => true,
+        () => false,
+      );
+    }, 30_000);
+  }
+
+  /** All its processes at once, as a power cut does. */
+  async kill(): Promise<void> {
+    const pid = await this.pid();
+    if (pid) await killFamily(pid);
+    await rm(join(this.cluster, 'postmaster.pid'), { force: true });
+  }
+
+  /** It is not started again. */
+  discard(): Promise<void> {
+    this.discarded = true;
+    return this.kill();
+  }
+
+  async freeze(): Promise<void> {
+    const pid = await this.pid();
+    signal([pid], 'SIGSTOP');
+    signal(await familyOf(pid), 'SIGSTOP');
+  }
+
+  async thaw(): Promise<void> {
+    signal((await familyOf(await this.pid())).toReversed(), 'SIGCONT');
+  }
+
+  /** Ends recovery: from then on it takes writes. */
+  async promote(): Promise<void> {
+    await this.query('SELECT pg_promote(true, 30)');
+  }
+
+  async stop(): Promise<void> {
+    const pid = await this.pid();
+    if (pid) await stopServer(this.template.native, this.cluster, pid);
+  }
+
+  async query<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
+    return query<Row>(this.administrator, text, values);
+  }
+
+  private async pid(): Promise<number> {
+    return (await readPostmasterPid(this.cluster))?.pid ?? 0;
+  }
+
+  private at(url: string): string {
+    const address = new URL(url);
+    address.port = String(this.port);
+    return address.href;
+  }
+}
+
+/** One statement on a connection of its own. */
+export async function query<Row extends object>(
+  url: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return (await client.query<Row>(text, values)).rows;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

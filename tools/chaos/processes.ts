@@ -1,0 +1,56 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { until } from '../../test/support/time';
+
+/** A process and all that it has started, its own children last. */
+export async function familyOf(pid: number): Promise<number[]> {
+  const children = new Map<number, number[]>();
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const status = await statusOf(Number(name));
+    if (status) children.set(status.parent, [...(children.get(status.parent) ?? []), Number(name)]);
+  }
+  const family = [pid];
+  for (const member of family) family.push(...(children.get(member) ?? []));
+  return family;
+}
+
+/** To a parent first, so that it does not notice what happens to its children. */
+export function signal(pids: number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // It is gone already.
+    }
+  }
+}
+
+/** Ends all of a family at one blow: none of them has time to save anything for another. */
+export async function killFamily(pid: number): Promise<void> {
+  signal([pid], 'SIGSTOP');
+  const family = await familyOf(pid);
+  signal(family, 'SIGSTOP');
+  signal(family, 'SIGKILL');
+  await until(async () => (await Promise.all(family.map(isRunning))).every((running) => !running));
+}
+
+/** Resident memory in bytes. */
+export async function memoryOf(pid: number): Promise<number> {
+  const [, pages] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ');
+  return Number(pages) * 4096;
+}
+
+export const openFilesOf = async (pid: number) => (await readdir(`/proc/${pid}/fd`)).length;
+
+async function isRunning(pid: number): Promise<boolean> {
+  const status = await statusOf(pid);
+  // Nobody may have collected it yet.
+  return status !== undefined && status.state !== 'Z' && status.state !== 'X';
+}
+
+async function statusOf(pid: number): Promise<{ state: string; parent: number } | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The name before it may hold anything.
+  const [state, parent] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return state && parent ? { state, parent: Number(parent) } : undefined;
+}

@@ -1,0 +1,31 @@
+import { moment } from '../../../test/support/time';
+import type { Scenario } from '../scenario';
+import { KEYS } from '../store';
+import { promisesBroken, Writers } from '../writers';
+
+export const connectionsReset: Scenario = {
+  name: 'connections-reset',
+  fault: 'connections to PostgreSQL reset in the middle of transactions, under 32 writers',
+  promise: 'those requests 503, nothing half-written or doubled, the process lives',
+  control: 'writers without Idempotency-Key',
+  async run({ lab, guarded, quick }) {
+    const resets = quick ? 20 : 100;
+    const postgres = await lab.postgres();
+    await postgres.start();
+    const network = await lab.proxy(postgres.url);
+    const service = await lab.service(network.through(postgres.url));
+    await service.start();
+    const writers = new Writers(() => service.url, KEYS.slice(0, 32), { name: 'reset', idempotent: guarded });
+    for (let i = 0; i < resets; i++) {
+      await moment(50 + Math.random() * 100);
+      network.reset();
+    }
+    await writers.stop();
+    const reckoning = await writers.reckon(postgres.url);
+    const { acknowledged, lost, doubled, retries } = reckoning;
+    return {
+      happened: `${resets} resets, ${acknowledged} writes acknowledged, ${retries} retries: ${lost} lost, ${doubled} doubled`,
+      broken: [...promisesBroken(reckoning), ...(service.running ? [] : ['the process ended'])],
+    };
+  },
+};

@@ -1,0 +1,75 @@
+import type { Agent } from 'node:http';
+import { moment } from '../../../test/support/time';
+import { type Answer, ask, keptConnections } from '../ask';
+import { Clients } from '../clients';
+import { offer } from '../open-loop';
+import { type Scenario, which } from '../scenario';
+import type { Service } from '../service';
+import { KEYS } from '../store';
+
+const AT_ONCE = 200;
+const ALIVE_WITHIN = 200;
+/** What the service may do at one time. */
+const PLACES = 32;
+/** Each way between the service and its database: this is what limits it, and not the processors that make the load. */
+const DISTANCE = 50;
+
+export const overload: Scenario = {
+  name: 'overload',
+  fault: 'three times the load that the service can carry, with a far database',
+  promise: `goodput at least 85 % of the best, the rest 503 within ${AT_ONCE} ms, liveness within ${ALIVE_WITHIN} ms`,
+  control: 'MAX_IN_FLIGHT out of reach',
+  long: true,
+  async run({ lab, guarded, quick }) {
+    const seconds = quick ? 6 : 20;
+    const postgres = await lab.postgres();
+    await postgres.start();
+    const line = await lab.proxy(postgres.url);
+    line.delay = DISTANCE;
+    const service = await lab.service(line.through(postgres.url), {
+      DATABASE_POOL_SIZE: '8',
+      MAX_IN_FLIGHT: guarded ? String(PLACES) : '100000',
+    });
+    await service.start();
+    await rateOf(service, 2);
+    const best = await rateOf(service, seconds);
+    const liveness = new Clients(1, () => ask(`${service.url}/health/live`, { timeout: 5000 }), {
+      pause: 50,
+    });
+    const agent = keptConnections();
+    const tally = await offer(3 * best, seconds, (n) => write(service, n, agent));
+    agent.destroy();
+    const alive = await liveness.stop();
+    const goodput = tally.count(200) / seconds / best;
+    const refused = tally.within(0.95, 503);
+    const slowest = alive.within(0.95, 200);
+    return {
+      happened: `best ${best.toFixed(0)} a second; goodput ${percent(goodput)} of it; 95 % of ${tally.count(503)} refusals within ${refused.toFixed(0)} ms; liveness within ${slowest.toFixed(0)} ms`,
+      broken: which(
+        [goodput < 0.85, `goodput ${percent(goodput)}`],
+        [refused > AT_ONCE, `refusals within ${refused.toFixed(0)} ms`],
+        [slowest > ALIVE_WITHIN, `liveness within ${slowest.toFixed(0)} ms`],
+        [alive.other(200) > 0, `liveness: ${alive}`],
+        [tally.other(200, 503) > 0, `neither served nor refused: ${tally}`],
+      ),
+    };
+  },
+};
+
+const write = (service: Service, n: number, agent: Agent): Promise<Answer> =>
+  ask(`${service.url}/collections`, {
+    method: 'POST',
+    key: KEYS[n % PLACES],
+    form: { title: `The ${n}th` },
+    agent,
+    timeout: 10_000,
+  });
+
+/** Answers of 200 a second, with as many clients as there are places. */
+async function rateOf(service: Service, seconds: number): Promise<number> {
+  const clients = new Clients(PLACES, (client, agent) => write(service, client, agent));
+  await moment(seconds * 1000);
+  return (await clients.stop()).count(200) / seconds;
+}
+
+const percent = (share: number) => `${(share * 100).toFixed(0)} %`;

@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { moment, until } from '../../../test/support/time';
+import { ask } from '../ask';
+import { Clients } from '../clients';
+import { type Scenario, which } from '../scenario';
+import { DEVELOPER, KEYS } from '../store';
+import { read } from '../traffic';
+
+export const poolExhausted: Scenario = {
+  name: 'pool-exhausted',
+  fault: 'a table locked for 5 s: 40 writers hold and wait for all connections of the pool',
+  promise: 'whoever waits is told so with 503, readers within 1 s; all served within 1 s of the end',
+  control: 'no deadlines',
+  long: true,
+  async run({ lab, guarded }) {
+    const postgres = await lab.postgres();
+    await postgres.start();
+    const service = await lab.service(postgres.url, {
+      DATABASE_POOL_SIZE: '4',
+      without: guarded ? undefined : 'deadlines',
+    });
+    await service.start();
+    const holder = new Client({ connectionString: postgres.url });
+    await holder.connect();
+    await holder.query('BEGIN; LOCK TABLE collections');
+    const form = { title: 'Waits' };
+    // With a key of its own a write has a connection of its own; without one it would share that of the others.
+    const writers = new Clients(40, (client, agent) =>
+      ask(`${service.url}/collections`, {
+        method: 'POST',
+        key: KEYS[client],
+        headers: { 'Idempotency-Key': randomUUID() },
+        form,
+        agent,
+        timeout: 8000,
+      }),
+    );
+    await moment(500);
+    const readers = new Clients(4, (_, agent) =>
+      ask(`${service.url}/profile`, { key: DEVELOPER, agent, timeout: 8000 }),
+    );
+    await moment(4500);
+    const [fast, waited] = [readers.stop(), writers.stop()];
+    await moment(guarded ? 0 : 3000);
+    const [tally, written] = guarded ? [await fast, await waited] : [undefined, undefined];
+    await holder.query('COMMIT');
+    await holder.end();
+    const freed = performance.now();
+    await until(async () => (await read(service)) === 200, 10_000);
+    const back = performance.now() - freed;
+    const [seen, told] = [tally ?? (await fast), written ?? (await waited)];
+    const after = await Promise.all(Array.from({ length: 20 }, () => read(service)));
+    const slowest = seen.within(1);
+    return {
+      happened: `readers: ${seen}, within ${slowest.toFixed(0)} ms; writers: ${told}; served again after ${back.toFixed(0)} ms`,
+      broken: which(
+        [slowest > 1000, `readers answered within ${slowest.toFixed(0)} ms`],
+        [seen.other(200, 503) > 0, `readers: ${seen}`],
+        [told.other(503) > 0, `writers: ${told}`],
+        [back > 1000, `served again after ${back.toFixed(0)} ms`],
+        [after.some((status) => status !== 200), `afterwards ${after.join(' ')}`],
+      ),
+    };
+  },
+};

@@ -1,0 +1,61 @@
+import { moment, until } from '../../../test/support/time';
+import { ask } from '../ask';
+import { Clients } from '../clients';
+import { type Scenario, which } from '../scenario';
+import { read, readOrWrite } from '../traffic';
+
+export const postgresFrozen: Scenario = {
+  name: 'postgres-frozen',
+  fault: 'PostgreSQL hangs (SIGSTOP, all its processes) under 40 clients',
+  promise: 'every answer 503 within 2.5 s, liveness 200 within 200 ms, served again within 1 s',
+  control: 'no deadlines',
+  async run({ lab, guarded, quick }) {
+    const times = quick || !guarded ? 1 : 5;
+    const postgres = await lab.postgres();
+    await postgres.start();
+    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'deadlines' });
+    await service.start();
+    let [answers, slowest, alive, recovery] = [0, 0, 0, 0];
+    const broken: string[] = [];
+    for (let i = 0; i < times; i++) {
+      const before = new Clients(20, readOrWrite(service, { timeout: 6000 }));
+      await moment(500);
+      await postgres.freeze();
+      // What was answered in this moment may have been asked before.
+      await moment(50);
+      const during = new Clients(20, readOrWrite(service, { timeout: 6000 }));
+      const liveness = new Clients(1, () => ask(`${service.url}/health/live`, { timeout: 6000 }), {
+        pause: 50,
+      });
+      await moment(4000);
+      const [caught, tally, live] = await Promise.all([before.stop(), during.stop(), liveness.stop()]);
+      await postgres.thaw();
+      const thawed = performance.now();
+      await until(async () => (await read(service)) === 200, 10_000);
+      recovery = Math.max(recovery, performance.now() - thawed);
+      const after = await Promise.all(Array.from({ length: 20 }, () => read(service)));
+      answers += tally.total;
+      slowest = Math.max(slowest, caught.within(1), tally.within(1));
+      alive = Math.max(alive, live.within(1));
+      broken.push(
+        ...which(
+          [caught.other(200, 503) > 0, `caught in the middle: ${caught}`],
+          [tally.other(503) > 0, `answered ${tally}`],
+          [live.other(200) > 0, `liveness ${live}`],
+          [after.some((status) => status !== 200), `afterwards ${after.join(' ')}`],
+        ),
+      );
+    }
+    broken.push(
+      ...which(
+        [slowest > 2500, `answered within ${slowest.toFixed(0)} ms`],
+        [alive > 200, `liveness within ${alive.toFixed(0)} ms`],
+        [recovery > 1000, `served again after ${recovery.toFixed(0)} ms`],
+      ),
+    );
+    return {
+      happened: `${times} times: ${answers} answers, the slowest after ${slowest.toFixed(0)} ms; liveness within ${alive.toFixed(0)} ms; served again after ${recovery.toFixed(0)} ms`,
+      broken,
+    };
+  },
+};

@@ -1,0 +1,50 @@
+import { moment, until } from '../../../test/support/time';
+import { Clients } from '../clients';
+import { type Scenario, which } from '../scenario';
+import { read, readOrWrite } from '../traffic';
+
+export const postgresGone: Scenario = {
+  name: 'postgres-gone',
+  fault: 'PostgreSQL killed under 40 clients, and back after two seconds',
+  promise: '503 with Retry-After while it is away, 200 within 1 s of its return, no restart of ours',
+  control: 'no table of faults',
+  async run({ lab, guarded, quick }) {
+    const times = quick || !guarded ? 1 : 5;
+    const postgres = await lab.postgres();
+    await postgres.start();
+    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'table of faults' });
+    await service.start();
+    const { pid } = service;
+    let [refused, back, unhinted] = [0, 0, 0];
+    const broken: string[] = [];
+    for (let i = 0; i < times; i++) {
+      const ask = readOrWrite(service, { timeout: 6000 });
+      const clients = new Clients(40, async (client, agent) => {
+        const answer = await ask(client, agent);
+        if (answer.status === 503 && !answer.headers['retry-after']) unhinted++;
+        return answer;
+      });
+      await moment(500);
+      await postgres.kill();
+      await moment(2000);
+      await postgres.start();
+      const returned = performance.now();
+      await until(async () => (await read(service)) === 200, 10_000);
+      back = Math.max(back, performance.now() - returned);
+      const tally = await clients.stop();
+      refused += tally.count(503);
+      broken.push(...which([tally.other(200, 503) > 0, `answered ${tally}`]));
+    }
+    broken.push(
+      ...which(
+        [back > 1000, `served again after ${back.toFixed(0)} ms`],
+        [unhinted > 0, `${unhinted} without Retry-After`],
+        [!service.running || service.pid !== pid, 'the process ended'],
+      ),
+    );
+    return {
+      happened: `${times} times: ${refused} × 503, served again within ${back.toFixed(0)} ms of its return`,
+      broken,
+    };
+  },
+};

@@ -1,0 +1,31 @@
+import { moment } from '../../../test/support/time';
+import type { Scenario } from '../scenario';
+import { KEYS } from '../store';
+import { promisesBroken, Writers } from '../writers';
+
+export const serviceKilled: Scenario = {
+  name: 'service-killed',
+  fault: 'the service killed (kill -9) under 32 writers',
+  promise: 'no acknowledged write lost, none doubled that carries an Idempotency-Key',
+  control: 'writers without Idempotency-Key',
+  async run({ lab, guarded, quick }) {
+    const kills = quick ? 3 : guarded ? 50 : 15;
+    const postgres = await lab.postgres();
+    await postgres.start();
+    const service = await lab.service(postgres.url);
+    await service.start();
+    const writers = new Writers(() => service.url, KEYS.slice(0, 32), { name: 'kill', idempotent: guarded });
+    for (let i = 0; i < kills; i++) {
+      await moment(100 + Math.random() * 300);
+      await service.kill();
+      await service.start();
+    }
+    await writers.stop();
+    const reckoning = await writers.reckon(postgres.url);
+    const { acknowledged, lost, doubled, retries } = reckoning;
+    return {
+      happened: `${kills} kills, ${acknowledged} writes acknowledged, ${retries} retries: ${lost} lost, ${doubled} doubled`,
+      broken: promisesBroken(reckoning),
+    };
+  },
+};

@@ -1,0 +1,87 @@
+import { connect, type Socket } from 'node:net';
+import { moment } from '../../../test/support/time';
+import { ask } from '../ask';
+import { Clients } from '../clients';
+import { memoryOf } from '../processes';
+import { type Scenario, which } from '../scenario';
+import type { Service } from '../service';
+import { DEVELOPER, NOVELIST } from '../store';
+
+const DEAF = 10;
+const DRIPPING = 200;
+const MEGABYTE = 1024 ** 2;
+/** Ten answers of a megabyte for each who does not read, three times as much while they are made. */
+const MOST_MEMORY = 300;
+const HUNG_UP_WITHIN = 20_000;
+
+export const slowClients: Scenario = {
+  name: 'slow-clients',
+  fault: `${DEAF} clients that do not read megabytes of answers, ${DRIPPING} that send their body a byte at a time`,
+  promise: `all hung up on within 20 s, at most ${MOST_MEMORY} MB more, others served`,
+  control: 'no time to read in',
+  long: true,
+  async run({ lab, guarded }) {
+    const postgres = await lab.postgres();
+    await postgres.start();
+    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'time to read' });
+    await service.start();
+    const others = new Clients(
+      4,
+      (_, agent) => ask(`${service.url}/profile`, { key: DEVELOPER, agent, timeout: 5000 }),
+      {
+        pause: 20,
+      },
+    );
+    await moment(2000);
+    const before = await memoryOf(service.pid);
+    const slow = Array.from({ length: DRIPPING }, () => drippingInto(service));
+    for (let i = 0; i < DEAF; i++) {
+      slow.push(deafTo(service));
+      // Their many large answers are work: this is not about how much of it there is at once.
+      await moment(200);
+    }
+    let most = before;
+    const begun = performance.now();
+    while (performance.now() - begun < HUNG_UP_WITHIN && slow.some((socket) => !socket.closed)) {
+      await moment(100);
+      most = Math.max(most, await memoryOf(service.pid));
+    }
+    const took = performance.now() - begun;
+    const left = slow.filter((socket) => !socket.closed).length;
+    for (const socket of slow) socket.destroy();
+    const tally = await others.stop();
+    const more = (most - before) / MEGABYTE;
+    return {
+      happened: `${slow.length - left} of ${slow.length} hung up on within ${(took / 1000).toFixed(1)} s, ${more.toFixed(0)} MB more; others: ${tally}`,
+      broken: which(
+        [left > 0, `${left} still connected`],
+        [more > MOST_MEMORY, `${more.toFixed(0)} MB more`],
+        [tally.other(200) > 0, `others: ${tally}`],
+      ),
+    };
+  },
+};
+
+/** Asks for far more than any socket buffers, and reads nothing. */
+function deafTo(service: Service): Socket {
+  const socket = connect(service.port, '127.0.0.1');
+  const request = `GET /profile/games HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${NOVELIST}\r\n\r\n`;
+  socket.on('error', () => undefined).write(request.repeat(9));
+  socket.pause();
+  // What is not read hides that the other end has hung up: only writing shows it.
+  const knock = setInterval(() => socket.write('\r\n'), 500);
+  socket.on('close', () => clearInterval(knock));
+  return socket;
+}
+
+function drippingInto(service: Service): Socket {
+  const socket = connect(service.port, '127.0.0.1');
+  socket.on('error', () => undefined).resume();
+  socket.write(
+    `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${DEVELOPER}\r\n` +
+      'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n',
+  );
+  const drip = setInterval(() => socket.write('x'), 500);
+  socket.on('close', () => clearInterval(drip));
+  return socket;
+}

@@ -1,0 +1,38 @@
+import { moment, until } from '../../../test/support/time';
+import { ask } from '../ask';
+import { type Scenario, which } from '../scenario';
+
+export const startedFirst: Scenario = {
+  name: 'started-first',
+  fault: 'the service started 3 s before its database',
+  promise: 'it lives and reports that it is not ready, and serves within 2 s of the database',
+  control: 'no table of faults',
+  long: true,
+  async run({ lab, guarded }) {
+    const postgres = await lab.postgres();
+    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'table of faults' });
+    const statusOf = (path: string) =>
+      ask(`${service.url}${path}`, { timeout: 3000 }).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    service.spawn();
+    await until(async () => !service.running || (await statusOf('/health/live')) === 200, 30_000);
+    await moment(3000);
+    const [alive, ready] = [await statusOf('/health/live'), await statusOf('/health/ready')];
+    await postgres.start();
+    const started = performance.now();
+    const served = await until(() => service.isReady(), 5000).then(
+      () => performance.now() - started,
+      () => Infinity,
+    );
+    return {
+      happened: `before: alive ${alive}, ready ${ready}; ${served < Infinity ? `ready after ${served.toFixed(0)} ms` : 'never ready'}`,
+      broken: which(
+        [alive !== 200, `alive ${alive}`],
+        [ready !== 503, `ready ${ready}`],
+        [served > 2000, served < Infinity ? `ready after ${served.toFixed(0)} ms` : 'never ready'],
+      ),
+    };
+  },
+};

@@ -1,0 +1,48 @@
+/**
+ * Loaded before the service (`node -r`), to take one protection out of the very build that is tested: the control that
+ * shows what the protection does.
+ */
+import 'reflect-metadata';
+import { Redis } from 'ioredis';
+import * as dataSource from '../../src/database/data-source';
+import * as sqlstates from '../../src/database/sqlstates';
+import { InFlight } from '../../src/http/in-flight';
+import { SharedCounters } from '../../src/operations/shared-counters';
+
+const PROTECTIONS = {
+  /** Nothing ends a wait for the database. */
+  deadlines() {
+    withoutSweep();
+    const { dataSourceOptions } = dataSource;
+    const patient: typeof dataSourceOptions = (settings) => {
+      const { extra, ...options } = dataSourceOptions(settings);
+      return { ...options, extra: { ...extra, connectionTimeoutMillis: 0, query_timeout: 0 } };
+    };
+    Object.assign(dataSource, { dataSourceOptions: patient });
+  },
+  /** Nobody is hung up on for not reading, or for sending slowly. */
+  'time to read': withoutSweep,
+  /** An error of the database is an error like any other. */
+  'table of faults'() {
+    Object.assign(sqlstates, { faultOf: () => undefined });
+  },
+  /** Redis is asked by a client as it comes, and waited for. */
+  'impatience with Redis'() {
+    let redis: Redis | undefined;
+    const spend = async (key: string) => {
+      redis ??= new Redis(process.env.REDIS_URL!);
+      await redis.incr(key);
+      return undefined;
+    };
+    Object.assign(SharedCounters.prototype, { spend });
+  },
+};
+
+function withoutSweep(): void {
+  Object.assign(InFlight.prototype, { sweep: () => undefined });
+}
+
+export type Protection = keyof typeof PROTECTIONS;
+
+const missing = process.env.CHAOS_WITHOUT as Protection | undefined;
+if (missing) PROTECTIONS[missing]();

@@ -1,0 +1,100 @@
+import type { Pool } from 'pg';
+import { sanitiseHtml } from '../../src/collections/html';
+import { danger } from './model/safe-html';
+import { Finding } from './oracles';
+import { CANARY } from './world';
+
+/** Statements that find rows which no request may leave behind. */
+const WRONG: Record<string, string> = {
+  'games_count is not the number of entries': `
+    SELECT id FROM collections c
+    WHERE games_count <> (SELECT count(*) FROM collection_games e WHERE e.collection_id = c.id)`,
+  'a title is not as it should be stored': `
+    SELECT id FROM collections WHERE title <> btrim(title) OR length(title) NOT BETWEEN 1 AND 60`,
+  'a collection was updated before it was made': 'SELECT id FROM collections WHERE updated_at < created_at',
+  'somebody shows a collection without being its editor': `
+    SELECT p.* FROM profile_collections p JOIN collections c ON c.id = p.collection_id
+    WHERE c.user_id <> p.user_id
+      AND NOT EXISTS (SELECT FROM collection_admins a WHERE a.collection_id = c.id AND a.user_id = p.user_id)`,
+  'purchases_count is not the number of purchases': `
+    SELECT id FROM games g
+    WHERE purchases_count <> (SELECT count(*) FROM purchase_shares s WHERE s.game_id = g.id)`,
+  'earnings are not the sum of the shares': `
+    SELECT * FROM (SELECT game_id, currency, sum(amount) AS amount FROM purchase_shares GROUP BY 1, 2 HAVING sum(amount) > 0) s
+    FULL JOIN game_earnings e USING (game_id, currency) WHERE s.amount IS DISTINCT FROM e.amount`,
+  'a game of a purchase names another buyer': `
+    SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
+    WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`,
+  'a game names another owner': `
+    SELECT g.id FROM games g JOIN users u ON u.id = g.user_id WHERE g.owner_name <> u.username`,
+  'an idempotency key has no answer': 'SELECT credential FROM idempotency_keys WHERE answer IS NULL',
+  'a key lives on after its grant': `
+    SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id
+    WHERE g.revoked_at IS NOT NULL AND k.revoked_at IS NULL`,
+  'a user has two live grants for one application': `
+    SELECT user_id FROM oauth_grants WHERE revoked_at IS NULL GROUP BY user_id, client_id HAVING count(*) > 1`,
+  'a constraint is not valid': `SELECT conname FROM pg_constraint WHERE NOT convalidated`,
+  'a transaction was left open': `
+    SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND state LIKE 'idle in transaction%' AND state_change < now() - interval '5 s'`,
+};
+
+/** Tables whose rows could hold a secret in the clear. */
+const KEEP_SECRETS = [
+  'api_keys',
+  'users',
+  'sessions',
+  'audit_events',
+  'idempotency_keys',
+  'signing_keys',
+  'oauth_refresh_tokens',
+];
+
+/** The tables that a row belongs to are asked of the catalogue, so that a new one is not forgotten. */
+const FOREIGN_KEYS = `
+  SELECT conrelid::regclass::text AS child, confrelid::regclass::text AS parent,
+    (SELECT string_agg(format('c.%I = p.%I', a.attname, b.attname), ' AND ')
+     FROM unnest(conkey, confkey) AS pair (mine, theirs)
+     JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = pair.mine
+     JOIN pg_attribute b ON b.attrelid = confrelid AND b.attnum = pair.theirs) AS matching,
+    (SELECT string_agg(format('c.%I IS NOT NULL', a.attname), ' AND ')
+     FROM unnest(conkey) AS mine JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = mine) AS given
+  FROM pg_constraint WHERE contype = 'f' AND connamespace = 'public'::regnamespace`;
+
+/** What must hold of the rows, whatever was asked. */
+export async function checkInvariants(sql: Pool): Promise<void> {
+  const none = async (what: string, text: string) => {
+    const { rows } = await sql.query(`${text} LIMIT 5`);
+    if (rows.length > 0) throw new Finding('invariant', what, JSON.stringify(rows));
+  };
+  for (const [what, text] of Object.entries(WRONG)) await none(what, text);
+  const { rows: references } =
+    await sql.query<Record<'child' | 'parent' | 'matching' | 'given', string>>(FOREIGN_KEYS);
+  for (const { child, parent, matching, given } of references)
+    await none(
+      `a row of ${child} has lost its row of ${parent}`,
+      `SELECT c.* FROM ${child} c WHERE ${given} AND NOT EXISTS (SELECT FROM ${parent} p WHERE ${matching})`,
+    );
+  for (const table of KEEP_SECRETS) {
+    const withoutHints = table === 'api_keys' ? `to_jsonb(t) - 'hint' - 'label'` : 'to_jsonb(t)';
+    await none(
+      `${table} holds a secret in the clear`,
+      `SELECT ctid FROM ${table} t WHERE (${withoutHints})::text LIKE '%${CANARY}%'`,
+    );
+  }
+  await checkHtml(sql);
+}
+
+async function checkHtml(sql: Pool): Promise<void> {
+  const { rows } = await sql.query<{ html: string }>(
+    `SELECT DISTINCT description AS html FROM collections WHERE description IS NOT NULL
+     UNION SELECT DISTINCT blurb FROM collection_games WHERE blurb IS NOT NULL LIMIT 5000`,
+  );
+  for (const { html } of rows) {
+    const why = danger(html);
+    if (why)
+      throw new Finding('invariant', 'HTML is stored that is not safe', `${why}\n${html.slice(0, 400)}`);
+    if (sanitiseHtml(html) !== html)
+      throw new Finding('invariant', 'cleaning stored HTML changes it', html.slice(0, 400));
+  }
+}

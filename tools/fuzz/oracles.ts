@@ -1,0 +1,112 @@
+import type { Contract } from '../../test/support/contract';
+import { type Answer, headerOf } from './client';
+import type { Operation } from './operations';
+import { ECHO } from './values';
+import { CANARY } from './world';
+
+/** Something that must not be. `oracle` and `what` tell one kind of it from another; `seen` is this case of it. */
+export class Finding extends Error {
+  constructor(
+    readonly oracle: string,
+    readonly what: string,
+    readonly seen = '',
+  ) {
+    super(`${oracle}: ${what}${seen && `\n${seen}`}`);
+  }
+
+  get kind(): string {
+    return `${this.oracle}: ${this.what}`.replace(/\d+/g, '#').slice(0, 200);
+  }
+}
+
+export interface Asked {
+  method: string;
+  path: string;
+  /** undefined: an account page, or no route at all. */
+  operation?: Operation;
+  /** The path of an account page, whose errors are pages too, without what varies in it. */
+  page?: string;
+  /** The answer may hold a credential that it has just made. */
+  makesCredential?: boolean;
+}
+
+const excerpt = (answer: Answer) =>
+  `${answer.status} ${JSON.stringify(answer.headers)} ${JSON.stringify(answer.body.slice(0, 600))}`;
+
+const OUR_KEY = /gw_[0-9A-Za-z]{38}/;
+const JWT = /eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}/;
+const HASH = /\$argon2|\$scrypt/;
+
+/** What no output may hold: planted secrets, credentials that the service made, hashes of passwords. */
+export function leakIn(text: string, { made = false } = {}): string | undefined {
+  if (text.includes(CANARY)) return 'a planted secret';
+  if (HASH.test(text)) return "a password's hash";
+  if (made) return undefined;
+  if (OUR_KEY.test(text)) return 'an API key';
+  return JWT.test(text) ? 'a JWT' : undefined;
+}
+
+const HEADERS = ['x-request-id', 'x-content-type-options', 'cache-control', 'content-security-policy'];
+const BODILESS = [204, 303, 304];
+
+/** What holds for every answer, whatever was asked; returns its body where that is JSON. */
+export function check(contract: Contract, asked: Asked, answer: Answer): unknown {
+  const { method, path, operation, page } = asked;
+  const name = operation?.name ?? `${method} ${page ?? path.split('?')[0]}`;
+  const fail = (oracle: string, what: string): never => {
+    throw new Finding(oracle, `${name} ${what}`, excerpt(answer));
+  };
+  const { status, headers, body } = answer;
+  if (!(status >= 200 && status < 500)) fail('status', `answers ${status}`);
+  const text = headers.map(([header, value]) => `${header}: ${value}`).join('\n');
+  const leak = leakIn(`${text}\n${body}`, { made: asked.makesCredential });
+  if (leak) fail('secret', `shows ${leak}`);
+  // Where a page leads may say where it came from.
+  if (text.includes(ECHO) && page === undefined) fail('echo', 'repeats what it was sent in a header');
+  for (const header of HEADERS)
+    if (headerOf(answer, header) === undefined) fail('headers', `lacks ${header}`);
+  for (const header of ['server', 'x-powered-by', 'x-injected'])
+    if (headerOf(answer, header) !== undefined) fail('headers', `has ${header}`);
+  if (status === 405 && !headerOf(answer, 'allow')) fail('headers', '405 lacks Allow');
+  if (method === 'HEAD' || BODILESS.includes(status)) {
+    if (body !== '') fail('body', `has a body with ${status}`);
+    return undefined;
+  }
+  const type = headerOf(answer, 'content-type') ?? '';
+  if (!type.startsWith('application/json')) {
+    if (page === undefined && (operation || status >= 400)) fail('envelope', `answers ${status} as ${type}`);
+    return undefined;
+  }
+  const json = parsed(body) ?? fail('envelope', 'answers what is no JSON');
+  // The operator, and nobody else, is told which type of record is unknown.
+  if (status >= 400 && body.includes(ECHO) && path !== '/operator/import')
+    fail('echo', `repeats what it was sent with ${status}`);
+  if (page !== undefined) return json;
+  try {
+    contract.check(method, path, status, type, json);
+  } catch (error) {
+    fail('schema', (error as Error).message.split('\n')[0]!);
+  }
+  return json;
+}
+
+/** The status is one that the description lists for the operation, with the headers that it says are there. */
+export function checkDescribed(operation: Operation, answer: Answer, unroutable: boolean): void {
+  const { status } = answer;
+  if (unroutable && [400, 404, 405].includes(status)) return;
+  if (!operation.statuses.has(status))
+    throw new Finding('description', `${operation.name} does not list ${status}`, excerpt(answer));
+  for (const header of operation.headers.get(status) ?? [])
+    if (headerOf(answer, header) === undefined)
+      throw new Finding('description', `${operation.name} ${status} lacks ${header}`, excerpt(answer));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export { excerpt };

@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type KindName, kindOf } from './kinds';
+import type { Target } from './target';
+import { Tenant } from './world';
+
+/** A case that failed once, made as small as it goes. */
+export interface Regression {
+  kind: KindName;
+  /** What was found, for whoever reads the file. */
+  finding: string;
+  case: unknown;
+}
+
+export const FOLDER = join('tools', 'fuzz', 'regressions');
+/** Cases that are tried again have a tenant of their own. */
+export const REPLAYING = new Tenant(4);
+
+export const regressions = (): string[] =>
+  readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.json'))
+    .sort();
+
+export const readRegression = (name: string) =>
+  JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as Regression;
+
+export function keepRegression(regression: Regression): string {
+  const text = `${JSON.stringify(regression, null, 2)}\n`;
+  const name = `${regression.kind}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}.json`;
+  mkdirSync(FOLDER, { recursive: true });
+  writeFileSync(join(FOLDER, name), text);
+  return join(FOLDER, name);
+}
+
+export const replay = (target: Target, { kind, case: one }: Regression) =>
+  kindOf(kind).run(target, one, REPLAYING);

@@ -1,0 +1,131 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { Pool } from 'pg';
+import { pgTypes } from '../../src/database/pg-types';
+import { connectTo, importRecords } from '../../src/importing/import-records';
+import { cloneDatabase } from '../../test/support/database';
+import startTestServer from '../../test/support/global-setup';
+import { leakIn } from './oracles';
+import { ndjsonOf, OPERATOR_TOKEN, PEPPER, recordsOf, type Tenant } from './world';
+
+/** The service as it is deployed, in processes of its own on one throw-away database with the fuzzer's world in it. */
+export interface Server {
+  /** Where its replicas answer. */
+  bases: string[];
+  sql: Pool;
+  log: Log;
+  isRunning: () => boolean;
+  stop: () => Promise<void>;
+}
+
+const REPLICAS = 2;
+
+export async function importWorld(url: string, tenants: Tenant[], pepper: string): Promise<void> {
+  const records = tenants.flatMap(recordsOf);
+  await importRecords(
+    () => connectTo({ DATABASE_URL: url }),
+    Readable.from([Buffer.from(ndjsonOf(records))]),
+    {
+      pepper: Buffer.from(pepper),
+    },
+  );
+}
+
+export async function startServer(tenants: Tenant[]): Promise<Server> {
+  await startTestServer();
+  const database = await cloneDatabase();
+  const url = database.direct_url ?? database.url;
+  await importWorld(url, tenants, PEPPER);
+  const replicas = Array.from({ length: REPLICAS }, () => startReplica(database.url));
+  const sql = new Pool({ connectionString: url, types: pgTypes, max: 8 });
+  sql.on('error', () => undefined);
+  const log = new Log();
+  const stop = async () => {
+    await sql.end();
+    await Promise.all(replicas.map(stopReplica));
+    await database.drop();
+    await globalThis.testServer?.stop();
+  };
+  try {
+    const bases = await Promise.all(replicas.map((replica) => log.follow(replica)));
+    return { bases, sql, log, stop, isRunning: () => replicas.every(({ exitCode }) => exitCode === null) };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function startReplica(url: string): ChildProcess {
+  const child = spawn(process.execPath, [join('dist', 'src', 'main.js')], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      DATABASE_URL: url,
+      API_KEY_PEPPER: PEPPER,
+      OPERATOR_TOKEN,
+      RATE_LIMIT: 'off',
+      PORT: '0',
+      METRICS_PORT: 'off',
+      DRAIN_SECONDS: '0',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  // A run that is interrupted leaves nothing behind.
+  process.once('exit', () => child.kill('SIGKILL'));
+  return child;
+}
+
+async function stopReplica(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+// Audit lines say who did what; they are the only ones that name a person, by number.
+const ADDRESS = /@(mail\.fuzz|elsewhere)\.example/;
+
+// What is answered 503, to somebody who may have hung up.
+const TURNED_AWAY = /connection timeout|timeout exceeded when trying to connect|Query read timeout/;
+
+/** What the replicas write. */
+class Log {
+  lines = 0;
+  /** Lines that no log may hold. */
+  readonly leaks: string[] = [];
+  private readonly failures: string[] = [];
+
+  /** Errors, those of requests with these ids left out. */
+  errors(known: Set<string>): string[] {
+    const idOf = (line: string) => /"request_id":"([^"]+)"/.exec(line)?.[1] ?? '';
+    return this.failures.filter((line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line));
+  }
+
+  /** Where the replica answers, as soon as it does. */
+  follow(child: ChildProcess): Promise<string> {
+    return new Promise((resolve, reject) => {
+      createInterface({ input: child.stdout! }).on('line', (line) => {
+        this.read(line);
+        const address = /"address":"([^"]+)".*"msg":"ready"/.exec(line)?.[1];
+        if (address) resolve(address);
+      });
+      createInterface({ input: child.stderr! }).on('line', (line) => {
+        this.failures.push(line);
+        this.read(line);
+      });
+      child.once('exit', (code) => {
+        this.failures.push(`the service ended with code ${code}`);
+        reject(new Error(`the service ended with code ${code}:\n${this.failures.join('\n')}`));
+      });
+    });
+  }
+
+  private read(line: string): void {
+    this.lines++;
+    const leak = leakIn(line) ?? (ADDRESS.test(line) ? 'an address of a person' : undefined);
+    if (leak) this.leaks.push(`${leak}: ${line.slice(0, 400)}`);
+    if (/^\{"level":"(error|fatal)"/.test(line)) this.failures.push(line.slice(0, 1500));
+  }
+}

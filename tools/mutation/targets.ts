@@ -1,0 +1,82 @@
+export interface Target {
+  mutate: string[];
+  /** That notice when these files are wrong. All others would take time and notice nothing else. */
+  tests: string[];
+}
+
+const under = (folder: string, ...names: string[]) => names.map((name) => `${folder}/${name}.ts`);
+const tests = (...names: string[]) => names.map((name) => `test/${name}.test.ts`);
+
+export const TARGETS: Record<string, Target> = {
+  money: {
+    mutate: [
+      'src/formats/money.ts',
+      'src/importing/earnings.ts',
+      ...under('src/games', 'game.dto', 'games.service'),
+      ...under('src/purchases', 'purchase.dto', 'purchases.service'),
+    ],
+    tests: tests('unit/money', 'profile', 'purchases', 'importing-sales'),
+  },
+  scopes: {
+    mutate: [...under('src/auth', 'access', 'scopes', 'scopes.guard'), 'src/accounts/oauth/oauth-scopes.ts'],
+    tests: tests(
+      'unit/scopes',
+      'unit/oauth-scopes',
+      'unit/scopes-guard',
+      'auth-command',
+      'authorisation',
+      'credentials',
+    ),
+  },
+  ordering: {
+    mutate: under(
+      'src/collections',
+      'collection-game.dto',
+      'collection-games.controller',
+      'collection-games.service',
+      'collection-lock',
+      'refusals',
+      'visibility',
+    ),
+    tests: tests('collection-games', 'collections', 'collections-parameters', 'collections-commands'),
+  },
+  keys: {
+    mutate: [
+      ...under('src/auth', 'api-key', 'presented', 'refusals', 'sealed'),
+      'src/caching/short-memory.ts',
+    ],
+    tests: tests('unit/api-key', 'unit/presented', 'unit/refusals', 'unit/sealed', 'short-memory'),
+  },
+  credentials: {
+    mutate: [
+      ...under('src/auth', 'api-key-hash', 'api-key-lookup', 'api-key-uses', 'api-keys.service'),
+      ...under('src/auth', 'bearer.strategy', 'key-changes', 'verified-credentials'),
+    ],
+    tests: tests('unit/key-changes', 'credentials', 'auth-command', 'remembered-credentials'),
+  },
+  tokens: {
+    mutate: under('src/auth', 'signing-keys.service', 'tokens.service'),
+    tests: tests('jwt', 'auth-command'),
+  },
+  grants: {
+    mutate: [
+      ...under('src/accounts/oauth', 'oauth-codes.service', 'oauth-tokens.service', 'grants.service'),
+      ...under(
+        'src/accounts/oauth',
+        'authorization-requests.service',
+        'redirect-uris',
+        'device-requests.service',
+      ),
+      ...under('src/accounts/oauth', 'authorization.controller', 'oauth.controller'),
+    ],
+    tests: tests('unit/authorization-requests', 'unit/redirect-uris', 'oauth'),
+  },
+  'sign-in': {
+    mutate: [
+      ...under('src/accounts/sign-in', 'attempts.service', 'password-hash', 'password-queue'),
+      ...under('src/accounts/sign-in', 'sessions.service', 'sign-in.service'),
+      'src/accounts/web/visitors.ts',
+    ],
+    tests: tests('accounts', 'accounts-settings'),
+  },
+};
