@@ -9,7 +9,7 @@ import { openApp, sql, theApp, useStore } from './support/store';
 
 useStore();
 
-const NUMBER = statement('gathering_number', 'SELECT $1::int AS asked');
+const NUMBER = statement<{ asked: number }>('gathering_number', 'SELECT $1::int AS asked');
 const DIVIDED = statement('gathering_divided', 'SELECT 1 / $1::int AS part');
 const NOTED = statement('gathering_noted', `INSERT INTO audit_events (event) VALUES ('gathering')`);
 const NAP = statement('gathering_nap', 'SELECT pg_sleep($1) IS NULL AS null');
@@ -19,7 +19,7 @@ const LONG = longStatement('gathering_long', 'SELECT pg_sleep($1) IS NULL AS nul
 const LONG_DIVIDED = longStatement('gathering_long_divided', 'SELECT 1 / $1::int AS part');
 
 const database = () => theApp().get(Database);
-const number = (asked: number) => database().row<{ asked: number }>(NUMBER, [asked]);
+const number = (asked: number) => database().row(NUMBER, [asked]);
 const pool = () => (database().source.driver as PostgresDriver).master as Pool;
 
 /** The connections that the work was sent on: ours, whatever a pooler behind them does. */

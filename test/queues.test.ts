@@ -4,7 +4,7 @@ import { sql, theApp, useStore } from './support/store';
 
 useStore();
 
-const NOTED = statement(
+const NOTED = statement<{ transaction: string }>(
   'queues_noted',
   'INSERT INTO notes (n) VALUES ($1) RETURNING pg_current_xact_id()::text AS transaction',
 );
@@ -24,7 +24,7 @@ const change = (n: number, { lock = 1, divisor = 1 } = {}) =>
     async (db) => {
       const [, row] = await Promise.all([
         db.row(HELD, [lock]),
-        db.row<{ transaction: string }>(NOTED, [n]),
+        db.row(NOTED, [n]),
         db.row(DIVIDED, [divisor]),
       ]);
       return row!.transaction;

@@ -11,7 +11,7 @@ import { SessionsService } from './sign-in/sessions.service';
 const SHORTEST = 8;
 const LONGEST = 1000;
 
-const SET_PASSWORD = statement(
+const SET_PASSWORD = statement<{ id: number }>(
   'set_password',
   'UPDATE users SET password_hash = $2 WHERE lower(username) = lower($1) RETURNING id',
 );
@@ -32,9 +32,7 @@ export function registerAccountCommands(program: Command, run: CommandRunner): v
           throw new OperatorError(`The password must have at least ${SHORTEST} characters.`);
         if (password.length > LONGEST)
           throw new OperatorError(`The password must have at most ${LONGEST} characters.`);
-        const user = await app
-          .get(Database)
-          .row<{ id: number }>(SET_PASSWORD, [name, await hashPassword(password)]);
+        const user = await app.get(Database).row(SET_PASSWORD, [name, await hashPassword(password)]);
         if (!user) throw new OperatorError(`There is no user ${name}.`);
         await app.get(SessionsService).endAllOf(user.id);
         app.get(Audit).record({ event: 'password set', user_id: user.id });

@@ -12,7 +12,7 @@ import { ROOT_SCOPES } from './scopes';
 export const isLive = (key: string) =>
   `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > now())`;
 
-export const LIVE_KEYS = statement(
+export const LIVE_KEYS = statement<LiveKey>(
   'live_api_keys',
   `SELECT k.key_hash::text AS hash, k.id, k.user_id, k.scopes,
           (extract(epoch FROM now() - k.last_used_at) * 1000)::float8 AS unused_ms,
@@ -111,7 +111,7 @@ export class ApiKeyLookup {
     this.questions = [];
     try {
       const hashes = questions.flatMap((question) => question.hashes);
-      const keys = await this.database.rows<LiveKey & { id: number }>(LIVE_KEYS, [hashes]);
+      const keys = await this.database.rows(LIVE_KEYS, [hashes]);
       const found = new Map(keys.map((key) => [key.hash, key]));
       for (const { hashes, resolve } of questions)
         resolve(hashes.map((hash) => found.get(hash)).find((key) => key !== undefined));

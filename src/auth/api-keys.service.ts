@@ -18,12 +18,12 @@ export interface ApiKeyRow {
   revoked_at: string | null;
 }
 
-const CREATE = statement(
+const CREATE = statement<{ id: number }>(
   'create_api_key',
   'INSERT INTO api_keys (key_hash, hint, user_id, scopes, label) VALUES ($1, $2, $3, $4, $5) RETURNING id',
 );
 
-export const KEYS_OF_USER = statement(
+export const KEYS_OF_USER = statement<ApiKeyRow>(
   'api_keys_of_user',
   `SELECT id, hint, label, scopes, created_at, last_used_at, revoked_at
    FROM api_keys WHERE user_id = $1 ORDER BY id DESC`,
@@ -54,7 +54,7 @@ export class ApiKeysService {
   ): Promise<{ id: number; key: string }> {
     const key = newApiKey();
     const values = [hashApiKey(key, this.pepper), hintOf(key), user_id, scopes, label];
-    const row = await this.database.row<{ id: number }>(CREATE, values);
+    const row = await this.database.row(CREATE, values);
     return { id: row!.id, key };
   }
 
@@ -81,7 +81,7 @@ export class ApiKeysService {
 
   /** Newest first, revoked ones included. */
   keysOf(user_id: number): Promise<ApiKeyRow[]> {
-    return this.database.rows<ApiKeyRow & { id: number }>(KEYS_OF_USER, [user_id]);
+    return this.database.rows(KEYS_OF_USER, [user_id]);
   }
 
   /** Whether there was a live key to revoke; of one user, or of anybody. Its JWTs end with it. */

@@ -36,7 +36,7 @@ const RECORD = statement(
   'INSERT INTO audit_events (event, user_id, request_id, details) VALUES ($1, $2, $3, $4)',
 );
 
-const NEWEST = statement(
+const NEWEST = statement<AuditRow>(
   'newest_audit_events',
   `SELECT id, at, event, user_id, request_id, details FROM audit_events
    WHERE ($1::bigint IS NULL OR user_id = $1) AND ($2::text IS NULL OR event = $2)
@@ -81,7 +81,7 @@ export class Audit implements BeforeApplicationShutdown {
     event?: string | null;
     count: number;
   }) {
-    return this.database.rows<AuditRow>(NEWEST, [user_id, event, count]);
+    return this.database.rows(NEWEST, [user_id, event, count]);
   }
 
   async beforeApplicationShutdown(): Promise<void> {

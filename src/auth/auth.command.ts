@@ -192,11 +192,14 @@ const stateOf = ({ kid, signs_from }: Key, current: string | undefined) =>
 
 const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : '-');
 
-const USER_NAMED = statement('user_named', 'SELECT id FROM users WHERE lower(username) = lower($1)');
+const USER_NAMED = statement<{ id: number }>(
+  'user_named',
+  'SELECT id FROM users WHERE lower(username) = lower($1)',
+);
 const GAME_EXISTS = statement('game_exists', 'SELECT id FROM games WHERE id = $1');
 
 async function userNamed(app: INestApplicationContext, username: string): Promise<number> {
-  const user = await app.get(Database).row<{ id: number }>(USER_NAMED, [username]);
+  const user = await app.get(Database).row(USER_NAMED, [username]);
   if (!user) throw new OperatorError(`There is no user ${username}.`);
   return user.id;
 }

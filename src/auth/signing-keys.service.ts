@@ -45,7 +45,7 @@ export interface Key {
   verifies_until: number;
 }
 
-export const SIGNING_KEYS = statement(
+export const SIGNING_KEYS = statement<Row>(
   'signing_keys',
   `SELECT * FROM (
      SELECT kid, public_key, private_key, token_lifetime,
@@ -205,10 +205,10 @@ export class SigningKeysService implements OnModuleDestroy {
   private async reload(): Promise<void> {
     if (this.configured) return;
     this.lastReload = performance.now();
-    let rows = await this.database.rows<Row & { kid: string }>(SIGNING_KEYS, []);
+    let rows = await this.database.rows(SIGNING_KEYS, []);
     if (rows.length === 0) {
       await this.createFirst();
-      rows = await this.database.rows<Row & { kid: string }>(SIGNING_KEYS, []);
+      rows = await this.database.rows(SIGNING_KEYS, []);
     }
     this.remember(
       rows.map((row) => ({

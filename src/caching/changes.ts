@@ -38,7 +38,7 @@ interface Look {
 // look's snapshot were over by then; ORDER BY leads to the index, also where the table was never analysed. A standby's
 // snapshot does not know which transactions are under way.
 const lookInto = ({ table, subject, most }: Notes) =>
-  statement(
+  statement<Look>(
     `look_for_${table}`,
     `SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::text AS server,
        pg_is_in_recovery() AS standby,
@@ -66,7 +66,7 @@ const sweepOf = ({ table }: Notes) =>
  * that found something is as true as if it had been asked when the last look of all was sent.
  */
 export abstract class Changes implements Freshness, OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly lookStatement: Statement;
+  private readonly lookStatement: Statement<Look>;
   private readonly sweepStatement: Statement;
   private timer: NodeJS.Timeout | undefined;
   private looking = false;
@@ -121,9 +121,7 @@ export abstract class Changes implements Freshness, OnApplicationBootstrap, OnAp
     // By this clock, which goes on while the machine sleeps: others sweep meanwhile.
     const at = Date.now();
     try {
-      const found = (await this.database.row<Look & object>(this.lookStatement, [
-        this.last?.snapshot ?? null,
-      ]))!;
+      const found = (await this.database.row(this.lookStatement, [this.last?.snapshot ?? null]))!;
       const told = this.compare(found, at);
       this.confirmed = sent;
       this.last = found.standby ? undefined : { ...found, at };

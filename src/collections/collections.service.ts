@@ -21,7 +21,7 @@ const COLUMNS = (c: string) =>
     .map((column) => `${c}.${column}`)
     .join(', ');
 
-const ONE = statement(
+const ONE = statement<CollectionRow>(
   'collection',
   `SELECT ${COLUMNS('c')} FROM collections c WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
 );
@@ -34,9 +34,9 @@ const editableBy = (user: string, more: string) => `
     WHERE ca.user_id = ${user} AND c.user_id <> ${user}
   ) c ORDER BY c.updated_at DESC, c.id DESC`;
 
-const LIST = statement('collections_editable', editableBy('$1', ''));
+const LIST = statement<CollectionRow>('collections_editable', editableBy('$1', ''));
 
-const LIST_WITH_GAME = statement(
+const LIST_WITH_GAME = statement<CollectionRow>(
   'collections_editable_with_game',
   editableBy(
     '$1',
@@ -45,7 +45,7 @@ const LIST_WITH_GAME = statement(
 );
 
 // A username may be longer than a title: the part of it that leaves room for the rest.
-export const CREATE = statement(
+export const CREATE = statement<CollectionRow>(
   'collection_create',
   `WITH game AS (SELECT g.id FROM games g WHERE g.id = $6 AND ${canView('g', '$1')}),
    collection AS (
@@ -60,7 +60,7 @@ export const CREATE = statement(
 );
 
 // $3 to $6 NULL: as it stands. A description is cleared by '', which is never stored.
-const UPDATE = statement(
+const UPDATE = statement<CollectionRow & { editable: boolean }>(
   'collection_update',
   `WITH seen AS (
      SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
@@ -83,7 +83,7 @@ const UPDATE = statement(
    SELECT seen.editable, ${COLUMNS('updated')} FROM seen LEFT JOIN updated ON true`,
 );
 
-const DELETE = statement(
+const DELETE = statement<{ editable: boolean }>(
   'collection_delete',
   `WITH seen AS (
      SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
@@ -92,9 +92,12 @@ const DELETE = statement(
    SELECT seen.editable FROM seen`,
 );
 
-const ANY = statement('collection_any', `SELECT ${COLUMNS('c')} FROM collections c WHERE c.id = $1`);
+const ANY = statement<CollectionRow>(
+  'collection_any',
+  `SELECT ${COLUMNS('c')} FROM collections c WHERE c.id = $1`,
+);
 
-const EDITORS = statement(
+const EDITORS = statement<Editor>(
   'collection_editors',
   `SELECT u.username, e.role, EXISTS (
      SELECT FROM profile_collections p WHERE p.collection_id = $1 AND p.user_id = e.user_id) AS on_profile
@@ -127,22 +130,22 @@ export class CollectionsService {
   async editableBy(user_id: number, game_id?: number): Promise<CollectionAnswer[]> {
     const rows =
       game_id === undefined
-        ? await this.database.rowsFor<CollectionRow>(user_id, LIST, [user_id])
-        : await this.database.rowsFor<CollectionRow>(user_id, LIST_WITH_GAME, [user_id, game_id]);
+        ? await this.database.rowsFor(user_id, LIST, [user_id])
+        : await this.database.rowsFor(user_id, LIST_WITH_GAME, [user_id, game_id]);
     return rows.map((row) => collectionAnswer(row, this.links));
   }
 
   async one(id: number, user_id: number): Promise<CollectionAnswer> {
-    const row = await this.database.row<CollectionRow>(ONE, [id, user_id]);
+    const row = await this.database.row(ONE, [id, user_id]);
     if (!row) throw invalidCollection();
     return collectionAnswer(row, this.links);
   }
 
   /** Any collection with those who may edit it: for operators, who see all. */
   async withEditors(id: number): Promise<{ collection: CollectionAnswer; editors: Editor[] } | undefined> {
-    const row = await this.database.row<CollectionRow>(ANY, [id]);
+    const row = await this.database.row(ANY, [id]);
     if (!row) return undefined;
-    const editors = await this.database.rows<Editor & object>(EDITORS, [id]);
+    const editors = await this.database.rows(EDITORS, [id]);
     return { collection: collectionAnswer(row, this.links), editors };
   }
 
@@ -150,15 +153,7 @@ export class CollectionsService {
     const { title, private: hidden = false, description, game_id } = request;
     const blurb = game_id === undefined ? undefined : request.blurb;
     const layout = request.layout ?? (blurb ? 'list' : 'grid');
-    const row = await db.row<CollectionRow>(CREATE, [
-      user_id,
-      title || null,
-      hidden,
-      description,
-      layout,
-      game_id,
-      blurb,
-    ]);
+    const row = await db.row(CREATE, [user_id, title || null, hidden, description, layout, game_id, blurb]);
     if (!row) throw invalidGame();
     return collectionAnswer(row, this.links);
   }
@@ -166,7 +161,7 @@ export class CollectionsService {
   async update(db: Statements, user_id: number, request: UpdateCollectionRequest): Promise<CollectionAnswer> {
     const { collection_id, title, description, private: hidden, layout, on_profile } = request;
     this.lock.take(db, collection_id, user_id);
-    const row = await db.row<CollectionRow & { editable: boolean }>(UPDATE, [
+    const row = await db.row(UPDATE, [
       collection_id,
       user_id,
       title,
@@ -181,7 +176,7 @@ export class CollectionsService {
 
   async delete(db: Statements, user_id: number, collection_id: number): Promise<void> {
     this.lock.take(db, collection_id, user_id);
-    const row = await db.row<{ editable: boolean }>(DELETE, [collection_id, user_id]);
+    const row = await db.row(DELETE, [collection_id, user_id]);
     if (!row?.editable) throw cannotEdit(row);
   }
 }

@@ -63,7 +63,7 @@ const CLAIM = statement(
    RETURNING true AS claimed`,
 );
 
-const KEPT = statement(
+const KEPT = statement<{ fingerprint: Buffer; answer: string }>(
   'idempotency_kept',
   'SELECT fingerprint, answer FROM idempotency_keys WHERE credential = $1 AND key_hash = $2',
 );
@@ -102,7 +102,7 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
     const fingerprint = sha256(JSON.stringify([route, request]));
     return this.database.dialogue(async (db) => {
       if (!(await db.row(CLAIM, [credential, key_hash, fingerprint]))) {
-        const kept = await db.row<{ fingerprint: Buffer; answer: string }>(KEPT, [credential, key_hash]);
+        const kept = await db.row(KEPT, [credential, key_hash]);
         if (!kept?.fingerprint.equals(fingerprint))
           throw badRequest(`${HEADER} was used with other parameters`);
         return JSON.parse(kept.answer) as Answer;

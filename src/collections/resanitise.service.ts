@@ -18,13 +18,13 @@ interface Text {
   html: string;
 }
 
-const DESCRIPTIONS = statement(
+const DESCRIPTIONS = statement<Text>(
   'resanitise_descriptions',
   `SELECT id AS collection_id, NULL::bigint AS game_id, description AS html FROM collections
    WHERE id > $1 AND $2::bigint IS NOT NULL AND description IS NOT NULL ORDER BY id LIMIT ${BATCH}`,
 );
 
-const BLURBS = statement(
+const BLURBS = statement<Text>(
   'resanitise_blurbs',
   `SELECT collection_id, game_id, blurb AS html FROM collection_games
    WHERE (collection_id, game_id) > ($1, $2) AND blurb IS NOT NULL
@@ -63,7 +63,7 @@ export class ResanitiseService {
     signal?: AbortSignal,
   ): Promise<ResanitiseProgress> {
     const progress: ResanitiseProgress = { looked_at: 0, changed: 0, too_long: [] };
-    const walks: [Statement, Statement][] = [
+    const walks: [Statement<Text>, Statement][] = [
       [DESCRIPTIONS, STORE_DESCRIPTIONS],
       [BLURBS, STORE_BLURBS],
     ];
@@ -71,7 +71,7 @@ export class ResanitiseService {
       let last: Pick<Text, 'collection_id' | 'game_id'> = { collection_id: 0, game_id: 0 };
       for (;;) {
         signal?.throwIfAborted();
-        const texts = await this.database.rows<Text>(read, [last.collection_id, last.game_id ?? 0]);
+        const texts = await this.database.rows(read, [last.collection_id, last.game_id ?? 0]);
         if (texts.length === 0) break;
         await this.batch(texts, store, progress);
         report(progress);

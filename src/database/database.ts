@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InjectDataSource } from '@nestjs/typeorm';
-import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
@@ -72,27 +72,23 @@ export class Database implements Statements, OnApplicationShutdown {
     this.queues = new Queues(pool, this.settings.DATABASE_PREPARED_STATEMENTS, this.standby && MARK_WRITES);
   }
 
-  async rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
+  async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotConnected();
     const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
     const gathering = this.gathering!;
-    const ask = () => gathering.rows<Row>(query, statement);
+    const ask = () => gathering.rows(query, statement);
     return this.around ? this.around(statement.name, ask) : ask();
   }
 
-  async row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {
-    return (await this.rows<Row>(statement, values))[0];
+  async row<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row | undefined> {
+    return (await this.rows(statement, values))[0];
   }
 
   /** A read of many rows that may be a moment old, but never older than what this user's credentials have written. */
-  rowsFor<Row extends QueryResultRow>(
-    user_id: number,
-    statement: Statement,
-    values: unknown[],
-  ): Promise<Row[]> {
+  rowsFor<Row>(user_id: number, statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     const { standby } = this;
-    if (!standby) return this.rows<Row>(statement, values);
-    const read = () => standby.rows<Row>(user_id, statement, values);
+    if (!standby) return this.rows(statement, values);
+    const read = () => standby.rows(user_id, statement, values);
     return this.around ? this.around(statement.name, read) : read();
   }
 

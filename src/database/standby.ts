@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { Pool, type PoolConfig, type QueryResultRow } from 'pg';
+import { Pool, type PoolConfig } from 'pg';
 import type { Settings } from '../config/settings';
 import { Batch } from './pool/batch';
 import { connectionOptions } from './data-source';
@@ -14,9 +14,15 @@ export const MARK_WRITES = statement(
    ON CONFLICT (user_id) DO UPDATE SET writes = w.writes + 1`,
 );
 
-const WRITES = statement('user_writes', 'SELECT user_id, writes FROM user_writes WHERE user_id = ANY ($1)');
+const WRITES = statement<{ user_id: number; writes: number }>(
+  'user_writes',
+  'SELECT user_id, writes FROM user_writes WHERE user_id = ANY ($1)',
+);
 
-const POSITION = statement('primary_position', 'SELECT pg_current_wal_insert_lsn()::text AS position');
+const POSITION = statement<{ position: string }>(
+  'primary_position',
+  'SELECT pg_current_wal_insert_lsn()::text AS position',
+);
 
 // In front of the read, on the same server: what is true now is true of the read that follows.
 const STATE = statement(
@@ -78,13 +84,9 @@ export class Standby {
     void this.look();
   }
 
-  async rows<Row extends QueryResultRow>(
-    user_id: number,
-    asked: Statement,
-    values: unknown[],
-  ): Promise<Row[]> {
-    const rows = await this.tried<Row>(user_id, asked, values);
-    return rows ?? this.primary.rows<Row>(asked, values);
+  async rows<Row>(user_id: number, asked: Statement<Row>, values: unknown[]): Promise<Row[]> {
+    const rows = await this.tried(user_id, asked, values);
+    return rows ?? this.primary.rows(asked, values);
   }
 
   close(): Promise<void> {
@@ -93,7 +95,11 @@ export class Standby {
     return this.pool.end();
   }
 
-  private async tried<Row>(user_id: number, asked: Statement, values: unknown[]): Promise<Row[] | undefined> {
+  private async tried<Row>(
+    user_id: number,
+    asked: Statement<Row>,
+    values: unknown[],
+  ): Promise<Row[] | undefined> {
     const position = this.usable ? this.leastPosition() : undefined;
     if (position === undefined) {
       this.reads.refused++;
@@ -121,7 +127,7 @@ export class Standby {
   }
 
   private async askWrites(user_ids: number[]): Promise<number[]> {
-    const rows = await this.primary.rows<{ user_id: number; writes: number }>(WRITES, [user_ids]);
+    const rows = await this.primary.rows(WRITES, [user_ids]);
     const writes = new Map(rows.map((row) => [row.user_id, row.writes]));
     return user_ids.map((user_id) => writes.get(user_id) ?? 0);
   }
@@ -139,7 +145,7 @@ export class Standby {
     this.looking = true;
     try {
       const at = performance.now();
-      const { position } = (await this.primary.row<{ position: string }>(POSITION, []))!;
+      const { position } = (await this.primary.row(POSITION, []))!;
       this.positions.push({ at, position });
       const { rows } = await this.pool.query<State>(
         queryOf(STATE, [NOBODY, this.leastPosition()], this.prepared),

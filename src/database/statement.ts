@@ -1,7 +1,9 @@
 import type { QueryConfig } from 'pg';
 
 /** A statement that is prepared once a connection and then run by its name. */
-export interface Statement {
+export interface Statement<Row = unknown> {
+  /** Never set: the type of the rows that the statement answers. */
+  row?: Row;
   name: string;
   text: string;
   /** It shares its transaction with no other: it writes, or it reads so much that nothing is to wait behind it. */
@@ -13,13 +15,13 @@ export interface Statement {
 const READS = /^\s*SELECT\b/;
 
 /** What begins with SELECT must do nothing but read: it may be taken back and run again with others. */
-export const statement = (name: string, text: string): Statement => ({
+export const statement = <Row>(name: string, text: string): Statement<Row> => ({
   name,
   text,
   alone: !READS.test(text),
   long: false,
 });
-export const longStatement = (name: string, text: string): Statement => ({
+export const longStatement = <Row>(name: string, text: string): Statement<Row> => ({
   name,
   text,
   alone: true,

@@ -4,7 +4,7 @@ import { longStatement, statement } from '../database/statement';
 import { GAME_COLUMNS, gameRow, type GameRow, type SelectedGame } from './game-row';
 import { canView } from './visibility';
 
-export const EDITABLE_GAMES = longStatement(
+export const EDITABLE_GAMES = longStatement<SelectedGame>(
   'editable_games',
   `SELECT ${GAME_COLUMNS}
    FROM (SELECT * FROM games WHERE user_id = $1
@@ -25,7 +25,7 @@ export class GamesService {
 
   /** The games that the user uploaded or administers, newest first. */
   async editableBy(user_id: number): Promise<GameRow[]> {
-    const games = await this.database.rowsFor<SelectedGame & object>(user_id, EDITABLE_GAMES, [user_id]);
+    const games = await this.database.rowsFor(user_id, EDITABLE_GAMES, [user_id]);
     return games.map(gameRow);
   }
 

@@ -35,7 +35,7 @@ interface Row extends Record<keyof UserRow, unknown> {
  * key" come out of one statement. The selector is $3; `dk` is a row of download_keys.
  */
 const lookup = (name: string, chosen: string) =>
-  statement(
+  statement<Row>(
     name,
     `SELECT dk.id AS key_id, dk.created_at, dk.downloads, dk.key,
             u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url
@@ -84,10 +84,10 @@ export class DownloadKeysService {
     const { download_key, user_id, email } = selector;
     const row =
       download_key !== undefined
-        ? await this.database.row<Row>(KEY_BY_KEY, [game_id, editor_id, download_key])
+        ? await this.database.row(KEY_BY_KEY, [game_id, editor_id, download_key])
         : user_id !== undefined
-          ? await this.database.row<Row>(KEY_BY_USER, [game_id, editor_id, user_id])
-          : await this.database.row<Row>(KEY_BY_EMAIL, [game_id, editor_id, email]);
+          ? await this.database.row(KEY_BY_USER, [game_id, editor_id, user_id])
+          : await this.database.row(KEY_BY_EMAIL, [game_id, editor_id, email]);
     if (!row) throw invalidGame();
     const { key_id, created_at, downloads, key, ...user } = row;
     if (key_id === null)

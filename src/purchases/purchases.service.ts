@@ -32,7 +32,7 @@ export interface PurchaseRow {
  * and "no purchases" come out of one statement. `bought` selects what was bought of the game by $3.
  */
 const lookup = (name: string, bought: string) =>
-  statement(
+  statement<PurchaseRow>(
     name,
     `SELECT p.*
      FROM games g
@@ -78,16 +78,8 @@ export class PurchasesService {
   ): Promise<PurchaseRow[]> {
     const rows =
       user_id !== undefined
-        ? await this.database.rowsFor<PurchaseRow & { id: number }>(editor_id, PURCHASES_BY_USER, [
-            game_id,
-            editor_id,
-            user_id,
-          ])
-        : await this.database.rowsFor<PurchaseRow & { id: number }>(editor_id, PURCHASES_BY_EMAIL, [
-            game_id,
-            editor_id,
-            email,
-          ]);
+        ? await this.database.rowsFor(editor_id, PURCHASES_BY_USER, [game_id, editor_id, user_id])
+        : await this.database.rowsFor(editor_id, PURCHASES_BY_EMAIL, [game_id, editor_id, email]);
     if (rows.length === 0) throw invalidGame();
     return rows[0]!.id === null ? [] : rows;
   }

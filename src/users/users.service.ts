@@ -5,7 +5,7 @@ import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import type { UserRow } from './user.dto';
 
-export const USER = statement(
+export const USER = statement<UserRow>(
   'user',
   'SELECT id, username, display_name, gamer, developer, press_user, cover_url FROM users WHERE id = $1',
 );
@@ -16,7 +16,7 @@ export class UsersService {
 
   /** The user that a credential acts for. */
   async ownerOf(credential: Credential): Promise<UserRow> {
-    const user = await this.database.row<UserRow & { id: number }>(USER, [credential.user_id]);
+    const user = await this.database.row(USER, [credential.user_id]);
     // Deleted in the second for which a verified credential is remembered.
     if (!user) throw noLongerValid(credential);
     return user;

@@ -20,7 +20,7 @@ const newestFinishedBuilds = (arrays: string, columns: string, games: string) =>
     ORDER BY id DESC LIMIT 1) b ON true
   WHERE g.visibility <> 'private'`;
 
-export const NEWEST_BY_GAME = statement(
+export const NEWEST_BY_GAME = statement<BuildRow>(
   'newest_builds_by_game',
   newestFinishedBuilds(
     '$1::bigint[], $2::text[]',
@@ -29,7 +29,7 @@ export const NEWEST_BY_GAME = statement(
   ),
 );
 
-export const NEWEST_BY_TARGET = statement(
+export const NEWEST_BY_TARGET = statement<BuildRow>(
   'newest_builds_by_target',
   newestFinishedBuilds(
     '$1::text[], $2::text[], $3::text[]',
@@ -134,12 +134,12 @@ export class BuildsService {
   }
 
   private async newestFinishedBuilds(
-    statement: Statement,
+    statement: Statement<BuildRow>,
     questions: unknown[][],
   ): Promise<(Build | Missing)[]> {
     const columns = questions[0]!.map((_, i) => questions.map((question) => question[i]));
     const builds = questions.map((): Build | Missing => 'invalid game');
-    const rows = await this.database.rows<BuildRow & { n: number }>(statement, columns);
+    const rows = await this.database.rows(statement, columns);
     for (const { n, found, user_version } of rows)
       builds[n - 1] = found ? { version: user_version } : 'invalid channel';
     return builds;

@@ -21,12 +21,15 @@ export const MAX_APPLICATIONS = 50;
 
 const COLUMNS = `a.client_id, a.name, a.redirect_uris, a.scopes, a.implicit_allowed, a.created_at, u.username AS owner`;
 const FROM = 'oauth_applications a JOIN users u ON u.id = a.user_id';
-const APPLICATION = statement('oauth_application', `SELECT ${COLUMNS} FROM ${FROM} WHERE a.client_id = $1`);
-const APPLICATIONS_OF = statement(
+const APPLICATION = statement<Application>(
+  'oauth_application',
+  `SELECT ${COLUMNS} FROM ${FROM} WHERE a.client_id = $1`,
+);
+const APPLICATIONS_OF = statement<Application>(
   'oauth_applications_of',
   `SELECT ${COLUMNS} FROM ${FROM} WHERE a.user_id = $1 ORDER BY a.created_at DESC, a.client_id LIMIT 1000`,
 );
-const APPLICATION_OF = statement(
+const APPLICATION_OF = statement<Application>(
   'oauth_application_of',
   `SELECT ${COLUMNS} FROM ${FROM} WHERE a.client_id = $2 AND a.user_id = $1`,
 );

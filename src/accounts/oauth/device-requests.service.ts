@@ -51,7 +51,7 @@ interface PollRow {
 
 const PENDING_TEXT = `SELECT user_code, client_id, scopes FROM oauth_device_requests
    WHERE user_code = $1 AND expires_at > now() AND denied_at IS NULL AND grant_id IS NULL`;
-const PENDING = statement('pending_device_request', PENDING_TEXT);
+const PENDING = statement<DeviceRequest>('pending_device_request', PENDING_TEXT);
 const DENY = statement(
   'deny_device_request',
   `UPDATE oauth_device_requests SET denied_at = now()

@@ -23,7 +23,7 @@ export interface GrantRow {
   last_used_at: string | null;
 }
 
-const GRANT = statement(
+const GRANT = statement<Grant>(
   'oauth_grant',
   'SELECT id, user_id, client_id, scopes FROM oauth_grants WHERE user_id = $1 AND client_id = $2 AND revoked_at IS NULL',
 );
@@ -32,8 +32,8 @@ const LISTED = `
          (SELECT max(k.last_used_at) FROM api_keys k WHERE k.grant_id = g.id) AS last_used_at
   FROM oauth_grants g JOIN oauth_applications a USING (client_id) JOIN users u ON u.id = a.user_id
   WHERE g.user_id = $1 AND g.revoked_at IS NULL`;
-const GRANTS_OF = statement('oauth_grants_of', `${LISTED} ORDER BY g.id DESC LIMIT 1000`);
-const GRANT_OF = statement('oauth_grant_of', `${LISTED} AND g.id = $2`);
+const GRANTS_OF = statement<GrantRow>('oauth_grants_of', `${LISTED} ORDER BY g.id DESC LIMIT 1000`);
+const GRANT_OF = statement<GrantRow>('oauth_grant_of', `${LISTED} AND g.id = $2`);
 
 @Injectable()
 export class GrantsService {

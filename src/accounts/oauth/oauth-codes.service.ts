@@ -17,7 +17,7 @@ export interface NewCode {
   code_challenge?: string;
 }
 
-const CODE = statement(
+const CODE = statement<{ grant_id: number; family_id: string; used_at: string | null }>(
   'oauth_code',
   `SELECT c.grant_id, c.family_id, c.used_at FROM oauth_codes c JOIN oauth_grants g ON g.id = c.grant_id
    WHERE c.code_hash = $1 AND g.client_id = $2`,
@@ -63,10 +63,7 @@ export class OauthCodesService {
     code: string,
     { redirect_uri, code_verifier }: { redirect_uri?: string; code_verifier?: string },
   ): Promise<Tokens> {
-    const found = await this.database.row<{ grant_id: number; family_id: string; used_at: string | null }>(
-      CODE,
-      [hashOf(code), client_id],
-    );
+    const found = await this.database.row(CODE, [hashOf(code), client_id]);
     if (!found) throw invalidGrant();
     const tokens = await this.database.transaction(async (db) => {
       const grant = await this.grants.hold(db, found.grant_id);

@@ -33,7 +33,7 @@ interface RefreshRow {
   successor_used: boolean | null;
 }
 
-const GRANT_OF_TOKEN = statement(
+const GRANT_OF_TOKEN = statement<{ grant_id: number }>(
   'grant_of_refresh_token',
   `SELECT t.grant_id FROM oauth_refresh_tokens t JOIN oauth_grants g ON g.id = t.grant_id
    WHERE t.token_hash = $1 AND g.client_id = $2`,
@@ -79,7 +79,7 @@ export class OauthTokensService {
    * tokens of its family end. Only a client that lost the answer may ask again, at once, and gets the same.
    */
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<Tokens> {
-    const found = await this.database.row<{ grant_id: number }>(GRANT_OF_TOKEN, [hashOf(token), client_id]);
+    const found = await this.database.row(GRANT_OF_TOKEN, [hashOf(token), client_id]);
     if (!found) throw invalidGrant();
     const tokens = await this.database.transaction(async (db) => {
       const grant = await this.grants.hold(db, found.grant_id);

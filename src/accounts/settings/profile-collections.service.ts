@@ -15,7 +15,7 @@ export const PER_PAGE = 50;
 
 const MINE = `c.user_id = $1 OR EXISTS (SELECT FROM collection_admins a WHERE a.collection_id = c.id AND a.user_id = $1)`;
 
-const COLLECTIONS_OF = statement(
+const COLLECTIONS_OF = statement<ShownCollection>(
   'collections_to_show',
   `SELECT c.id, c.title, c.private, c.games_count, c.user_id = $1 AS own,
           EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile
@@ -32,7 +32,7 @@ const HIDE = statement(
   'hide_collection',
   'DELETE FROM profile_collections WHERE user_id = $1 AND collection_id = $2',
 );
-const CAN_EDIT = statement(
+const CAN_EDIT = statement<{ title: string }>(
   'may_show_collection',
   `SELECT c.title FROM collections c WHERE c.id = $2 AND (${MINE})`,
 );
@@ -49,7 +49,7 @@ export class ProfileCollectionsService {
 
   /** The title; undefined: there is no such collection for this user. */
   async setOnProfile(user_id: number, id: number, on: boolean): Promise<string | undefined> {
-    const collection = await this.database.row<{ title: string }>(CAN_EDIT, [user_id, id]);
+    const collection = await this.database.row(CAN_EDIT, [user_id, id]);
     if (collection) await this.database.rows(on ? SHOW : HIDE, [user_id, id]);
     return collection?.title;
   }

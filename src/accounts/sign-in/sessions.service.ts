@@ -10,7 +10,7 @@ export interface SignedInUser {
   display_name: string | null;
 }
 
-const SESSION = statement(
+const SESSION = statement<SignedInUser & { stale: boolean }>(
   'session',
   `SELECT u.id, u.username, u.display_name, s.seen_at < now() - interval '1 minute' AS stale
    FROM sessions s JOIN users u ON u.id = s.user_id
@@ -24,7 +24,7 @@ const START = statement(
 const END = statement('end_session', 'DELETE FROM sessions WHERE token_hash = $1');
 const END_ALL = statement('end_sessions_of', 'DELETE FROM sessions WHERE user_id = $1');
 const NOTE = statement('note_in_session', 'UPDATE sessions SET notice = $2 WHERE token_hash = $1');
-const TAKE_NOTICE = statement(
+const TAKE_NOTICE = statement<{ notice: Buffer }>(
   'take_notice',
   `UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
    WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice`,
@@ -39,10 +39,7 @@ export class SessionsService {
   ) {}
 
   async userOf(token: string): Promise<SignedInUser | undefined> {
-    const row = await this.database.row<SignedInUser & { stale: boolean }>(SESSION, [
-      hashOf(token),
-      this.settings.SESSION_IDLE_MINUTES,
-    ]);
+    const row = await this.database.row(SESSION, [hashOf(token), this.settings.SESSION_IDLE_MINUTES]);
     if (!row) return undefined;
     const { stale, ...user } = row;
     if (stale) await this.database.rows(SEEN, [hashOf(token)]);
@@ -69,7 +66,7 @@ export class SessionsService {
   }
 
   async takeNotice<Notice extends object>(token: string): Promise<Partial<Notice>> {
-    const row = await this.database.row<{ notice: Buffer }>(TAKE_NOTICE, [hashOf(token)]);
+    const row = await this.database.row(TAKE_NOTICE, [hashOf(token)]);
     return row ? unseal<Notice>(token, row.notice) : {};
   }
 }

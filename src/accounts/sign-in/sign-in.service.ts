@@ -7,7 +7,7 @@ import { PasswordQueue } from './password-queue';
 export type SignIn = { user_id: number } | { refused: 'wrong' } | { refused: 'wait'; seconds: number };
 
 // A user name has no @, and a verified address belongs to one account.
-const ACCOUNT = statement(
+const ACCOUNT = statement<{ id: number; password_hash: string | null }>(
   'account_to_sign_in',
   `SELECT id, password_hash FROM users WHERE lower(username) = lower($1)
    UNION ALL
@@ -38,7 +38,7 @@ export class SignInService {
   }
 
   private async userOf(name: string, password: string): Promise<number | undefined> {
-    const found = await this.database.row<{ id: number; password_hash: string | null }>(ACCOUNT, [name]);
+    const found = await this.database.row(ACCOUNT, [name]);
     return (await this.passwords.matches(found?.password_hash, password)) ? found!.id : undefined;
   }
 }

@@ -12,7 +12,10 @@ import { Visitor } from './visitor';
 const TOKEN = /^[\w-]{43}$/;
 const DAY = 86_400;
 
-const USER_NAMED = statement('user_named', 'SELECT id FROM users WHERE lower(username) = lower($1)');
+const USER_NAMED = statement<{ id: number }>(
+  'user_named',
+  'SELECT id FROM users WHERE lower(username) = lower($1)',
+);
 
 /** Knows a browser by its cookie, or by what a trusted proxy says of its user. */
 @Injectable()
@@ -62,7 +65,7 @@ export class Visitors {
   }
 
   private async signedInAs(name: string, res: Response): Promise<Visitor> {
-    const found = await this.database.row<{ id: number }>(USER_NAMED, [name]);
+    const found = await this.database.row(USER_NAMED, [name]);
     if (!found) throw failure(403, 'Your account is not known here yet.');
     const token = await this.sessions.start(found.id);
     this.keep(res, token);

@@ -51,7 +51,7 @@ export class Gathering {
     return this.smallOnes.length + this.longOnes.length;
   }
 
-  rows<Row>(query: QueryConfig, { alone, long }: Statement): Promise<Row[]> {
+  rows<Row>(query: QueryConfig, { alone, long }: Statement<Row>): Promise<Row[]> {
     return new Promise((resolve, reject) => {
       const asked = { query, resolve, reject };
       if (long) this.enter(this.longOnes, [asked]);

@@ -1,12 +1,12 @@
-import type { Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg';
+import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { isSilent } from '../sqlstates';
 import { queryOf, type Statement } from '../statement';
 import { sendTogether } from './together';
 
 /** What runs statements: the pool, each on its own, or a transaction. */
 export interface Statements {
-  rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]>;
-  row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined>;
+  rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]>;
+  row<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row | undefined>;
 }
 
 /** Where traces are written: what a statement, or a transaction of several, is run within. */
@@ -28,7 +28,7 @@ export class Flight implements Statements {
     private readonly around: Around | undefined,
   ) {}
 
-  rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
+  rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     if (this.closed) throw new Error('this transaction has left: ask for all its statements before waiting');
     const answer = unwatched(
       new Promise<Row[]>((resolve, reject) => {
@@ -39,8 +39,8 @@ export class Flight implements Statements {
     return this.around ? unwatched(this.around(statement.name, () => answer)) : answer;
   }
 
-  row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {
-    return unwatched(this.rows<Row>(statement, values).then((rows) => rows[0]));
+  row<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row | undefined> {
+    return unwatched(this.rows(statement, values).then((rows) => rows[0]));
   }
 
   close(): QueryConfig[] {
@@ -131,10 +131,10 @@ class Dialogue implements Statements {
     private readonly around: Around | undefined,
   ) {}
 
-  rows<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row[]> {
+  rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     const ask = () =>
-      this.client.query<Row>(queryOf(statement, values, this.prepared)).then(
-        ({ rows }) => rows,
+      this.client.query(queryOf(statement, values, this.prepared)).then(
+        ({ rows }) => rows as Row[],
         (error: unknown) => {
           throw (this.failed ??= error);
         },
@@ -142,8 +142,8 @@ class Dialogue implements Statements {
     return unwatched(this.around ? this.around(statement.name, ask) : ask());
   }
 
-  row<Row extends QueryResultRow>(statement: Statement, values: unknown[]): Promise<Row | undefined> {
-    return unwatched(this.rows<Row>(statement, values).then((rows) => rows[0]));
+  row<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row | undefined> {
+    return unwatched(this.rows(statement, values).then((rows) => rows[0]));
   }
 }
 
