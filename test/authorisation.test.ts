@@ -1,3 +1,4 @@
+import { ModulesContainer } from '@nestjs/core';
 import type { Express } from 'express';
 import { type Route, routesOf } from '../src/auth/routes';
 import { covers, type Scope, SCOPES } from '../src/auth/scopes';
@@ -158,7 +159,7 @@ const TABLE: Record<string, Row> = {
 const readsNoCredential = ({ access }: Route) => access === 'public' || access === 'signed in';
 
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
-const routes = () => routesOf(theApp());
+const routes = () => routesOf(theApp().get(ModulesContainer));
 
 function rowOf(route: Route): Row {
   const row = TABLE[nameOf(route)];

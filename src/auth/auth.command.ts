@@ -1,4 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { CommandRunner } from '../config/operator-command';
 import { Database } from '../database/database';
@@ -26,7 +27,13 @@ export function registerAuthCommands(program: Command, run: CommandRunner): void
         (app) => {
           printTable(Object.entries(SCOPES));
           console.log();
-          printTable(routesOf(app).map(({ method, path, access }) => [method, path, access ?? 'closed']));
+          printTable(
+            routesOf(app.get(ModulesContainer)).map(({ method, path, access }) => [
+              method,
+              path,
+              access ?? 'closed',
+            ]),
+          );
           return Promise.resolve();
         },
         { database: false },

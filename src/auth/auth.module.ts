@@ -1,10 +1,12 @@
-import { Global, Module } from '@nestjs/common';
+import { Global, Module, type OnModuleInit } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { ApiKeyLookup } from './api-key-lookup';
 import { ApiKeyUses } from './api-key-uses';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
 import { BearerStrategy } from './bearer.strategy';
 import { KeyChanges } from './key-changes';
+import { requireAccess } from './routes';
 import { SigningKeysService } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 import { VerifiedCredentials } from './verified-credentials';
@@ -24,4 +26,10 @@ import { VerifiedCredentials } from './verified-credentials';
   ],
   exports: [ApiKeysService, Audit, BearerStrategy, SigningKeysService, TokensService, VerifiedCredentials],
 })
-export class AuthModule {}
+export class AuthModule implements OnModuleInit {
+  constructor(private readonly modules: ModulesContainer) {}
+
+  onModuleInit(): void {
+    requireAccess(this.modules);
+  }
+}

@@ -3,40 +3,33 @@ import { PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
 import { Strategy } from 'passport-http-bearer';
 import type { Credential } from './credential';
-import type { Presented } from './presented';
+import { type Presented, presentedBy } from './presented';
 import { authenticationRequired } from './refusals';
 import { VerifiedCredentials } from './verified-credentials';
 
-/** What the guard hands to the strategy with each request. */
-export interface BearerOptions {
-  presented: Presented | undefined;
-}
-
+/** API keys and JWTs, as `Authorization: Bearer ...`, bare, or as the KEY of a legacy path. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
-  // Given by the guard, for the length of one request.
-  declare success: (user: Credential) => void;
+  // Passport adds these to the copy of the strategy that it makes for each request.
+  declare success: (credential: Credential) => void;
   declare error: (error: unknown) => void;
 
   constructor(private readonly credentials: VerifiedCredentials) {
     super();
   }
 
-  // The library would look into the query and the body too, where a credential ends up in logs.
-  override authenticate(_req: Request, options?: object): void {
-    const { presented } = options as BearerOptions;
-    if (!presented) {
-      this.error(authenticationRequired());
-      return;
-    }
-    this.credentials.verify(presented).then(
-      (credential) => this.success(credential),
-      (error: unknown) => this.error(error),
-    );
+  // The library would also look into the query and the body, where a credential ends up in logs.
+  override authenticate(req: Request): void {
+    const presented = presentedBy(req);
+    if (presented)
+      this.validate(presented).then(
+        (credential) => this.success(credential),
+        (error: unknown) => this.error(error),
+      );
+    else this.error(authenticationRequired());
   }
 
-  // Called by nothing: @nestjs/passport asks for one, and the library hands it what it found itself.
-  validate(): never {
-    throw new Error('not used');
+  validate(presented: Presented): Promise<Credential> {
+    return this.credentials.verify(presented);
   }
 }

@@ -1,5 +1,6 @@
-import { type INestApplicationContext, RequestMethod } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { RequestMethod } from '@nestjs/common';
+import type { ModulesContainer } from '@nestjs/core';
+import { OperatorError } from '../config/operator-error';
 import { type Access, accessOf } from './access';
 
 export interface Route {
@@ -16,13 +17,21 @@ export interface Route {
 type Controller = { name: string; prototype: Record<string, object> };
 
 /** Every route of the application, from the declarations themselves. */
-export function routesOf(app: INestApplicationContext): Route[] {
-  const controllers = [...app.get(ModulesContainer).values()].flatMap((module) =>
+export function routesOf(modules: ModulesContainer): Route[] {
+  const controllers = [...modules.values()].flatMap((module) =>
     [...module.controllers.values()].map(({ metatype }) => metatype as unknown as Controller),
   );
   return controllers
     .flatMap(routesOfController)
     .toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
+}
+
+/** A handler that does not say who may enter is a mistake that nobody would see until somebody calls it. */
+export function requireAccess(modules: ModulesContainer): void {
+  const silent = routesOf(modules).filter(({ access }) => access === undefined);
+  if (silent.length === 0) return;
+  const names = silent.map(({ handler, method, path }) => `${handler} (${method} ${path})`);
+  throw new OperatorError(`Say who may enter, with @Scopes or @Public: ${names.join(', ')}.`);
 }
 
 function routesOfController(controller: Controller): Route[] {

@@ -2,17 +2,17 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import type { Request } from 'express';
 import { failure } from '../http/failure';
 import { type Access, accessOf } from './access';
-import { type BearerOptions, BearerStrategy } from './bearer.strategy';
+import { BearerStrategy } from './bearer.strategy';
 import type { Credential } from './credential';
 import { type Presented, presentedBy } from './presented';
-import { apiKeyRequired, insufficientScope } from './refusals';
+import { apiKeyRequired, authenticationRequired, insufficientScope } from './refusals';
 import { covers } from './scopes';
 import { VerifiedCredentials } from './verified-credentials';
 
-/** Closed by default: a handler that does not say who may enter lets nobody in. */
+/** Lets BearerStrategy verify the credential, and then checks what the handler's @Scopes asks for. Closed by default. */
 @Injectable()
 export class ScopesGuard implements CanActivate {
-  // Read once: metadata costs more than all the rest.
+  // Read once a handler: reflecting costs more than the rest of the guard.
   private readonly accesses = new Map<object, Access | undefined>();
 
   constructor(
@@ -22,25 +22,23 @@ export class ScopesGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = this.accessTo(context.getHandler());
-    // Sessions are the page guard's business: accounts/web/page.guard.ts.
+    // PageGuard checks the sessions of people.
     if (access === 'public' || access === 'signed in') return true;
     if (!access) throw failure(404, 'invalid api endpoint');
     const req = context.switchToHttp().getRequest<Request>();
     const presented = presentedBy(req);
-    // A credential that is remembered is admitted without asking the strategy.
-    const known = presented && this.credentials.remembered(presented);
-    if (!known) return this.verify(req, presented, access);
-    req.user = known;
-    return admit(known, access);
+    if (!presented) throw authenticationRequired();
+    const remembered = this.credentials.remembered(presented);
+    if (!remembered) return this.verify(req, presented, access);
+    req.user = remembered;
+    return admit(remembered, access);
   }
 
-  // As passport runs a strategy, but without its middleware: docs/decisions/fast-requests.md.
-  private async verify(req: Request, presented: Presented | undefined, access: Access): Promise<boolean> {
-    req.user = await new Promise<Credential>((success, error) => {
-      const strategy = Object.assign(Object.create(this.strategy) as BearerStrategy, { success, error });
-      strategy.authenticate(req, { presented } satisfies BearerOptions);
-    });
-    return admit(req.user as Credential, access);
+  // Not through AuthGuard('bearer'): passport keeps one strategy a process, that of the application made last.
+  private async verify(req: Request, presented: Presented, access: Access): Promise<boolean> {
+    const credential = await this.strategy.validate(presented);
+    req.user = credential;
+    return admit(credential, access);
   }
 
   private accessTo(handler: object): Access | undefined {

@@ -1,9 +1,10 @@
+import type { NestApplicationOptions } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { AppModule } from '../app.module';
 import { addressRangesOf } from '../config/address-ranges';
-import type { Settings } from '../config/settings';
+import { Settings } from '../config/settings';
 import { GamewharfAdapter } from '../http/express.adapter';
 import { FrontDoor } from '../http/front-door';
 import { NestLogger } from '../http/logger';
@@ -11,16 +12,32 @@ import { ApiDescription } from '../operations/api-description';
 import { legacyOnlyUnder } from '../legacy/legacy-host';
 import { lenientClients } from '../legacy/lenient-clients';
 
-/** The application as it is served, and as the tests speak to it. */
+/** The application as it is served. */
 export async function createApp(settings: Settings, logger: Logger): Promise<NestExpressApplication> {
   const frontDoor = new FrontDoor(settings, logger);
-  const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.with(settings, frontDoor),
-    new GamewharfAdapter(frontDoor, addressRangesOf(settings.TRUSTED_PROXIES)),
-    { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
+  return configured(
+    await NestFactory.create<NestExpressApplication>(
+      AppModule.with(settings, frontDoor),
+      adapterFor(settings, frontDoor),
+      optionsWith(logger),
+    ),
   );
+}
+
+export const adapterFor = ({ TRUSTED_PROXIES }: Settings, frontDoor: FrontDoor) =>
+  new GamewharfAdapter(frontDoor, addressRangesOf(TRUSTED_PROXIES));
+
+export const optionsWith = (logger: Logger): NestApplicationOptions => ({
+  logger: new NestLogger(logger),
+  bodyParser: false,
+  abortOnError: false,
+});
+
+/** What an application needs beyond its modules, also one that a test has put together. */
+export function configured(app: NestExpressApplication): NestExpressApplication {
+  const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
   app.get(ApiDescription).describes(app);
-  if (settings.LEGACY_HOST) app.use(legacyOnlyUnder(settings.LEGACY_HOST));
-  if (settings.LENIENT_CLIENTS) app.use(lenientClients);
+  if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
+  if (LENIENT_CLIENTS) app.use(lenientClients);
   return app;
 }

@@ -1,9 +1,10 @@
+import { ModulesContainer } from '@nestjs/core';
 import { type Route, routesOf } from '../../src/auth/routes';
 import { theApp, theContract, useStore } from '../support/store';
 
 useStore();
 
-const routes = () => routesOf(theApp());
+const routes = () => routesOf(theApp().get(ModulesContainer));
 const line = ({ method, path, access }: Route) => `${method} ${path} -> ${access}`;
 
 test('who may enter where: every change of access is a line in this snapshot', () => {

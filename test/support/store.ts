@@ -1,17 +1,21 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { Writable } from 'node:stream';
+import type { ModuleMetadata } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { Pool } from 'pg';
 import { hashApiKey } from '../../src/auth/api-key-hash';
 import type { Settings } from '../../src/config/settings';
 import { loadSettings } from '../../src/config/settings';
-import { createApp } from '../../src/process/create-app';
+import { AppModule } from '../../src/app.module';
 import { Database } from '../../src/database/database';
 import { pgTypes } from '../../src/database/pg-types';
-import { createLogger } from '../../src/http/logger';
+import { FrontDoor } from '../../src/http/front-door';
+import { createLogger, NestLogger } from '../../src/http/logger';
 import { describeApi } from '../../src/http/openapi';
 import { gracefulStop } from '../../src/operations/graceful-stop';
+import { adapterFor, configured, optionsWith } from '../../src/process/create-app';
 import { Contract } from './contract';
 import { cloneDatabase } from './database';
 
@@ -50,8 +54,18 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
   });
 }
 
+interface Extension {
+  /** Modules beside those of the service. */
+  imports?: ModuleMetadata['imports'];
+  /** Replaces providers, as `Test.createTestingModule` does. */
+  override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
+}
+
 /** One more replica, on this file's database or another one; it stops with the file, or before. */
-export async function openApp(environment: Environment = {}): Promise<NestExpressApplication> {
+export async function openApp(
+  environment: Environment = {},
+  { imports = [], override = (builder) => builder }: Extension = {},
+): Promise<NestExpressApplication> {
   const settings = loadSettings({
     NODE_ENV: 'test',
     PORT: '0',
@@ -68,7 +82,16 @@ export async function openApp(environment: Environment = {}): Promise<NestExpres
       done();
     },
   });
-  const replica = await createApp(settings, createLogger(settings.LOG_LEVEL, log));
+  const logger = createLogger(settings.LOG_LEVEL, log);
+  const frontDoor = new FrontDoor(settings, logger);
+  const builder = Test.createTestingModule({ imports: [AppModule.with(settings, frontDoor), ...imports] });
+  const module = await override(builder.setLogger(new NestLogger(logger))).compile();
+  const replica = configured(
+    module.createNestApplication<NestExpressApplication>(
+      adapterFor(settings, frontDoor),
+      optionsWith(logger),
+    ),
+  );
   opened.push(replica);
   await replica.listen(settings.PORT, settings.HOST);
   await replica.get(Database).connect();
