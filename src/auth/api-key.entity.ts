@@ -42,17 +42,17 @@ export class ApiKey {
   label: string | null;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @Column('timestamptz', { nullable: true })
-  last_used_at: Date | null;
+  last_used_at: string | null;
 
   @Column('timestamptz', { nullable: true })
-  revoked_at: Date | null;
+  revoked_at: string | null;
 
   /** null: lives until it is revoked; set for what an application refreshes. */
   @Column('timestamptz', { nullable: true })
-  expires_at: Date | null;
+  expires_at: string | null;
 
   /** The user's consent that an application holds this key by; null: the user's own. */
   @Column('bigint', { nullable: true })

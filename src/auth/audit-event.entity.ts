@@ -13,7 +13,7 @@ export class AuditEventRow {
   id: number;
 
   @Column('timestamptz', { default: () => 'now()' })
-  at: Date;
+  at: string;
 
   @Column('text')
   event: string;

@@ -16,10 +16,10 @@ export class SigningKey {
   private_key: Buffer;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @Column('timestamptz')
-  signs_from: Date;
+  signs_from: string;
 
   /** Seconds: the longest life of any token that the key signed. */
   @Column('integer')

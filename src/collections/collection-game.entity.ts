@@ -24,7 +24,7 @@ export class CollectionGame {
   user_id: number;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @ManyToOne(() => Collection, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'collection_id', foreignKeyConstraintName: 'collection_games_collection_id_fkey' })

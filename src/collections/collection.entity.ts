@@ -46,10 +46,10 @@ export class Collection {
   games_count: number;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @Column('timestamptz', { default: () => 'now()' })
-  updated_at: Date;
+  updated_at: string;
 
   @ManyToOne(() => User)
   @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'collections_user_id_fkey' })

@@ -18,5 +18,5 @@ export class IdempotencyKey {
   answer: string | null;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 }

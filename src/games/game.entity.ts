@@ -86,10 +86,10 @@ export class Game {
   visibility: (typeof GAME_VISIBILITIES)[number];
 
   @Column('timestamptz', { nullable: true })
-  published_at: Date | null;
+  published_at: string | null;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @Column('bigint', { default: 0 })
   min_price: number;

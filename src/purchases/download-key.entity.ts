@@ -46,13 +46,13 @@ export class DownloadKey {
   user_id: number | null;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @Column('bigint', { default: 0 })
   downloads: number;
 
   @Column('timestamptz', { nullable: true })
-  revoked_at: Date | null;
+  revoked_at: string | null;
 
   @ManyToOne(() => Game)
   @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'download_keys_game_id_fkey' })

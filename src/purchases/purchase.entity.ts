@@ -40,7 +40,7 @@ export class Purchase {
   user_id: number | null;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @Column('text')
   source: string;

@@ -34,5 +34,5 @@ export class User {
   password_hash: string | null;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 }

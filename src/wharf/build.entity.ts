@@ -40,7 +40,7 @@ export class Build {
   state: (typeof BUILD_STATES)[number];
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @ManyToOne(() => Game)
   @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'builds_game_id_fkey' })

@@ -27,7 +27,7 @@ export class OauthApplication {
   implicit_allowed: boolean;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'oauth_applications_user_id_fkey' })

@@ -28,10 +28,10 @@ export class OauthCode {
   family_id: string;
 
   @Column('timestamptz')
-  expires_at: Date;
+  expires_at: string;
 
   @Column('timestamptz', { nullable: true })
-  used_at: Date | null;
+  used_at: string | null;
 
   @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'oauth_codes_grant_id_fkey' })

@@ -29,13 +29,13 @@ export class OauthDeviceRequest {
   interval_seconds: number;
 
   @Column('timestamptz', { nullable: true })
-  polled_at: Date | null;
+  polled_at: string | null;
 
   @Column('timestamptz')
-  expires_at: Date;
+  expires_at: string;
 
   @Column('timestamptz', { nullable: true })
-  denied_at: Date | null;
+  denied_at: string | null;
 
   /** The consent that the user gave; null: not decided, or denied. */
   @Column('bigint', { nullable: true })

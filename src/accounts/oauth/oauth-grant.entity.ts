@@ -34,10 +34,10 @@ export class OauthGrant {
   scopes: string[];
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @Column('timestamptz', { nullable: true })
-  revoked_at: Date | null;
+  revoked_at: string | null;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'oauth_grants_user_id_fkey' })

@@ -26,10 +26,10 @@ export class OauthRefreshToken {
   api_key_id: number | null;
 
   @Column('timestamptz')
-  expires_at: Date;
+  expires_at: string;
 
   @Column('timestamptz', { nullable: true })
-  used_at: Date | null;
+  used_at: string | null;
 
   @Column('bytea', { nullable: true })
   successor_hash: Buffer | null;

@@ -12,8 +12,8 @@ export class Attempt {
   failures: number;
 
   @Column('timestamptz')
-  blocked_until: Date;
+  blocked_until: string;
 
   @Column('timestamptz')
-  expires_at: Date;
+  expires_at: string;
 }

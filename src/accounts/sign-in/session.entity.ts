@@ -13,13 +13,13 @@ export class Session {
   user_id: number;
 
   @Column('timestamptz', { default: () => 'now()' })
-  created_at: Date;
+  created_at: string;
 
   @Column('timestamptz', { default: () => 'now()' })
-  seen_at: Date;
+  seen_at: string;
 
   @Column('timestamptz')
-  expires_at: Date;
+  expires_at: string;
 
   /** What the next page shows once, sealed under the session's token, which is not stored. */
   @Column('bytea', { nullable: true })
