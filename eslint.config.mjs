@@ -16,4 +16,24 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': 'off',
     },
   },
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['src/database/client.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          paths: [
+            {
+              name: 'pg',
+              importNames: ['Client', 'Pool'],
+              allowTypeImports: true,
+              message:
+                'A lost connection would end the process: use DatabaseClient and newPool of database/client.ts.',
+            },
+          ],
+        },
+      ],
+    },
+  },
 );

@@ -404,6 +404,44 @@ describe('after kill -9', () => {
   });
 });
 
+test('a service whose own connection is terminated again and again still holds the data folder', async () => {
+  const dataDir = await existing();
+  const [service, ready] = await open({ dataDir });
+  const admin = new URL(ready.url);
+  admin.username = 'postgres';
+  admin.password = await readFile(join(dataDir, 'postgres-password'), 'utf8');
+  const client = new Client({ connectionString: admin.href });
+  await client.connect();
+  const name = `process ${service.child.pid}`;
+  const terminate = (which: string) =>
+    client.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND ${which}`,
+      [name],
+    );
+  const locks = async () =>
+    (
+      await client.query(
+        `SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND application_name = $1`,
+        [name],
+      )
+    ).rowCount;
+  try {
+    await terminate('true');
+    // As soon as a connection has said the last that it says by itself.
+    let terminated = 0;
+    await wait(async () => {
+      for (let turn = 0; turn < 50; turn++)
+        terminated += (await terminate(`query LIKE 'GRANT%' AND state = 'idle'`)).rowCount!;
+      return terminated >= 60;
+    }, 'sixty connections');
+    await wait(async () => (await locks()) === 2, 'the locks');
+  } finally {
+    await client.end();
+  }
+  expect((await launch({ dataDir }).failure()).message).toContain('is in use');
+  await service.stop();
+});
+
 describe('two on the same data folder', () => {
   test('a second service says who is there and how to join, and leaves it alone', async () => {
     const dataDir = await existing();

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import type { PoolConfig } from 'pg';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions';
 import type { Settings } from '../config/settings';
+import { DatabaseClient } from './client';
 import { pgTypes } from './pg-types';
 
 const compiled = join(__dirname, '..', '..');
@@ -19,6 +21,7 @@ export const connectionOptions = {
 
 export function dataSourceOptions(
   settings: Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE'>,
+  connection: PoolConfig = connectionOptions,
 ): PostgresDataSourceOptions {
   return {
     type: 'postgres',
@@ -31,6 +34,6 @@ export function dataSourceOptions(
     parseInt8: true,
     applicationName: 'gamewharf',
     poolSize: settings.DATABASE_POOL_SIZE,
-    extra: connectionOptions,
+    extra: { ...connection, Client: DatabaseClient },
   };
 }

@@ -8,7 +8,7 @@ import { Settings } from '../config/settings';
 import { Gathering } from './pool/gathering';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
-import { faultOf, isSilent, NotConnected } from './sqlstates';
+import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
 import { queryOf, type Statement } from './statement';
 import { MARK_WRITES, Standby } from './standby';
 import { type Change, Queues } from './pool/queues';
@@ -52,8 +52,9 @@ export class Database implements Statements, OnApplicationShutdown {
   async connect(): Promise<void> {
     for (let attempt = 0; !this.stopped; attempt++) {
       try {
-        await this.source.initialize();
-        break;
+        if (!this.source.isInitialized) await this.source.initialize();
+        await this.begin((this.source.driver as PostgresDriver).master as Pool);
+        return;
       } catch (error) {
         const problem = connectionProblem(this.settings.DATABASE_URL, error);
         // A server that is there and refuses us will go on doing so.
@@ -62,10 +63,12 @@ export class Database implements Statements, OnApplicationShutdown {
         await sleep(500);
       }
     }
-    if (this.stopped) return;
-    const pool = (this.source.driver as PostgresDriver).master as Pool;
+  }
+
+  private async begin(pool: Pool): Promise<void> {
     await requireSupportedServer(pool);
     await requireMigrated(this.source);
+    if (this.stopped) return;
     this.gathering = new Gathering(pool);
     this.pool = pool;
     if (this.settings.DATABASE_READ_URL) this.standby = new Standby(this, this.settings);
@@ -117,7 +120,7 @@ export class Database implements Statements, OnApplicationShutdown {
       await runner.commitTransaction();
       return result;
     } catch (error) {
-      if (isSilent(error)) discard(error);
+      if (isConnectionLost(error)) discard(error);
       else if (!runner.isReleased) await runner.rollbackTransaction().catch(discard);
       throw error;
     } finally {

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import type { Settings } from '../config/settings';
 import { OperatorError } from '../config/operator-error';
+import { DatabaseClient } from './client';
 import { dataSourceOptions } from './data-source';
-import { connectionProblem, requireSupportedServer } from './reachable';
+import { connectionProblem, lostConnection, requireSupportedServer } from './reachable';
 
 // Any number that no other program on the same database takes for a lock of its own.
 const MIGRATION_LOCK = 7_104_201_886;
@@ -22,10 +23,9 @@ export async function migrate(
   const lock = await connect(settings.DATABASE_URL).catch((error: unknown) => {
     throw connectionProblem(settings.DATABASE_URL, error) ?? error;
   });
-  const source = new DataSource({
-    ...dataSourceOptions({ ...settings, DATABASE_POOL_SIZE: 1 }),
-    extra: { connectionTimeoutMillis: 5000 },
-  });
+  const source = new DataSource(
+    dataSourceOptions({ ...settings, DATABASE_POOL_SIZE: 1 }, { connectionTimeoutMillis: 5000 }),
+  );
   try {
     await requireSupportedServer(lock);
     await waitFor(lock);
@@ -42,6 +42,8 @@ export async function migrate(
         await sleep(200);
       }
     }
+  } catch (error) {
+    throw lostConnection(error) ?? error;
   } finally {
     if (source.isInitialized) await source.destroy();
     await lock.end();
@@ -57,7 +59,7 @@ async function waitFor(lock: Client): Promise<void> {
 }
 
 async function connect(url: string | undefined): Promise<Client> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+  const client = new DatabaseClient({ connectionString: url, connectionTimeoutMillis: 5000 });
   await client.connect();
   return client;
 }

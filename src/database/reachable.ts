@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 import { OperatorError } from '../config/operator-error';
-import { faultOf } from './sqlstates';
+import { faultOf, isConnectionLost } from './sqlstates';
 
 const OLDEST = 15;
 // Node's names of what may be wrong with a certificate, or of what the other side speaks instead of TLS.
@@ -34,6 +34,15 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
       `The database at ${where} cannot be reached (${code ?? 'no answer'}): start it, or change DATABASE_URL.`,
     );
   return undefined;
+}
+
+/** What an operator reads whose command lost its connection; undefined: something else is wrong. */
+export function lostConnection(error: unknown): OperatorError | undefined {
+  if (!isConnectionLost(error)) return undefined;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new OperatorError(
+    `The connection to the database was lost (${code ?? message}). What was not committed was undone: run the command again.`,
+  );
 }
 
 /** Refuses a server that lacks what our statements use. */

@@ -18,25 +18,23 @@ const UNREACHABLE = new Set([
   'EHOSTUNREACH',
   'ENOENT',
 ]);
-// pg gives these no code.
+// pg and TypeORM give these no code. TypeORM releases the connection of a transaction as soon as it is lost.
 const LOST =
-  /timeout exceeded when trying to connect|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end/i;
+  /timeout exceeded when trying to connect|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end|query runner (was )?already released/i;
 
-/** The connection is lost, or does not answer any more: nothing further can be said on it. */
-export function isSilent(error: unknown): boolean {
-  const cause = causeOf(error);
-  const { code } = cause as { code?: unknown };
-  return (
-    (typeof code === 'string' && UNREACHABLE.has(code)) ||
-    LOST.test((cause as Error | undefined)?.message ?? '')
-  );
+// The last message of a server before it closes the connection.
+const CLOSED = /^(08|57P0)/;
+
+/** The connection is lost, or does not answer any more: no further statement can be sent on it. */
+export function isConnectionLost(error: unknown): boolean {
+  const { code, message } = causeOf(error) as { code?: unknown; message?: string };
+  if (typeof code === 'string' && (UNREACHABLE.has(code) || CLOSED.test(code))) return true;
+  return LOST.test(message ?? '');
 }
 
-const LAST_WORDS = /^(08|57P0)/;
-
-/** The server said it about one statement, and goes on listening. */
+/** The server refused one statement; the connection can be used again. */
 export const concernsOneStatement = (error: unknown): boolean =>
-  error instanceof DatabaseError && !LAST_WORDS.test(error.code ?? '');
+  error instanceof DatabaseError && !isConnectionLost(error);
 
 const causeOf = (error: unknown): unknown =>
   (error instanceof QueryFailedError ? error.driverError : error) ?? {};

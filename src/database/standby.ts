@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
-import { Pool, type PoolConfig } from 'pg';
+import type { Pool } from 'pg';
 import type { Settings } from '../config/settings';
 import { Batch } from './pool/batch';
+import { newPool } from './client';
 import { connectionOptions } from './data-source';
 import { faultOf } from './sqlstates';
 import { queryOf, type Statement, statement } from './statement';
@@ -70,16 +71,14 @@ export class Standby {
   ) {
     this.lag = settings.DATABASE_READ_LAG_SECONDS * 1000;
     this.prepared = settings.DATABASE_PREPARED_STATEMENTS;
-    this.pool = new Pool({
+    this.pool = newPool({
       connectionString: settings.DATABASE_READ_URL,
       application_name: 'gamewharf',
       max: settings.DATABASE_POOL_SIZE,
       ...connectionOptions,
       connectionTimeoutMillis: CONNECT_WITHIN,
       query_timeout: ANSWER_WITHIN,
-    } as PoolConfig);
-    // A connection that is lost while nobody uses it leaves the pool, and that is all.
-    this.pool.on('error', () => undefined);
+    });
     this.timer = setInterval(() => void this.look(), Math.min(this.lag / LOOKS_PER_LAG, LOOK_WITHIN)).unref();
     void this.look();
   }

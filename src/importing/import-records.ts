@@ -1,5 +1,6 @@
-import { Client, type ClientBase, DatabaseError } from 'pg';
+import { type Client, type ClientBase, DatabaseError } from 'pg';
 import type { Settings } from '../config/settings';
+import { DatabaseClient } from '../database/client';
 import { pgTypes } from '../database/pg-types';
 import { OperatorError } from '../config/operator-error';
 import { checkTogether } from './checks';
@@ -51,7 +52,7 @@ export const summaryLines = (summary: ImportSummary) =>
   );
 
 export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>): Promise<Client> {
-  const client = new Client({
+  const client = new DatabaseClient({
     connectionString: DATABASE_URL,
     types: pgTypes,
     application_name: 'gamewharf import',
@@ -73,8 +74,6 @@ export async function importRecords(
 ): Promise<ImportSummary> {
   signal?.throwIfAborted();
   const client = await connect();
-  // A lost connection rejects the statement that is under way, or the next one.
-  client.on('error', () => {});
   let pid: number | undefined;
   const cancel = () => void cancelStatement(connect, pid);
   signal?.addEventListener('abort', cancel, { once: true });

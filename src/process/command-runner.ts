@@ -5,6 +5,7 @@ import type { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { migrate } from '../database/migrate';
 import { openDatabase } from '../database/open-database';
+import { lostConnection } from '../database/reachable';
 import { explain, interruption, settingsOfThisProcess } from '../config/environment';
 import { FrontDoor } from '../http/front-door';
 import { createLogger, NestLogger } from '../http/logger';
@@ -30,7 +31,7 @@ export const runCommand: CommandRunner = async (work, { database: needed } = { d
     if (needed) await app.get(Database).connect();
     await work(app, interrupted);
   } catch (error) {
-    if (!interrupted.aborted) console.error(explain(error));
+    if (!interrupted.aborted) console.error(explain(lostConnection(error) ?? error));
     process.exitCode = 1;
   }
   for (const one of opened.reverse())

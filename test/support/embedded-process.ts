@@ -63,6 +63,7 @@ export async function compileEmbedded(target: string): Promise<string> {
   const folder = 'database/embedded';
   const files = [
     'config/operator-error.ts',
+    'database/client.ts',
     ...(await readdir(join(SRC, folder))).map((name) => `${folder}/${name}`),
   ];
   for (const file of files) {

@@ -113,6 +113,8 @@ export class EmbeddedPostgres {
       this.session = undefined;
       if (this.options.mode === 'serve' && !this.stopping.signal.aborted) this.recovery = this.recover();
     };
+    // It may have been lost before anybody was there to hear of it.
+    if (session.lost) session.onLost();
   }
 
   private async recover(): Promise<void> {

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, DatabaseError } from 'pg';
+import { type Client, DatabaseError } from 'pg';
+import { DatabaseClient } from '../client';
 
 // Advisory locks, which the server frees when their process dies. Whoever uses the server holds PRESENT (shared), and
 // may stop the server only if it can have PRESENT for itself alone; the one service of a data folder holds SERVICE.
@@ -35,7 +36,7 @@ export class Session {
     name: string,
   ): Promise<Session | 'another' | 'busy' | 'refused' | 'silent'> {
     if (!port) return 'silent';
-    const client = new Client({
+    const client = new DatabaseClient({
       host: '127.0.0.1',
       port,
       user: 'postgres',

@@ -174,18 +174,13 @@ export function sendTogether(pool: Pool, queries: QueryConfig[], told: Told): vo
       whom.done(refused);
       return;
     }
-    let lost = false;
-    // The query is told as well; without a listener the event would end the process.
-    const lose = () => void (lost = true);
-    client!.once('error', lose);
     const together = new Together(queries, whom);
     together.callback = (error) => {
       const { told } = together;
       // After a timeout pg goes on to fail the query with its connection.
       if (!told) return;
       together.told = undefined;
-      client!.removeListener('error', lose);
-      release(lost || (error !== undefined && !concernsOneStatement(error)));
+      release(error !== undefined && !concernsOneStatement(error));
       told.done(error);
     };
     client!.query(together as never);

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { isSilent } from '../sqlstates';
+import { isConnectionLost } from '../sqlstates';
 import { queryOf, type Statement } from '../statement';
 import { sendTogether } from './together';
 
@@ -85,7 +85,7 @@ export function inDialogue<Result>(
       return result;
     } catch (error) {
       // A connection that hangs would let its ROLLBACK wait too.
-      if (isSilent(error)) throw new Lost(error);
+      if (isConnectionLost(error)) throw new Lost(error);
       await client.query('ROLLBACK').catch(() => {
         throw new Lost(error);
       });
@@ -106,9 +106,6 @@ async function withClient<Result>(
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const client = await pool.connect();
-  // A connection that breaks while it is ours fails the statements that wait on it, and must not end the process too.
-  const ignore = () => undefined;
-  client.on('error', ignore);
   let lost = false;
   try {
     return await work(client);
@@ -116,7 +113,6 @@ async function withClient<Result>(
     lost = error instanceof Lost;
     throw error instanceof Lost ? error.cause : error;
   } finally {
-    client.off('error', ignore);
     client.release(lost);
   }
 }
