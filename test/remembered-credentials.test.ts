@@ -70,7 +70,7 @@ describe('a key that two replicas have known for longer than they would without 
       good('profile:games'),
       () =>
         sql(`INSERT INTO api_keys (key_hash, hint, user_id)
-             SELECT sha256(n::text::bytea), 'many', (SELECT min(id) FROM users) FROM generate_series(1, 1500) n;
+             SELECT sha256(n::text::bytea), 'many', (SELECT min(id) FROM users) FROM generate_series(1, 10500) n;
              UPDATE api_keys SET scopes = '{profile:games}'`),
     ],
     ['taken away with all others', INVALID, () => sql('TRUNCATE api_keys CASCADE')],
@@ -153,6 +153,20 @@ describe('a key that two replicas have known for longer than they would without 
     await known(other.key);
     await known(key);
     await sql(REVOKE, [other.id]);
+    await seen(other.key, INVALID);
+    expect(await statementsOf(() => replicas.answers(ask(key)))).toEqual([]);
+  });
+
+  test('costs no statement after thousands of others changed at once', async () => {
+    const [{ key }, other] = [await keyOfUser(), await keyOfUser()];
+    await sql(
+      `INSERT INTO api_keys (key_hash, hint, user_id)
+       SELECT sha256(concat($1::bigint, ' ', n)::bytea), 'others', $1 FROM generate_series(1, 3000) n`,
+      [other.owner.id],
+    );
+    await known(other.key);
+    await known(key);
+    await sql('UPDATE api_keys SET revoked_at = now() WHERE user_id = $1', [other.owner.id]);
     await seen(other.key, INVALID);
     expect(await statementsOf(() => replicas.answers(ask(key)))).toEqual([]);
   });

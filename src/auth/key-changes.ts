@@ -5,13 +5,14 @@ import { Measurements } from '../http/measurements';
 
 // Noted where all keys were taken away at once.
 const ALL_KEYS = 0;
-const MOST_AT_ONCE = 1000;
+// To take in so many takes some milliseconds.
+const MOST_AT_ONCE = 10_000;
 const MOST_KNOWN = 50_000;
 
-/** Until when what is known of API keys stands: all but those that changed. */
+/** How long what is remembered of API keys stays true: until they change, each by itself. */
 @Injectable()
 export class KeyChanges extends Changes {
-  /** When they were last known to have changed; the oldest first. */
+  /** When the last change of a key was seen; the oldest first. */
   private readonly changedAt = new Map<number, number>();
 
   constructor(database: Database, measurements: Measurements) {
@@ -36,7 +37,7 @@ export class KeyChanges extends Changes {
     return at !== undefined && at >= learned;
   }
 
-  /** All that is known of the key was learned too early. */
+  /** Distrusts what was learned of the key before. */
   note(api_key_id: number, now = performance.now()): void {
     this.changedAt.delete(api_key_id);
     this.changedAt.set(api_key_id, now);
