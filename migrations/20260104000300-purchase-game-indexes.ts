@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndex } from './steps/build-index';
+import { dropIndex } from './steps/drop-index';
 
 export class PurchaseGameIndexes20260104000300 implements MigrationInterface {
   name = 'PurchaseGameIndexes20260104000300';
@@ -13,7 +14,7 @@ export class PurchaseGameIndexes20260104000300 implements MigrationInterface {
       'purchase_games_user_id_game_id_idx',
       'purchase_games (user_id, game_id) WHERE user_id IS NOT NULL',
     );
-    await db.query(`DROP INDEX CONCURRENTLY IF EXISTS purchase_games_game_id_idx`);
+    await dropIndex(db, 'purchase_games_game_id_idx');
   }
 
   async down(db: QueryRunner) {

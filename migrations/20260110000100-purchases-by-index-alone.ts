@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndex } from './steps/build-index';
+import { dropIndex } from './steps/drop-index';
 
 const BY_ADDRESS = 'purchase_games_game_id_email_idx';
 const BY_ACCOUNT = 'purchase_games_user_id_game_id_idx';
@@ -21,8 +22,8 @@ export class PurchasesByIndexAlone20260110000100 implements MigrationInterface {
       'purchase_games_user_id_game_id_purchase_id_idx',
       `${ACCOUNT} ${holding} ${WITH_ACCOUNT}`,
     );
-    await db.query(`DROP INDEX CONCURRENTLY IF EXISTS ${BY_ADDRESS}`);
-    await db.query(`DROP INDEX CONCURRENTLY IF EXISTS ${BY_ACCOUNT}`);
+    await dropIndex(db, BY_ADDRESS);
+    await dropIndex(db, BY_ACCOUNT);
   }
 
   async down(db: QueryRunner) {

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
+import { DataSource, type QueryRunner } from 'typeorm';
+import { buildIndex } from '../migrations/steps/build-index';
+import { dropIndex } from '../migrations/steps/drop-index';
+import { dataSourceOptions } from '../src/database/data-source';
 import { cloneDatabase } from './support/database';
+import { moment } from './support/time';
 
 // deploy/postgresql is run as docs/scaling.md says, step by step, while another connection goes on reading and writing.
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -154,4 +159,86 @@ test('a step that cannot have its lock gives up soon, changes nothing, and works
   await service.query('COMMIT');
   await operator.query(third);
   await operator.query(fourth);
+});
+
+describe('an index that a migration builds on a table of partitions', () => {
+  const NAME = 'purchases_source_idx';
+  let source: DataSource;
+  let runner: QueryRunner;
+
+  const build = () => buildIndex(runner, NAME, 'purchases (source)');
+  const buy = () =>
+    service.query(
+      `INSERT INTO purchases (email, source, currency, amount) VALUES ('buyer@example.com', 'web', 'USD', 101)`,
+    );
+  const indexes = () =>
+    rowsOf(`
+      SELECT i.indexrelid::regclass::text AS name, i.indrelid::regclass::text AS of, i.indisvalid AS valid,
+             h.inhparent::regclass::text AS part_of
+      FROM pg_index i LEFT JOIN pg_inherits h ON h.inhrelid = i.indexrelid
+      WHERE pg_get_indexdef(i.indexrelid) LIKE '%(source)' ORDER BY 1`);
+  const whole = [
+    { name: 'purchases_0_source_idx', of: 'purchases_0', valid: true, part_of: NAME },
+    { name: 'purchases_1_source_idx', of: 'purchases_1', valid: true, part_of: NAME },
+    { name: NAME, of: 'purchases', valid: true, part_of: null },
+  ];
+
+  beforeEach(async () => {
+    for (const step of steps('partition-purchases.sql')) await operator.query(step);
+    for (let i = 0; i < 3; i++) await buy();
+    source = await new DataSource(
+      dataSourceOptions({ DATABASE_URL: database.url, DATABASE_POOL_SIZE: 1 }),
+    ).initialize();
+    runner = source.createQueryRunner();
+    await runner.query(`SET lock_timeout = '200ms'`);
+  });
+  afterEach(async () => {
+    await runner.release();
+    await source.destroy();
+  });
+
+  test('stands on each of them, and on those that come later', async () => {
+    await build();
+    expect(await indexes()).toEqual(whole);
+    await build();
+    expect(await indexes()).toEqual(whole);
+    await operator.query(
+      'CREATE TABLE purchases_2 PARTITION OF purchases FOR VALUES FROM (2000000000) TO (3000000000)',
+    );
+    expect(await indexes()).toContainEqual({
+      name: 'purchases_2_source_idx',
+      of: 'purchases_2',
+      valid: true,
+      part_of: NAME,
+    });
+    await dropIndex(runner, NAME);
+    expect(await indexes()).toEqual([]);
+  });
+
+  test('is finished where a try was given up half way', async () => {
+    await operator.query(`CREATE INDEX ${NAME} ON ONLY purchases (source)`);
+    await expect(
+      operator.query('CREATE UNIQUE INDEX CONCURRENTLY purchases_0_source_idx ON purchases_0 (source)'),
+    ).rejects.toThrow('could not create unique index');
+    expect(await indexes()).toContainEqual({ name: NAME, of: 'purchases', valid: false, part_of: null });
+    await build();
+    expect(await indexes()).toEqual(whole);
+  });
+
+  test('waits for a long write to a partition, which others do not', async () => {
+    await build();
+    await dropIndex(runner, NAME);
+    await operator.query(`CREATE INDEX ${NAME} ON ONLY purchases (source)`);
+    await operator.query('BEGIN');
+    await operator.query('UPDATE purchases SET quantity = 2 WHERE id = (SELECT min(id) FROM purchases)');
+    const building = build();
+    await moment(500);
+    const started = performance.now();
+    await buy();
+    expect(performance.now() - started).toBeLessThan(450);
+    await operator.query('COMMIT');
+    await building;
+    expect(await indexes()).toEqual(whole);
+    expect(await runner.query('SHOW lock_timeout')).toEqual([{ lock_timeout: '200ms' }]);
+  });
 });

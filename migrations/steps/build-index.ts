@@ -1,17 +1,75 @@
 import type { QueryRunner } from 'typeorm';
 
 /**
- * CREATE INDEX without a lock that anybody meets. It waits for other transactions as long as it takes, since nobody waits
- * for it. What an interrupted try left is replaced; an index that is there is left alone.
+ * CREATE INDEX without a lock that anybody meets; `on` begins with the table. What an interrupted try left is replaced, and
+ * an index that is there is left alone. PostgreSQL builds no index of a partitioned table concurrently: there each partition
+ * gets one, and the table's own is made of them.
  */
 export async function buildIndex(db: QueryRunner, name: string, on: string, { unique = false } = {}) {
-  const [found] = (await db.query(`SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)`, [
-    name,
-  ])) as [{ indisvalid: boolean } | undefined];
-  if (found?.indisvalid) return;
+  const found = await indexOf(db, name);
+  if (found?.valid) return;
+  const [table = ''] = on.split(' ', 1);
+  const what = on.slice(table.length);
+  const create = unique ? 'CREATE UNIQUE INDEX' : 'CREATE INDEX';
+  if (!(await isPartitioned(db, table))) {
+    await withoutLockTimeout(db, async () => {
+      await db.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+      await db.query(`${create} CONCURRENTLY ${name} ON ${table}${what}`);
+    });
+    return;
+  }
+  // The table's own first: a partition that is made from now on has one by itself. It is valid once all partitions have.
+  if (!found) await db.query(`${create} ${name} ON ONLY ${table}${what}`);
+  for (const partition of await partitionsOf(db, table)) {
+    const part = name.startsWith(table) ? partition + name.slice(table.length) : `${partition}_${name}`;
+    if (await hasPart(db, name, partition)) continue;
+    await buildIndex(db, part, partition + what, { unique });
+    await db.query(`ALTER INDEX ${name} ATTACH PARTITION ${part}`);
+  }
+}
+
+const rows = async <Row>(db: QueryRunner, text: string, ...values: string[]) =>
+  (await db.query(text, values)) as Row[];
+
+const indexOf = async (db: QueryRunner, name: string) =>
+  (
+    await rows<{ valid: boolean }>(
+      db,
+      `SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass($1)`,
+      name,
+    )
+  )[0];
+
+const isPartitioned = async (db: QueryRunner, table: string) =>
+  (await rows(db, `SELECT FROM pg_partitioned_table WHERE partrelid = to_regclass($1)`, table)).length > 0;
+
+const partitionsOf = async (db: QueryRunner, table: string) =>
+  (
+    await rows<{ name: string }>(
+      db,
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = to_regclass($1) ORDER BY 1`,
+      table,
+    )
+  ).map(({ name }) => name);
+
+const hasPart = async (db: QueryRunner, index: string, partition: string) =>
+  (
+    await rows(
+      db,
+      `SELECT FROM pg_inherits JOIN pg_index ON indexrelid = inhrelid
+       WHERE inhparent = to_regclass($1) AND indrelid = to_regclass($2)`,
+      index,
+      partition,
+    )
+  ).length > 0;
+
+/** Such a statement waits for other transactions as long as it takes, since nobody waits for it. */
+async function withoutLockTimeout(db: QueryRunner, work: () => Promise<void>) {
   const [{ lock_timeout }] = (await db.query(`SHOW lock_timeout`)) as [{ lock_timeout: string }];
   await db.query(`SET lock_timeout = 0`);
-  await db.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
-  await db.query(`CREATE ${unique ? 'UNIQUE ' : ''}INDEX CONCURRENTLY ${name} ON ${on}`);
-  await db.query(`SET lock_timeout = '${lock_timeout}'`);
+  try {
+    await work();
+  } finally {
+    await db.query(`SET lock_timeout = '${lock_timeout}'`);
+  }
 }
