@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { parse } from 'yaml';
 import { Measurements } from '../src/http/measurements';
 import { MetricsService } from '../src/operations/metrics.service';
-import { databaseUrl, logged, make, openApp, useStore } from './support/store';
+import { databaseUrl, type Environment, logged, make, openApp, useStore } from './support/store';
 import { until } from './support/time';
 
 useStore();
@@ -77,6 +77,32 @@ test('the port of the metrics serves nothing else, and the public one does not s
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   expect((await fetch(`http://127.0.0.1:${port}/metrics`, { method: 'POST' })).status).toBe(404);
   expect((await fetch(`${url}/metrics`)).status).toBe(404);
+});
+
+describe('where another process has the port', () => {
+  const second = (environment: Environment = {}) =>
+    openApp({
+      DATABASE_URL: databaseUrl(),
+      METRICS_PORT: String(app.get(MetricsService).port),
+      ...environment,
+    });
+
+  test('a process serves without metrics, and says so', async () => {
+    const replica = await second();
+    expect((await fetch(`${await replica.getUrl()}/health/ready`)).status).toBe(200);
+    expect(replica.get(MetricsService).port).toBeUndefined();
+    await until(() =>
+      logged.some((line) => /"level":"warn".*\(EADDRINUSE\): this process serves none/.test(line)),
+    );
+    expect(await scrape()).toContain('gamewharf_http_in_flight');
+    await replica.close();
+  });
+
+  test('in production it does not start', async () => {
+    await expect(second({ NODE_ENV: 'production', DRAIN_SECONDS: '0' })).rejects.toThrow(
+      /\(EADDRINUSE\): set METRICS_PORT to another, or to off/,
+    );
+  });
 });
 
 test('the caller’s trace is named in the log, and nothing else of the header', async () => {

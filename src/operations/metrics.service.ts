@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { Settings } from '../config/settings';
@@ -13,6 +13,7 @@ import { RequestDurations } from './request-durations';
 /** Answers Prometheus on a port of its own, which the world does not reach. */
 @Injectable()
 export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly log = new Logger(MetricsService.name);
   private readonly registry = new Registry();
   private server: Server | undefined;
 
@@ -62,14 +63,23 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    const { METRICS_PORT, METRICS_HOST, HOST } = this.settings;
+    const { METRICS_PORT, METRICS_HOST = this.settings.HOST, NODE_ENV } = this.settings;
     // The operator's command runs the same modules, and serves nothing.
     if (METRICS_PORT === 'off' || METRICS_PORT === undefined || !this.host.httpAdapter) return;
     const durations = new RequestDurations();
     this.frontDoor.observers.push((req, res, ms) => durations.observe(req, res, ms));
     collectDefaultMetrics({ register: this.registry });
     this.registry.registerMetric(durations as unknown as Metric);
-    this.server = await listen(() => this.text(), METRICS_PORT, METRICS_HOST ?? HOST);
+    try {
+      this.server = await listen(() => this.text(), METRICS_PORT, METRICS_HOST);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const problem = `The metrics cannot be served on port ${METRICS_PORT} of ${METRICS_HOST} (${code})`;
+      // Somebody who develops may have several processes on a machine.
+      if (NODE_ENV === 'production' || code !== 'EADDRINUSE')
+        throw new OperatorError(`${problem}: set METRICS_PORT to another, or to off.`);
+      this.log.warn(`${problem}: this process serves none`);
+    }
   }
 
   async text(): Promise<string> {
@@ -109,13 +119,7 @@ function listen(text: () => Promise<string>, port: number, host: string): Promis
     );
   });
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        new OperatorError(
-          `The metrics cannot be served on port ${port} of ${host} (${error.code}): set METRICS_PORT to another, or to off.`,
-        ),
-      ),
-    );
+    server.on('error', reject);
     server.listen(port, host, () => resolve(server));
   });
 }
