@@ -65,6 +65,27 @@ const application = (client_id: string, fields: object = {}) => ({
 const row = async (table: string, id: number | string = 1, key = 'id') =>
   (await sql(`SELECT * FROM ${table} WHERE ${key} = $1`, [id]))[0];
 
+describe('a key that an import changes is what it says at the next request of the same replica', () => {
+  const profileWith = (key: string) => new Actor(1, 'user1', key).get('/profile');
+
+  test.each([
+    ['revoked', { revoked_at: '2020-01-01T00:00:00Z' }, failure(401, 'invalid key')],
+    ['narrowed', { scopes: ['collection:view'] }, failure(403, 'api key does not permit `profile:me`')],
+  ])('%s', async (_change, fields, answer) => {
+    await imported(user(1), apiKey('a-key-of-somebody'), apiKey('another-key'));
+    // Known for a while, and learned just now.
+    for (let i = 0; i < 3; i++) {
+      expect((await profileWith('a-key-of-somebody')).status).toBe(200);
+      await sleep(300);
+    }
+    await imported(apiKey('a-key-of-somebody', fields));
+    expect(await profileWith('a-key-of-somebody')).toEqual(answer);
+    expect((await profileWith('another-key')).status).toBe(200);
+    await imported(apiKey('another-key', fields));
+    expect(await profileWith('another-key')).toEqual(answer);
+  });
+});
+
 describe('who may import', () => {
   test('nobody without a token', async () => {
     expect(await anonymous.post('/operator/import')).toEqual(failure(401, 'authentication required'));

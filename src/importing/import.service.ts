@@ -1,4 +1,5 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { ApiKeysService } from '../auth/api-keys.service';
 import { Settings } from '../config/settings';
 import { type Counter, Measurements } from '../http/measurements';
 import { connectTo, type ImportOptions, importRecords, type ImportSummary } from './import-records';
@@ -12,6 +13,7 @@ export class ImportService implements OnModuleDestroy {
 
   constructor(
     private readonly settings: Settings,
+    private readonly keys: ApiKeysService,
     measurements: Measurements,
   ) {
     const counter = (outcome: string) =>
@@ -34,6 +36,8 @@ export class ImportService implements OnModuleDestroy {
         progress,
       });
       this.outcomes.done.value++;
+      // Other replicas see it within a second; whoever asks this one next must not meet a key that was revoked.
+      if (types.api_keys?.changed) this.keys.forget();
       for (const { new: made, changed, unchanged } of Object.values(types))
         this.records.value += made + changed + unchanged;
       return types;
