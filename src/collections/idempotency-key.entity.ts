@@ -10,6 +10,10 @@ export class IdempotencyKey {
   @PrimaryColumn('bytea', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
   key_hash: Buffer;
 
+  /** Whose the credential was; null: written by a version that did not ask. */
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
+
   /** Of the route and the parameters. */
   @Column('bytea')
   fingerprint: Buffer;

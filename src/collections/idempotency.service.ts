@@ -1,12 +1,5 @@
 import { createHash } from 'node:crypto';
-import {
-  createParamDecorator,
-  type ExecutionContext,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
 import type { Credential } from '../auth/credential';
@@ -52,14 +45,17 @@ export const OncePerKey = () =>
       'Repeating a request with the same key and parameters within 24 hours answers what the first one answered and changes nothing.',
   });
 
+// Rows that are older are deleted by ExpiredRowsService.
 const LIFE = `interval '24 hours'`;
 
-// Waits for a transaction that holds the same key, and claims the key where that one failed or a day has passed.
+// Waits for a transaction that holds the same key, and claims the key where that one failed, a day has passed, or the
+// credential belongs to another user now.
 const CLAIM = statement(
   'idempotency_claim',
-  `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint) VALUES ($1, $2, $3)
-   ON CONFLICT (credential, key_hash) DO UPDATE SET fingerprint = excluded.fingerprint, created_at = now()
-   WHERE k.created_at < now() - ${LIFE}
+  `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (credential, key_hash) DO UPDATE
+     SET fingerprint = excluded.fingerprint, user_id = excluded.user_id, created_at = now()
+   WHERE k.created_at < now() - ${LIFE} OR k.user_id <> excluded.user_id
    RETURNING true AS claimed`,
 );
 
@@ -73,22 +69,9 @@ const KEEP = statement(
   'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
 );
 
-const SWEEP_BATCH = 1000;
-const SWEEP = statement(
-  'idempotency_sweep',
-  `DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-     SELECT ctid FROM idempotency_keys WHERE created_at < now() - ${LIFE}
-     ORDER BY created_at LIMIT ${SWEEP_BATCH} FOR UPDATE SKIP LOCKED))
-   RETURNING 1`,
-);
-const SWEEP_EVERY_MS = 10 * 60_000;
-
 /** Runs a write once for each key: its answer is kept in the transaction of its effect. Failures are not kept. */
 @Injectable()
-export class IdempotencyService implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly log = new Logger(IdempotencyService.name);
-  private timer: NodeJS.Timeout | undefined;
-
+export class IdempotencyService {
   constructor(private readonly database: Database) {}
 
   once<Answer extends object>(
@@ -101,7 +84,7 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
     const { credential, key_hash, route } = key;
     const fingerprint = sha256(JSON.stringify([route, request]));
     return this.database.dialogue(async (db) => {
-      if (!(await db.row(CLAIM, [credential, key_hash, fingerprint]))) {
+      if (!(await db.row(CLAIM, [credential, key_hash, fingerprint, user_id]))) {
         const kept = await db.row(KEPT, [credential, key_hash]);
         if (!kept?.fingerprint.equals(fingerprint))
           throw badRequest(`${HEADER} was used with other parameters`);
@@ -112,27 +95,6 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
       await this.database.mark(db, user_id);
       return answer;
     });
-  }
-
-  /** Removes what is older than a day, a batch at a time; replicas that sweep at once pass each other by. */
-  async sweep(): Promise<number> {
-    for (let swept = 0; ;) {
-      const batch = await this.database.rows(SWEEP, []);
-      swept += batch.length;
-      if (batch.length < SWEEP_BATCH) return swept;
-    }
-  }
-
-  onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      this.sweep().catch((error: Error) =>
-        this.log.warn(`Old idempotency keys stay for now: ${error.message}`),
-      );
-    }, SWEEP_EVERY_MS).unref();
-  }
-
-  onApplicationShutdown(): void {
-    clearInterval(this.timer);
   }
 }
 
