@@ -110,6 +110,25 @@ describe('sign-in', () => {
     }
   });
 
+  test('an account has five tries, whichever of its names they are for', async () => {
+    const email = 'ivan@example.com';
+    const user = await withPassword(
+      await make.user({ username: 'Ivan', emails: [{ email, verified: true }] }),
+    );
+    // The last one is a capital I with a dot, which JavaScript folds to two characters and PostgreSQL to an i.
+    const names = ['ivan', email, 'IVAN', 'Ivan@Example.com', '\u0130van'];
+    for (const name of names) expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
+    for (const name of names) expect((await new Browser().signIn(name, 'wrong')).status).toBe(429);
+    await waitOver();
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+  });
+
+  test('so has a name that nobody has, however it is written', async () => {
+    for (const name of ['igor', 'IGOR', '\u0130gor', 'Igor', 'igoR'])
+      expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
+    expect((await new Browser().signIn('iGor', 'wrong')).status).toBe(429);
+  });
+
   test('the right password is refused as well while one must wait', async () => {
     const user = await withPassword(await make.user());
     for (let i = 0; i < 6; i++) {

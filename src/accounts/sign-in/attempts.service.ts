@@ -10,8 +10,9 @@ export interface Guess {
   longest_seconds: number;
 }
 
-export const guessAtAccount = (name: string): Guess => ({
-  subject: `account ${name.toLowerCase()}`,
+/** By the account where there is one, since it has several names; else by the name, as the database folds it. */
+export const guessAtAccount = ({ id, name }: { id: number | null; name: string }): Guess => ({
+  subject: id === null ? `name ${name}` : `user ${id}`,
   free: 5,
   longest_seconds: 300,
 });

@@ -14,7 +14,8 @@ const SESSION = statement<SignedInUser & { stale: boolean }>(
   'session',
   `SELECT u.id, u.username, u.display_name, s.seen_at < now() - interval '1 minute' AS stale
    FROM sessions s JOIN users u ON u.id = s.user_id
-   WHERE s.token_hash = $1 AND s.expires_at > now() AND s.seen_at > now() - make_interval(mins => $2)`,
+   WHERE s.token_hash = $1 AND s.expires_at > now() AND s.seen_at > now() - make_interval(mins => $2)
+     AND ($3::text IS NULL OR lower(u.username) = lower($3))`,
 );
 const SEEN = statement('session_seen', 'UPDATE sessions SET seen_at = now() WHERE token_hash = $1');
 const START = statement(
@@ -38,8 +39,13 @@ export class SessionsService {
     private readonly settings: Settings,
   ) {}
 
-  async userOf(token: string): Promise<SignedInUser | undefined> {
-    const row = await this.database.row(SESSION, [hashOf(token), this.settings.SESSION_IDLE_MINUTES]);
+  /** `username`: the session counts only if it is this user's. */
+  async userOf(token: string, username: string | null = null): Promise<SignedInUser | undefined> {
+    const row = await this.database.row(SESSION, [
+      hashOf(token),
+      this.settings.SESSION_IDLE_MINUTES,
+      username,
+    ]);
     if (!row) return undefined;
     const { stale, ...user } = row;
     if (stale) await this.database.rows(SEEN, [hashOf(token)]);

@@ -6,12 +6,23 @@ import { PasswordQueue } from './password-queue';
 
 export type SignIn = { user_id: number } | { refused: 'wrong' } | { refused: 'wait'; seconds: number };
 
+interface Account {
+  /** What was typed, as the database folds names: JavaScript folds some letters otherwise. */
+  name: string;
+  /** Null: nobody has the name. */
+  id: number | null;
+  password_hash: string | null;
+}
+
 // A user name has no @, and a verified address belongs to one account.
-const ACCOUNT = statement<{ id: number; password_hash: string | null }>(
+const ACCOUNT = statement<Account>(
   'account_to_sign_in',
-  `SELECT id, password_hash FROM users WHERE lower(username) = lower($1)
-   UNION ALL
-   SELECT u.id, u.password_hash FROM user_emails e JOIN users u ON u.id = e.user_id WHERE e.email = lower($1) AND e.verified`,
+  `SELECT typed.name, found.id, found.password_hash
+   FROM (SELECT lower($1) AS name) typed LEFT JOIN LATERAL (
+     SELECT id, password_hash FROM users WHERE lower(username) = typed.name
+     UNION ALL
+     SELECT u.id, u.password_hash FROM user_emails e JOIN users u ON u.id = e.user_id
+     WHERE e.email = typed.name AND e.verified) found ON true`,
 );
 
 @Injectable()
@@ -24,21 +35,17 @@ export class SignInService {
 
   /** Says the same, after the same time, of a name that nobody has and of a password that is wrong. */
   async signIn(name: string, password: string, network: string): Promise<SignIn> {
-    const account = guessAtAccount(name);
-    const address = guessFrom(network);
-    const seconds = await this.attempts.reserve([account, address]);
+    const account = (await this.database.row(ACCOUNT, [name]))!;
+    const guesses = [guessAtAccount(account), guessFrom(network)] as const;
+    const seconds = await this.attempts.reserve([...guesses]);
     if (seconds > 0) return { refused: 'wait', seconds };
-    const user_id = await this.userOf(name, password).catch(async (error: unknown) => {
-      await this.attempts.withdrawn(account, address);
+    const { id, password_hash } = account;
+    const matches = await this.passwords.matches(password_hash, password).catch(async (error: unknown) => {
+      await this.attempts.withdrawn(...guesses);
       throw error;
     });
-    if (user_id === undefined) return { refused: 'wrong' };
-    await this.attempts.succeeded(account, address);
-    return { user_id };
-  }
-
-  private async userOf(name: string, password: string): Promise<number | undefined> {
-    const found = await this.database.row(ACCOUNT, [name]);
-    return (await this.passwords.matches(found?.password_hash, password)) ? found!.id : undefined;
+    if (!matches || id === null) return { refused: 'wrong' };
+    await this.attempts.succeeded(...guesses);
+    return { user_id: id };
   }
 }

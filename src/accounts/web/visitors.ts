@@ -35,15 +35,15 @@ export class Visitors {
 
   async of(req: Request, res: Response): Promise<Visitor> {
     const token = this.tokenOf(req);
-    const user = token && (await this.sessions.userOf(token));
     if (this.settings.TRUSTED_IDENTITY_HEADER) {
       const name = isTrustedPeer(req)
         ? req.headers[this.settings.TRUSTED_IDENTITY_HEADER.toLowerCase()]
         : undefined;
       if (typeof name !== 'string' || name === '') return this.stranger(token, res);
-      if (user && user.username.toLowerCase() === name.toLowerCase()) return new Visitor(token, user);
-      return this.signedInAs(name, res);
+      const user = token && (await this.sessions.userOf(token, name));
+      return user ? new Visitor(token, user) : this.signedInAs(name, res);
     }
+    const user = token && (await this.sessions.userOf(token));
     return user ? new Visitor(token, user) : this.stranger(token, res);
   }
 
