@@ -1,6 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Redis } from 'ioredis';
+import { loadSettings } from '../src/config/settings';
+import { Measurements } from '../src/http/measurements';
 import { LocalCounters } from '../src/operations/local-counters';
+import { RateLimitsService } from '../src/operations/rate-limits.service';
 import { SharedCounters } from '../src/operations/shared-counters';
 import { hasRedis, TestRedis } from './support/redis';
 import {
@@ -8,6 +12,7 @@ import {
   type Environment,
   databaseUrl,
   failure,
+  logged,
   make,
   openApp,
   sql,
@@ -210,6 +215,14 @@ describe('by setting', () => {
     expect(answers[0]!.headers.get('x-ratelimit-limit')).toBeNull();
   });
 
+  test('off: nobody warns of it, at a start or at a command', async () => {
+    const before = logged.length;
+    app = await open({ RATE_LIMIT: 'off' });
+    // Lines are gathered for a second.
+    await moment(1200);
+    expect(logged.slice(before).filter((line) => line.includes('"level":"warn"'))).toEqual([]);
+  });
+
   test('by default the official client, at its fastest, is never refused', async () => {
     app = await open({ RATE_LIMIT: '' });
     url = await app.getUrl();
@@ -309,13 +322,14 @@ withRedis('shared by replicas through Redis', () => {
   test('a Redis that hangs adds at most 60 ms', async () => {
     const counters = await SharedCounters.open(redis.url);
     await until(() => counters.available);
-    const limit = { count: 5, period_ms: 1000 };
-    expect(await counters.spend('a', limit, 1)).toMatchObject({ allowed: true, remaining: 4 });
+    const { address } = serviceWith('address=5/1s').limits!;
+    const ask = () => counters.spend([address], { network: 'a' });
+    expect([await ask(), Math.round((await ask())![0]! / 100)]).toEqual([[0], 2]);
     redis.hang();
     for (let i = 0; i < 20; i++) {
       // What a timer is late by on this machine now is nobody's fault.
       const [asked, late] = await Promise.all([
-        timed(() => counters.spend('a', limit, 1)),
+        timed(ask),
         timed(() => moment(30)).then(({ ms }) => ms - 30),
       ]);
       expect(asked.value).toBeUndefined();
@@ -358,28 +372,74 @@ async function timed<T>(work: () => Promise<T>): Promise<{ value: T; ms: number 
   return { value: await work(), ms: performance.now() - started };
 }
 
-describe('a counter', () => {
-  const limit = { count: 10, period_ms: 1000 };
+const serviceWith = (RATE_LIMIT: string) =>
+  new RateLimitsService(loadSettings({ RATE_LIMIT }), new Measurements(), null);
+
+describe('a limit of 10 a second', () => {
+  let service: RateLimitsService;
+  let now: number;
+  const caller = { network: '192.0.2.1' };
+
+  beforeEach(() => {
+    service = serviceWith('address=10/1s');
+    now = 5000;
+    jest.spyOn(performance, 'now').mockImplementation(() => now);
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  const isAllowed = () => {
+    try {
+      void service.spend({} as ServerResponse, [service.limits!.address], caller);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const remaining = () => {
+    const { address } = service.limits!;
+    return address.remaining(address.counters.spent(caller.network, now));
+  };
 
   test('allows no double share at the border of two periods', () => {
-    const counters = new LocalCounters();
     let allowed = 0;
-    for (let now = 900; now < 1100; now++) if (counters.spend('a', limit, 1, now).allowed) allowed++;
+    for (now = 900; now < 1100; now++) if (isAllowed()) allowed++;
     expect(allowed).toBe(11);
   });
 
   test('gives back what it is told to, and never more than all', () => {
-    const counters = new LocalCounters();
-    counters.spend('a', limit, 1, 5000);
-    expect(counters.spend('a', limit, -1, 5000).remaining).toBe(10);
-    expect(counters.spend('a', limit, -1, 5000).remaining).toBe(10);
-    expect(counters.spend('a', limit, 0, 5000)).toMatchObject({ allowed: true, remaining: 10 });
+    const giveBack = () => service.add([service.limits!.address], caller, -1);
+    isAllowed();
+    expect(remaining()).toBe(9);
+    for (let i = 0; i < 2; i++) {
+      void giveBack();
+      expect(remaining()).toBe(10);
+    }
   });
 
-  test('keeps few, however many are asked for', () => {
-    const counters = new LocalCounters(100);
-    for (let i = 0; i < 10_000; i++) counters.spend(`address ${i}`, limit, 1, 5000);
-    expect(counters.size).toBeLessThanOrEqual(200);
-    expect(counters.spend('address 9999', limit, 0, 5000).remaining).toBe(9);
+  test('counts what failed also beyond what is left: many at once cost as much as one after the other', () => {
+    for (let i = 0; i < 30; i++) void service.add([service.limits!.address], caller, 1);
+    now += 1900;
+    expect(isAllowed()).toBe(false);
+    now += 200;
+    expect(isAllowed()).toBe(true);
+  });
+});
+
+describe('counters of a process', () => {
+  test('are few, however many are asked for, and the last ones stay', () => {
+    const counters = new LocalCounters(1000, 100);
+    for (let i = 0; i < 10_000; i++) counters.of(`address ${i}`, 5000).full_at = 6000;
+    expect(counters.size).toBe(100);
+    expect(counters.spent('address 9999', 5000)).toBe(1000);
+  });
+
+  test('are forgotten when they tell nothing any more, and not while they are in use', () => {
+    const counters = new LocalCounters(1000);
+    const use = (name: string, now: number) => (counters.of(name, now).full_at = now + 900);
+    for (let i = 0; i < 50; i++) use(`idle ${i}`, 0);
+    for (let now = 0; now <= 10_000; now += 500) use('busy', now);
+    for (let i = 0; i < 10; i++) use(`new ${i}`, 10_000);
+    expect(counters.size).toBe(11);
+    expect(counters.spent('busy', 10_000)).toBe(900);
   });
 });

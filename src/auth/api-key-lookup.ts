@@ -5,7 +5,7 @@ import { statement } from '../database/statement';
 import { ApiKeyUses } from './api-key-uses';
 import { hashApiKey } from './api-key-hash';
 import { mayBeApiKey } from './api-key';
-import { type Credential, limitedAs } from './credential';
+import { type Credential, limitedAs, type LimitedAs } from './credential';
 import { ROOT_SCOPES } from './scopes';
 
 /** Whether a row of api_keys opens anything, as a condition for a WHERE clause. */
@@ -36,7 +36,7 @@ interface LiveKey {
 /** What is known of a key that is good. Times are those of `performance.now()`. */
 export interface KnownKey {
   credential: Credential & { api_key_id: number };
-  limited_as: string;
+  limited_as: LimitedAs;
   /** When the question was sent: it is as true as that. */
   learned: number;
   ends: number;

@@ -13,9 +13,17 @@ export interface Credential {
   expires_at?: number;
 }
 
-/** Under which name limits count it: a JWT for the API key that it was made from, as making more of them gives no more. */
-export const limitedAs = ({ api_key_id, user_id }: Credential) =>
-  api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`;
+/** The names under which limits count a credential. */
+export interface LimitedAs {
+  /** The API key, also for the JWTs that are made from it: making more of them gives no more. */
+  credential: string;
+  user: string;
+}
+
+export const limitedAs = ({ api_key_id, user_id }: Credential): LimitedAs => ({
+  credential: api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`,
+  user: `user ${user_id}`,
+});
 
 /** The credential of the request, which the guard has verified. */
 export const CurrentCredential = createParamDecorator(

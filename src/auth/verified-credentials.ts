@@ -1,27 +1,37 @@
 import { Injectable } from '@nestjs/common';
-import { lasting, ShortMemory } from '../caching/short-memory';
+import { ShortMemory } from '../caching/short-memory';
 import { UnderWay } from '../caching/under-way';
 import { type Counter, Measurements } from '../http/measurements';
 import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
-import type { Credential } from './credential';
+import { type Credential, limitedAs, type LimitedAs } from './credential';
 import { KeyChanges } from './key-changes';
 import type { Presented } from './presented';
 import { invalidKey } from './refusals';
 import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 
-// JWTs are few and end soon. A revocation on another replica takes effect within this time.
-const TOKENS_REMEMBERED = 1000;
+// JWTs are few and end soon. A revocation on another replica takes effect within this time, in milliseconds.
+const TOKENS_BELIEVED = 1000;
+// For longer it is only remembered whose they are.
+const TOKENS_KNOWN = 10 * 60_000;
 const MOST_TOKENS = 20_000;
 // For as long as they are known not to have changed: docs/decisions/remembered-credentials.md.
 const MOST_KEYS = 100_000;
+
+interface KnownToken {
+  credential: Credential;
+  limited_as: LimitedAs;
+}
 
 /** Verifies credentials of both kinds, and remembers which ones were good. */
 @Injectable()
 export class VerifiedCredentials {
   // Refused ones are not remembered: however much garbage comes, it displaces nothing.
   private readonly keys: ShortMemory<KnownKey>;
-  private readonly tokens = new ShortMemory<Credential>(lasting(TOKENS_REMEMBERED), MOST_TOKENS);
+  private readonly tokens = new ShortMemory<KnownToken>(
+    { freshAfter: (now) => now - TOKENS_BELIEVED, staleUntil: (now) => now - TOKENS_KNOWN },
+    MOST_TOKENS,
+  );
   private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
   private readonly underWay = new UnderWay<Credential>();
 
@@ -49,9 +59,9 @@ export class VerifiedCredentials {
     return credential;
   }
 
-  /** Which limit counts a key that was found good at some time. It opens nothing: nobody asks whether it still is. */
-  keyLimitedAs(text: string): string | undefined {
-    return this.keys.last(text)?.limited_as;
+  /** Only chooses the limits, for a credential that was good at some time; does not authenticate. */
+  limitedAs({ text, type }: Presented): LimitedAs | undefined {
+    return (type === 'key' ? this.keys : this.tokens).last(text)?.limited_as;
   }
 
   verify(presented: Presented): Promise<Credential> {
@@ -75,7 +85,7 @@ export class VerifiedCredentials {
   }
 
   private rememberedToken(text: string, now: number): Credential | undefined {
-    const credential = this.tokens.get(text, now);
+    const credential = this.tokens.get(text, now)?.credential;
     return credential && !hasEnded(credential) ? credential : undefined;
   }
 
@@ -100,7 +110,7 @@ export class VerifiedCredentials {
   private async learnToken(text: string): Promise<Credential> {
     const asked = performance.now();
     const credential = await this.issuer.credentialOf(text);
-    this.tokens.set(text, credential, asked);
+    this.tokens.set(text, { credential, limited_as: limitedAs(credential) }, asked);
     return credential;
   }
 }

@@ -71,7 +71,7 @@ const IsRateLimits = () =>
     { name: 'rateLimits', validator: { validate: (value) => rateLimitsOf(String(value)) !== undefined } },
     {
       message:
-        '$property must be off, or like credential=600/10s,address=600/10s,misses=150/10s,sign-in=10/60s',
+        '$property must be off, or like credential=600/10s,user=1800/10s,address=600/10s,misses=150/10s,sign-in=10/60s',
     },
   );
 const AreAddressRanges = () =>

@@ -15,22 +15,45 @@ export function clientAddress(req: Request): string {
 /** An address as a limit counts it: somebody with one IPv6 address has the 2^64 of its network. */
 export function clientNetwork(req: Request): string {
   const address = clientAddress(req);
-  return address.includes(':') ? ipv6Network(address) : address;
+  return address.includes(':') ? ipv6Network(address, 4) : address;
+}
+
+/** The networks around an address, by who usually has one. */
+export interface Networks {
+  /** An IPv4 address, or 64 bits of an IPv6 address. */
+  network: string;
+  /** 24 bits of an IPv4 address, or 48. */
+  site: string;
+  /** 16 bits of an IPv4 address, or 32. */
+  provider: string;
+}
+
+export function clientNetworks(req: Request): Networks {
+  const address = clientAddress(req);
+  if (address.includes(':'))
+    return {
+      network: ipv6Network(address, 4),
+      site: ipv6Network(address, 3),
+      provider: ipv6Network(address, 2),
+    };
+  const [a, b, c] = address.split('.');
+  return { network: address, site: `${a}.${b}.${c}.0/24`, provider: `${a}.${b}.0.0/16` };
 }
 
 const plain = (address: string) =>
   address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 
-function ipv6Network(address: string): string {
+/** `groups`: how many of its eight numbers tell the network. */
+function ipv6Network(address: string, groups: number): string {
   const [head = '', tail] = address.split('%')[0]!.split('::');
-  const groups = head === '' ? [] : head.split(':');
+  const numbers = head === '' ? [] : head.split(':');
   if (tail !== undefined) {
     const end = tail === '' ? [] : tail.split(':');
-    while (groups.length + end.length < 8) groups.push('0');
-    groups.push(...end);
+    while (numbers.length + end.length < 8) numbers.push('0');
+    numbers.push(...end);
   }
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+  return `${numbers
+    .slice(0, groups)
+    .map((number) => Number.parseInt(number, 16).toString(16))
+    .join(':')}::/${groups * 16}`;
 }

@@ -1,7 +1,7 @@
-import { SkipThrottle } from '@nestjs/throttler';
+import { THROTTLER_SKIP } from '@nestjs/throttler/dist/throttler.constants';
 
-/** No rate limit at all: for those who watch over the service. */
-export const Unlimited = () => SkipThrottle();
-
-export const isUnlimited = (handler: object, controller: object): boolean =>
-  [handler, controller].some((target) => Reflect.getMetadata('THROTTLER:SKIPdefault', target) === true);
+/** Whether `@SkipThrottle` turns a limit off, or all of them, which is what it calls `default`. */
+export const isUnlimited = (handler: object, controller: object, limit = 'default'): boolean =>
+  [handler, controller]
+    .map((target) => Reflect.getMetadata(THROTTLER_SKIP + limit, target) as boolean | undefined)
+    .find((skips) => skips !== undefined) ?? false;

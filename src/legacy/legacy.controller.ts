@@ -1,12 +1,12 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Throttle } from '@nestjs/throttler';
 import { AnyCredential, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { GamesService } from '../games/games.service';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
-import { LimitMisses } from '../operations/limits';
 import { ProfileAnswer } from '../profile/profile.dto';
 import { DownloadKeyRequest } from '../purchases/download-key.dto';
 import { DownloadKeysService } from '../purchases/download-keys.service';
@@ -71,7 +71,7 @@ export class LegacyController {
 
   @Get('game/:game_id/download_keys')
   @Scopes('game:view:purchases')
-  @LimitMisses()
+  @Throttle({ misses: {} })
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/download_keys' })
   @ApiOkResponse({ type: LegacyDownloadKeyAnswer })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
@@ -85,7 +85,7 @@ export class LegacyController {
 
   @Get('game/:game_id/purchases')
   @Scopes('game:view:purchases')
-  @LimitMisses()
+  @Throttle({ misses: {} })
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/purchases' })
   @ApiOkResponse({ type: LegacyPurchasesAnswer })
   @Fails(404, 'invalid game')

@@ -1,11 +1,11 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { SkipThrottle } from '@nestjs/throttler';
 import { Public } from '../auth/access';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { serviceUnavailable } from '../http/failure';
 import { FrontDoor } from '../http/front-door';
-import { Unlimited } from '../http/unlimited';
 
 class HealthAnswer {
   @ApiProperty({ enum: ['ok'] })
@@ -16,7 +16,7 @@ const ALIVE = statement('alive', 'SELECT 1');
 
 @ApiTags('Operations')
 @Controller('health')
-@Unlimited()
+@SkipThrottle()
 export class HealthController {
   constructor(
     private readonly database: Database,

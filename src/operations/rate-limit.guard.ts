@@ -1,129 +1,110 @@
-import { type ExecutionContext, Injectable } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
-import {
-  InjectThrottlerOptions,
-  InjectThrottlerStorage,
-  ThrottlerGuard,
-  type ThrottlerModuleOptions,
-} from '@nestjs/throttler';
+import { type CanActivate, type ExecutionContext, Injectable, type OnModuleInit } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import { accessOf } from '../auth/access';
-import { type Credential, limitedAs } from '../auth/credential';
+import { type Credential, limitedAs, type LimitedAs } from '../auth/credential';
 import { type Presented, presentedBy } from '../auth/presented';
 import { VerifiedCredentials } from '../auth/verified-credentials';
 import { clientNetwork } from '../http/client-address';
-import { FrontDoor } from '../http/front-door';
-import { isUnlimited } from '../http/unlimited';
-import { countsMisses, isSignIn } from './limits';
+import { FrontDoor, type Observer } from '../http/front-door';
+import { type HandlerLimits, handlerLimits, type Named } from './handler-limits';
+import type { Limit } from './limits';
 import { RateLimitsService } from './rate-limits.service';
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Under which name its credential is counted; absent before that is known. */
-    limited_as?: string;
+    /** Under which names its credential is counted; absent before that is known. */
+    limited_as?: LimitedAs;
+    /** What it spent in case it finds nothing. */
+    misses?: Limit;
   }
 }
 
-/** What a handler's decorators say, read once. */
-interface Plan {
-  unlimited: boolean;
-  signIn: boolean;
-  open: boolean;
-  misses: boolean;
-}
-
-// JWTs that were good before, whether they still are or not; keys are remembered by those that verify them.
-const TOKENS_REMEMBERED = 10_000;
+type Controller = Named & { prototype: Record<string, Named> };
 
 /**
- * Before the credential is verified: one that is known is counted under its own name. Anything else costs its address, so
+ * Before the credential is verified: one that is known is counted under its own names. Anything else costs its address, so
  * that guessing ends before it has cost a query; CredentialLimitGuard gives that back where the credential was good.
  */
 @Injectable()
-export class RateLimitGuard extends ThrottlerGuard {
-  private readonly plans = new WeakMap<object, Plan>();
-  private youngTokens = new Map<string, string>();
-  private oldTokens = new Map<string, string>();
+export class RateLimitGuard implements CanActivate, OnModuleInit {
+  private readonly handlers = new Map<object, HandlerLimits | null>();
 
   constructor(
-    @InjectThrottlerOptions() options: ThrottlerModuleOptions,
-    @InjectThrottlerStorage() readonly limits: RateLimitsService,
-    reflector: Reflector,
-    frontDoor: FrontDoor,
+    private readonly limits: RateLimitsService,
     private readonly credentials: VerifiedCredentials,
+    private readonly modules: ModulesContainer,
+    frontDoor: FrontDoor,
   ) {
-    super(options, limits, reflector);
-    frontDoor.observers.push(({ is_lookup, limited_as }, { statusCode, found_nothing }) => {
-      if (is_lookup && (found_nothing || statusCode === 404)) limits.note('misses', limited_as!);
-    });
+    if (limits.limits) frontDoor.observers.push(this.answered);
   }
 
-  // The library's own reads every decorator anew and waits for five promises a limit.
-  // @ts-expect-error It is declared to answer a promise always; Nest takes a boolean too.
-  override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    if (!this.limits.limits) return true;
-    const plan = this.planOf(context);
-    if (plan.unlimited) return true;
+  /** What a decorator says wrongly ends the start and not a request. */
+  onModuleInit(): void {
+    for (const { controllers } of this.modules.values())
+      for (const { metatype } of controllers.values()) {
+        const controller = metatype as unknown as Controller;
+        for (const name of Object.getOwnPropertyNames(controller.prototype)) {
+          const handler = controller.prototype[name]!;
+          if (Reflect.hasMetadata('path', handler)) this.limitsOf(handler, controller);
+        }
+      }
+  }
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const handler = this.limitsOf(context.getHandler(), context.getClass());
+    if (!handler) return true;
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    if (plan.signIn) return passed(this.limits.spend(res, 'sign-in', clientNetwork(req)));
-    const known = plan.open ? undefined : this.recall(presentedTo(req));
-    if (known === undefined) return passed(this.limits.spend(res, 'address', clientNetwork(req)));
-    return passed(this.spendAs(known, req, res, plan));
+    const presented = handler.open ? undefined : presentedTo(req);
+    const known = presented && this.credentials.limitedAs(presented);
+    if (known) return passed(this.spendAs(known, handler, req, res));
+    if (handler.open || presented) handler.guesses?.ask(req, res);
+    if (handler.open && handler.misses) req.is_lookup = true;
+    return passed(this.limits.spend(res, handler.ofStrangers, { network: clientNetwork(req) }));
   }
 
   /** Once the credential is verified. */
   verified(context: ExecutionContext, credential: Credential): boolean | Promise<boolean> {
-    if (!this.limits.limits) return true;
-    const plan = this.planOf(context);
+    const handler = this.limitsOf(context.getHandler(), context.getClass());
+    if (!handler) return true;
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const name = limitedAs(credential);
-    if (credential.type === 'jwt') this.rememberToken(presentedBy(req)!.text, name);
-    this.limits.note('address', clientNetwork(req), -1);
-    return passed(this.spendAs(name, req, res, plan));
+    void this.limits.add(handler.ofStrangers, { network: clientNetwork(req) }, -1);
+    return passed(this.spendAs(limitedAs(credential), handler, req, res));
   }
 
-  private spendAs(name: string, req: Request, res: Response, plan: Plan): void | Promise<void> {
-    req.limited_as = name;
-    const spent = this.limits.spend(res, 'credential', name);
-    if (!plan.misses) return spent;
-    req.is_lookup = true;
-    const asked = this.limits.ask(res, 'misses', name);
-    return spent || asked ? Promise.all([spent, asked]).then(() => undefined) : undefined;
-  }
-
-  private planOf(context: ExecutionContext): Plan {
-    const handler = context.getHandler();
-    let plan = this.plans.get(handler);
-    if (!plan) {
-      plan = {
-        unlimited: isUnlimited(handler, context.getClass()),
-        signIn: isSignIn(handler),
-        open: accessOf(handler) === 'public',
-        misses: countsMisses(handler),
-      };
-      this.plans.set(handler, plan);
+  /** What a lookup spent of its misses is given back where it found something; a stranger's guess counts once it failed. */
+  private readonly answered: Observer = (req, res) => {
+    const missed = res.found_nothing === true || res.statusCode === 404;
+    if (req.misses) {
+      if (!missed) void this.limits.add([req.misses], req.limited_as!, -1);
+    } else if (req.limited_as === undefined) {
+      const refused = res.statusCode === 401 && req.presented !== null && req.presented !== undefined;
+      if (refused || (missed && req.is_lookup)) this.limits.guesses?.address.failed(req as Request);
     }
-    return plan;
+  };
+
+  private spendAs(
+    known: LimitedAs,
+    handler: HandlerLimits,
+    req: Request,
+    res: Response,
+  ): void | Promise<void> {
+    req.limited_as = known;
+    const spent = this.limits.spend(res, handler.ofCredentials, known);
+    if (!handler.misses) return spent;
+    const looks = () => {
+      req.is_lookup = true;
+      req.misses = handler.misses;
+    };
+    return spent instanceof Promise ? spent.then(looks) : looks();
   }
 
-  private recall(presented: Presented | undefined): string | undefined {
-    if (!presented) return undefined;
-    const { type, text } = presented;
-    if (type === 'key') return this.credentials.keyLimitedAs(text);
-    const name = this.youngTokens.get(text);
-    if (name !== undefined) return name;
-    const older = this.oldTokens.get(text);
-    if (older !== undefined) this.rememberToken(text, older);
-    return older;
-  }
-
-  private rememberToken(text: string, name: string): void {
-    this.youngTokens.set(text, name);
-    if (this.youngTokens.size < TOKENS_REMEMBERED) return;
-    this.oldTokens = this.youngTokens;
-    this.youngTokens = new Map();
+  private limitsOf(handler: Named, controller: Named): HandlerLimits | null {
+    let found = this.handlers.get(handler);
+    if (found === undefined)
+      this.handlers.set(handler, (found = handlerLimits(this.limits, handler, controller)));
+    return found;
   }
 }
 

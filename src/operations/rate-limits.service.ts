@@ -1,121 +1,170 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { ThrottlerStorage } from '@nestjs/throttler';
+import type { Request } from 'express';
 import type { ServerResponse } from 'node:http';
-import { type RateLimit, type RateLimits, rateLimitsOf } from '../config/rate-limits';
+import { type LimitName, type RateLimit, rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
+import { clientNetwork } from '../http/client-address';
 import { Failure } from '../http/failure';
-import { type Counter, Measurements } from '../http/measurements';
-import { type Cost, type Decision, LocalCounters } from './local-counters';
+import { type Counter as Total, Measurements } from '../http/measurements';
+import { Guesses } from './guesses';
+import { type Caller, Limit } from './limits';
 import { SharedCounters } from './shared-counters';
 
-export type LimitName = keyof RateLimits;
+const COUNTS: Record<LimitName, keyof Caller> = {
+  credential: 'credential',
+  user: 'user',
+  misses: 'user',
+  address: 'network',
+  'sign-in': 'network',
+};
 
 const seconds = (ms: number) => Math.ceil(ms / 1000);
 
-/** Who may ask how often. Also the storage of @nestjs/throttler, so that its own guard and decorators count here too. */
+/** Who may ask how often. */
 @Injectable()
-export class RateLimitsService implements ThrottlerStorage, OnApplicationShutdown {
+export class RateLimitsService implements OnApplicationShutdown {
   /** Null: nothing is limited. */
-  readonly limits: RateLimits | null;
-  // Of each limit apart: by a name that was put together for each request it would be looked for letter by letter.
-  private readonly local = Object.create(null) as Record<string, LocalCounters>;
-  private readonly decisions = new Map<string, { allowed: Counter; limited: Counter }>();
-  private readonly alone: Counter;
+  readonly limits: Readonly<Record<LimitName, Limit>> | null = null;
+  /** By what is guessed at: credentials and what needs none, or passwords. */
+  readonly guesses: Readonly<Record<'address' | 'sign-in', Guesses>> | null = null;
+  private readonly ofAddress: readonly Limit[] = [];
+  private readonly all: Limit[] = [];
+  private readonly decisions = new Map<string, Limit['decisions']>();
+  private readonly fallbacks: Total;
 
   constructor(
     { RATE_LIMIT }: Settings,
-    measurements: Measurements,
+    private readonly measurements: Measurements,
     @Inject(SharedCounters) private readonly shared: SharedCounters | null,
   ) {
-    this.limits = rateLimitsOf(RATE_LIMIT) ?? null;
-    for (const limit of Object.keys(this.limits ?? {})) {
-      const counter = (decision: string) =>
-        measurements.counter('gamewharf_rate_limit_decisions_total', 'What the rate limits decided', {
-          limit,
-          decision,
-        });
-      this.decisions.set(limit, { allowed: counter('allowed'), limited: counter('limited') });
+    const rates = rateLimitsOf(RATE_LIMIT);
+    if (rates) {
+      const limits = Object.entries(rates) as [LimitName, RateLimit][];
+      this.limits = Object.fromEntries(
+        limits.map(([name, rate]) => [name, this.limit(name, name, COUNTS[name], rate)]),
+      ) as Record<LimitName, Limit>;
+      this.ofAddress = [this.limits.address];
+      this.guesses = {
+        address: new Guesses(this, 'address-networks', rates.address),
+        'sign-in': new Guesses(this, 'sign-in-networks', rates['sign-in']),
+      };
     }
     measurements.gauge('gamewharf_rate_limit_counters', 'Counters kept by this process', () =>
-      Object.values(this.local).reduce((sum, { size }) => sum + size, 0),
+      this.all.reduce((sum, { counters }) => sum + counters.size, 0),
     );
     measurements.gauge(
       'gamewharf_rate_limit_shared',
       'Whether the counters are shared through Redis now',
       () => (this.shared?.available ? 1 : 0),
     );
-    this.alone = measurements.counter(
+    this.fallbacks = measurements.counter(
       'gamewharf_rate_limit_fallbacks_total',
       'Decisions made without Redis although it is configured',
     );
   }
 
-  /** Refuses what is too much; otherwise says in the answer's headers how much is left. */
-  spend(res: ServerResponse, name: LimitName, whose: string): void | Promise<void> {
-    const decision = this.count(name, whose, this.limits![name], 1);
-    if (decision instanceof Promise) return decision.then((made) => this.enforce(res, name, made));
-    this.enforce(res, name, decision);
+  /** Makes a limit. `name` is its counters' alone; `label` is what its decisions are measured under. */
+  limit(name: string, label: string, counts: keyof Caller, rate: RateLimit): Limit {
+    let decisions = this.decisions.get(label);
+    if (!decisions) this.decisions.set(label, (decisions = this.measure(label)));
+    const limit = new Limit(name, counts, rate, decisions, label === ('misses' satisfies LimitName));
+    this.all.push(limit);
+    return limit;
   }
 
-  /** Refuses where nothing is left, and spends nothing. */
-  ask(res: ServerResponse, name: LimitName, whose: string): void | Promise<void> {
-    const refuse = (decision: Decision) => {
-      if (!decision.allowed) this.enforce(res, name, decision);
-    };
-    const decision = this.count(name, whose, this.limits![name], 0);
-    return decision instanceof Promise ? decision.then(refuse) : refuse(decision);
+  /** Spends one of each, or refuses and spends nothing. The answer's headers say how much is left. */
+  spend(res: ServerResponse, limits: readonly Limit[], caller: Caller): void | Promise<void> {
+    if (!this.shared) return this.spendHere(res, limits, caller);
+    return this.shared.spend(limits, caller).then((before) => {
+      this.learn(limits, caller, before);
+      this.spendHere(res, limits, caller);
+    });
   }
 
-  /** Counts what was found out only later, or gives it back: nothing is refused any more. */
-  note(name: LimitName, whose: string, cost: Cost = 1): void {
-    if (this.limits) void this.count(name, whose, this.limits[name], cost);
+  /** For a request that is counted for its address alone. */
+  spendAddress(req: Request, res: ServerResponse): void | Promise<void> {
+    if (this.limits) return this.spend(res, this.ofAddress, { network: clientNetwork(req) });
   }
 
-  async increment(key: string, ttl: number, limit: number, _blockDuration: number, throttlerName: string) {
-    const period = { count: limit, period_ms: ttl };
-    const { allowed, remaining, reset_ms, retry_ms } = await this.count(throttlerName, key, period, 1);
-    return {
-      totalHits: allowed ? limit - remaining : limit + 1,
-      timeToExpire: seconds(reset_ms),
-      isBlocked: !allowed,
-      timeToBlockExpire: seconds(retry_ms),
-    };
+  /** Counts what was found out after the decision, or gives it back. */
+  add(limits: readonly Limit[], caller: Caller, cost: 1 | -1): void | Promise<void> {
+    if (!this.shared) return this.addHere(limits, caller, cost);
+    return this.shared.add(limits, caller, cost).then((before) => {
+      this.learn(limits, caller, before);
+      this.addHere(limits, caller, cost);
+    });
+  }
+
+  refuse(res: ServerResponse, limit: Limit, spent_ms: number): never {
+    limit.decisions.limited.value++;
+    show(res, limit, spent_ms);
+    throw new Failure(429, ['rate limit exceeded'], {
+      'Retry-After': String(Math.max(1, seconds(limit.wait(spent_ms)))),
+    });
   }
 
   onApplicationShutdown(): void {
     this.shared?.close();
   }
 
-  private count(name: string, whose: string, limit: RateLimit, cost: Cost): Decision | Promise<Decision> {
-    if (!this.shared) return this.countHere(name, whose, limit, cost);
-    if (!this.shared.available) return this.countAlone(name, whose, limit, cost);
-    return this.shared
-      .spend(`${name}:${whose}`, limit, cost)
-      .then((decision) => decision ?? this.countAlone(name, whose, limit, cost));
-  }
-
-  private countAlone(name: string, whose: string, limit: RateLimit, cost: Cost): Decision {
-    this.alone.value++;
-    return this.countHere(name, whose, limit, cost);
-  }
-
-  private countHere(name: string, whose: string, limit: RateLimit, cost: Cost): Decision {
-    return (this.local[name] ??= new LocalCounters()).spend(whose, limit, cost);
-  }
-
-  private enforce(res: ServerResponse, name: LimitName, decision: Decision): void {
-    const counters = this.decisions.get(name)!;
-    const { remaining, reset_ms } = decision;
-    res.allowance =
-      `X-RateLimit-Limit: ${this.limits![name].count}\r\nX-RateLimit-Remaining: ${remaining}\r\n` +
-      `X-RateLimit-Reset: ${seconds(reset_ms)}\r\n`;
-    if (decision.allowed) {
-      counters.allowed.value++;
+  /** What Redis says replaces what this process has counted, which goes on from there when Redis fails. */
+  private learn(limits: readonly Limit[], caller: Caller, spent_ms: number[] | undefined): void {
+    if (!spent_ms) {
+      this.fallbacks.value++;
       return;
     }
-    counters.limited.value++;
-    throw new Failure(429, ['rate limit exceeded'], {
-      'Retry-After': String(Math.max(1, seconds(decision.retry_ms))),
-    });
+    const now = performance.now();
+    for (const [i, { counters, counts }] of limits.entries())
+      counters.of(caller[counts]!, now).full_at = now + spent_ms[i]!;
   }
+
+  private spendHere(res: ServerResponse, limits: readonly Limit[], caller: Caller): void {
+    const now = performance.now();
+    let shown: Limit | undefined;
+    let shown_spent = 0;
+    let fewest = Infinity;
+    for (let i = 0; i < limits.length; i++) {
+      const limit = limits[i]!;
+      const counter = limit.counters.of(caller[limit.counts]!, now);
+      const before = counter.full_at > now ? counter.full_at - now : 0;
+      if (limit.wait(before) > 0) {
+        this.addHere(limits.slice(0, i), caller, -1);
+        this.refuse(res, limit, before);
+      }
+      const spent = before + limit.interval_ms;
+      counter.full_at = now + spent;
+      limit.decisions.allowed.value++;
+      // What a lookup spends of its misses is given back unless it is one.
+      if (limit.quiet) continue;
+      const remaining = limit.remaining(spent);
+      if (remaining >= fewest) continue;
+      shown = limit;
+      shown_spent = spent;
+      fewest = remaining;
+    }
+    if (shown) show(res, shown, shown_spent);
+  }
+
+  private addHere(limits: readonly Limit[], caller: Caller, cost: 1 | -1): void {
+    const now = performance.now();
+    for (const { counters, counts, interval_ms } of limits) {
+      const counter = counters.of(caller[counts]!, now);
+      counter.full_at = Math.max(now, Math.max(now, counter.full_at) + cost * interval_ms);
+    }
+  }
+
+  private measure(limit: string): Limit['decisions'] {
+    const counter = (decision: string) =>
+      this.measurements.counter('gamewharf_rate_limit_decisions_total', 'What the rate limits decided', {
+        limit,
+        decision,
+      });
+    return { allowed: counter('allowed'), limited: counter('limited') };
+  }
+}
+
+function show(res: ServerResponse, limit: Limit, spent_ms: number): void {
+  res.allowance =
+    `X-RateLimit-Limit: ${limit.count}\r\nX-RateLimit-Remaining: ${limit.remaining(spent_ms)}\r\n` +
+    `X-RateLimit-Reset: ${seconds(spent_ms)}\r\n`;
 }

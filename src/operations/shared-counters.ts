@@ -1,28 +1,35 @@
 import { Logger } from '@nestjs/common';
 import type { Redis, Result } from 'ioredis';
-import type { RateLimit } from '../config/rate-limits';
-import { type Cost, type Decision, decide } from './local-counters';
+import type { Caller, Limit } from './limits';
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    spend(key: string, period: number, interval: number, cost: number): Result<string, Context>;
+    count(keys: number, ...keysAndArguments: (string | number)[]): Result<string[], Context>;
   }
 }
 
-// One round trip, by the clock of the Redis server, which all replicas share. Answers how long it took, before this
-// request, until all that was spent is back.
-const SPEND = `
-local period, interval, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+// One round trip for all limits of a request, by the clock of the Redis server, which all replicas share. Answers for each
+// how long it took, before this request, until all that was spent is back. What may be refused is counted in full or not at all.
+const COUNT = `
+local cost, refusable = tonumber(ARGV[1]), ARGV[2] == 'refusable'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
-local spent = math.max(0, tonumber(redis.call('GET', KEYS[1]) or '0') - now)
-local after = math.max(0, spent + cost * interval)
-if cost ~= 0 and after <= period + 0.000001 then
-  redis.call('SET', KEYS[1], string.format('%.3f', now + after), 'PX', math.max(1, math.ceil(after)))
+local spent, room, answer = {}, true, {}
+for i, key in ipairs(KEYS) do
+  spent[i] = math.max(0, tonumber(redis.call('GET', key) or '0') - now)
+  answer[i] = string.format('%.3f', spent[i])
+  local period, interval = tonumber(ARGV[2 * i + 1]), tonumber(ARGV[2 * i + 2])
+  room = room and spent[i] + interval <= period + 0.000001
 end
-return string.format('%.3f', spent)`;
+if room or not refusable then
+  for i, key in ipairs(KEYS) do
+    local after = math.max(0, spent[i] + cost * tonumber(ARGV[2 * i + 2]))
+    redis.call('SET', key, string.format('%.3f', now + after), 'PX', math.max(1, math.ceil(after)))
+  end
+end
+return answer`;
 
-// Twice in one request at most, which stays below what a hung server may add to it.
+// A request waits twice at most, which stays below what a hung server may add to it.
 const ANSWER_WITHIN = 20;
 const FAILURES_IN_A_ROW = 3;
 const PAUSE = 1000;
@@ -46,8 +53,10 @@ export class SharedCounters {
         // For its own questions, by which it finds out whether a new connection is good.
         commandTimeout: PAUSE,
         connectTimeout: PAUSE,
+        // Of a connection that is already lost it would hold the process for two seconds.
+        disconnectTimeout: PAUSE / 10,
         retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE),
-        scripts: { spend: { lua: SPEND, numberOfKeys: 1 } },
+        scripts: { count: { lua: COUNT } },
       }),
     );
   }
@@ -65,23 +74,37 @@ export class SharedCounters {
     return this.redis.status === 'ready' && performance.now() >= this.pausedUntil;
   }
 
-  /** Undefined: there is nobody to ask. */
-  async spend(key: string, limit: RateLimit, cost: Cost): Promise<Decision | undefined> {
-    if (!this.available) return undefined;
-    try {
-      const spent = await inTime(
-        this.redis.spend(`gamewharf:limit:${key}`, limit.period_ms, limit.period_ms / limit.count, cost),
-      );
-      this.failures = 0;
-      return decide(Number(spent), limit, cost);
-    } catch (error) {
-      this.failed(error as Error);
-      return undefined;
-    }
+  /** Spends one of each limit, or of none where one has nothing left. What was spent before; undefined: Redis did not answer. */
+  spend(limits: readonly Limit[], caller: Caller): Promise<number[] | undefined> {
+    return this.count(limits, caller, 1, 'refusable');
+  }
+
+  /** Adds to what was spent, whether there was room for it or not. */
+  add(limits: readonly Limit[], caller: Caller, cost: 1 | -1): Promise<number[] | undefined> {
+    return this.count(limits, caller, cost, 'in any case');
   }
 
   close(): void {
     this.redis.disconnect();
+  }
+
+  private async count(
+    limits: readonly Limit[],
+    caller: Caller,
+    cost: 1 | -1,
+    how: 'refusable' | 'in any case',
+  ): Promise<number[] | undefined> {
+    if (!this.available) return undefined;
+    const keys = limits.map(({ name, counts }) => `gamewharf:limit:${name}:${caller[counts]}`);
+    const rates = limits.flatMap(({ period_ms, interval_ms }) => [period_ms, interval_ms]);
+    try {
+      const spent = await inTime(this.redis.count(keys.length, ...keys, cost, how, ...rates));
+      this.failures = 0;
+      return spent.map(Number);
+    } catch (error) {
+      this.failed(error as Error);
+      return undefined;
+    }
   }
 
   private failed(error: Error): void {

@@ -1,7 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { NextFunction, Request, Response } from 'express';
-import { clientNetwork } from '../http/client-address';
 import { RateLimitsService } from './rate-limits.service';
 
 /** Requests that no route takes meet no guard: they are counted for their address here. */
@@ -16,7 +15,7 @@ export class UnroutedLimit implements OnModuleInit {
   onModuleInit(): void {
     if (!this.limits.limits) return;
     this.host.httpAdapter?.use(async (req: Request, res: Response, next: NextFunction) => {
-      await this.limits.spend(res, 'address', clientNetwork(req));
+      await this.limits.spendAddress(req, res);
       next();
     });
   }

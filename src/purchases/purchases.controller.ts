@@ -1,11 +1,11 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Throttle } from '@nestjs/throttler';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
-import { LimitMisses } from '../operations/limits';
 import { DownloadKeyAnswer, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';
 import { purchaseAnswer, PurchasesAnswer, PurchasesRequest } from './purchase.dto';
@@ -26,7 +26,7 @@ export class PurchasesController {
     description: 'Looks up a key, purchased or claimed; the newest where there are several.',
   })
   @Scopes('game:view:purchases')
-  @LimitMisses()
+  @Throttle({ misses: {} })
   @ApiOkResponse({ type: DownloadKeyAnswer })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
@@ -44,7 +44,7 @@ export class PurchasesController {
       'Completed purchases, newest first, under all linked verified addresses. An unknown address has none.',
   })
   @Scopes('game:view:purchases')
-  @LimitMisses()
+  @Throttle({ misses: {} })
   @ApiOkResponse({ type: PurchasesAnswer })
   @Fails(404, 'invalid game')
   async purchasesOf(

@@ -4,7 +4,6 @@ import type { Request } from 'express';
 import { Settings } from '../config/settings';
 import { answerFor, sendFailure } from '../http/answer';
 import { type Cacheable, sendCacheable } from '../http/cacheable';
-import { clientNetwork } from '../http/client-address';
 import { FrontDoor } from '../http/front-door';
 import { hasBody } from '../http/parameter-sources';
 import type { RequestLog } from '../http/request-log';
@@ -52,7 +51,9 @@ export class LatestShortcut {
     if (!known) return false;
     req.route = this.route;
     try {
-      const spent = this.limits.limits ? this.limits.spend(res, 'address', clientNetwork(req)) : undefined;
+      // Only what asks the database can be a guess.
+      if (!('body' in known)) this.limits.guesses?.address.ask(req, res);
+      const spent = this.limits.spendAddress(req, res);
       if (spent instanceof Promise)
         spent.then(
           () => this.answer(req, res, known),
@@ -70,7 +71,10 @@ export class LatestShortcut {
     else
       this.builds.latest(known, req.url).then(
         (answer) => this.send(req, res, answer),
-        (error: unknown) => this.refuse(req, res, error),
+        (error: unknown) => {
+          this.refuse(req, res, error);
+          if (res.statusCode === 404) this.limits.guesses?.address.failed(req);
+        },
       );
   }
 

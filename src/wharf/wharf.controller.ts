@@ -1,5 +1,6 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Throttle } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { sendCacheable } from '../http/cacheable';
@@ -23,6 +24,7 @@ export class WharfController {
     description: 'Anyone may ask, of any game that is not private.',
   })
   @Public()
+  @Throttle({ misses: {} })
   @ApiOkResponse({ type: LatestAnswer, headers: { ETag: { schema: { type: 'string' } } } })
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @Fails(404, 'invalid game', 'invalid channel')

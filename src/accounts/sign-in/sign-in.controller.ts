@@ -1,10 +1,11 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
+import { Throttle } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { Settings } from '../../config/settings';
 import { clientNetwork } from '../../http/client-address';
 import { Post } from '../../http/post';
-import { LimitSignIns } from '../../operations/limits';
+import { RateLimitsService } from '../../operations/rate-limits.service';
 import { Audit } from '../../auth/audit';
 import { AuthorizationRequests } from '../oauth/authorization-requests.service';
 import { SignInService } from './sign-in.service';
@@ -31,6 +32,7 @@ export class SignInController {
     private readonly layout: Layout,
     private readonly settings: Settings,
     private readonly audit: Audit,
+    private readonly limits: RateLimitsService,
   ) {}
 
   @Get('login')
@@ -44,7 +46,7 @@ export class SignInController {
 
   @Post('login')
   @Public()
-  @LimitSignIns()
+  @Throttle({ 'sign-in': {} })
   async signIn(
     @Req() req: Request,
     @Res({ passthrough: true }) res: Response,
@@ -80,6 +82,7 @@ export class SignInController {
         problem: `Too many attempts. Please wait ${waiting(result.seconds)} and try again.`,
         headers: { 'Retry-After': String(result.seconds) },
       });
+    this.limits.guesses?.['sign-in'].failed(req);
     return this.page(visitor, return_to, {
       name,
       status: 403,
