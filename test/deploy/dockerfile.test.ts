@@ -1,0 +1,97 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { SECRET_NAMES, SETTING_NAMES } from '../../src/config/settings';
+import { kubernetes } from '../support/manifests';
+
+/** Each name in capitals and underscores that a file holds. */
+const namesIn = (file: string) =>
+  readFileSync(file, 'utf8').match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g) ?? [];
+
+describe('Dockerfile', () => {
+  const root = path.join(kubernetes, '..', '..');
+  const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8');
+  const lines = text.replaceAll('\\\n', ' ').split('\n');
+  const [, runtime] = text.split(/^FROM .* AS runtime$/m) as [string, string];
+
+  it('starts both stages from one exact Node 24', () => {
+    expect(lines).toContainEqual(expect.stringMatching(/^ARG NODE_IMAGE=node:24\.\d+\.\d+-\w+-slim$/));
+    expect(lines.filter((line) => line.startsWith('FROM '))).toEqual([
+      'FROM ${NODE_IMAGE} AS build',
+      'FROM ${NODE_IMAGE} AS runtime',
+    ]);
+  });
+  it('builds by the script that the tests run', () => {
+    expect(lines).toContain('RUN node tools/scripts/build-image-tree.mjs /image');
+  });
+  it('runs as a numbered user that does not own the code', () => {
+    expect(runtime).toMatch(/^COPY --from=build --chown=0:0 \/image \/app$/m);
+    expect(runtime.match(/^USER .*$/gm)).toEqual(['USER 1000:1000']);
+  });
+  it('says what it is: name, licence, version and base', () => {
+    const { version, license } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+      version: string;
+      license: string;
+    };
+    expect(lines).toContain(`ARG VERSION=${version}`);
+    const label = (name: string) =>
+      new RegExp(`org\\.opencontainers\\.image\\.${name}="([^"]+)"`).exec(runtime)?.[1];
+    expect(['title', 'licenses', 'version', 'revision', 'base.name'].map(label)).toEqual([
+      'Gamewharf',
+      license,
+      '${VERSION}',
+      '${REVISION}',
+      'docker.io/library/${NODE_IMAGE}',
+    ]);
+  });
+  it('has no health check, which images in the OCI format lose', () => {
+    expect(text).not.toMatch(/^HEALTHCHECK/m);
+  });
+  it('holds no secret and takes none while it is built', () => {
+    expect(text).not.toMatch(/^(ARG|ENV).*(TOKEN|PASSWORD|PEPPER|SECRET)/m);
+  });
+  it('copies only what .dockerignore lets in', () => {
+    const allowed = readFileSync(path.join(root, '.dockerignore'), 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1).replace(/\/$/, ''));
+    const copied = lines
+      .filter((line) => /^COPY (?!--from)/.test(line))
+      .flatMap((line) => line.split(' ').slice(1, -1));
+    expect(copied.length).toBeGreaterThan(0);
+    for (const source of copied) expect(allowed).toContain(source);
+  });
+});
+
+describe('names of settings', () => {
+  const root = path.join(kubernetes, '..', '..');
+  const files = [
+    path.join(root, 'Dockerfile'),
+    ...readdirSync(path.join(root, 'deploy'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.join(entry.parentPath, entry.name)),
+  ];
+  const settings = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)];
+  // Of builders, of the object store's Secret, of other images and systemd, and parts of a DATABASE_URL.
+  const others = [
+    'NODE_IMAGE',
+    'SOURCE_DATE_EPOCH',
+    'ACCESS_KEY_ID',
+    'ACCESS_SECRET_KEY',
+    'DB_USER',
+    'DB_PASSWORD',
+    'NPM_CONFIG_CAFILE',
+  ];
+
+  it('in deploy/ and the Dockerfile, also in comments and alerts, are of settings that there are', () => {
+    const named = new Set(files.flatMap(namesIn));
+    expect([...named].filter((name) => !settings.includes(name) && !others.includes(name))).toEqual([]);
+    expect(named).toContain('DATABASE_POOL_SIZE');
+  });
+
+  it('that the image presets are of settings that there are', () => {
+    const [, line = ''] = /^ENV (.*)$/m.exec(readFileSync(path.join(root, 'Dockerfile'), 'utf8')) ?? [];
+    const preset = [...line.matchAll(/(\w+)=/g)].map(([, name]) => name);
+    expect(preset).toContain('PORT');
+    expect(preset.filter((name) => !SETTING_NAMES.includes(name!))).toEqual([]);
+  });
+});
