@@ -11,7 +11,7 @@ module.exports = {
     // They bring servers of their own: one that logs every parameter, and one with a standby.
     '/test/(canary|standby)\\.test\\.ts$',
     // About nothing that a database has to do with.
-    '/test/(deploy|settings|short-memory)\\.test\\.ts$',
-    '/test/(unit|contract)/',
+    '/test/(settings|short-memory)\\.test\\.ts$',
+    '/test/(unit|contract|deploy)/',
   ],
 };

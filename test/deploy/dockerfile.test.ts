@@ -79,6 +79,8 @@ describe('names of settings', () => {
     'ACCESS_SECRET_KEY',
     'DB_USER',
     'DB_PASSWORD',
+    'DB_HOST',
+    'DB_READ_HOST',
     'NPM_CONFIG_CAFILE',
   ];
 

@@ -41,6 +41,13 @@ export interface Container {
   readinessProbe?: Probe;
   livenessProbe?: Probe;
 }
+export interface SpreadConstraint {
+  topologyKey: string;
+  maxSkew: number;
+  whenUnsatisfiable: 'DoNotSchedule' | 'ScheduleAnyway';
+  nodeTaintsPolicy?: 'Honor' | 'Ignore';
+  labelSelector: Selector;
+}
 export interface PodSpec {
   automountServiceAccountToken?: boolean;
   enableServiceLinks?: boolean;
@@ -49,8 +56,13 @@ export interface PodSpec {
   hostIPC?: boolean;
   restartPolicy?: string;
   terminationGracePeriodSeconds: number;
-  securityContext: { runAsNonRoot: boolean; runAsUser: number; seccompProfile: { type: string } };
-  topologySpreadConstraints: { topologyKey: string; whenUnsatisfiable: string; labelSelector: Selector }[];
+  securityContext: {
+    runAsNonRoot: boolean;
+    runAsUser: number;
+    runAsGroup: number;
+    seccompProfile: { type: string };
+  };
+  topologySpreadConstraints: SpreadConstraint[];
   initContainers?: Container[];
   containers: Container[];
   volumes: {
@@ -63,6 +75,7 @@ export interface PodSpec {
 export interface NetworkPeer {
   podSelector?: Selector;
   namespaceSelector?: Selector;
+  ipBlock?: { cidr: string; except?: string[] };
 }
 export interface NetworkRule {
   from?: NetworkPeer[];

@@ -1,0 +1,121 @@
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { kubernetes, type Manifest, problemsOf } from '../support/manifests';
+import {
+  type Environment,
+  ENVIRONMENTS,
+  environmentOf,
+  one,
+  only,
+  suite,
+  variable,
+} from '../support/overlays';
+
+suite.each(ENVIRONMENTS)('%s', (environment) => {
+  let rendered: Environment;
+  beforeAll(() => {
+    rendered = environmentOf(environment);
+  });
+
+  it('every object is of a kind and version that exists, with known fields, and none missing', async () => {
+    for (const manifest of rendered.everything)
+      expect([manifest.metadata.name, await problemsOf(manifest)]).toEqual([manifest.metadata.name, []]);
+  });
+});
+
+suite('both environments', () => {
+  let staging: Manifest[];
+  let production: Manifest[];
+  beforeAll(() => {
+    staging = environmentOf('staging').everything;
+    production = environmentOf('production').everything;
+  });
+
+  it('share no namespace, no host and no place for backups', () => {
+    const places = (all: Manifest[]) => [
+      one(all, 'Namespace').metadata.name,
+      ...one(all, 'Ingress').spec.rules.map(({ host }) => host),
+      one(all, 'ObjectStore').spec.configuration.destinationPath,
+    ];
+    expect(places(staging).filter((place) => places(production).includes(place))).toEqual([]);
+  });
+  it('consist of the same objects, so that staging tries what production runs', () => {
+    const names = (all: Manifest[]) =>
+      all
+        .map(({ kind, metadata }) =>
+          kind === 'ConfigMap' || kind === 'Namespace' ? kind : `${kind} ${metadata.name}`,
+        )
+        .sort();
+    expect(names(staging)).toEqual(names(production));
+  });
+  it('differ where it counts: production has three replicas at least, on machines of their own, with shared limits', () => {
+    expect(one(production, 'HorizontalPodAutoscaler').spec.minReplicas).toBeGreaterThanOrEqual(3);
+    const { spec } = one(production, 'Deployment').spec.template;
+    expect(spec.topologySpreadConstraints[1]?.whenUnsatisfiable).toBe('DoNotSchedule');
+    expect(variable(only(spec.containers), 'REDIS_URL')?.valueFrom?.secretKeyRef?.optional).toBe(false);
+  });
+});
+
+describe('the schema check itself', () => {
+  const service = (change: object) =>
+    ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'x' },
+      spec: { ports: [{ port: 80 }] },
+      ...change,
+    }) as unknown as Manifest;
+  const pooler = (spec: object) =>
+    ({
+      apiVersion: 'postgresql.cnpg.io/v1',
+      kind: 'Pooler',
+      metadata: { name: 'x' },
+      spec,
+    }) as unknown as Manifest;
+
+  it('accepts what is right', async () => {
+    expect(await problemsOf(service({}))).toEqual([]);
+    expect(
+      await problemsOf(pooler({ cluster: { name: 'db' }, pgbouncer: { poolMode: 'transaction' } })),
+    ).toEqual([]);
+  });
+  it.each([
+    ['a misspelt field', service({ spec: { ports: [{ port: 80, targetport: 8080 }] } })],
+    ['a missing field', service({ spec: { ports: [{ name: 'http' }] } })],
+    ['a wrong type', service({ spec: { ports: 80 } })],
+    [
+      'a version that was removed',
+      service({ apiVersion: 'policy/v1beta1', kind: 'PodDisruptionBudget', spec: {} }),
+    ],
+    ['a kind that nobody knows', service({ kind: 'Servise' })],
+    ['a custom resource without a required field', pooler({ cluster: { name: 'db' } })],
+    [
+      'a custom resource with a misspelt field',
+      pooler({ cluster: { name: 'db' }, pgbouncer: { poolmode: 'transaction' } }),
+    ],
+    [
+      'a custom resource with a value outside its list',
+      pooler({ cluster: { name: 'db' }, pgbouncer: { poolMode: 'statement' } }),
+    ],
+  ])('refuses %s', async (_, manifest) => {
+    expect(await problemsOf(manifest)).not.toEqual([]);
+  });
+});
+
+it('deploy/kubernetes has no kustomization that these tests do not render', () => {
+  const found = readdirSync(kubernetes, { recursive: true, encoding: 'utf8' })
+    .filter((file) => path.basename(file) === 'kustomization.yaml')
+    .map((file) => path.dirname(file).split(path.sep).join('/'))
+    .filter((folder) => folder.startsWith('overlays/') && !folder.endsWith('/release'));
+  expect(found.sort()).toEqual(
+    [
+      'production',
+      'production/database',
+      'production/migrate',
+      'production/restore',
+      'staging',
+      'staging/database',
+      'staging/migrate',
+    ].map((name) => `overlays/${name}`),
+  );
+});

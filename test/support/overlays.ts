@@ -1,0 +1,140 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { loadSettings } from '../../src/config/settings';
+import { type Container, type Manifest, type PodSpec, kubectlIsThere, kubernetes, render } from './manifests';
+
+export const ENVIRONMENTS = ['staging', 'production'];
+export const suite = kubectlIsThere ? describe : describe.skip;
+if (!kubectlIsThere)
+  console.warn('kubectl is not installed: the manifests are not rendered and not checked.');
+
+export interface Pod {
+  labels: Record<string, string>;
+  spec: PodSpec;
+}
+
+/** All that the overlays of one environment make. */
+export interface Environment {
+  service: Manifest[];
+  migration: Manifest[];
+  database: Manifest[];
+  everything: Manifest[];
+  deployment: Manifest;
+  job: Manifest;
+  pods: [service: Pod, migration: Pod];
+  containers: Container[];
+  api: Container;
+  migrate: Container;
+}
+
+export function environmentOf(name: string, folder = kubernetes): Environment {
+  const overlay = (...names: string[]) => render(path.join(folder, 'overlays', name, ...names));
+  const [service, migration, database] = [overlay(), overlay('migrate'), overlay('database')];
+  const deployment = one(service, 'Deployment');
+  const job = one(migration, 'Job');
+  const pods: [Pod, Pod] = [podOf(deployment), podOf(job)];
+  return {
+    service,
+    migration,
+    database,
+    everything: [...service, ...migration, ...database],
+    deployment,
+    job,
+    pods,
+    containers: pods.flatMap(({ spec }) => [...(spec.initContainers ?? []), ...spec.containers]),
+    api: only(pods[0].spec.containers),
+    migrate: only(pods[1].spec.containers),
+  };
+}
+
+const podOf = ({ spec }: Manifest): Pod => ({
+  labels: spec.template.metadata.labels,
+  spec: spec.template.spec,
+});
+
+/** What `work` makes of the manifests after a change of them, such as docs/operations.md asks for. */
+export function changed<T>(change: (folder: string) => void, work: (folder: string) => T): T {
+  const copy = mkdtempSync(path.join(tmpdir(), 'gamewharf-deploy-'));
+  try {
+    cpSync(kubernetes, copy, { recursive: true });
+    change(copy);
+    return work(copy);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+export const useComponent = (environment: string, component: string) => (folder: string) =>
+  edit(path.join(folder, 'overlays', environment, 'kustomization.yaml'), (text) =>
+    text.replace('components:\n', `components:\n  - ../../components/${component}\n`),
+  );
+export const useStandbys = (environment: string) => useComponent(environment, 'standby-reads');
+
+export const useRestored = (environment: string) => (folder: string) =>
+  edit(
+    path.join(folder, 'overlays', environment, 'release', 'kustomization.yaml'),
+    (text) => `${text}components: [../../../components/restored-database]\n`,
+  );
+
+export const useSetting = (environment: string, setting: string) => (folder: string) =>
+  edit(path.join(folder, 'overlays', environment, 'release', 'kustomization.yaml'), (text) =>
+    text.replace('literals:\n', `literals:\n      - ${setting}\n`),
+  );
+
+function edit(file: string, change: (text: string) => string): void {
+  const before = readFileSync(file, 'utf8');
+  const after = change(before);
+  if (after === before) throw new Error(`${file} was not changed`);
+  writeFileSync(file, after);
+}
+
+export function one(manifests: Manifest[], kind: string, name?: string): Manifest {
+  const found = manifests.filter(({ kind: k, metadata }) => k === kind && (!name || metadata.name === name));
+  if (found.length !== 1) throw new Error(`${found.length} of ${kind} ${name ?? ''}`);
+  return found[0] as Manifest;
+}
+
+export function only<T>(list: T[]): T {
+  if (list.length !== 1) throw new Error(`${list.length} where one is expected`);
+  return list[0] as T;
+}
+
+export const variable = (container: Container, name: string) =>
+  container.env.find((entry) => entry.name === name);
+
+/** The environment as Kubernetes makes it: with $(NAME) replaced by what stands before, and something for each secret. */
+export function environmentVariables(
+  container: Container,
+  settings: Manifest,
+  secrets: Record<string, string> = {},
+): Record<string, string> {
+  const known: Record<string, string> = { ...settings.data };
+  for (const { name, value } of container.env)
+    known[name] =
+      value?.replace(/\$\((\w+)\)/g, (_, used: string) => known[used] ?? '') ?? secrets[name] ?? secret(name);
+  return known;
+}
+
+/** The Redis of docs/operations.md is in a namespace `redis`. */
+const secret = (name: string) => (name === 'REDIS_URL' ? 'redis://redis.redis:6379' : 'x'.repeat(64));
+
+export const databaseUrl = (container: Container, name = 'DATABASE_URL') => {
+  const settings = { data: {} } as Manifest;
+  return new URL(environmentVariables(container, settings)[name] ?? '');
+};
+
+/** What the service makes of these settings, with something likely in place of each secret. */
+export function settingsOf(container: Container, settings: Manifest) {
+  const given = environmentVariables(container, settings);
+  for (const name of Object.keys(given).filter((one) => one.endsWith('_FILE'))) {
+    given[name.replace(/_FILE$/, '')] = secret(name);
+    delete given[name];
+  }
+  return loadSettings(given);
+}
+
+export function mebibytes(quantity: string): number {
+  const [, number, unit] = /^(\d+)(Mi|Gi|MB|GB)$/.exec(quantity) ?? [];
+  return Number(number) * (unit?.startsWith('G') ? 1024 : 1);
+}
