@@ -20,8 +20,8 @@ const esmOnly = [
 module.exports = {
   rootDir: __dirname,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
-  // Builds the image tree twice, with npm: `npm run test:image`.
-  testPathIgnorePatterns: ['/node_modules/', '/test/image\\.test\\.ts$'],
+  // They build the image's files and the image itself: `npm run test:image`.
+  testPathIgnorePatterns: ['/node_modules/', '/test/image(-container)?\\.test\\.ts$'],
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', require('./test/support/swc.json')] },
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
