@@ -82,6 +82,11 @@ describe('names of settings', () => {
     'DB_HOST',
     'DB_READ_HOST',
     'NPM_CONFIG_CAFILE',
+    'POSTGRES_USER',
+    'POSTGRES_PASSWORD_FILE',
+    'AF_INET',
+    'AF_INET6',
+    'AF_UNIX',
   ];
 
   it('in deploy/ and the Dockerfile, also in comments and alerts, are of settings that there are', () => {

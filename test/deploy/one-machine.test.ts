@@ -1,0 +1,177 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { loadSettings, SECRET_NAMES, SETTING_NAMES } from '../../src/config/settings';
+
+const root = path.join(__dirname, '..', '..');
+const read = (...names: string[]) => readFileSync(path.join(root, ...names), 'utf8');
+const page = read('docs', 'one-machine.md');
+const manifest = JSON.parse(read('package.json')) as { version: string; scripts: Record<string, string> };
+const settingNames = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)];
+
+/** NAME=value lines, as systemd and Compose read them. */
+const variablesOf = (text: string) =>
+  Object.fromEntries([...text.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]));
+const SECRETS: Record<string, string> = { DATABASE_URL: 'postgresql://gamewharf:x@127.0.0.1:5432/gamewharf' };
+/** What the service makes of them, with something likely in each file. */
+function settingsOf(variables: Record<string, string>) {
+  const given = Object.entries(variables).map(([name, value]) => {
+    const secret = name.replace(/_FILE$/, '');
+    return [secret, secret === name ? value : (SECRETS[secret] ?? 'x'.repeat(64))];
+  });
+  return loadSettings(Object.fromEntries(given) as NodeJS.ProcessEnv);
+}
+
+describe('deploy/compose', () => {
+  interface Service {
+    image: string;
+    command?: string[];
+    user?: string;
+    read_only?: boolean;
+    cap_drop?: string[];
+    security_opt?: string[];
+    mem_limit?: string;
+    restart: string;
+    ports?: string[];
+    environment?: Record<string, string>;
+    secrets?: string[];
+    stop_grace_period?: string;
+    healthcheck?: { test: string[] };
+  }
+  interface Compose {
+    services: Record<string, Service>;
+    secrets: Record<string, { file: string }>;
+    volumes: Record<string, unknown>;
+  }
+  const compose = parse(read('deploy', 'compose', 'compose.yaml'), { merge: true }) as Compose;
+  const { database, migrate, service } = compose.services as Record<
+    'database' | 'migrate' | 'service',
+    Service
+  >;
+  const file = variablesOf(read('deploy', 'compose', 'gamewharf.env'));
+  const ours = [migrate, service];
+
+  it('runs the version that this is', () => {
+    for (const { image } of ours) expect(image).toBe(`gamewharf:${manifest.version}`);
+    expect(page).toContain(`--tag gamewharf:${manifest.version}`);
+  });
+  it('gives both the settings that they need, and none that nobody knows', () => {
+    for (const { environment } of ours) {
+      expect(() => settingsOf({ NODE_ENV: 'production', ...file, ...environment })).not.toThrow();
+      for (const name of Object.keys({ ...file, ...environment })) expect(settingNames).toContain(name);
+    }
+    expect(file).toMatchObject({ PUBLIC_URL: expect.any(String), STORE_URL: expect.any(String) });
+  });
+  it('reads each secret from a file that the page has made', () => {
+    for (const { environment, secrets } of [database, ...ours]) {
+      for (const [name, value] of Object.entries(environment ?? {}))
+        if (/PASSWORD|PEPPER|TOKEN|DATABASE_URL/.test(name))
+          expect([name, value]).toEqual([
+            expect.stringMatching(/_FILE$/),
+            expect.stringMatching(/^\/run\/secrets\//),
+          ]);
+      const files = Object.values(environment ?? {}).filter((value) => value.startsWith('/run/secrets/'));
+      expect(files.map((value) => path.basename(value)).sort()).toEqual([...(secrets ?? [])].sort());
+    }
+    for (const [name, { file: where }] of Object.entries(compose.secrets)) {
+      expect(where).toBe(`secrets/${name}`);
+      expect(page).toContain(where);
+    }
+    expect(read('.gitignore').split('\n')).toContain('deploy/compose/secrets/');
+  });
+  it('confines the service as the cluster does', () => {
+    for (const one of ours)
+      expect(one).toMatchObject({
+        user: '1000:1000',
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges'],
+        mem_limit: '512m',
+      });
+  });
+  it('lets only this machine in, and the database nobody', () => {
+    expect(service.ports).toEqual(['127.0.0.1:8080:8080']);
+    expect([database.ports, migrate.ports]).toEqual([undefined, undefined]);
+  });
+  it('leaves time to drain', () => {
+    const { DRAIN_SECONDS } = settingsOf({ NODE_ENV: 'production', ...file, ...service.environment });
+    expect(parseInt(service.stop_grace_period!, 10)).toBeGreaterThanOrEqual(DRAIN_SECONDS! + 10);
+  });
+  it('starts again what ends, but for a migration that is done', () => {
+    expect([database, service, migrate].map(({ restart }) => restart)).toEqual([
+      'unless-stopped',
+      'unless-stopped',
+      'on-failure',
+    ]);
+  });
+  it('adds Redis by a second file', () => {
+    const { services } = parse(read('deploy', 'compose', 'compose.redis.yaml')) as Compose;
+    const url = services.service!.environment!.REDIS_URL!;
+    expect(Object.keys(services)).toContain(new URL(url).hostname);
+  });
+});
+
+describe('deploy/systemd', () => {
+  const folder = path.join(root, 'deploy', 'systemd');
+  const unit = read('deploy', 'systemd', 'gamewharf.service');
+  const valuesOf = (name: string) =>
+    [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value]) => value!);
+  const variables = {
+    ...variablesOf(read('deploy', 'systemd', 'gamewharf.env')),
+    ...variablesOf(valuesOf('Environment').join('\n').replaceAll(' ', '\n')),
+  };
+  const analyze = spawnSync('systemd-analyze', ['--version']).status === 0 ? it : it.skip;
+  if (analyze === it.skip) console.warn('Skipped: the units are not verified, for lack of systemd-analyze.');
+
+  it('gives the settings that are needed, and none that nobody knows', () => {
+    expect(settingsOf(variables)).toMatchObject({ NODE_ENV: 'production', PUBLIC_URL: expect.any(String) });
+    for (const name of Object.keys(variables)) expect(settingNames).toContain(name);
+  });
+  it('reads each secret from a credential that the page has made', () => {
+    const files = Object.values(variables).filter((value) => value.startsWith('%d/'));
+    const credentials = valuesOf('LoadCredential').map((value) => value.split(':') as [string, string]);
+    expect(files.map((value) => value.slice(3)).sort()).toEqual(credentials.map(([name]) => name).sort());
+    for (const [, where] of credentials) expect(page).toContain(where);
+  });
+  it('starts what the image starts, after the migration', () => {
+    expect(`/usr/bin/${manifest.scripts['start:prod']}`).toBe(valuesOf('ExecStart')[0]);
+    expect(valuesOf('ExecStartPre')).toEqual(['/usr/bin/node dist/src/cli.js migrate']);
+  });
+  it('leaves time to drain', () => {
+    const { DRAIN_SECONDS } = settingsOf(variables);
+    expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThanOrEqual(DRAIN_SECONDS! + 10);
+  });
+  it('has every unit on the page', () => {
+    for (const name of readdirSync(folder).filter((one) => /\.(service|timer)$/.test(one)))
+      expect(page).toContain(path.parse(name).name);
+  });
+  analyze('is what systemd understands', () => {
+    const copy = mkdtempSync(path.join(tmpdir(), 'gamewharf-units-'));
+    try {
+      cpSync(folder, copy, { recursive: true });
+      const names = readdirSync(copy).filter((name) => /\.(service|timer)$/.test(name));
+      for (const name of names) {
+        // Which programs this machine has is not what is asked.
+        const text = readFileSync(path.join(copy, name), 'utf8').replace(/^(Exec\w+=)\S+/gm, '$1/bin/true');
+        writeFileSync(path.join(copy, name), text);
+      }
+      const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', ...names], {
+        cwd: copy,
+        encoding: 'utf8',
+      });
+      expect([status, `${stdout}${stderr}`]).toEqual([0, '']);
+    } finally {
+      rmSync(copy, { recursive: true, force: true });
+    }
+  });
+  analyze.each(['gamewharf.service', 'gamewharf-backup.service'])('%s is rated under 2.0', (name) => {
+    const args = ['security', '--offline=true', '--no-pager', '--threshold=20', path.join(folder, name)];
+    const { status, stdout } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+    expect([status, /exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1]]).toEqual([
+      0,
+      expect.stringMatching(/^[01]\.\d$/),
+    ]);
+  });
+});
