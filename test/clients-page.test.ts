@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Settings } from '../src/config/settings';
 import { loadDemoStore } from '../src/importing/demo-store';
-import { baseUrl, theApp, useStore } from './support/store';
+import { LossyNetwork } from './support/lossy-network';
+import { baseUrl, sql, theApp, useStore } from './support/store';
 
 useStore();
 
@@ -17,8 +18,15 @@ const PROGRAMS: Record<string, { needs: [string, ...string[]]; run: [string, ...
 };
 
 const page = readFileSync(join(__dirname, '..', 'docs', 'clients.md'), 'utf8');
+// Examples below this heading are run on a network that breaks.
+const [LOSSY_FROM, LOSSY_TO] = [page.indexOf('## When a connection is lost'), page.indexOf('## Go')];
 const examples = [...page.matchAll(/^```(\w+)\n([^]*?)^```\n(?:\n```text\n([^]*?)^```$)?/gm)]
-  .map(([, language, code, prints]) => ({ language: language!, code: code!, prints }))
+  .map(({ index, 1: language, 2: code, 3: prints }) => ({
+    language: language!,
+    code: code!,
+    prints,
+    lossy: index > LOSSY_FROM && index < LOSSY_TO,
+  }))
   .filter(({ language }) => language !== 'text');
 
 const isHere = ([program, ...args]: [string, ...string[]]) => spawnSync(program, args).status === 0;
@@ -26,6 +34,7 @@ const missing = Object.keys(PROGRAMS).filter((language) => !isHere(PROGRAMS[lang
 if (missing.length > 0)
   console.warn(`Not run, for lack of ${missing.map((one) => PROGRAMS[one]!.needs[0]).join(', ')}`);
 
+const LOSSES = 2;
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-clients-'));
 let key: string;
 
@@ -38,20 +47,44 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 test('the page has the examples that it should', () => {
   const count = (language: string) => examples.filter((one) => one.language === language).length;
-  expect(['sh', 'python', 'js', 'go', 'gdscript', 'csharp'].map(count)).toEqual([4, 1, 1, 1, 2, 1]);
+  expect(['sh', 'python', 'js', 'go', 'gdscript', 'csharp'].map(count)).toEqual([5, 2, 2, 1, 2, 1]);
+  expect(examples.filter(({ lossy }) => lossy)).toHaveLength(3);
 });
 
 const runnable = examples.filter(({ language }) => language in PROGRAMS && !missing.includes(language));
 
 test.each(runnable.map((one, i) => ({ ...one, i })))(
   '$language, example $i',
-  async ({ language, code, prints }) => {
-    const [program, ...args] = PROGRAMS[language]!.run;
-    const { stdout, stderr } = await promisify(execFile)(program, [...args, code], {
-      env: { ...process.env, PYTHONUTF8: '1', GAMEWHARF_URL: baseUrl(), GAMEWHARF_KEY: key },
-      timeout: 15_000,
-    });
+  async ({ language, code, prints, lossy }) => {
+    const network = lossy ? await LossyNetwork.before(baseUrl(), LOSSES) : undefined;
+    const { stdout, stderr } = await run(language, code, network?.url ?? baseUrl());
     expect(stderr).toBe('');
     expect(stdout.trimEnd()).toBe(prints!.trimEnd());
+    expect(network?.lost).toBe(lossy ? LOSSES : undefined);
+    network?.close();
   },
 );
+
+test.each(runnable.filter(({ lossy }) => lossy))(
+  '$language without the key writes once for each attempt: the control',
+  async ({ language, code }) => {
+    const network = await LossyNetwork.before(baseUrl(), LOSSES);
+    const [title] = /Made with \w+/.exec(code)!;
+    const careless = code
+      .replaceAll(/idempotency-key/gi, 'X-Nothing')
+      .replaceAll(title, `Without ${language}`);
+    await run(language, careless, network.url);
+    expect(await sql('SELECT id FROM collections WHERE title = $1', [`Without ${language}`])).toHaveLength(
+      LOSSES + 1,
+    );
+    network.close();
+  },
+);
+
+function run(language: string, code: string, url: string) {
+  const [program, ...args] = PROGRAMS[language]!.run;
+  return promisify(execFile)(program, [...args, code], {
+    env: { ...process.env, PYTHONUTF8: '1', GAMEWHARF_URL: url, GAMEWHARF_KEY: key },
+    timeout: 15_000,
+  });
+}
