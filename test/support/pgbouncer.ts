@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { freePort } from './ports';
 import { until } from './time';
+
+export const hasPgBouncer = spawnSync('pgbouncer', ['--version']).status === 0;
 
 export interface Pooler {
   pid: number;
@@ -15,7 +17,10 @@ export interface Pooler {
 }
 
 /** A real PgBouncer before the server, which lends its connections for one transaction each. */
-export async function startPooler(server_url: string): Promise<Pooler> {
+export async function startPooler(
+  server_url: string,
+  parameters: Record<string, string> = { server_idle_timeout: '1' },
+): Promise<Pooler> {
   const server = new URL(server_url);
   const folder = mkdtempSync(join(tmpdir(), 'gamewharf-pgbouncer-'));
   chmodSync(folder, 0o755);
@@ -35,8 +40,9 @@ auth_type = any
 pool_mode = transaction
 max_client_conn = 1000
 default_pool_size = 20
-server_idle_timeout = 1
-`,
+${Object.entries(parameters)
+  .map(([name, value]) => `${name} = ${value}\n`)
+  .join('')}`,
     { mode: 0o644 },
   );
   // It refuses to be root.

@@ -1,0 +1,79 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client } from 'pg';
+import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
+import { kubectlIsThere } from '../support/manifests';
+import { environmentOf, one } from '../support/overlays';
+import { hasPgBouncer, startPooler } from '../support/pgbouncer';
+import { moment, until } from '../support/time';
+
+const suite = hasPgBouncer && kubectlIsThere ? describe : describe.skip;
+if (!hasPgBouncer) console.warn('Skipped: recovery through a pooler, for lack of pgbouncer.');
+
+const SOON = 3000;
+
+suite('PostgreSQL, back after an outage behind PgBouncer', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'gamewharf-pooler-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const start = (name: string) =>
+    openEmbeddedPostgres({
+      dataDir: path.join(folder, name),
+      mode: 'serve',
+      settings: { fsync: 'off' },
+      log: () => undefined,
+    });
+
+  /** Milliseconds until it answers again, or the time for which that was waited. */
+  async function recovery(name: string, parameters: Record<string, string>): Promise<number> {
+    let server = await start(name);
+    const pooler = await startPooler(server.url, parameters);
+    const answers = () => answersWithin(pooler.through(server.url), 1000);
+    try {
+      await server.stop();
+      await until(async () => !(await answers()), 10_000);
+      // PgBouncer notices by a login that fails.
+      await moment(1500);
+      server = await start(name);
+      const back = performance.now();
+      while (!(await answers()) && performance.now() - back < SOON) await moment(50);
+      return performance.now() - back;
+    } finally {
+      await pooler.stop();
+      await server.stop();
+      rmSync(server.dataDir, { recursive: true, force: true });
+    }
+  }
+
+  it('is used within a second or two, with the parameters of the manifests', async () => {
+    const { max_prepared_statements, ...parameters } = one(environmentOf('production').database, 'Pooler')
+      .spec.pgbouncer.parameters;
+    expect(Number(max_prepared_statements)).toBeGreaterThan(0);
+    expect(await recovery('ours', parameters)).toBeLessThan(SOON);
+  }, 60_000);
+  it('is not, with those that PgBouncer has by itself: the control', async () => {
+    expect(await recovery('default', {})).toBeGreaterThanOrEqual(SOON);
+  }, 60_000);
+});
+
+async function answersWithin(connectionString: string, milliseconds: number): Promise<boolean> {
+  const client = new Client({
+    connectionString,
+    connectionTimeoutMillis: milliseconds,
+    query_timeout: milliseconds,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.query('SELECT 1');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    void client.end().catch(() => undefined);
+  }
+}
