@@ -1,6 +1,8 @@
 import fc, { type Arbitrary } from 'fast-check';
 import type { Ask } from './ask';
 import { askFor } from './asks';
+import { checkNothingInFlight, type Connection, connections, runConnection } from './connections';
+import { type Flood, floods, runFlood } from './floods/flood';
 import { type Grant, grants, resetGrants, runGrant } from './grants';
 import { type Import, imports, runImport } from './imports';
 import { runSequence } from './model/sequence';
@@ -21,7 +23,9 @@ export interface Kind<Case> {
   /** What has to be put right before a round of cases. */
   before?: (target: Target) => Promise<void>;
   /** Rejects with a Finding. `tenant` is the lane's own. */
-  run: (target: Target, one: Case, tenant: Tenant) => Promise<void>;
+  run: (target: Target, one: Case, tenant: Tenant) => Promise<unknown>;
+  /** What must hold when all cases that were tried at once are over. */
+  after?: (target: Target) => Promise<void>;
 }
 
 export const KINDS = {
@@ -50,6 +54,13 @@ export const KINDS = {
   page: { together: 20, cases: () => pageAsks, run: runPage } satisfies Kind<PageAsk>,
   import: { together: 1, cases: () => imports, run: runImport } satisfies Kind<Import>,
   raw: { together: 10, cases: () => raws, run: runRaw } satisfies Kind<Raw>,
+  connection: {
+    together: 30,
+    cases: () => connections,
+    run: runConnection,
+    after: checkNothingInFlight,
+  } satisfies Kind<Connection>,
+  flood: { together: 1, cases: () => floods, run: runFlood } satisfies Kind<Flood>,
 };
 
 export type KindName = keyof typeof KINDS;

@@ -33,5 +33,8 @@ export function keepRegression(regression: Regression): string {
   return join(FOLDER, name);
 }
 
-export const replay = (target: Target, { kind, case: one }: Regression) =>
-  kindOf(kind).run(target, one, REPLAYING);
+export async function replay(target: Target, { kind, case: one }: Regression): Promise<void> {
+  const { run, after } = kindOf(kind);
+  await run(target, one, REPLAYING);
+  await after?.(target);
+}

@@ -1,14 +1,17 @@
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import fc from 'fast-check';
+import { Campaign, LANES, say } from './campaign';
+import { Company } from './company';
+import { terminateConnections } from './floods/kills';
+import { type Flood, runFlood } from './floods/flood';
+import { SHAPES, type ShapeName } from './floods/shapes';
 import { checkInvariants } from './invariants';
-import { type KindName, KINDS, kindOf } from './kinds';
-import { Finding } from './oracles';
+import { type KindName, KINDS } from './kinds';
 import { keepRegression, type Regression, regressions, replay, readRegression } from './regressions';
 import { type Server, startServer } from './server';
 import { Target } from './target';
-import { Tenant } from './world';
+import { FIRST_LANE, Tenant } from './world';
 
 const { values } = parseArgs({
   options: {
@@ -16,6 +19,11 @@ const { values } = parseArgs({
     requests: { type: 'string', default: '50000' },
     time: { type: 'string' },
     kind: { type: 'string' },
+    without: { type: 'string', default: '' },
+    kills: { type: 'boolean', default: false },
+    flood: { type: 'string' },
+    floods: { type: 'string', default: '5' },
+    build: { type: 'string' },
     replay: { type: 'string' },
   },
 });
@@ -23,141 +31,11 @@ const { values } = parseArgs({
 const seed = Number(values.seed ?? randomInt(2 ** 31));
 const requests = Number(values.requests);
 const seconds = Number(values.time ?? Infinity);
-
-/** Tenants 0 to 4 belong to kinds of cases; each lane of sequences has one of its own. */
-const FIRST_LANE = 5;
-/** What runs beside one another: sequences wait for each answer, so there are many of them. */
-const LANES: KindName[] = [
-  ...Array.from({ length: 6 }, (): KindName => 'sequence'),
-  ...(['ask', 'ask', 'twins', 'page', 'raw', 'grant', 'import'] as KindName[]),
-];
-/** How many cases of a kind there may be for each request, where waiting for answers does not see to that. */
-const SHARE: Partial<Record<KindName, number>> = {
-  page: 0.05,
-  raw: 0.02,
-  grant: 0.02,
-  import: 0.002,
-  twins: 0.12,
-};
-const RUNS_A_ROUND = 20;
-const SHRINKING_MS = 60_000;
-const MOST_FINDINGS = 10;
-
-const say = (line: string) => console.error(line);
-
-class Campaign {
-  private readonly found = new Map<string, Finding>();
-  private readonly sent = new Map<KindName, number>();
-  private readonly last: Promise<void>[] = [];
-  private readonly started = performance.now();
-
-  constructor(
-    private readonly target: Target,
-    private readonly server: Server,
-    private readonly lanes: KindName[],
-  ) {}
-
-  get findings(): number {
-    return this.found.size;
-  }
-
-  get rate(): string {
-    const { sent } = this.target;
-    const took = (performance.now() - this.started) / 1000;
-    return `${sent} requests in ${took.toFixed(1)} s, ${Math.round(sent / took)} a second`;
-  }
-
-  async run(): Promise<void> {
-    const told = setInterval(() => say(`  ${this.rate}, ${this.findings} findings`), 10_000).unref();
-    await Promise.all(this.lanes.map((kind, lane) => this.lane(kind, lane)));
-    clearInterval(told);
-  }
-
-  private get isOver(): boolean {
-    const took = (performance.now() - this.started) / 1000;
-    return (
-      this.target.sent >= requests ||
-      took >= seconds ||
-      this.findings >= MOST_FINDINGS ||
-      !this.server.isRunning()
-    );
-  }
-
-  private async lane(kind: KindName, lane: number): Promise<void> {
-    for (let round = 0; !this.isOver; round++) {
-      const share = SHARE[kind];
-      if (
-        share !== undefined &&
-        this.lanes.length > 1 &&
-        (this.sent.get(kind) ?? 0) > share * this.target.sent
-      ) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        continue;
-      }
-      // Each round can be repeated by itself.
-      await this.round(kind, lane, (seed + lane * 1_000_003 + round * 7919) | 0);
-    }
-  }
-
-  private async round(name: KindName, lane: number, roundSeed: number): Promise<void> {
-    const tenant = new Tenant(FIRST_LANE + lane);
-    const { before, cases, run, together } = kindOf(name);
-    await before?.(this.target);
-    // A check that is interrupted leaves its last case running, and cases of one tenant must not meet.
-    const tryOne = (one: unknown) =>
-      together > 1 ? tryNow(one) : (this.last[lane] = after(this.last[lane], one));
-    const after = (last: Promise<void> | undefined, one: unknown) =>
-      Promise.resolve(last).then(
-        () => tryNow(one),
-        () => tryNow(one),
-      );
-    const tryNow = async (one: unknown) => {
-      if (this.isOver) return;
-      this.sent.set(name, (this.sent.get(name) ?? 0) + 1);
-      try {
-        await run(this.target, one, tenant);
-      } catch (error) {
-        // What was found before is not made small again.
-        if (error instanceof Finding && this.found.has(error.kind)) return;
-        throw error;
-      }
-    };
-    const batch = fc.array(cases(this.target), { minLength: 1, maxLength: together, size: 'max' });
-    const property =
-      together === 1
-        ? fc.asyncProperty(cases(this.target), tryOne)
-        : fc.asyncProperty(batch, async (all) => void (await Promise.all(all.map(tryOne))));
-    const details = await fc.check(property as fc.IAsyncProperty<[unknown]>, {
-      seed: roundSeed,
-      numRuns: together === 1 ? RUNS_A_ROUND : 5,
-      interruptAfterTimeLimit: SHRINKING_MS,
-    });
-    if (!details.failed) return;
-    const error = details.errorInstance as Error;
-    const finding = error instanceof Finding ? error : new Finding('crash', error.stack ?? String(error));
-    if (this.found.has(finding.kind)) return;
-    this.found.set(finding.kind, finding);
-    const [counterexample] = details.counterexample ?? [];
-    await this.keep(name, tenant, together === 1 ? [counterexample] : (counterexample as unknown[]), finding);
-    say(`  seed ${roundSeed}, path ${details.counterexamplePath}`);
-  }
-
-  /** Of cases that were tried together, the one that fails alone. */
-  private async keep(kind: KindName, tenant: Tenant, cases: unknown[], finding: Finding): Promise<void> {
-    let failing = cases[0];
-    for (const one of cases) {
-      const failed = await kindOf(kind)
-        .run(this.target, one, tenant)
-        .then(
-          () => false,
-          () => true,
-        );
-      if (failed) failing = one;
-    }
-    const file = keepRegression({ kind, finding: finding.message.split('\n')[0]!, case: failing });
-    say(`\nFOUND by ${kind}: ${finding.message}\n  kept as ${file}`);
-  }
-}
+const floodSeconds = Number(values.floods);
+const without = values.without.split(',').filter((name) => name !== '');
+/** Half of an import may be there when it is interrupted: that is for chaos to judge. */
+const NOT_INTERRUPTED: KindName[] = ['import'];
+const KILL_EVERY = 1000;
 
 async function play(target: Target, name: string, regression: Regression): Promise<boolean> {
   try {
@@ -170,46 +48,106 @@ async function play(target: Target, name: string, regression: Regression): Promi
   }
 }
 
+const lanesOf = (): KindName[] => {
+  if (values.kind !== undefined) return [values.kind as KindName];
+  if (values.flood !== undefined) return [];
+  return LANES.filter((kind) => !without.includes(kind) && !(values.kills && NOT_INTERRUPTED.includes(kind)));
+};
+
+const shapesOf = (): ShapeName[] => {
+  if (values.flood !== undefined) return values.flood.split(',') as ShapeName[];
+  const none = values.kind !== undefined || without.includes('flood') || floodSeconds === 0;
+  return none ? [] : (Object.keys(SHAPES) as ShapeName[]);
+};
+
+/** One after the other; answers how many of them found something. */
+async function flood(target: Target): Promise<number> {
+  let found = 0;
+  for (const shape of shapesOf()) {
+    const one: Flood = { shape, seconds: floodSeconds, seed };
+    try {
+      say(`flood ${shape}: ${await runFlood(target, one)}`);
+    } catch (error) {
+      found++;
+      const finding = (error as Error).message;
+      const file = keepRegression({ kind: 'flood', finding: finding.split('\n')[0]!, case: one });
+      say(`\nFOUND by flood: ${finding}\n  kept as ${file}`);
+    }
+  }
+  return found;
+}
+
+async function campaign(server: Server, target: Target): Promise<Campaign> {
+  const campaign = new Campaign(target, server, lanesOf(), { seed, requests, seconds });
+  target.kills = values.kills;
+  const kill = () => void terminateConnections(server.sql).catch(() => undefined);
+  const killing = values.kills ? setInterval(kill, KILL_EVERY) : undefined;
+  await campaign.run();
+  clearInterval(killing);
+  return campaign;
+}
+
 async function fuzz(server: Server, target: Target): Promise<boolean> {
   if (values.replay !== undefined)
     return play(target, values.replay, JSON.parse(readFileSync(values.replay, 'utf8')) as Regression);
+  const lanes = lanesOf();
   let good = true;
-  for (const name of regressions()) good = (await play(target, name, readRegression(name))) && good;
-  const lanes = values.kind === undefined ? LANES : [values.kind as KindName];
-  const campaign = new Campaign(target, server, lanes);
-  await campaign.run();
-  good &&= campaign.findings === 0;
   const problem = (text: string) => {
     say(`\nFOUND ${text}`);
     good = false;
   };
+  if (values.flood === undefined)
+    for (const name of regressions()) {
+      const regression = readRegression(name);
+      if (without.includes(regression.kind)) continue;
+      good = (await play(target, name, regression)) && good;
+    }
+  let summary = '';
+  if (lanes.length > 0) {
+    const company = new Company([...server.replicas, server.front]);
+    const { findings, rate } = await campaign(server, target);
+    good &&= findings === 0;
+    for (const text of await company.leave()) problem(text);
+    summary = `${target.coverage.table}\n\n${company}\n\n${rate}, `;
+  }
+  const { turnedAway } = target;
+  // Floods end in refusals, each of which is a line: what must not be in them is a status of its own.
+  const errors = server.log.errors(turnedAway);
+  if (errors.length > 0) problem(`log: ${errors.length} errors, such as\n${errors.slice(0, 30).join('\n')}`);
+  if (!values.kills && turnedAway.size > target.sent / 100)
+    problem(`status: ${turnedAway.size} answers were 503, more than one in a hundred`);
+  if ((await flood(target)) > 0) good = false;
   await checkInvariants(server.sql).catch((error: Error) => problem(error.message));
-  console.log(target.coverage.table);
   const { unreached } = target.coverage;
-  if (values.kind === undefined && unreached.length > 0)
+  if (lanes.length > 1 && unreached.length > 0)
     problem(`coverage: no request succeeded with ${unreached.join(', ')}`);
   if (server.log.leaks.length > 0)
     problem(`secret: ${server.log.leaks.length} lines of the log, such as ${server.log.leaks[0]}`);
-  const { turnedAway } = target;
-  const errors = server.log.errors(turnedAway);
-  if (errors.length > 0) problem(`log: ${errors.length} errors, such as\n${errors.slice(0, 30).join('\n')}`);
-  if (turnedAway.size > target.sent / 100)
-    problem(`status: ${turnedAway.size} answers were 503, more than one in a hundred`);
   console.log(
-    `\n${campaign.rate}, ${server.log.lines} lines of log, ${turnedAway.size} sent again after a 503, seed ${seed}: ${good ? 'nothing found' : 'SEE ABOVE'}`,
+    `${summary}${server.log.lines} lines of log, ${turnedAway.size} sent again after a 503, seed ${seed}: ${good ? 'nothing found' : 'SEE ABOVE'}`,
   );
   return good;
 }
 
+const requireKnown = (option: string, names: string[], known: object) => {
+  for (const name of names)
+    if (!(name in known)) throw new Error(`--${option} is one of ${Object.keys(known).join(', ')}`);
+};
+
 async function main(): Promise<void> {
-  if (values.kind !== undefined && !(values.kind in KINDS))
-    throw new Error(`--kind is one of ${Object.keys(KINDS).join(', ')}`);
+  requireKnown('kind', values.kind === undefined ? [] : [values.kind], KINDS);
+  requireKnown('without', without, KINDS);
+  requireKnown('flood', values.flood?.split(',') ?? [], SHAPES);
   say(`seed ${seed}`);
   const tenants = Array.from({ length: FIRST_LANE + LANES.length }, (_, number) => new Tenant(number));
-  const server = await startServer(tenants);
+  const server = await startServer(tenants, values.build);
   let target: Target | undefined;
   try {
-    target = await Target.open(server.bases, server.sql);
+    target = await Target.open(
+      server.replicas.map(({ base }) => base),
+      server.sql,
+      server.front,
+    );
     process.exitCode = (await fuzz(server, target)) ? 0 : 1;
   } finally {
     target?.end();

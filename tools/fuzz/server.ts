@@ -6,15 +6,20 @@ import { Readable } from 'node:stream';
 import { Pool } from 'pg';
 import { pgTypes } from '../../src/database/pg-types';
 import { connectTo, importRecords } from '../../src/importing/import-records';
+import { freePort } from '../../src/database/embedded/server';
 import { cloneDatabase } from '../../test/support/database';
 import startTestServer from '../../test/support/global-setup';
+import { FUZZER } from './floods/kills';
+import type { Front } from './front';
+import { Metrics } from './metrics';
 import { leakIn } from './oracles';
 import { ndjsonOf, OPERATOR_TOKEN, PEPPER, recordsOf, type Tenant } from './world';
 
 /** The service as it is deployed, in processes of its own on one throw-away database with the fuzzer's world in it. */
 export interface Server {
-  /** Where its replicas answer. */
-  bases: string[];
+  /** Those that keep no limits. */
+  replicas: Replica[];
+  front: Front;
   sql: Pool;
   log: Log;
   isRunning: () => boolean;
@@ -22,6 +27,11 @@ export interface Server {
 }
 
 const REPLICAS = 2;
+
+export interface Replica {
+  base: string;
+  metrics: Metrics;
+}
 
 export async function importWorld(url: string, tenants: Tenant[], pepper: string): Promise<void> {
   const records = tenants.flatMap(recordsOf);
@@ -34,41 +44,72 @@ export async function importWorld(url: string, tenants: Tenant[], pepper: string
   );
 }
 
-export async function startServer(tenants: Tenant[]): Promise<Server> {
+/** `build`: the folder of the built service. */
+export async function startServer(tenants: Tenant[], build = '.'): Promise<Server> {
   await startTestServer();
   const database = await cloneDatabase();
   const url = database.direct_url ?? database.url;
   await importWorld(url, tenants, PEPPER);
-  const replicas = Array.from({ length: REPLICAS }, () => startReplica(database.url));
-  const sql = new Pool({ connectionString: url, types: pgTypes, max: 8 });
+  const children = new Set<ChildProcess>();
+  const sql = new Pool({ connectionString: url, types: pgTypes, max: 8, application_name: FUZZER });
   sql.on('error', () => undefined);
   const log = new Log();
   const stop = async () => {
     await sql.end();
-    await Promise.all(replicas.map(stopReplica));
+    await Promise.all([...children].map(stopReplica));
     await database.drop();
     await globalThis.testServer?.stop();
   };
+  const start = async (limits: string): Promise<Replica & { child: ChildProcess }> => {
+    const metricsPort = await freePort();
+    const child = startReplica(build, database.url, metricsPort, limits);
+    children.add(child);
+    return {
+      child,
+      base: await log.follow(child),
+      metrics: new Metrics(`http://127.0.0.1:${metricsPort}`),
+    };
+  };
+  const startFront = async (): Promise<Front> => {
+    let now = await start('');
+    const front: Front = {
+      ...addressOf(now),
+      leaked: 0,
+      isRunning: () => isRunning(now.child),
+      restart: async () => {
+        children.delete(now.child);
+        now.child.kill('SIGKILL');
+        now = await start('');
+        Object.assign(front, addressOf(now), { leaked: 0 });
+      },
+    };
+    return front;
+  };
   try {
-    const bases = await Promise.all(replicas.map((replica) => log.follow(replica)));
-    return { bases, sql, log, stop, isRunning: () => replicas.every(({ exitCode }) => exitCode === null) };
+    const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => start('off')));
+    const front = await startFront();
+    return { replicas, front, sql, log, stop, isRunning: () => [...children].every(isRunning) };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-function startReplica(url: string): ChildProcess {
-  const child = spawn(process.execPath, [join('dist', 'src', 'main.js')], {
+const addressOf = ({ base, metrics }: Replica) => ({ base, port: Number(new URL(base).port), metrics });
+
+const isRunning = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
+
+function startReplica(build: string, url: string, metricsPort: number, limits: string): ChildProcess {
+  const child = spawn(process.execPath, [join(build, 'dist', 'src', 'main.js')], {
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
       DATABASE_URL: url,
       API_KEY_PEPPER: PEPPER,
       OPERATOR_TOKEN,
-      RATE_LIMIT: 'off',
+      RATE_LIMIT: limits,
       PORT: '0',
-      METRICS_PORT: 'off',
+      METRICS_PORT: String(metricsPort),
       DRAIN_SECONDS: '0',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -79,7 +120,7 @@ function startReplica(url: string): ChildProcess {
 }
 
 async function stopReplica(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+  if (!isRunning(child)) return;
   child.kill('SIGTERM');
   await once(child, 'exit');
 }
@@ -116,6 +157,7 @@ class Log {
         this.read(line);
       });
       child.once('exit', (code) => {
+        if (child.killed) return;
         this.failures.push(`the service ended with code ${code}`);
         reject(new Error(`the service ended with code ${code}:\n${this.failures.join('\n')}`));
       });

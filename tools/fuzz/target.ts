@@ -6,12 +6,16 @@ import { type Ask, bytesOf, formMessage, type Message, messageOf } from './ask';
 import { type Answer, Client, headerOf } from './client';
 import { Coverage } from './coverage';
 import { credentialOf } from './credentials';
+import type { Front } from './front';
 import { type Document, type Operation, operationsOf } from './operations';
 import { check, type Asked } from './oracles';
 import { Session } from './session';
 import { Tenant } from './world';
 
 const ATTEMPTS = 5;
+
+/** While connections to the database are terminated, nobody knows whether a write that was answered 503 was made. */
+export class Interrupted extends Error {}
 
 export interface Answered {
   answer: Answer;
@@ -27,6 +31,8 @@ export class Target {
   readonly turnedAway = new Set<string>();
   /** How many requests were sent by nobody of `clients`. */
   sentOtherwise = 0;
+  /** Whether connections to the database are terminated meanwhile. */
+  kills = false;
   private readonly sessions = new Map<string, Promise<Session>>();
   private lastSession: Promise<unknown> = Promise.resolve();
 
@@ -37,9 +43,10 @@ export class Target {
     readonly operations: Map<string, Operation>,
     readonly contract: Contract,
     readonly coverage: Coverage,
+    readonly front?: Front,
   ) {}
 
-  static async open(bases: string[], sql: Pool): Promise<Target> {
+  static async open(bases: string[], sql: Pool, front?: Front): Promise<Target> {
     const clients = bases.map((base) => new Client(base));
     const { body } = await clients[0]!.exchange(
       bytesOf({ method: 'GET', path: '/openapi.json', headers: [] }),
@@ -48,7 +55,7 @@ export class Target {
     const operations = operationsOf(document);
     const coverage = new Coverage([...operations.keys()]);
     const contract = new Contract(document as unknown as OpenAPIObject);
-    const target = new Target(clients, sql, operations, contract, coverage);
+    const target = new Target(clients, sql, operations, contract, coverage, front);
     for (const [letter, user] of Object.entries({ a: 1, b: 2 }))
       target.jwts.set(letter, await target.subkey(target.tenant.key(user)));
     return target;
@@ -95,6 +102,7 @@ export class Target {
       const answer = await client.exchange(bytesOf(message), message.method === 'HEAD');
       if (answer.status !== 503 || attempt === ATTEMPTS) return answer;
       this.turnedAway.add(headerOf(answer, 'x-request-id')!);
+      if (this.kills && message.method === 'POST') throw new Interrupted();
       await sleep(attempt * 200);
     }
   }
@@ -114,7 +122,7 @@ export class Target {
     let session = this.sessions.get(username);
     if (!session) {
       session = this.lastSession.then(() => new Session(this).signIn(username, tenant.password));
-      this.lastSession = session.catch(() => undefined);
+      this.lastSession = session.catch(() => this.sessions.delete(username));
       this.sessions.set(username, session);
     }
     return session;

@@ -93,6 +93,12 @@ export class Tenant {
   }
 }
 
+/** Tenants before this one belong to kinds of cases; each lane has one of its own from here on. */
+export const FIRST_LANE = 9;
+/** Who floods, and those who are beside it, one for each replica. */
+export const ATTACKER = new Tenant(5);
+export const BYSTANDERS = [6, 7, 8].map((number) => new Tenant(number));
+
 export const SCOPED = [
   'profile:me',
   'profile',

@@ -1,0 +1,170 @@
+import { Agent, request } from 'node:http';
+import { ALICE, type Tenant } from './world';
+
+/** An address that no other client of the fuzzer has. */
+const ADDRESS = '127.0.0.2';
+const EVERY = 50;
+const IN_TIME = 1000;
+const PATIENCE = 5000;
+export const LEAST_SHARE = 0.95;
+
+interface Reply {
+  status: number;
+  body: string;
+}
+
+/** An ordinary client, beside whatever else is sent: 20 small requests a second, each with one right answer, on time. */
+export class Bystander {
+  /** By what became of it: right, late, wrong, a status, or no answer at all. */
+  readonly seen = new Map<string, number>();
+  private readonly agent = new Agent({ keepAlive: true, localAddress: ADDRESS });
+  private readonly pending = new Set<Promise<void>>();
+  private readonly timer: NodeJS.Timeout;
+  private readonly key: string;
+  private slowest = 0;
+  private firstWrong = '';
+  /** No other bystander gives the same titles. */
+  private readonly name = `Bystander ${Date.now().toString(36)}`;
+  private turn = 0;
+  /** Titles are numbered. The one that is read lies between the last that must be there and the last that was sent. */
+  private titles = { certain: 0, sent: 0, pending: false, failed: -Infinity };
+
+  constructor(
+    private readonly base: string,
+    private readonly tenant: Tenant,
+  ) {
+    this.key = tenant.key(ALICE);
+    this.timer = setInterval(() => {
+      const asked = this.ask(this.turn++).finally(() => this.pending.delete(asked));
+      this.pending.add(asked);
+    }, EVERY).unref();
+  }
+
+  get total(): number {
+    return [...this.seen.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  get share(): number {
+    return (this.seen.get('right') ?? 0) / Math.max(1, this.total);
+  }
+
+  get isServed(): boolean {
+    return this.share >= LEAST_SHARE;
+  }
+
+  async stop(): Promise<this> {
+    clearInterval(this.timer);
+    await Promise.all(this.pending);
+    this.agent.destroy();
+    return this;
+  }
+
+  toString(): string {
+    const counts = [...this.seen].sort(([, a], [, b]) => b - a).map(([what, count]) => `${count} ${what}`);
+    const wrong = this.firstWrong && `, such as ${this.firstWrong}`;
+    return `${(this.share * 100).toFixed(1)} % of ${this.total} served (${counts.join(', ')}${wrong}), the slowest in ${this.slowest.toFixed(0)} ms`;
+  }
+
+  private async ask(turn: number): Promise<void> {
+    const begun = performance.now();
+    const what = await this.turnOf(turn).catch((error: NodeJS.ErrnoException) => error.code ?? error.message);
+    const ms = performance.now() - begun;
+    this.slowest = Math.max(this.slowest, ms);
+    const result = what === 'right' && ms > IN_TIME ? 'late' : what;
+    this.seen.set(result, (this.seen.get(result) ?? 0) + 1);
+  }
+
+  private turnOf(turn: number): Promise<string> {
+    const { tenant } = this;
+    const collection = tenant.base + 1;
+    switch (turn % 5) {
+      case 0:
+        return this.read('/profile', ({ user }: { user: { id: number } }) => user.id === tenant.user(ALICE));
+      case 1:
+        return this.read('/profile/collections', ({ collections }: { collections: { id: number }[] }) =>
+          collections.some(({ id }) => id === collection),
+        );
+      case 2:
+        return this.read(
+          `/collections/${collection}/collection-games`,
+          ({ collection_games: entries }: { collection_games: { game_id: number }[] }) =>
+            entries.length === 2 && entries[0]!.game_id === tenant.base + 1,
+        );
+      case 3:
+        return this.titles.pending ? this.readTitle(collection) : this.write(collection);
+      default:
+        return this.readTitle(collection);
+    }
+  }
+
+  private async read<Body>(path: string, isRight: (body: Body) => boolean): Promise<string> {
+    const { status, body } = await this.exchange('GET', path);
+    if (status !== 200) return String(status);
+    if (isRight(JSON.parse(body) as Body)) return 'right';
+    this.firstWrong ||= `${path}: ${body.slice(0, 300)}`;
+    return 'wrong';
+  }
+
+  private readTitle(collection: number): Promise<string> {
+    const { certain } = this.titles;
+    return this.read(
+      `/collections/${collection}`,
+      ({ collection: { title } }: { collection: { title: string } }) => {
+        if (!title.startsWith(this.name)) return certain === 0;
+        const number = Number(title.slice(this.name.length));
+        return number >= certain && number <= this.titles.sent;
+      },
+    );
+  }
+
+  private async write(collection: number): Promise<string> {
+    const { titles } = this;
+    const number = ++titles.sent;
+    titles.pending = true;
+    try {
+      const title = encodeURIComponent(`${this.name} ${number}`);
+      const { status } = await this.exchange('POST', `/collections/${collection}?title=${title}`);
+      if (status !== 200) titles.failed = performance.now();
+      // A write that was lost on its way may still overtake this one.
+      else if (performance.now() - titles.failed > PATIENCE) titles.certain = number;
+      return status === 200 ? 'right' : String(status);
+    } catch (error) {
+      titles.failed = performance.now();
+      throw error;
+    } finally {
+      titles.pending = false;
+    }
+  }
+
+  /** Every tenth on a connection of its own. As any client does, it asks again where a kept connection was just closed. */
+  private exchange(method: string, path: string, again = false): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const kept = again || this.turn % 10 > 0;
+      const outgoing = request(
+        `${this.base}${path}`,
+        {
+          method,
+          headers: { authorization: `Bearer ${this.key}` },
+          ...(kept ? { agent: this.agent } : { agent: false, localAddress: ADDRESS }),
+        },
+        (answer) => {
+          const chunks: Buffer[] = [];
+          answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+          answer.on('error', reject);
+          answer.on('end', () => {
+            clearTimeout(timer);
+            resolve({ status: answer.statusCode!, body: Buffer.concat(chunks).toString() });
+          });
+        },
+      );
+      const timer = setTimeout(() => outgoing.destroy(new Error('no answer')), PATIENCE);
+      outgoing.on('error', (error: NodeJS.ErrnoException) => {
+        clearTimeout(timer);
+        if (error.code === 'ECONNRESET' && outgoing.reusedSocket && !again)
+          resolve(this.exchange(method, path, true));
+        else reject(error);
+      });
+      outgoing.end();
+    });
+  }
+}

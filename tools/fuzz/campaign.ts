@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { type KindName, kindOf } from './kinds';
+import { Finding } from './oracles';
+import { keepRegression } from './regressions';
+import type { Server } from './server';
+import { Interrupted, type Target } from './target';
+import { FIRST_LANE, Tenant } from './world';
+
+/** What runs beside one another: sequences wait for each answer, so there are many of them. */
+export const LANES: KindName[] = [
+  ...Array.from({ length: 6 }, (): KindName => 'sequence'),
+  ...(['ask', 'ask', 'twins', 'page', 'raw', 'grant', 'import', 'connection'] as KindName[]),
+];
+/** How many cases of a kind there may be for each request, where waiting for answers does not see to that. */
+const SHARE: Partial<Record<KindName, number>> = {
+  page: 0.05,
+  raw: 0.02,
+  grant: 0.02,
+  import: 0.002,
+  twins: 0.12,
+};
+const RUNS_A_ROUND = 20;
+const SHRINKING_MS = 60_000;
+const MOST_FINDINGS = 10;
+
+export const say = (line: string) => console.error(line);
+
+export interface Bounds {
+  seed: number;
+  requests: number;
+  seconds: number;
+}
+
+/** Cases of many kinds beside one another, until there were so many. */
+export class Campaign {
+  private readonly found = new Map<string, Finding>();
+  private readonly sent = new Map<KindName, number>();
+  private readonly last: Promise<void>[] = [];
+  private readonly started = performance.now();
+
+  constructor(
+    private readonly target: Target,
+    private readonly server: Server,
+    private readonly lanes: KindName[],
+    private readonly bounds: Bounds,
+  ) {}
+
+  get findings(): number {
+    return this.found.size;
+  }
+
+  get rate(): string {
+    const { sent } = this.target;
+    const took = (performance.now() - this.started) / 1000;
+    return `${sent} requests in ${took.toFixed(1)} s, ${Math.round(sent / took)} a second`;
+  }
+
+  async run(): Promise<void> {
+    const told = setInterval(() => say(`  ${this.rate}, ${this.findings} findings`), 10_000).unref();
+    await Promise.all(this.lanes.map((kind, lane) => this.lane(kind, lane)));
+    clearInterval(told);
+  }
+
+  private get isOver(): boolean {
+    const took = (performance.now() - this.started) / 1000;
+    return (
+      this.target.sent >= this.bounds.requests ||
+      took >= this.bounds.seconds ||
+      this.findings >= MOST_FINDINGS ||
+      !this.server.isRunning()
+    );
+  }
+
+  private async lane(kind: KindName, lane: number): Promise<void> {
+    for (let round = 0; !this.isOver; round++) {
+      const share = SHARE[kind];
+      if (
+        share !== undefined &&
+        this.lanes.length > 1 &&
+        (this.sent.get(kind) ?? 0) > share * this.target.sent
+      ) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        continue;
+      }
+      // Each round can be repeated by itself.
+      await this.round(kind, lane, (this.bounds.seed + lane * 1_000_003 + round * 7919) | 0);
+    }
+  }
+
+  private async round(name: KindName, lane: number, roundSeed: number): Promise<void> {
+    const tenant = new Tenant(FIRST_LANE + lane);
+    const { before, cases, run, after: afterwards, together } = kindOf(name);
+    await before?.(this.target);
+    // A check that is interrupted leaves its last case running, and cases of one tenant must not meet.
+    const tryOne = (one: unknown) =>
+      together > 1 ? tryNow(one) : (this.last[lane] = after(this.last[lane], one));
+    const after = (last: Promise<void> | undefined, one: unknown) =>
+      Promise.resolve(last).then(
+        () => tryNow(one),
+        () => tryNow(one),
+      );
+    const tryNow = async (one: unknown) => {
+      if (this.isOver) return;
+      this.sent.set(name, (this.sent.get(name) ?? 0) + 1);
+      try {
+        await run(this.target, one, tenant);
+      } catch (error) {
+        if (error instanceof Interrupted || this.isKnown(error)) return;
+        throw error;
+      }
+    };
+    const tryTogether = async (all: unknown[]) => {
+      await Promise.all(all.map(tryOne));
+      await afterwards?.(this.target).catch((error: unknown) => {
+        if (!this.isKnown(error)) throw error;
+      });
+    };
+    const batch = fc.array(cases(this.target), { minLength: 1, maxLength: together, size: 'max' });
+    const property =
+      together === 1 ? fc.asyncProperty(cases(this.target), tryOne) : fc.asyncProperty(batch, tryTogether);
+    const details = await fc.check(property as fc.IAsyncProperty<[unknown]>, {
+      seed: roundSeed,
+      numRuns: together === 1 ? RUNS_A_ROUND : 5,
+      interruptAfterTimeLimit: SHRINKING_MS,
+    });
+    if (!details.failed) return;
+    const error = details.errorInstance as Error;
+    const finding = error instanceof Finding ? error : new Finding('crash', error.stack ?? String(error));
+    if (this.found.has(finding.kind)) return;
+    this.found.set(finding.kind, finding);
+    const [counterexample] = details.counterexample ?? [];
+    await this.keep(name, tenant, together === 1 ? [counterexample] : (counterexample as unknown[]), finding);
+    say(`  seed ${roundSeed}, path ${details.counterexamplePath}`);
+  }
+
+  /** What was found before is not made small again. */
+  private isKnown(error: unknown): boolean {
+    return error instanceof Finding && this.found.has(error.kind);
+  }
+
+  /** Of cases that were tried together, the one that fails alone. */
+  private async keep(kind: KindName, tenant: Tenant, cases: unknown[], finding: Finding): Promise<void> {
+    let failing = cases[0];
+    for (const one of cases) {
+      const failed = await kindOf(kind)
+        .run(this.target, one, tenant)
+        .then(() => kindOf(kind).after?.(this.target))
+        .then(
+          () => false,
+          () => true,
+        );
+      if (failed) failing = one;
+    }
+    const file = keepRegression({ kind, finding: finding.message.split('\n')[0]!, case: failing });
+    say(`\nFOUND by ${kind}: ${finding.message}\n  kept as ${file}`);
+  }
+}

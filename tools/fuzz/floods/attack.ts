@@ -1,0 +1,105 @@
+import { connect, type Socket } from 'node:net';
+import type { Pool } from 'pg';
+import { bytesOf, type Message } from '../ask';
+import { Client } from '../client';
+import { importMessage } from '../imports';
+import type { JsonObject } from '../json';
+import { ndjsonOf } from '../world';
+
+/** What a flood is made of: connections from one address, for so long, with choices that its seed makes. */
+export class Attack {
+  /** Answers by status. */
+  readonly seen = new Map<number, number>();
+  sent = 0;
+  private deadline = Infinity;
+  private readonly sockets = new Set<Socket>();
+
+  constructor(
+    readonly port: number,
+    readonly sql: Pool,
+    readonly seconds: number,
+    private state: number,
+  ) {}
+
+  /** Its time runs from now on. */
+  begin(): void {
+    this.deadline = performance.now() + this.seconds * 1000;
+  }
+
+  get isOver(): boolean {
+    return performance.now() >= this.deadline;
+  }
+
+  /** From 0 up to, and without, `below`. */
+  random(below: number): number {
+    // A linear congruential generator, whose upper bits are good enough for choices.
+    this.state = (Math.imul(this.state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((this.state / 2 ** 32) * below);
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    return items[this.random(items.length)]!;
+  }
+
+  /** A connection that has sent these bytes, and is there until it is closed by one of both. */
+  open(bytes: Buffer | string): Socket {
+    const socket = connect({ port: this.port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+    this.sent++;
+    this.sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => this.sockets.delete(socket));
+    socket.write(bytes);
+    return socket;
+  }
+
+  /** So many clients, each asking again as soon as it was answered; `pause`: milliseconds in between. */
+  async clientsThat(count: number, next: (client: number) => Message, pause = 0): Promise<void> {
+    const client = new Client(`http://127.0.0.1:${this.port}`, count);
+    // Whoever still waits then is not answered.
+    const timer = setTimeout(() => client.end(), this.deadline - performance.now());
+    await Promise.all(
+      Array.from({ length: count }, async (_, number) => {
+        while (!this.isOver) {
+          this.sent++;
+          const { status } = await client.exchange(bytesOf(next(number))).catch(() => ({ status: 0 }));
+          this.seen.set(status, (this.seen.get(status) ?? 0) + 1);
+          // Whoever got nothing does not hammer.
+          if (pause || status === 0) await sleep(pause || 50);
+        }
+      }),
+    );
+    clearTimeout(timer);
+    client.end();
+  }
+
+  /** Repeats it until the time is over. */
+  async every(ms: number, work: () => unknown): Promise<void> {
+    for (let next = performance.now(); !this.isOver; next += ms) {
+      await work();
+      await sleep(Math.max(0, next + ms - performance.now()));
+    }
+  }
+
+  /** Rows that no request of the API makes. */
+  async import(records: JsonObject[]): Promise<void> {
+    const client = new Client(`http://127.0.0.1:${this.port}`, 1);
+    const { status, body } = await client.exchange(bytesOf(importMessage(ndjsonOf(records))));
+    client.end();
+    if (status !== 200) throw new Error(`what a flood needs was not imported: ${status} ${body}`);
+  }
+
+  /** All that it opened is closed at once. */
+  end(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  toString(): string {
+    const statuses = [...this.seen]
+      .sort(([a], [b]) => a - b)
+      .map(([status, n]) => `${n} × ${status || 'none'}`);
+    return `${this.sent} sent${statuses.length > 0 ? ` (${statuses.join(', ')})` : ''}`;
+  }
+}
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,61 @@
+import fc, { type Arbitrary } from 'fast-check';
+import { Bystander, LEAST_SHARE } from '../bystander';
+import { Watch } from '../metrics';
+import { tidy } from '../model/tenant-rows';
+import { Finding } from '../oracles';
+import type { Target } from '../target';
+import { ATTACKER, BYSTANDERS } from '../world';
+import { Attack } from './attack';
+import { SHAPES, type Shape, type ShapeName } from './shapes';
+
+/** One sender who does one thing to a replica for so long, while a bystander must be served. */
+export interface Flood {
+  shape: ShapeName;
+  seconds: number;
+  seed: number;
+}
+
+export const floods: Arbitrary<Flood> = fc.record({
+  shape: fc.constantFrom(...(Object.keys(SHAPES) as ShapeName[])),
+  seconds: fc.constant(5),
+  seed: fc.nat(),
+});
+
+/** Around the flood the bystander is alone, as in better times. */
+const BEFORE = 300;
+const SETTLED_WITHIN = 5000;
+/** By how much the service may grow in one flood. */
+const MOST_MEMORY = 400;
+const MOST_DELAY = 500;
+
+/** Rejects with what is wrong; answers what was seen. */
+export async function runFlood(target: Target, { shape, seconds, seed }: Flood): Promise<string> {
+  const front = target.front!;
+  await tidy(target.sql, ATTACKER);
+  const attack = new Attack(front.port, target.sql, seconds, seed);
+  const watch = new Watch(front.metrics);
+  const bystander = new Bystander(front.base, BYSTANDERS.at(-1)!);
+  await sleep(BEFORE);
+  attack.begin();
+  const broken = (await (SHAPES[shape] as Shape)(attack).finally(() => attack.end())) ?? [];
+  target.sentOtherwise += attack.sent;
+  await bystander.stop();
+  const left = await front.metrics.lowest(SETTLED_WITHIN).catch(() => NaN);
+  await watch.stop();
+  const seen = `${attack}; bystander: ${bystander}; service: ${watch}, ${left} in flight afterwards`;
+  const failed = attack.seen.get(500) ?? 0;
+  if (failed > 0) broken.push(`${failed} answers are 500`);
+  const { resident_mb, delay_ms } = watch.most;
+  const grown = resident_mb - (watch.first?.resident_mb ?? 0);
+  if (!front.isRunning()) broken.push('the process has ended');
+  if (!bystander.isServed) broken.push(`a bystander is served less than ${LEAST_SHARE * 100} %`);
+  if (front.isRunning() && left !== 0) broken.push('requests stay in flight after their clients have gone');
+  if (grown > MOST_MEMORY) broken.push('memory grows without bounds');
+  if (delay_ms > MOST_DELAY) broken.push(`the event loop is held up for more than ${MOST_DELAY} ms`);
+  if (broken.length === 0) return seen;
+  // What one flood has spoilt must not be another's.
+  await front.restart();
+  throw new Finding('flood', `${shape}: ${broken.join('; ')}`, seen);
+}
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,133 @@
+import { bytesOf, formMessage, type Message } from '../ask';
+import { ALICE, ATTACKER, BOB, CAROL } from '../world';
+import type { Attack } from './attack';
+import { kills } from './kills';
+import { longCollections, manyCollections } from './large-lists';
+import { largestInputs } from './largest-inputs';
+import { manyTokens } from './tokens';
+
+/** Runs until the attack's time is over; what it answers was promised and not kept, beside what holds for all floods. */
+export type Shape = (attack: Attack) => Promise<string[] | void>;
+
+const authorization = (user: number): [string, string] => ['Authorization', `Bearer ${ATTACKER.key(user)}`];
+const get = (path: string, user?: number): Message => ({
+  method: 'GET',
+  path,
+  headers: user ? [authorization(user)] : [],
+});
+const headOf = (length: number) =>
+  [
+    'POST /collections HTTP/1.1',
+    'Host: 127.0.0.1',
+    authorization(BOB).join(': '),
+    'Content-Type: application/x-www-form-urlencoded',
+    `Content-Length: ${length}`,
+    '',
+    '',
+  ].join('\r\n');
+
+const TICK = 50;
+
+/** Nine requests, and then something that ends the connection. */
+const pipelining: Shape = async (attack) => {
+  const nine = bytesOf(get('/health/live')).toString().repeat(9);
+  const connection = () => {
+    const ending = attack.pick(['garbage', 'reset', 'close', 'half-close', 'half a request', 'too large']);
+    const behind = { garbage: 'X\0', 'half a request': 'GET /pro', 'too large': headOf(99_999_999) }[ending];
+    const socket = attack.open(nine + (behind ?? ''));
+    socket.resume();
+    const leave = () => {
+      if (ending === 'reset') socket.resetAndDestroy();
+      else if (ending === 'close' || ending === 'half a request') socket.destroy();
+      else socket.end();
+    };
+    socket.on('connect', () => setTimeout(leave, attack.random(10)));
+  };
+  for (let i = 0; i < 63; i++) connection();
+  await attack.every(TICK, () => {
+    for (let i = 0; i < 5; i++) connection();
+  });
+};
+
+/** As many as 90 a second come to, from the first second on. */
+const promisedBodies: Shape = async (attack) => {
+  const promise = () => attack.open(headOf(100 + attack.random(1000))).resume();
+  for (let i = 0; i < 700; i++) promise();
+  await attack.every(1000 / 90, promise);
+};
+
+const health: Shape = (attack) =>
+  attack.clientsThat(900 + attack.random(600), () => get(attack.pick(['/health/ready', '/health/live'])));
+
+/** They ask for much, and read nothing. */
+const slowReaders: Shape = async (attack) => {
+  const nine = bytesOf(get('/openapi.json')).toString().repeat(9);
+  for (let i = 0; i < 100; i++) attack.open(nine).pause();
+  await attack.every(TICK, () => attack.open(nine).pause());
+};
+
+/** A byte at a time. */
+const slowBodies: Shape = async (attack) => {
+  const sockets = Array.from({ length: 700 }, () => attack.open(headOf(1000)).resume());
+  await attack.every(TICK * 4, () => {
+    for (const socket of sockets) if (socket.writable) socket.write('x');
+  });
+};
+
+/** Just small enough, too large, and far too large. */
+const largeBodies: Shape = (attack) =>
+  attack.clientsThat(40, () => ({
+    method: 'POST',
+    path: `/collections/${ATTACKER.base + 1}`,
+    headers: [
+      authorization(ALICE),
+      ['Content-Type', attack.pick(['application/json', 'application/x-www-form-urlencoded'])],
+    ],
+    body: Buffer.alloc(attack.pick([524_288, 524_289, 2_000_000]), 'x'),
+  }));
+
+/** The client says that it sends no more: behind a request, or in the middle of one. */
+const halfCloses: Shape = async (attack) => {
+  const whole = bytesOf(get('/profile', BOB)).toString();
+  await attack.every(TICK, () => {
+    for (let i = 0; i < 10; i++) {
+      const text = attack.pick([whole, whole.repeat(9), whole.slice(0, 40), `${headOf(1000)}title=`]);
+      const socket = attack.open(text).resume();
+      socket.on('connect', () => socket.end());
+    }
+  });
+};
+
+/** They hang up while they are answered. */
+const aborts: Shape = async (attack) => {
+  const requests = [
+    get('/profile/collections', CAROL),
+    get('/profile/games', ALICE),
+    formMessage('/collections', { title: 'Aborted' }, [authorization(BOB)]),
+    formMessage('/oauth/device', { client_id: ATTACKER.clientId, scope: 'profile' }),
+  ].map((message) => bytesOf(message).toString());
+  await attack.every(TICK, () => {
+    for (let i = 0; i < 10; i++) {
+      const socket = attack.open(attack.pick(requests).repeat(attack.pick([1, 4, 9])));
+      socket.on('connect', () => setTimeout(() => socket.resetAndDestroy(), attack.random(20)));
+    }
+  });
+};
+
+export const SHAPES = {
+  pipelining,
+  aborts,
+  'half-closes': halfCloses,
+  'promised-bodies': promisedBodies,
+  'slow-bodies': slowBodies,
+  'large-bodies': largeBodies,
+  'slow-readers': slowReaders,
+  health,
+  'largest-inputs': largestInputs,
+  'many-collections': manyCollections,
+  'long-collections': longCollections,
+  'many-tokens': manyTokens,
+  kills,
+} satisfies Record<string, Shape>;
+
+export type ShapeName = keyof typeof SHAPES;

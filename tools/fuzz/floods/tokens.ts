@@ -1,0 +1,32 @@
+import { ATTACKER, BOB } from '../world';
+import type { Attack } from './attack';
+
+const TOKENS = 30;
+/** Of RATE_LIMIT as it comes: so many requests at once, which come back evenly over so long. */
+const LIMIT = { count: 600, seconds: 10 };
+
+const keyOf = (token: number) => `${ATTACKER.key(BOB)}Token${token}`;
+
+/** Many keys of one account, all in use: the account has one limit, and not each key its own. */
+export async function manyTokens(attack: Attack): Promise<string[]> {
+  await attack.import(
+    Array.from({ length: TOKENS }, (_, token) => ({
+      type: 'api_key',
+      key: keyOf(token),
+      user_id: ATTACKER.user(BOB),
+    })),
+  );
+  attack.begin();
+  await attack.clientsThat(TOKENS, (token) => ({
+    method: 'GET',
+    path: '/profile',
+    headers: [['Authorization', `Bearer ${keyOf(token)}`]],
+  }));
+  const answered = attack.seen.get(200) ?? 0;
+  const allowed = Math.ceil(LIMIT.count * (1 + attack.seconds / LIMIT.seconds) * 1.1);
+  return answered > allowed
+    ? [
+        `${answered} requests of one account were answered in ${attack.seconds} s, where ${allowed} are allowed`,
+      ]
+    : [];
+}

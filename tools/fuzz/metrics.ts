@@ -1,0 +1,86 @@
+import { get } from 'node:http';
+
+/** What a replica says of itself on its metrics port. */
+export interface Sample {
+  in_flight: number;
+  resident_mb: number;
+  /** The longest event-loop delay since the sample before. */
+  delay_ms: number;
+}
+
+const MEGABYTE = 1024 ** 2;
+const PATIENCE = 15_000;
+const EVERY = 500;
+
+export class Metrics {
+  constructor(private readonly base: string) {}
+
+  async sample(): Promise<Sample> {
+    const text = await textOf(`${this.base}/metrics`);
+    const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+    return {
+      in_flight: value('gamewharf_http_in_flight'),
+      resident_mb: value('process_resident_memory_bytes') / MEGABYTE,
+      delay_ms: value('nodejs_eventloop_lag_max_seconds') * 1000,
+    };
+  }
+
+  /** The lowest number of requests in flight that is seen in that time; returns at once when it is as low as `enough`. */
+  async lowest(within: number, enough = 0): Promise<number> {
+    const begun = performance.now();
+    for (let lowest = Infinity; ;) {
+      lowest = Math.min(lowest, (await this.sample()).in_flight);
+      if (lowest <= enough || performance.now() - begun > within) return lowest;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+/** Watches the metrics of a replica until it is stopped. */
+export class Watch {
+  most: Sample = { in_flight: 0, resident_mb: 0, delay_ms: 0 };
+  first: Sample | undefined;
+  private readonly timer: NodeJS.Timeout;
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(private readonly metrics: Metrics) {
+    this.timer = setInterval(() => (this.last = this.last.then(() => this.look())), EVERY).unref();
+    this.last = this.look();
+  }
+
+  async stop(): Promise<this> {
+    clearInterval(this.timer);
+    await this.last;
+    await this.look();
+    return this;
+  }
+
+  toString(): string {
+    const { in_flight, resident_mb, delay_ms } = this.most;
+    return `up to ${in_flight} in flight, ${resident_mb.toFixed(0)} MB (${(this.first?.resident_mb ?? 0).toFixed(0)} before), event-loop delay up to ${delay_ms.toFixed(0)} ms`;
+  }
+
+  private async look(): Promise<void> {
+    const sample = await this.metrics.sample().catch(() => undefined);
+    if (!sample) return;
+    // What came before the first look is nobody's doing.
+    if (!this.first) {
+      this.first = sample;
+      return;
+    }
+    for (const name of ['in_flight', 'resident_mb', 'delay_ms'] as const)
+      this.most[name] = Math.max(this.most[name], sample[name]);
+  }
+}
+
+const textOf = (url: string) =>
+  new Promise<string>((resolve, reject) => {
+    const request = get(url, { timeout: PATIENCE }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('error', reject);
+      answer.on('end', () => resolve(Buffer.concat(chunks).toString()));
+    });
+    request.on('timeout', () => request.destroy(new Error('the metrics do not come')));
+    request.on('error', reject);
+  });
