@@ -113,6 +113,15 @@ export class Postgres {
     if (pid) await stopServer(this.template.native, this.cluster, pid);
   }
 
+  /** Of all clients; answers how many there were. */
+  async terminateConnections(): Promise<number> {
+    const rows = await this.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+    );
+    return rows.length;
+  }
+
   async query<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
     return query<Row>(this.administrator, text, values);
   }

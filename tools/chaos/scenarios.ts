@@ -1,6 +1,8 @@
 import { hasRedis } from '../../test/support/redis';
 import type { Scenario } from './scenario';
 import { connectionsReset } from './scenarios/connections-reset';
+import { connectionsTerminated } from './scenarios/connections-terminated';
+import { floods } from './scenarios/floods';
 import { overload } from './scenarios/overload';
 import { poolExhausted } from './scenarios/pool-exhausted';
 import { postgresFrozen } from './scenarios/postgres-frozen';
@@ -21,6 +23,7 @@ export const SCENARIOS: Scenario[] = [
   postgresFrozen,
   postgresKilled,
   connectionsReset,
+  connectionsTerminated,
   primaryLost,
   poolExhausted,
   readOnly,
@@ -29,5 +32,6 @@ export const SCENARIOS: Scenario[] = [
   rollingRestart,
   overload,
   slowClients,
+  floods,
   signingKeysRotated,
 ];

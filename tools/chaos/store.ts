@@ -12,13 +12,27 @@ export const DEVELOPER = KEYS[0]!;
 /** Who makes all others, with many words for each: their list is an answer of a megabyte. */
 export const NOVELIST = KEYS[1]!;
 export const GAME = 1;
+/** Who signs in with a password. */
+export const SIGNED_IN = ['user31', 'user32', 'user33'];
+export const PASSWORD = 'correct horse battery staple';
+export const APPLICATION = 'chaos-application';
 
 /** A small store, whose users are the clients of the scenarios. */
 export function* storeRecords(): Generator<Record<string, unknown>> {
   for (let id = 1; id <= USERS; id++) {
     const emails = [{ email: `user${id}@example.com`, verified: true }];
-    yield { type: 'user', id, username: `user${id}`, developer: id <= 2, emails };
+    const username = `user${id}`;
+    const password = SIGNED_IN.includes(username) ? PASSWORD : null;
+    yield { type: 'user', id, username, password, developer: id <= 2, emails };
   }
+  yield {
+    type: 'oauth_application',
+    client_id: APPLICATION,
+    user_id: 1,
+    name: 'Chaos',
+    redirect_uris: ['https://application.example/callback'],
+    scopes: ['profile'],
+  };
   for (let id = 1; id <= USERS; id++) yield { type: 'api_key', key: keyOf(id), user_id: id };
   for (let id = 1; id <= GAMES + NOVELS; id++) {
     const user_id = id <= GAMES ? 1 : 2;

@@ -15,7 +15,7 @@ export class Attack {
   private readonly sockets = new Set<Socket>();
 
   constructor(
-    readonly port: number,
+    private readonly base: string,
     readonly sql: Pool,
     readonly seconds: number,
     private state: number,
@@ -43,7 +43,12 @@ export class Attack {
 
   /** A connection that has sent these bytes, and is there until it is closed by one of both. */
   open(bytes: Buffer | string): Socket {
-    const socket = connect({ port: this.port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+    const socket = connect({
+      port: Number(new URL(this.base).port),
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+      noDelay: true,
+    });
     this.sent++;
     this.sockets.add(socket);
     socket.on('error', () => undefined);
@@ -55,7 +60,7 @@ export class Attack {
 
   /** So many clients, each asking again as soon as it was answered; `pause`: milliseconds in between. */
   async clientsThat(count: number, next: (client: number) => Message, pause = 0): Promise<void> {
-    const client = new Client(`http://127.0.0.1:${this.port}`, count);
+    const client = new Client(this.base, count);
     // Whoever still waits then is not answered.
     const timer = setTimeout(() => client.end(), this.deadline - performance.now());
     await Promise.all(
@@ -83,7 +88,7 @@ export class Attack {
 
   /** Rows that no request of the API makes. */
   async import(records: JsonObject[]): Promise<void> {
-    const client = new Client(`http://127.0.0.1:${this.port}`, 1);
+    const client = new Client(this.base, 1);
     const { status, body } = await client.exchange(bytesOf(importMessage(ndjsonOf(records))));
     client.end();
     if (status !== 200) throw new Error(`what a flood needs was not imported: ${status} ${body}`);

@@ -1,10 +1,11 @@
+import type { Pool } from 'pg';
 import fc, { type Arbitrary } from 'fast-check';
 import { Bystander, LEAST_SHARE } from '../bystander';
-import { Watch } from '../metrics';
+import { type Metrics, Watch } from '../metrics';
 import { tidy } from '../model/tenant-rows';
 import { Finding } from '../oracles';
 import type { Target } from '../target';
-import { ATTACKER, BYSTANDERS } from '../world';
+import { ATTACKER, BYSTANDERS, type Tenant } from '../world';
 import { Attack } from './attack';
 import { SHAPES, type Shape, type ShapeName } from './shapes';
 
@@ -28,34 +29,58 @@ const SETTLED_WITHIN = 5000;
 const MOST_MEMORY = 400;
 const MOST_DELAY = 500;
 
-/** Rejects with what is wrong; answers what was seen. */
-export async function runFlood(target: Target, { shape, seconds, seed }: Flood): Promise<string> {
-  const front = target.front!;
-  await tidy(target.sql, ATTACKER);
-  const attack = new Attack(front.port, target.sql, seconds, seed);
-  const watch = new Watch(front.metrics);
-  const bystander = new Bystander(front.base, BYSTANDERS.at(-1)!);
+/** A replica that is flooded, and a bystander whose rows are in its database. */
+export interface Flooded {
+  base: string;
+  metrics: Metrics;
+  sql: Pool;
+  bystander: Tenant;
+  isRunning: () => boolean;
+}
+
+export interface Outcome {
+  seen: string;
+  /** What was promised and not kept. */
+  broken: string[];
+}
+
+export async function flood(at: Flooded, { shape, seconds, seed }: Flood): Promise<Outcome> {
+  const { base, metrics, sql, isRunning } = at;
+  const attack = new Attack(base, sql, seconds, seed);
+  const watch = new Watch(metrics);
+  const bystander = new Bystander(base, at.bystander);
   await sleep(BEFORE);
   attack.begin();
   const broken = (await (SHAPES[shape] as Shape)(attack).finally(() => attack.end())) ?? [];
-  target.sentOtherwise += attack.sent;
   await bystander.stop();
-  const left = await front.metrics.lowest(SETTLED_WITHIN).catch(() => NaN);
+  const left = await metrics.lowest(SETTLED_WITHIN).catch(() => NaN);
   await watch.stop();
-  const seen = `${attack}; bystander: ${bystander}; service: ${watch}, ${left} in flight afterwards`;
-  const failed = attack.seen.get(500) ?? 0;
-  if (failed > 0) broken.push(`${failed} answers are 500`);
   const { resident_mb, delay_ms } = watch.most;
   const grown = resident_mb - (watch.first?.resident_mb ?? 0);
-  if (!front.isRunning()) broken.push('the process has ended');
+  const failed = attack.seen.get(500) ?? 0;
+  if (!isRunning()) broken.push('the process has ended');
+  if (failed > 0) broken.push(`${failed} answers are 500`);
   if (!bystander.isServed) broken.push(`a bystander is served less than ${LEAST_SHARE * 100} %`);
-  if (front.isRunning() && left !== 0) broken.push('requests stay in flight after their clients have gone');
+  if (isRunning() && left !== 0) broken.push('requests stay in flight after their clients have gone');
   if (grown > MOST_MEMORY) broken.push('memory grows without bounds');
   if (delay_ms > MOST_DELAY) broken.push(`the event loop is held up for more than ${MOST_DELAY} ms`);
+  return {
+    seen: `${attack}; bystander: ${bystander}; service: ${watch}, ${left} in flight afterwards`,
+    broken,
+  };
+}
+
+/** Rejects with what is wrong; answers what was seen. */
+export async function runFlood(target: Target, one: Flood): Promise<string> {
+  const front = target.front!;
+  await tidy(target.sql, ATTACKER);
+  const { base, metrics, isRunning } = front;
+  const bystander = BYSTANDERS.at(-1)!;
+  const { seen, broken } = await flood({ base, metrics, isRunning, sql: target.sql, bystander }, one);
   if (broken.length === 0) return seen;
   // What one flood has spoilt must not be another's.
   await front.restart();
-  throw new Finding('flood', `${shape}: ${broken.join('; ')}`, seen);
+  throw new Finding('flood', `${one.shape}: ${broken.join('; ')}`, seen);
 }
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
