@@ -42,10 +42,12 @@ test.each(regressions().filter((name) => !ELSEWHERE.includes(readRegression(name
 );
 
 function frontOf(base: string): Front {
+  const metrics = new Metrics(`http://127.0.0.1:${theApp().get(MetricsService).port}`);
   return {
     base,
     port: Number(new URL(base).port),
-    metrics: new Metrics(`http://127.0.0.1:${theApp().get(MetricsService).port}`),
+    metrics,
+    elsewhere: { base, metrics },
     leaked: 0,
     isRunning: () => true,
     restart: () => Promise.reject(new Error('a service within a test is not started again')),

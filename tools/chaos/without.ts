@@ -4,6 +4,8 @@
  */
 import 'reflect-metadata';
 import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import * as client from '../../src/database/client';
 import * as dataSource from '../../src/database/data-source';
 import * as sqlstates from '../../src/database/sqlstates';
 import { InFlight } from '../../src/http/in-flight';
@@ -22,9 +24,17 @@ const PROTECTIONS = {
   },
   /** Nobody is hung up on for not reading, or for sending slowly. */
   'time to read': withoutSweep,
+  /** Nobody listens to what a connection says of itself while it is in use. */
+  'error listeners'() {
+    Object.assign(client, { DatabaseClient: Client });
+  },
   /** An error of the database is an error like any other. */
   'table of faults'() {
     Object.assign(sqlstates, { faultOf: () => undefined });
+  },
+  /** A connection that is closed takes nothing with it but the request whose turn it was. */
+  'ends of connections'() {
+    Object.assign(InFlight.prototype, { disconnect: () => undefined });
   },
   /** Redis is asked by a client as it comes, and waited for. */
   'impatience with Redis'() {

@@ -48,6 +48,12 @@ export class Bystander {
     return (this.seen.get('right') ?? 0) / Math.max(1, this.total);
   }
 
+  /** Rightly answered, on time or late. */
+  get isAnswered(): boolean {
+    const answered = (this.seen.get('right') ?? 0) + (this.seen.get('late') ?? 0);
+    return answered >= LEAST_SHARE * this.total;
+  }
+
   get isServed(): boolean {
     return this.share >= LEAST_SHARE;
   }

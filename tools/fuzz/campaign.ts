@@ -36,6 +36,8 @@ export class Campaign {
   private readonly found = new Map<string, Finding>();
   private readonly sent = new Map<KindName, number>();
   private readonly last: Promise<void>[] = [];
+  /** The case in which it was found, alone or because of what was tried beside it. */
+  private readonly failing = new WeakMap<object, unknown>();
   private readonly started = performance.now();
 
   constructor(
@@ -106,6 +108,7 @@ export class Campaign {
         await run(this.target, one, tenant);
       } catch (error) {
         if (error instanceof Interrupted || this.isKnown(error)) return;
+        this.failing.set(error as object, one);
         throw error;
       }
     };
@@ -129,7 +132,13 @@ export class Campaign {
     if (this.found.has(finding.kind)) return;
     this.found.set(finding.kind, finding);
     const [counterexample] = details.counterexample ?? [];
-    await this.keep(name, tenant, together === 1 ? [counterexample] : (counterexample as unknown[]), finding);
+    await this.keep(
+      name,
+      tenant,
+      together === 1 ? [counterexample] : (counterexample as unknown[]),
+      finding,
+      this.failing.get(error),
+    );
     say(`  seed ${roundSeed}, path ${details.counterexamplePath}`);
   }
 
@@ -139,8 +148,14 @@ export class Campaign {
   }
 
   /** Of cases that were tried together, the one that fails alone. */
-  private async keep(kind: KindName, tenant: Tenant, cases: unknown[], finding: Finding): Promise<void> {
-    let failing = cases[0];
+  private async keep(
+    kind: KindName,
+    tenant: Tenant,
+    cases: unknown[],
+    finding: Finding,
+    otherwise: unknown,
+  ): Promise<void> {
+    let failing = otherwise ?? cases[0];
     for (const one of cases) {
       const failed = await kindOf(kind)
         .run(this.target, one, tenant)

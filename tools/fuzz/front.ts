@@ -5,6 +5,8 @@ export interface Front {
   base: string;
   port: number;
   metrics: Metrics;
+  /** A replica beside it. */
+  elsewhere: { base: string; metrics: Metrics };
   /** Requests that are in flight for ever, as found before. */
   leaked: number;
   isRunning: () => boolean;

@@ -70,10 +70,11 @@ export async function startServer(tenants: Tenant[], build = '.'): Promise<Serve
       metrics: new Metrics(`http://127.0.0.1:${metricsPort}`),
     };
   };
-  const startFront = async (): Promise<Front> => {
+  const startFront = async (elsewhere: Replica): Promise<Front> => {
     let now = await start('');
     const front: Front = {
       ...addressOf(now),
+      elsewhere,
       leaked: 0,
       isRunning: () => isRunning(now.child),
       restart: async () => {
@@ -87,7 +88,7 @@ export async function startServer(tenants: Tenant[], build = '.'): Promise<Serve
   };
   try {
     const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => start('off')));
-    const front = await startFront();
+    const front = await startFront(replicas[0]!);
     return { replicas, front, sql, log, stop, isRunning: () => [...children].every(isRunning) };
   } catch (error) {
     await stop();

@@ -7,12 +7,12 @@ export const connectionsTerminated: Scenario = {
   name: 'connections-terminated',
   fault: 'all connections to PostgreSQL terminated once a second, under every kind of write',
   promise: 'the process lives, refusals are 503, no acknowledged write lost',
-  control: 'no table of faults',
+  control: 'no error listeners: the process ends',
   async run({ lab, guarded, quick }) {
     const kills = quick || !guarded ? 10 : 60;
     const postgres = await lab.postgres();
     await postgres.start();
-    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'table of faults' });
+    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'error listeners' });
     await service.start();
     const ledgers = writeKinds(service, lab.operator_token).map((kind) => new Ledger(kind));
     let ended = 0;
