@@ -12,6 +12,8 @@ export const headerOf = (answer: Answer, name: string) =>
 
 // Imports wait for one another, and a machine may be busy.
 const LONGEST = 60_000;
+// Sooner than the server closes it.
+const IDLE = 30_000;
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 interface Head {
@@ -103,6 +105,9 @@ class Connection {
     this.socket = connect({ port, host: '127.0.0.1', noDelay: true });
     this.socket.on('data', (chunk) => this.read(chunk));
     this.socket.on('error', () => undefined);
+    this.socket.setTimeout(IDLE, () => {
+      if (!this.current) this.socket.destroy();
+    });
     this.socket.on('close', () => this.closed());
   }
 

@@ -112,7 +112,7 @@ async function fuzz(server: Server, target: Target): Promise<boolean> {
   }
   const { turnedAway } = target;
   // Floods end in refusals, each of which is a line: what must not be in them is a status of its own.
-  const errors = server.log.errors(turnedAway);
+  const errors = server.log.errors(turnedAway, values.kills);
   if (errors.length > 0) problem(`log: ${errors.length} errors, such as\n${errors.slice(0, 30).join('\n')}`);
   if (!values.kills && turnedAway.size > target.sent / 100)
     problem(`status: ${turnedAway.size} answers were 503, more than one in a hundred`);

@@ -132,6 +132,10 @@ const ADDRESS = /@(mail\.fuzz|elsewhere)\.example/;
 // What is answered 503, to somebody who may have hung up.
 const TURNED_AWAY = /connection timeout|timeout exceeded when trying to connect|Query read timeout/;
 
+/** Answered 503 too, where connections are terminated on purpose. */
+const TERMINATED =
+  /terminating connection due to administrator command|Connection terminated|already released/;
+
 /** What the replicas write. */
 class Log {
   lines = 0;
@@ -140,9 +144,11 @@ class Log {
   private readonly failures: string[] = [];
 
   /** Errors, those of requests with these ids left out. */
-  errors(known: Set<string>): string[] {
+  errors(known: Set<string>, kills: boolean): string[] {
     const idOf = (line: string) => /"request_id":"([^"]+)"/.exec(line)?.[1] ?? '';
-    return this.failures.filter((line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line));
+    return this.failures.filter(
+      (line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line) && !(kills && TERMINATED.test(line)),
+    );
   }
 
   /** Where the replica answers, as soon as it does. */

@@ -13,6 +13,8 @@ import { Session } from './session';
 import { Tenant } from './world';
 
 const ATTEMPTS = 5;
+/** On a slow machine one kill after the other meets the same request. */
+const ATTEMPTS_BETWEEN_KILLS = 20;
 
 /** While connections to the database are terminated, nobody knows whether a write that was answered 503 was made. */
 export class Interrupted extends Error {}
@@ -98,12 +100,13 @@ export class Target {
    * written, and the caller tries again. Only who is told so every time has found something.
    */
   private async patientExchange(message: Message, client: Client): Promise<Answer> {
+    const attempts = this.kills ? ATTEMPTS_BETWEEN_KILLS : ATTEMPTS;
     for (let attempt = 1; ; attempt++) {
       const answer = await client.exchange(bytesOf(message), message.method === 'HEAD');
-      if (answer.status !== 503 || attempt === ATTEMPTS) return answer;
+      if (answer.status !== 503 || attempt === attempts) return answer;
       this.turnedAway.add(headerOf(answer, 'x-request-id')!);
       if (this.kills && message.method === 'POST') throw new Interrupted();
-      await sleep(attempt * 200);
+      await sleep(Math.min(attempt, ATTEMPTS) * 200);
     }
   }
 
