@@ -76,8 +76,8 @@ describe('deploy/compose', () => {
       expect(files.map((value) => path.basename(value)).sort()).toEqual([...(secrets ?? [])].sort());
     }
     for (const [name, { file: where }] of Object.entries(compose.secrets)) {
-      expect(where).toBe(`secrets/${name}`);
-      expect(page).toContain(where);
+      expect(where).toBe(`./secrets/${name}`);
+      expect(page).toContain(`secrets/${name}`);
     }
     expect(read('.gitignore').split('\n')).toContain('deploy/compose/secrets/');
   });
