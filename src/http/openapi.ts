@@ -116,8 +116,9 @@ function introduction(limits: RateLimits | null): string {
     '## Limits',
     'A body has at most 512 KiB and 1,000 fields, a list of ids 500 ids, a page 500 entries.',
     limits
-      ? `Requests: ${rate(limits.credential)} for a credential; ${rate(limits.address)} for an address without one; ` +
-        `${rate(limits.misses)} for lookups of keys and purchases that find nothing. \`X-RateLimit-*\` headers say what is ` +
+      ? `Requests: ${rate(limits.credential)} for a credential; ${rate(limits.user)} for all of a user; ` +
+        `${rate(limits.address)} for an address without one; ` +
+        `${rate(limits.misses)} for a user's lookups of keys and purchases that find nothing. \`X-RateLimit-*\` headers say what is ` +
         'left, and `429` carries `Retry-After`.'
       : 'The number of requests is not limited here.',
   ].join('\n\n');
