@@ -6,7 +6,7 @@ export interface Counter {
   full_at: number;
 }
 
-// Some 20 MB of each limit, however many addresses somebody has.
+// 23 MB of each limit at most, however many addresses somebody has.
 const MOST = 100_000;
 
 /** Counters of this process, those that were used last. One without a use in two periods has nothing left to tell. */
