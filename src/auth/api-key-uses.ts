@@ -6,7 +6,7 @@ const WRITE_EVERY = 1000;
 const MOST_WAITING = 10_000;
 const MOST_AT_ONCE = 1000;
 
-// Another replica that writes the same keys is not waited for: it writes the same minute.
+// SKIP LOCKED: another replica that writes these keys writes the same minute.
 const WRITE_USES = statement(
   'write_api_key_uses',
   `UPDATE api_keys SET last_used_at = now() WHERE id IN (
@@ -18,8 +18,8 @@ const WRITE_USES = statement(
 const REHASH = statement('rehash_api_key', 'UPDATE api_keys SET key_hash = $2 WHERE id = $1');
 
 /**
- * What using a key leaves behind: when it was last used, to the minute, and its hash under the current pepper. No request
- * waits for it, and where more keys are used than can be written, some uses are not.
+ * Writes when keys were last used, to the minute, and their hashes under the current pepper. No request waits for it; where
+ * more keys are used than can be written, some uses are dropped.
  */
 @Injectable()
 export class ApiKeyUses implements BeforeApplicationShutdown {

@@ -68,7 +68,7 @@ export class VerifiedCredentials {
     return this.underWay.ask(`${presented.type} ${presented.text}`, () => this.learn(presented));
   }
 
-  /** On a revocation, of one key or of any: learns nothing of it from questions that were asked before. */
+  /** After a change of one key or of any: distrusts what is cached, and the answers to lookups that were sent before. */
   forget(api_key_id?: number): void {
     if (api_key_id === undefined) this.keys.forget();
     else this.changes.note(api_key_id);
