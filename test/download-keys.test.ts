@@ -1,4 +1,4 @@
-import { type Actor, actors, type Answer, failure, make, ok, send, useStore } from './support/store';
+import { type Actor, actors, type Answer, failure, make, ok, send, sql, useStore } from './support/store';
 import { statementsAfterCredential } from './support/statements';
 
 useStore({ RATE_LIMIT: 'off' });
@@ -201,6 +201,96 @@ describe('by email', () => {
       expect(
         await send('GET', `/games/${game.id}/download_keys?email=${spelling}`, { headers: owner.headers }),
       ).toMatchObject({ status: 200, body: { download_key: found(key) } });
+  });
+});
+
+describe('whoever purchased is found', () => {
+  let buyer: Actor;
+  let paid: string;
+  beforeEach(async () => {
+    paid = address();
+    buyer = await make.user();
+  });
+  const bought = async (purchase: Record<string, unknown>, key: Record<string, unknown> = {}) =>
+    make.downloadKey({
+      game,
+      purchase_id: (await make.purchase({ games: [game], email: paid, ...purchase })).id,
+      ...key,
+    });
+  const ownerOf = async (key: { key: string }) =>
+    ((await look({ download_key: key.key })).body as { download_key: { owner?: { id: number } } })
+      .download_key.owner?.id;
+
+  test('signed in, with an unverified address or none on the key', async () => {
+    const entered = address();
+    await sql('INSERT INTO user_emails (user_id, email) VALUES ($1, $2)', [buyer.id, entered]);
+    for (const email of [null, entered, address()]) {
+      const key = await bought({ user_id: buyer.id }, { email });
+      expect(await look({ user_id: buyer.id })).toEqual(answer(key));
+      expect(await look({ email: paid })).toEqual(answer(key));
+      expect(await look({ email: paid.toUpperCase() })).toEqual(answer(key));
+      if (email) expect(await look({ email })).toEqual(answer(key));
+      expect(await ownerOf(key)).toBe(buyer.id);
+    }
+  });
+
+  test('signed in under one address, looked up by another that the account verified', async () => {
+    const other = address();
+    await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [buyer.id, other]);
+    const key = await bought({ user_id: buyer.id });
+    expect(await look({ email: other })).toEqual(answer(key));
+  });
+
+  test('as a guest, by the account that verified the address of the purchase', async () => {
+    const key = await bought({});
+    expect(await ownerOf(key)).toBeUndefined();
+    expect(await look({ email: paid })).toEqual(answer(key));
+    expect(await look({ user_id: buyer.id })).toEqual(none);
+    await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [buyer.id, paid]);
+    expect(await look({ user_id: buyer.id })).toEqual(answer(key));
+    expect(await ownerOf(key)).toBe(buyer.id);
+  });
+
+  test('claimed goes before bought, bought signed in before addresses, the address of the key before that of the purchase', async () => {
+    const given = address();
+    const receiver = await make.user({ emails: [{ email: given, verified: true }] });
+    await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [stranger.id, paid]);
+    const lookups = () =>
+      Promise.all([buyer, receiver, stranger].map(async ({ id }) => (await look({ user_id: id })).status));
+
+    const byAddress = await bought({}, { email: given });
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
+    await sql('UPDATE purchases SET user_id = $1 WHERE email = $2', [buyer.id, paid]);
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([buyer.id, [200, 404, 404]]);
+    await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [receiver.id, byAddress.id]);
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
+    // Its address still finds it.
+    expect(await look({ email: paid })).toEqual(answer(byAddress));
+    await sql('UPDATE download_keys SET user_id = NULL, email = NULL WHERE id = $1', [byAddress.id]);
+    await sql('UPDATE purchases SET user_id = NULL WHERE email = $1', [paid]);
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([stranger.id, [404, 404, 200]]);
+    await sql('UPDATE download_keys SET purchase_id = NULL WHERE id = $1', [byAddress.id]);
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([undefined, [404, 404, 404]]);
+  });
+
+  test('whatever the purchase was of, and whatever became of it: only the key counts', async () => {
+    const elsewhere = await make.game({ owner });
+    const refunded = await make.purchase({ games: [elsewhere], user_id: buyer.id, status: 'refunded' });
+    const key = await make.downloadKey({ game, purchase_id: refunded.id });
+    expect(await look({ user_id: buyer.id })).toEqual(answer(key));
+    await sql('UPDATE download_keys SET revoked_at = now() WHERE id = $1', [key.id]);
+    expect(await look({ user_id: buyer.id })).toEqual(none);
+  });
+
+  test('a restricted game is seen by whoever owns a key to it, bought signed in too', async () => {
+    game = await make.game({ owner, visibility: 'restricted' });
+    const list = await make.collection({ owner: buyer });
+    const add = () => buyer.post(`/collections/${list.id}/add-game`, { game_id: game.id });
+    expect(await add()).toEqual(noGame);
+    await bought({ user_id: buyer.id });
+    expect((await add()).status).toBe(200);
+    const { body } = await buyer.get(`/collections/${list.id}/collection-games`);
+    expect(body).toMatchObject({ collection_games: [{ game_id: game.id }] });
   });
 });
 

@@ -19,6 +19,7 @@ import {
   salesByDefinition,
   sendImport,
   user,
+  wrongAccounts,
   wrongBuyers,
   wrongOwners,
 } from './support/importing';
@@ -711,6 +712,44 @@ test('however purchases change hands, their games know the buyer, with triggers 
       }
     }),
     { numRuns: 12 },
+  );
+}, 60_000);
+
+test('however purchases and keys change hands, keys know their account, with triggers and without them', async () => {
+  const accounts = fc.constantFrom(1, 2, null, undefined);
+  const onePurchase = fc.record({
+    id: fc.integer({ min: 1, max: 3 }),
+    email: fc.constantFrom('one@example.com', 'ONE@example.com', 'Two@example.com'),
+    user_id: accounts,
+  });
+  const oneKey = fc.record({
+    id: fc.integer({ min: 1, max: 4 }),
+    purchase_id: fc.constantFrom(1, 2, 3, null, undefined),
+    user_id: accounts,
+  });
+  const byId = { selector: ({ id }: { id: number }) => id };
+  const imports = fc.record({
+    triggers: fc.constantFrom('origin', 'replica'),
+    purchases: fc.uniqueArray(onePurchase, byId),
+    keys: fc.uniqueArray(oneKey, byId),
+  });
+  await imported(user(1), user(2), game(1));
+  await fc.assert(
+    fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
+      await sql('TRUNCATE purchases CASCADE');
+      await imported(purchase(1), purchase(2), purchase(3));
+      for (const { triggers, purchases, keys } of rounds) {
+        await importDirectly(
+          [
+            ...purchases.map(({ id, ...fields }) => purchase(id, fields)),
+            ...keys.map(({ id, ...fields }) => downloadKey(id, fields)),
+          ],
+          { prepare: (client) => client.query(`SET session_replication_role = ${triggers}`) },
+        );
+        expect(await wrongAccounts()).toEqual([]);
+      }
+    }),
+    { numRuns: 20 },
   );
 }, 60_000);
 

@@ -106,6 +106,31 @@ test('purchases that were there get their buyers, also where a try was given up'
   expect(upQueries.map(({ query }) => query)).toEqual([]);
 });
 
+test('keys that were there get their accounts, also after an interrupted try', async () => {
+  await undoFrom('DownloadKeysByPurchase');
+  await source.query(`
+    INSERT INTO users (username) VALUES ('seller'), ('buyer');
+    INSERT INTO games (user_id, slug, title) SELECT id, 'sold', 'Sold' FROM users WHERE username = 'seller';
+    INSERT INTO purchases (email, user_id, source, currency, amount)
+    SELECT 'Key' || n || '@example.com', CASE WHEN n % 2 = 0 THEN u.id END, 'card', 'USD', 1
+    FROM generate_series(1, 8) n, users u WHERE u.username = 'buyer';
+    INSERT INTO download_keys (key, game_id, purchase_id, user_id)
+    SELECT 'key-' || n, g.id, (SELECT id FROM purchases p WHERE p.email = 'Key' || n % 10 || '@example.com'),
+      CASE WHEN n % 3 = 0 THEN g.user_id END
+    FROM generate_series(1, 12000) n, games g WHERE g.slug = 'sold'`);
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  const wrong = `
+    SELECT k.id FROM download_keys k LEFT JOIN purchases p ON p.id = k.purchase_id
+    WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`;
+  expect(await source.query(wrong)).toEqual([]);
+
+  await source.query(`DELETE FROM migrations WHERE name ~ 'AccountsOfOldDownloadKeys'`);
+  await source.query('UPDATE download_keys SET account_id = NULL, purchase_email = NULL WHERE id % 2 = 0');
+  expect(await source.query(wrong)).not.toEqual([]);
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  expect(await source.query(wrong)).toEqual([]);
+});
+
 test('games that were there get the names of their owners, also where a try was given up', async () => {
   await undoFrom('GameOwnerNames');
   await source.query(`

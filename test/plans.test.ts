@@ -25,6 +25,8 @@ const ADMIN_OF_ALL = 8;
 const COLLECTOR = 7;
 const COLLECTED = 10_000;
 const ADDRESS_OF_COLLECTOR = 'Mail6@example.com';
+const RESELLER = 9;
+const RESELLER_ADDRESS = 'Mail8@example.com';
 
 // Every user has 3 addresses, 10 purchases and 5 keys of each kind; a tenth of the users make 20 games each.
 const FILL = [
@@ -49,10 +51,16 @@ const FILL = [
    SELECT id, CASE WHEN id % 10 = 1 THEN ${POPULAR_GAME} ELSE id % ${GAMES} + 1 END, user_id, lower(email) FROM purchases`,
   `INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
    SELECT id, (id + k * 37) % ${GAMES} + 1, user_id, lower(email) FROM purchases, generate_series(1, 4) k WHERE id % 10 = 0`,
-  `INSERT INTO download_keys (key, game_id, email, user_id)
+  `INSERT INTO download_keys (key, game_id, email, user_id, account_id)
    SELECT 'key-' || n, CASE WHEN n % 5 = 1 THEN ${POPULAR_GAME} ELSE n % ${GAMES} + 1 END,
-          'mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END
-   FROM generate_series(1, ${KEYS}) n`,
+          'mail' || n % ${3 * USERS} || '@example.com', claimed_by, claimed_by
+   FROM generate_series(1, ${KEYS}) n, LATERAL (SELECT CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END AS claimed_by) c`,
+  `INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email)
+   SELECT 'bought-' || pg.purchase_id || '-' || pg.game_id, pg.game_id, pg.purchase_id, pg.user_id, pg.email
+   FROM purchase_games pg WHERE pg.purchase_id % 2 = 1`,
+  // One address and one account with thousands of keys of one game.
+  `INSERT INTO download_keys (key, game_id, email, account_id, user_id)
+   SELECT 'many-' || n, ${POPULAR_GAME}, '${RESELLER_ADDRESS}', ${RESELLER}, ${RESELLER} FROM generate_series(1, 20000) n`,
   `INSERT INTO collections (id, user_id, title)
    SELECT n, n % ${USERS} + 1, 'Shelf' FROM generate_series(1, ${COLLECTIONS}) n`,
   `INSERT INTO collection_games (collection_id, game_id, sort_key, user_id)
@@ -112,6 +120,10 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [KEY_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, 1001], 40],
   [KEY_BY_EMAIL, [GAME, ownerOf(GAME), 'MAIL1000@example.com'], 60],
   [KEY_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'], 60],
+  [KEY_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, COLLECTOR], 50],
+  [KEY_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, RESELLER], 50],
+  [KEY_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, ADDRESS_OF_COLLECTOR], 60],
+  [KEY_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, RESELLER_ADDRESS], 60],
   [PURCHASES_BY_USER, [GAME, ownerOf(GAME), 1002], 60],
   [PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, 1002], 90],
   [PURCHASES_BY_USER, [GAME, ownerOf(GAME), COLLECTOR], 60],
@@ -158,6 +170,17 @@ test.each([
   async ({ lookup, values }) => {
     const { rowsOf } = await planOf(client, lookup, values);
     expect(rowsOf).toEqual(['games', 'purchases']);
+  },
+);
+
+test.each([
+  { name: 'by user', lookup: KEY_BY_USER, values: [POPULAR_GAME, ADMIN_OF_ALL, 1001] },
+  { name: 'by e-mail', lookup: KEY_BY_EMAIL, values: [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'] },
+])(
+  'keys $name: rows of the game, the key and its owner are read, and indexes of all else',
+  async ({ lookup, values }) => {
+    const { rowsOf } = await planOf(client, lookup, values);
+    expect(rowsOf).toEqual(['games', 'download_keys', 'users']);
   },
 );
 

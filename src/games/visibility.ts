@@ -1,3 +1,5 @@
+import { holdsKey } from './key-owners';
+
 // Else PostgreSQL may read all games that the user administers, for one of them: docs/decisions/one-probe.md.
 const ONE_PROBE = 'OFFSET 0';
 
@@ -32,12 +34,3 @@ const viewable = (game: string, user: string, editable: string) => `(
   ${isPublic(game)}
   OR ${editable}
   OR (${game}.visibility = 'restricted' AND ${holdsKey(game, user)}))`;
-
-/** A key belongs to the account that claimed it, else to the one that verified its address. */
-const holdsKey = (game: string, user: string) => `(
-  EXISTS (SELECT FROM download_keys dk
-          WHERE dk.user_id = ${user} AND dk.game_id = ${game}.id AND dk.revoked_at IS NULL ${ONE_PROBE})
-  OR EXISTS (SELECT FROM user_emails ue
-             JOIN download_keys dk ON lower(dk.email) = ue.email AND dk.game_id = ${game}.id
-              AND dk.revoked_at IS NULL AND dk.user_id IS NULL
-             WHERE ue.user_id = ${user} AND ue.verified ${ONE_PROBE}))`;

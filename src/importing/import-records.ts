@@ -254,7 +254,7 @@ async function* untilAborted(source: AsyncIterable<Buffer>, signal: AbortSignal)
 /** Autovacuum would come a minute later, and until then the first requests are planned for the tables as they were. */
 async function analyze(client: ClientBase, types: RecordType[]) {
   await client.query('SET LOCAL default_statistics_target TO DEFAULT');
-  for (const type of types) await client.query(`ANALYZE ${tablesOf(type).join(', ')}`);
+  for (const table of new Set(types.flatMap(tablesOf))) await client.query(`ANALYZE ${table}`);
 }
 
 /**

@@ -84,6 +84,8 @@ const listsOfUsers = (type: RecordType): Lists => {
 export const TRIGGERS_NOT_NEEDED = [
   'purchase_games_take_buyer',
   'purchases_carry_buyer',
+  'download_keys_take_buyer',
+  'download_keys_change_buyer',
   'games_take_owner_name',
   'games_change_owner_name',
   'users_carry_username',
@@ -103,6 +105,10 @@ const gamesOfPurchases = (type: RecordType): Lists => {
       `UPDATE purchase_games g SET user_id = p.user_id, email = lower(p.email)
        FROM ${changedIn(type)} s JOIN purchases p ON p.id = s.id
        WHERE g.purchase_id = s.id AND (g.user_id, g.email) IS DISTINCT FROM (p.user_id, lower(p.email))`,
+      `UPDATE download_keys k SET account_id = coalesce(k.user_id, p.user_id), purchase_email = lower(p.email)
+       FROM ${changedIn(type)} s JOIN purchases p ON p.id = s.id
+       WHERE k.purchase_id = s.id
+         AND (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`,
       `${insert('p')} JOIN purchases p ON p.id = s.id WHERE ${isChanged(type)} ON CONFLICT DO NOTHING`,
       `${insert('s')} WHERE ${isNew(type)}`,
     ],
@@ -190,7 +196,7 @@ function listsOf(type: RecordType): Lists | undefined {
 const LIST_TABLES: Record<string, string[]> = {
   user: ['user_emails'],
   game: ['game_admins', 'game_earnings'],
-  purchase: ['purchase_games'],
+  purchase: ['purchase_games', 'download_keys'],
   collection: ['collection_admins', 'collection_games'],
 };
 
@@ -198,14 +204,25 @@ const LIST_TABLES: Record<string, string[]> = {
 export const tablesOf = ({ name, table }: RecordType) => [table, ...(LIST_TABLES[name] ?? [])];
 
 /**
- * Copies in the records of a type from what they refer to. The lock makes a change of it that is under way wait, or be
- * waited for: it would not see these rows.
+ * Copies in the records of a type from what they refer to; `of` is the value of a column in the record. The lock makes a
+ * concurrent change of it wait, or be waited for: it would not see these rows.
  */
-const COPIES: Record<string, { name: string; value: string }[]> = {
+const COPIES: Record<string, { name: string; value: (of: (column: string) => string) => string }[]> = {
   game: [
     {
       name: 'owner_name',
-      value: '(SELECT u.username FROM users u WHERE u.id = s.user_id FOR SHARE)',
+      value: (of) => `(SELECT u.username FROM users u WHERE u.id = ${of('user_id')} FOR SHARE)`,
+    },
+  ],
+  download_key: [
+    {
+      name: 'account_id',
+      value: (of) => `coalesce(${of('user_id')},
+        (SELECT p.user_id FROM purchases p WHERE p.id = ${of('purchase_id')} FOR SHARE))`,
+    },
+    {
+      name: 'purchase_email',
+      value: (of) => `(SELECT lower(p.email) FROM purchases p WHERE p.id = ${of('purchase_id')} FOR SHARE)`,
     },
   ],
 };
@@ -257,6 +274,8 @@ export async function findChanged(client: ClientBase, type: RecordType) {
 export async function write(client: ClientBase, type: RecordType, withSales: boolean) {
   const columns = columnsOf(type);
   const copies = COPIES[type.name] ?? [];
+  const inColumn = (value: (column: Column) => string) => (wanted: string) =>
+    value(columns.find(({ name }) => name === wanted)!);
   const sold = withSales && type.name === 'game';
   const swappable = SWAPPABLE[type.name];
   if (swappable) {
@@ -271,10 +290,10 @@ export async function write(client: ClientBase, type: RecordType, withSales: boo
     .map(
       (column) => `${column.name} = ${column.name === 'updated_at' ? updatedAt(column) : valueFor(column)}`,
     )
-    .concat(copies.map(({ name, value }) => `${name} = ${value}`));
+    .concat(copies.map(({ name, value }) => `${name} = ${value(inColumn(valueFor))}`));
   const newColumns = [
     ...columns.map((column) => ({ name: column.name, value: newValueFor(column) })),
-    ...copies,
+    ...copies.map(({ name, value }) => ({ name, value: value(inColumn(newValueFor)) })),
     ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
   ];
   const changed = await client.query(`

@@ -20,7 +20,16 @@ import { Purchase } from './purchase.entity';
 @Index('download_keys_user_id_idx', ['user_id', 'game_id'], {
   where: 'user_id IS NOT NULL AND revoked_at IS NULL',
 })
-@Index('download_keys_email_idx', { synchronize: false })
+@Index('download_keys_purchase_id_idx', ['purchase_id'], { where: 'purchase_id IS NOT NULL' })
+@Index('download_keys_account_id_idx', ['account_id', 'game_id', 'created_at', 'id'], {
+  where: 'account_id IS NOT NULL AND revoked_at IS NULL',
+})
+@Index('download_keys_address_idx', { synchronize: false })
+@Index('download_keys_purchase_email_idx', ['purchase_email', 'game_id', 'created_at', 'id'], {
+  where: 'purchase_email IS NOT NULL AND revoked_at IS NULL',
+})
+@Index('download_keys_unowned_address_idx', { synchronize: false })
+@Index('download_keys_unowned_purchase_email_idx', { synchronize: false })
 export class DownloadKey {
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
@@ -44,6 +53,14 @@ export class DownloadKey {
   /** The account that claimed the key. */
   @Column('bigint', { nullable: true })
   user_id: number | null;
+
+  /** The account that claimed the key, else the purchase's, which triggers see to. */
+  @Column('bigint', { nullable: true })
+  account_id: number | null;
+
+  /** The purchase's address in lower case, which triggers see to. */
+  @Column('text', { nullable: true })
+  purchase_email: string | null;
 
   @Column('timestamptz', { default: () => 'now()' })
   created_at: string;

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { invalidGame } from '../games/refusals';
+import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../games/key-owners';
 import { canEdit } from '../games/visibility';
 import { failure } from '../http/failure';
 import type { UserRow } from '../users/user.dto';
@@ -13,7 +14,7 @@ export interface DownloadKeySelector {
   email?: string;
 }
 
-/** created_at as PostgreSQL writes it; owner null: no account claimed the key or verified its address. */
+/** created_at as PostgreSQL writes it; owner null: the key belongs to no account. */
 export interface DownloadKeyRow {
   id: number;
   created_at: string;
@@ -32,7 +33,7 @@ interface Row extends Record<keyof UserRow, unknown> {
 
 /**
  * A row whenever the caller may edit the game, with the chosen key if there is one: so that "no such game" and "no such
- * key" come out of one statement. The selector is $3; `dk` is a row of download_keys.
+ * key" come out of one statement. The selector is $3; `chosen` selects rows of download_keys.
  */
 const lookup = (name: string, chosen: string) =>
   statement<Row>(
@@ -41,39 +42,20 @@ const lookup = (name: string, chosen: string) =>
             u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url
      FROM games g
      LEFT JOIN LATERAL (${chosen}) dk ON true
-     LEFT JOIN users u ON u.id = coalesce(dk.user_id,
-       (SELECT user_id FROM user_emails WHERE email = lower(dk.email) AND verified))
+     LEFT JOIN users u ON u.id = ${ownerOf('dk')}
      WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
   );
 
-const COLUMNS = 'dk.id, dk.created_at, dk.downloads, dk.key, dk.email, dk.user_id';
-const OF_GAME = 'dk.game_id = g.id AND dk.revoked_at IS NULL';
-const newestOf = (...keys: string[]) =>
-  `${keys.join(' UNION ALL ')} ORDER BY created_at DESC, id DESC LIMIT 1`;
-
-const claimedBy = (user: string) =>
-  `SELECT ${COLUMNS} FROM download_keys dk WHERE dk.user_id = ${user} AND ${OF_GAME}`;
-const unclaimedOfAddressesOf = (user: string) =>
-  `SELECT ${COLUMNS} FROM user_emails ue JOIN download_keys dk ON lower(dk.email) = ue.email
-   WHERE ue.user_id = ${user} AND ue.verified AND dk.user_id IS NULL AND ${OF_GAME}`;
-const VERIFIER = '(SELECT user_id FROM user_emails WHERE email = lower($3) AND verified)';
+const newestOf = (keys: string) => `
+  SELECT dk.* FROM (SELECT id FROM (${keys}) found ORDER BY created_at DESC, id DESC LIMIT 1) newest
+  JOIN download_keys dk ON dk.id = newest.id`;
 
 export const KEY_BY_KEY = lookup(
   'download_key_by_key',
-  `SELECT ${COLUMNS} FROM download_keys dk WHERE dk.key = $3 AND ${OF_GAME}`,
+  'SELECT dk.* FROM download_keys dk WHERE dk.key = $3 AND dk.game_id = g.id AND dk.revoked_at IS NULL',
 );
-export const KEY_BY_USER = lookup(
-  'download_key_by_user',
-  newestOf(claimedBy('$3'), unclaimedOfAddressesOf('$3')),
-);
-export const KEY_BY_EMAIL = lookup(
-  'download_key_by_email',
-  newestOf(
-    `SELECT ${COLUMNS} FROM download_keys dk WHERE lower(dk.email) = lower($3) AND ${OF_GAME}`,
-    claimedBy(VERIFIER),
-    unclaimedOfAddressesOf(VERIFIER),
-  ),
-);
+export const KEY_BY_USER = lookup('download_key_by_user', newestOf(keysOf('$3', newestOfGame('g'))));
+export const KEY_BY_EMAIL = lookup('download_key_by_email', newestOf(keysFoundBy('$3', newestOfGame('g'))));
 
 @Injectable()
 export class DownloadKeysService {

@@ -118,6 +118,11 @@ export const wrongBuyers = () =>
   sql(`SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
        WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`);
 
+/** Download keys whose copies of account and address are not what the key and its purchase say. */
+export const wrongAccounts = () =>
+  sql(`SELECT k.* FROM download_keys k LEFT JOIN purchases p ON p.id = k.purchase_id
+       WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`);
+
 /** Games whose copy of the owner's name is not the owner's name. */
 export const wrongOwners = () =>
   sql(`SELECT g.id, g.owner_name, u.username FROM games g JOIN users u ON u.id = g.user_id

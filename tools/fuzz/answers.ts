@@ -172,6 +172,20 @@ export class Answers {
     return { purchases };
   }
 
+  private purchaseOf({ purchase_id }: DownloadKey): Purchase | undefined {
+    return this.bought.find(({ id }) => id === purchase_id);
+  }
+
+  private ownerOf(key: DownloadKey): number | undefined {
+    const purchase = this.purchaseOf(key);
+    return (
+      key.user_id ??
+      purchase?.user_id ??
+      (key.email === undefined ? undefined : this.accountOf(key.email)) ??
+      (purchase && this.accountOf(purchase.email))
+    );
+  }
+
   /** An answer, or the text of the 404. */
   downloadKey(
     game_id: number,
@@ -183,24 +197,21 @@ export class Answers {
     if (!game || !canEdit(game, asks)) return 'invalid game';
     const live = this.keys.filter((key) => key.game_id === game_id && !key.revoked);
     const ofAccount = (account: number | undefined) =>
-      live.filter((key) =>
-        key.user_id !== undefined
-          ? key.user_id === account
-          : key.email !== undefined && this.verified(account).includes(key.email),
-      );
+      live.filter((key) => account !== undefined && this.ownerOf(key) === account);
+    const has = (address: string | undefined) => address?.toLowerCase() === by.email!.toLowerCase();
     const found =
       by.download_key !== undefined
         ? live.filter(({ key }) => key === by.download_key)
         : by.user_id !== undefined
           ? ofAccount(by.user_id)
           : [
-              ...live.filter(({ email }) => email?.toLowerCase() === by.email!.toLowerCase()),
+              ...live.filter((key) => has(key.email) || has(this.purchaseOf(key)?.email)),
               ...ofAccount(this.accountOf(by.email!)),
             ];
     const newest = found.sort((a, b) => b.id - a.id)[0];
     if (!newest) return by.download_key !== undefined ? 'invalid download key' : 'no download key found';
-    const { id, key, created_at, email, user_id } = newest;
-    const owner = user_id ?? (email === undefined ? undefined : this.accountOf(email));
+    const { id, key, created_at } = newest;
+    const owner = this.ownerOf(newest);
     return {
       download_key: {
         id,

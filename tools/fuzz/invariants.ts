@@ -25,6 +25,9 @@ const WRONG: Record<string, string> = {
   'a game of a purchase names another buyer': `
     SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
     WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`,
+  'a download key names another buyer': `
+    SELECT k.id FROM download_keys k LEFT JOIN purchases p ON p.id = k.purchase_id
+    WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`,
   'a game names another owner': `
     SELECT g.id FROM games g JOIN users u ON u.id = g.user_id WHERE g.owner_name <> u.username`,
   'an idempotency key has no answer': 'SELECT credential FROM idempotency_keys WHERE answer IS NULL',

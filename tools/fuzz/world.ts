@@ -175,6 +175,7 @@ export interface DownloadKey {
   id: number;
   key: string;
   game_id: number;
+  purchase_id?: number;
   email?: string;
   user_id?: number;
   revoked: boolean;
@@ -192,6 +193,10 @@ export function downloadKeysOf(tenant: Tenant): DownloadKey[] {
     { game_id: id(1), email: `nobody@${MAIL}` },
     { game_id: id(5), email: tenant.email(BOB), user_id: id(ALICE) },
     { game_id: id(1), email: tenant.email(BOB, 1) },
+    { game_id: id(1), purchase_id: id(1) },
+    { game_id: id(5), purchase_id: id(2), email: `nobody@${MAIL}` },
+    { game_id: id(5), purchase_id: id(5) },
+    { game_id: id(8), purchase_id: id(6), user_id: id(CAROL) },
   ];
   return keys.map((key, index) => ({
     revoked: false,

@@ -64,29 +64,36 @@ const GAMES = `
 const CAN_EDIT = `(g.user_id = $2
   OR EXISTS (SELECT FROM game_admins a WHERE a.game_id = g.id AND a.user_id = $2 OFFSET 0))`;
 
+const verifier = (address: string) =>
+  `(SELECT user_id FROM user_emails WHERE email = ${address} AND verified)`;
 const keyLookup = (chosen: string) => `
   SELECT k.id AS key_id, k.created_at, k.downloads, k.key,
     u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url
   FROM games g
   LEFT JOIN LATERAL (${chosen}) k ON true
-  LEFT JOIN users u ON u.id = coalesce(k.user_id,
-    (SELECT user_id FROM user_emails WHERE email = lower(k.email) AND verified))
+  LEFT JOIN users u ON u.id = coalesce(k.account_id, ${verifier('lower(k.email)')}, ${verifier('k.purchase_email')})
   WHERE g.id = $1 AND ${CAN_EDIT}`;
-const KEY_COLUMNS = 'k.id, k.created_at, k.downloads, k.key, k.email, k.user_id';
 const LIVE = 'k.game_id = g.id AND k.revoked_at IS NULL';
 const NEWEST = 'ORDER BY created_at DESC, id DESC LIMIT 1';
-const claimed = (user: string) => `
-  SELECT ${KEY_COLUMNS} FROM download_keys k WHERE k.user_id = ${user} AND ${LIVE}`;
-const unclaimed = (user: string) => `
-  SELECT ${KEY_COLUMNS} FROM user_emails m JOIN download_keys k ON lower(k.email) = m.email
-  WHERE m.user_id = ${user} AND m.verified AND k.user_id IS NULL AND ${LIVE}`;
-const VERIFIER = '(SELECT user_id FROM user_emails WHERE email = lower($3) AND verified)';
+const newest = (condition: string) =>
+  `(SELECT k.id, k.created_at FROM download_keys k WHERE ${condition} AND ${LIVE} ${NEWEST})`;
+const keysOf = (user: string) => `
+  ${newest(`k.account_id = ${user}`)}
+  UNION ALL SELECT found.* FROM user_emails m CROSS JOIN LATERAL (
+    ${newest('k.account_id IS NULL AND lower(k.email) = m.email')}
+    UNION ALL ${newest(`k.account_id IS NULL AND k.purchase_email = m.email AND ${verifier('lower(k.email)')} IS NULL`)}) found
+  WHERE m.user_id = ${user} AND m.verified`;
+const newestOf = (keys: string) =>
+  `SELECT k.* FROM (SELECT id FROM (${keys}) found ${NEWEST}) newest JOIN download_keys k ON k.id = newest.id`;
 
-const KEY_BY_KEY = keyLookup(`SELECT ${KEY_COLUMNS} FROM download_keys k WHERE k.key = $3 AND ${LIVE}`);
-const KEY_BY_USER = keyLookup(`${claimed('$3')} UNION ALL ${unclaimed('$3')} ${NEWEST}`);
-const KEY_BY_EMAIL = keyLookup(`
-  SELECT ${KEY_COLUMNS} FROM download_keys k WHERE lower(k.email) = lower($3) AND ${LIVE}
-  UNION ALL ${claimed(VERIFIER)} UNION ALL ${unclaimed(VERIFIER)} ${NEWEST}`);
+const KEY_BY_KEY = keyLookup(`SELECT k.* FROM download_keys k WHERE k.key = $3 AND ${LIVE}`);
+const KEY_BY_USER = keyLookup(newestOf(keysOf('$3')));
+const KEY_BY_EMAIL = keyLookup(
+  newestOf(`
+    ${newest('lower(k.email) = lower($3)')} UNION ALL ${newest('k.purchase_email = lower($3)')}
+    UNION ALL SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower($3) AND verified) v
+    CROSS JOIN LATERAL (${keysOf('v.user_id')}) of_verifier`),
+);
 
 const purchaseLookup = (bought: string) => `
   SELECT p.* FROM games g
@@ -105,7 +112,9 @@ const boughtBy = (user: string) => `
   UNION SELECT purchase_id FROM user_emails m CROSS JOIN LATERAL (${boughtFrom('m.email')} OFFSET 0) from_address
         WHERE m.user_id = ${user} AND m.verified`;
 const PURCHASES_BY_USER = purchaseLookup(boughtBy('$3'));
-const PURCHASES_BY_EMAIL = purchaseLookup(`${boughtFrom('lower($3)')} UNION ${boughtBy(VERIFIER)}`);
+const PURCHASES_BY_EMAIL = purchaseLookup(
+  `${boughtFrom('lower($3)')} UNION ${boughtBy(verifier('lower($3)'))}`,
+);
 
 const CAN_VIEW_COLLECTION = `(NOT c.private OR c.user_id = $2
   OR EXISTS (SELECT FROM collection_admins a WHERE a.collection_id = c.id AND a.user_id = $2))`;
@@ -121,12 +130,7 @@ const COLLECTIONS = `
   ORDER BY c.updated_at DESC, c.id DESC`;
 
 const CAN_VIEW = `((g.visibility = 'public' AND g.published_at IS NOT NULL) OR ${CAN_EDIT}
-  OR (g.visibility = 'restricted' AND (
-    EXISTS (SELECT FROM download_keys k
-            WHERE k.user_id = $2 AND k.game_id = g.id AND k.revoked_at IS NULL)
-    OR EXISTS (SELECT FROM user_emails m JOIN download_keys k ON lower(k.email) = m.email AND k.game_id = g.id
-                AND k.revoked_at IS NULL AND k.user_id IS NULL
-               WHERE m.user_id = $2 AND m.verified))))`;
+  OR (g.visibility = 'restricted' AND EXISTS (${keysOf('$2')})))`;
 // The place counts entries that the caller may not see too; it is known from the walk that finds the page.
 const ENTRIES = `
   SELECT page.* FROM collections c
@@ -164,7 +168,7 @@ function money(amount: number, currency: string): string {
 const userOf = (row: Row) => ({
   id: row.id,
   username: row.username,
-  display_name: row.display_name,
+  display_name: row.display_name ?? row.username,
   gamer: row.gamer,
   developer: row.developer,
   press_user: row.press_user,

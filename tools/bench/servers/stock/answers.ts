@@ -20,7 +20,9 @@ function money(amount: number, currency: string): string {
 export class UserAnswer {
   @Expose() id: number;
   @Expose() username: string;
-  @Expose() display_name: string | null;
+  @Transform(({ obj }: { obj: UserAnswer }) => obj.display_name ?? obj.username)
+  @Expose()
+  display_name: string;
   @Expose() gamer: boolean;
   @Expose() developer: boolean;
   @Expose() press_user: boolean;

@@ -55,21 +55,34 @@ export class StoreService {
     const query = this.keys
       .createQueryBuilder('k')
       .leftJoinAndSelect('k.user', 'user')
+      .leftJoinAndSelect('k.purchase', 'p')
+      .leftJoinAndSelect('p.user', 'buyer')
       .where('k.game_id = :game_id AND k.revoked_at IS NULL', { game_id });
     if (download_key !== undefined) query.andWhere('k.key = :download_key', { download_key });
     else {
       const { account, addresses } = await this.buyer(user_id, email);
       query.andWhere(
         new Brackets((or) => {
-          or.where('k.user_id = :account', { account });
-          or.orWhere('k.user_id IS NULL AND lower(k.email) IN (:...addresses)', { addresses });
-          if (email !== undefined) or.orWhere('lower(k.email) = lower(:email)', { email });
+          const has = 'IN (:...addresses)';
+          or.where('k.account_id = :account', { account });
+          or.orWhere(`k.account_id IS NULL AND (lower(k.email) ${has} OR k.purchase_email ${has})`, {
+            addresses,
+          });
+          if (email !== undefined)
+            or.orWhere('lower(:email) IN (lower(k.email), k.purchase_email)', { email });
         }),
       );
     }
     const key = await query.orderBy('k.created_at', 'DESC').addOrderBy('k.id', 'DESC').take(1).getOne();
     if (!key) throw new NotFoundException();
-    const owner = key.user ?? (key.email && (await this.verifier(key.email))?.user) ?? undefined;
+    const verifierOf = async (email?: string | null) => email && (await this.verifier(email))?.user;
+    const { purchase } = key;
+    const owner =
+      key.user ||
+      purchase?.user ||
+      (await verifierOf(key.email)) ||
+      (await verifierOf(purchase?.email)) ||
+      undefined;
     return { ...key, owner };
   }
 
@@ -137,8 +150,9 @@ export class StoreService {
             })
             .orWhere(
               `g.visibility = 'restricted' AND EXISTS (SELECT FROM download_keys k WHERE k.game_id = g.id
-                 AND k.revoked_at IS NULL AND (k.user_id = :user_id OR (k.user_id IS NULL AND lower(k.email) IN
-                   (SELECT m.email FROM user_emails m WHERE m.user_id = :user_id AND m.verified))))`,
+                 AND k.revoked_at IS NULL AND (k.account_id = :user_id OR (k.account_id IS NULL AND EXISTS
+                   (SELECT FROM user_emails m WHERE m.email IN (lower(k.email), k.purchase_email)
+                      AND m.user_id = :user_id AND m.verified))))`,
               { user_id },
             ),
         ),
