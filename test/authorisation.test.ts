@@ -75,6 +75,7 @@ const TABLE: Record<string, Row> = {
     noGame,
   ),
   'GET /api/1/:KEY/me': own(() => on('/api/1/:KEY/me')),
+  'GET /api/1/:KEY/wharf/latest': open('/api/1/:KEY/wharf/latest?game_id=4000000&channel_name=windows', 404),
   'GET /api/1/:KEY/my-games': own(() => on('/api/1/:KEY/my-games')),
   'GET /.well-known/oauth-authorization-server': open('/.well-known/oauth-authorization-server'),
   'GET /assets/:name': open('/assets/nothing.css', 404),
@@ -102,6 +103,7 @@ const TABLE: Record<string, Row> = {
   'GET /health/ready': open('/health/ready'),
   'GET /openapi.json': open('/openapi.json'),
   // Without OPERATOR_TOKEN there is no such route.
+  'GET /operator/openapi.json': open('/operator/openapi.json', 404),
   'POST /operator/import': { call: () => on('/operator/import', {}), success: 404 },
   'GET /login': open('/login'),
   'GET /profile/collections': own(() => on('/profile/collections')),

@@ -81,7 +81,10 @@ describe('GET /collections/ID/collection-games', () => {
   });
 
   test.each([
-    ['page', '0', 'page must be at least 1'],
+    ['page', '0', 'page must be between 1 and 1000000'],
+    ['page', '1000001', 'page must be between 1 and 1000000'],
+    ['page', '9007199254740993', 'page must be between 1 and 1000000'],
+    ['page', '9223372036854775807', 'page must be between 1 and 1000000'],
     ['page', '9223372036854775808', 'page must be an integer'],
     ['page', '-1', 'page must be an integer'],
     ['page', '1e30', 'page must be an integer'],
@@ -95,18 +98,15 @@ describe('GET /collections/ID/collection-games', () => {
     );
   });
 
-  test.each(['1000', '9007199254740991', '9007199254740993', '9223372036854775807'])(
-    'page %s is past the end, and empty',
-    async (page) => {
-      const { owner } = await actors();
-      const { id } = await make.collection({ owner, games: [await make.game({ owner })] });
-      const { status, body } = await owner.get(`/collections/${id}/collection-games`, {
-        page,
-        per_page: 500,
-      });
-      expect([status, body]).toMatchObject([200, { collection_games: [] }]);
-    },
-  );
+  test.each(['2', '1000', '1000000'])('page %s is past the end, and empty', async (page) => {
+    const { owner } = await actors();
+    const { id } = await make.collection({ owner, games: [await make.game({ owner })] });
+    const { status, body } = await owner.get(`/collections/${id}/collection-games`, {
+      page,
+      per_page: 500,
+    });
+    expect([status, body]).toMatchObject([200, { collection_games: [] }]);
+  });
 
   test('pages are full of what the caller sees, and positions count all', async () => {
     const { owner, admin, developer, stranger } = await actors();
@@ -150,7 +150,7 @@ describe('GET /collections/ID/collection-games', () => {
     expect(await stranger.get(`/collections/${id}`)).toMatchObject({
       body: { collection: { games_count: 23 } },
     });
-    expect(await page(stranger, id, { page: '9007199254740991', per_page: 500 })).toEqual([]);
+    expect(await page(stranger, id, { page: '1000000', per_page: 500 })).toEqual([]);
   });
 
   describe('100,000 entries', () => {

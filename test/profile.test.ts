@@ -55,12 +55,12 @@ describe('GET /profile', () => {
     );
   });
 
-  test('fields without a value are null', async () => {
+  test('without a display name it is the username; other fields without a value are null', async () => {
     const user = await make.user({ gamer: false, cover_url: 'https://img.example/1.png' });
     expect(await user.get('/profile')).toMatchObject(
       ok({
         user: {
-          display_name: null,
+          display_name: user.username,
           gamer: false,
           developer: false,
           press_user: false,
@@ -68,6 +68,10 @@ describe('GET /profile', () => {
         },
       }),
     );
+    const unnamed = await make.user({ display_name: '' });
+    expect(await unnamed.get('/profile')).toMatchObject({
+      body: { user: { display_name: unnamed.username, cover_url: null } },
+    });
   });
 
   test('has no parameters: whatever comes along is ignored', async () => {

@@ -508,3 +508,40 @@ test('one index probe a question, however many builds', async () => {
     expect(plan).toContain('Index Only Scan using builds_newest_idx');
   }
 });
+
+describe('/api/1/KEY/wharf/latest', () => {
+  test('answers whatever KEY is, as /wharf/latest does', async () => {
+    const owner = await make.user();
+    const game = await make.game({ owner });
+    await make.build({ game, user_version: '3.1' });
+    const secret = await make.game({ owner, visibility: 'private' });
+    for (const query of [
+      `game_id=${game.id}&channel_name=windows`,
+      `channel_name=windows&target=${owner.username}/${game.slug}`,
+      `game_id=${game.id}&channel_name=other`,
+      `game_id=${secret.id}&channel_name=windows`,
+      `game_id=${game.id}`,
+      '',
+    ]) {
+      const modern = await send('GET', `/wharf/latest?${query}`);
+      for (const key of ['key', 'jwt', 'x', owner.key!, 'a.b.c', '%D0%BA', 'wharf'])
+        for (const headers of [undefined, { authorization: 'Bearer nonsense' }]) {
+          const legacy = await send('GET', `/api/1/${key}/wharf/latest?${query}`, { headers });
+          expect(legacy).toMatchObject({ status: modern.status, text: modern.text });
+          expect(headersOf(legacy)).toEqual(headersOf(modern));
+        }
+    }
+    expect(await send('GET', '/api/1/key/wharf/latest')).toMatchObject({ status: 400 });
+  });
+
+  test('the tag of one is that of the other', async () => {
+    const game = await make.game({ owner: await make.user() });
+    await make.build({ game, user_version: '7' });
+    const query = `game_id=${game.id}&channel_name=windows`;
+    const etag = (await fetch(`${baseUrl()}/wharf/latest?${query}`)).headers.get('etag')!;
+    const again = await fetch(`${baseUrl()}/api/1/x/wharf/latest?${query}`, {
+      headers: { 'if-none-match': etag },
+    });
+    expect(again.status).toBe(304);
+  });
+});

@@ -1,21 +1,23 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { Max, Min } from 'class-validator';
 import type { StoreLinks } from '../config/store-links';
 import { listOf, words, wordsOf } from '../database/words';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from '../games/game.entity';
-import { Between, IdListParameter, IntegerParameter, parameter } from '../http/parameters';
-import { readCount } from '../http/readers';
+import { IdListParameter, IntegerParameter } from '../http/parameters';
 import { modernTimestamp } from '../formats/timestamps';
 import { CollectionRequest, HtmlParameter, SuccessAnswer } from './collection.dto';
 
-const CountParameter = parameter(readCount, { type: 'integer', format: 'int64' });
+const MAX_PAGE = 1_000_000;
 
 export class CollectionGamesRequest extends CollectionRequest {
-  @Between(1)
-  @CountParameter('Which page, from 1', { default: 1 })
+  @IntegerParameter('Which page, from 1', { default: 1 })
+  @Min(1)
+  @Max(MAX_PAGE)
   page: number = 1;
 
-  @Between(1, 500)
-  @CountParameter('Entries on a page', { default: 100 })
+  @IntegerParameter('Entries on a page', { default: 100 })
+  @Min(1)
+  @Max(500)
   per_page: number = 100;
 }
 

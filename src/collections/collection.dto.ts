@@ -1,24 +1,24 @@
+import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { registerDecorator } from 'class-validator';
+import { IsIn, IsNotEmpty, Matches } from 'class-validator';
 import type { StoreLinks } from '../config/store-links';
-import {
-  BooleanParameter,
-  IntegerParameter,
-  MaxCharacters,
-  OneOf,
-  parameter,
-  TextParameter,
-} from '../http/parameters';
+import { BooleanParameter, IntegerParameter, parameter, TextParameter } from '../http/parameters';
 import { type Reader, readText, Unreadable } from '../http/readers';
+import { MaxCharacters } from '../http/rules';
 import { modernTimestamp } from '../formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
 import { fitsHtmlLimit, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
 
 const MAX_TITLE = 60;
 
+// Blanks, what Unicode says to show as nothing, interlinear annotations and the empty Braille pattern.
+const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;
+
 const readTitle: Reader<string> = (given) => {
   const text = readText(given);
-  return typeof text === 'string' ? text.trim() : text;
+  if (typeof text !== 'string') return text;
+  const title = text.trim();
+  return INVISIBLE.test(title) ? '' : title;
 };
 
 const readHtml: Reader<string | null> = (given) => {
@@ -28,18 +28,19 @@ const readHtml: Reader<string | null> = (given) => {
   return fitsHtmlLimit(html) ? html : new Unreadable(`must be at most ${MAX_HTML_CHARACTERS} characters`);
 };
 
-const TitleParameter = parameter(readTitle, { type: 'string' });
-/** Read as what is left after sanitising; null: nothing. */
-export const HtmlParameter = parameter(readHtml, { type: 'string' });
+const title = parameter(readTitle, { type: 'string' });
+const TitleParameter = (description: string) =>
+  applyDecorators(
+    title(description),
+    MaxCharacters(MAX_TITLE),
+    Matches(/^\P{Cc}*$/u, { message: 'title must not contain control characters' }),
+  );
 
-const NotBlank = (): PropertyDecorator => (prototype, name) =>
-  registerDecorator({
-    name: 'notBlank',
-    target: prototype.constructor,
-    propertyName: String(name),
-    options: { message: `${String(name)} must not be blank` },
-    validator: { validate: (value) => value !== '' },
-  });
+const LayoutParameter = (description: string) =>
+  applyDecorators(TextParameter(description), IsIn(COLLECTION_LAYOUTS));
+
+/** Read as what is left after sanitising; null: nothing. */
+export const HtmlParameter = parameter(readHtml, { type: 'string', nullable: true });
 
 export class ListCollectionsRequest {
   @IntegerParameter('Each collection then says in `has_game` whether it holds this game')
@@ -52,7 +53,6 @@ export class CollectionRequest {
 }
 
 export class CreateCollectionRequest {
-  @MaxCharacters(MAX_TITLE)
   @TitleParameter("Blank or absent: the username and `'s Collection`")
   title?: string;
 
@@ -62,8 +62,7 @@ export class CreateCollectionRequest {
   @HtmlParameter('HTML; what the allow-list does not name is taken out')
   description?: string | null;
 
-  @OneOf(...COLLECTION_LAYOUTS)
-  @TextParameter('Absent: `list` where a game is added with a blurb, else `grid`')
+  @LayoutParameter('Absent: `list` where a game is added with a blurb, else `grid`')
   layout?: (typeof COLLECTION_LAYOUTS)[number];
 
   @IntegerParameter('A game to add at once')
@@ -74,9 +73,8 @@ export class CreateCollectionRequest {
 }
 
 export class UpdateCollectionRequest extends CollectionRequest {
-  @MaxCharacters(MAX_TITLE)
-  @NotBlank()
   @TitleParameter('Not blank')
+  @IsNotEmpty({ message: 'title must not be blank' })
   title?: string;
 
   @HtmlParameter('HTML; empty clears it')
@@ -85,8 +83,7 @@ export class UpdateCollectionRequest extends CollectionRequest {
   @BooleanParameter('Only those who can edit it see it')
   private?: boolean;
 
-  @OneOf(...COLLECTION_LAYOUTS)
-  @TextParameter('How the games are laid out')
+  @LayoutParameter('How the games are laid out')
   layout?: (typeof COLLECTION_LAYOUTS)[number];
 
   @BooleanParameter('Whether the collection shows on the profile of the caller; nobody else is affected')
@@ -132,9 +129,6 @@ export class CollectionAnswer {
   @ApiProperty({ enum: COLLECTION_LAYOUTS })
   layout: (typeof COLLECTION_LAYOUTS)[number];
 
-  @ApiPropertyOptional({ description: 'Present only where the list was asked with `game_id`' })
-  has_game?: boolean;
-
   @ApiProperty({ format: 'date-time' })
   created_at: string;
 
@@ -142,7 +136,12 @@ export class CollectionAnswer {
   updated_at: string;
 }
 
-export const collectionAnswer = (row: CollectionRow, links: StoreLinks): CollectionAnswer => ({
+export class ListedCollectionAnswer extends CollectionAnswer {
+  @ApiPropertyOptional({ description: 'Whether it holds the game that `game_id` named; absent without one' })
+  has_game?: boolean;
+}
+
+export const collectionAnswer = (row: CollectionRow, links: StoreLinks): ListedCollectionAnswer => ({
   id: row.id,
   title: row.title,
   url: links.collection(row.id, row.title),
@@ -163,8 +162,8 @@ export class OneCollectionAnswer {
 }
 
 export class CollectionsAnswer {
-  @ApiProperty({ type: [CollectionAnswer], description: 'Last updated first' })
-  collections: CollectionAnswer[];
+  @ApiProperty({ type: [ListedCollectionAnswer], description: 'Last updated first' })
+  collections: ListedCollectionAnswer[];
 }
 
 export class SuccessAnswer {

@@ -3,11 +3,12 @@ import bodyParser from 'body-parser';
 import busboy from 'busboy';
 import type { Request, Response } from 'express';
 import { badRequest, failure } from './failure';
+import { readJsonObject } from './json-body';
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Parameters are read from the body too, whatever the method. */
-    parametersInBody?: boolean;
+    /** What the body carries, where somebody read it before the handler's parameters are read. */
+    givenInBody?: Promise<Given>;
   }
 }
 
@@ -18,12 +19,26 @@ export class Given {
   readonly repeated = new Set<string>();
   readonly bracketed = new Set<string>();
   readonly undecodable = new Set<string>();
+  /** Names that are null in JSON. */
+  nulls: Set<string> | undefined;
 
   add(name: string, value: unknown): void {
+    if (value === null) {
+      (this.nulls ??= new Set()).add(name);
+      return;
+    }
     const bracket = name.indexOf('[');
     if (bracket > 0) this.bracketed.add(name.slice(0, bracket));
     else if (this.values.has(name) || this.undecodable.has(name)) this.repeated.add(name);
     else this.values.set(name, value);
+  }
+
+  addAll(other: Given): void {
+    for (const [name, value] of other.values) this.add(name, value);
+    for (const name of other.nulls ?? []) this.add(name, null);
+    for (const name of other.repeated) this.repeated.add(name);
+    for (const name of other.bracketed) this.bracketed.add(name);
+    for (const name of other.undecodable) this.undecodable.add(name);
   }
 
   /** `a=1&b=2`, of an address or a form. */
@@ -46,7 +61,6 @@ export class Given {
 const MAX_FIELDS = 1000;
 // 20,000 characters of four bytes, each percent-encoded, and room for the rest.
 export const MAX_BODY = 512 * 1024;
-const MAX_JSON_DEPTH = 32;
 
 function decode(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
@@ -122,62 +136,14 @@ function utf8(body: Buffer): string {
 }
 
 function readJson(body: Buffer, given: Given): void {
-  const text = utf8(body);
-  const notAnObject = badRequest('the body must be a JSON object');
-  if (nestsDeeperThan(MAX_JSON_DEPTH, text)) throw notAnObject;
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    throw notAnObject;
+  const members = readJsonObject(utf8(body));
+  if (members.length > MAX_FIELDS) throw failure(413, 'too many parameters');
+  const names = new Set<string>();
+  for (const [name, value] of members) {
+    if (names.has(name)) given.repeated.add(name);
+    else given.add(name, value);
+    names.add(name);
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAnObject;
-  const names = Object.keys(parsed);
-  if (names.length > MAX_FIELDS) throw failure(413, 'too many parameters');
-  for (const name of names) given.add(name, (parsed as Record<string, unknown>)[name]);
-  for (const name of repeatedNames(text)) given.repeated.add(name);
-}
-
-function nestsDeeperThan(max: number, json: string): boolean {
-  let depth = 0;
-  for (let i = 0; i < json.length; i++) {
-    const c = json.charCodeAt(i);
-    if (c === 0x22) i = endOfString(json, i);
-    else if (c === 0x7b || c === 0x5b) {
-      if (++depth > max) return true;
-    } else if (c === 0x7d || c === 0x5d) depth--;
-  }
-  return false;
-}
-
-/** JSON.parse keeps the last of two members with one name and does not tell. */
-function repeatedNames(json: string): Set<string> {
-  const seen = new Set<string>();
-  const repeated = new Set<string>();
-  let depth = 0;
-  for (let i = 0; i < json.length; i++) {
-    const c = json.charCodeAt(i);
-    if (c === 0x7b || c === 0x5b) depth++;
-    else if (c === 0x7d || c === 0x5d) depth--;
-    else if (c === 0x22) {
-      const end = endOfString(json, i);
-      if (depth === 1 && /^\s*:/.test(json.slice(end + 1, end + 40))) {
-        const name = JSON.parse(json.slice(i, end + 1)) as string;
-        (seen.has(name) ? repeated : seen).add(name);
-      }
-      i = end;
-    }
-  }
-  return repeated;
-}
-
-function endOfString(json: string, start: number): number {
-  for (let i = start + 1; i < json.length; i++) {
-    const c = json.charCodeAt(i);
-    if (c === 0x5c) i++;
-    else if (c === 0x22) return i;
-  }
-  return json.length;
 }
 
 function readMultipart(body: Buffer, given: Given, req: Request): Promise<void> {

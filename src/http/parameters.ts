@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { registerDecorator } from 'class-validator';
 import {
   readBoolean,
   readEmail,
@@ -16,6 +15,7 @@ export interface Parameter {
   in: 'path' | 'request';
   required: boolean;
   read: Reader<unknown>;
+  /** What its kind says; class-validator's decorators say the rest. `nullable`: null clears it. */
   schema: Record<string, unknown>;
   description: string;
 }
@@ -81,58 +81,3 @@ export const ExactlyOneOf =
   (request) => {
     declarationOf(request.prototype as object).exactlyOneOf = names;
   };
-
-const codePoints = (text: string) => [...text].length;
-
-/** Counts what a reader would call characters of the alphabet: code points, not UTF-16 units. */
-export const MaxCharacters =
-  (max: number): PropertyDecorator =>
-  (prototype, name) => {
-    schemaOf(prototype, name).maxLength = max;
-    registerDecorator({
-      name: 'maxCharacters',
-      target: prototype.constructor,
-      propertyName: String(name),
-      options: { message: `${String(name)} must be at most ${max} characters` },
-      validator: { validate: (value) => typeof value !== 'string' || codePoints(value) <= max },
-    });
-  };
-
-export const OneOf =
-  (...values: readonly string[]): PropertyDecorator =>
-  (prototype, name) => {
-    schemaOf(prototype, name).enum = values;
-    registerDecorator({
-      name: 'oneOf',
-      target: prototype.constructor,
-      propertyName: String(name),
-      options: { message: `${String(name)} must be one of ${values.join(', ')}` },
-      validator: { validate: (value) => value === undefined || values.includes(value as string) },
-    });
-  };
-
-export const Between =
-  (min: number, max?: number): PropertyDecorator =>
-  (prototype, name) => {
-    const schema = schemaOf(prototype, name);
-    schema.minimum = min;
-    if (max !== undefined) schema.maximum = max;
-    const bounds = max === undefined ? `at least ${min}` : `between ${min} and ${max}`;
-    registerDecorator({
-      name: 'between',
-      target: prototype.constructor,
-      propertyName: String(name),
-      options: { message: `${String(name)} must be ${bounds}` },
-      validator: {
-        validate: (value) =>
-          value === undefined || (Number(value) >= min && Number(value) <= (max ?? Infinity)),
-      },
-    });
-  };
-
-// Decorators run from the property outwards: the reader's decorator stands nearest to the property.
-function schemaOf(prototype: object, name: string | symbol): Record<string, unknown> {
-  const found = declarationOf(prototype).parameters.find((one) => one.name === name);
-  if (!found) throw new Error(`${String(name)}: put the rule above the ...Parameter decorator`);
-  return found.schema;
-}

@@ -1,10 +1,11 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { getMetadataStorage, validateSync } from 'class-validator';
+import { validateSync } from 'class-validator';
 import type { Request } from 'express';
 import { Failure } from './failure';
 import { type Parameter, parametersOf } from './parameters';
 import { Given, givenInBody, givenInQuery } from './parameter-sources';
-import { Unreadable } from './readers';
+import { asText, Unreadable } from './readers';
+import { problemsOf, rulesOf } from './rules';
 
 type RequestClass = new () => object;
 
@@ -29,28 +30,37 @@ const readIntoClass = createParamDecorator((request: RequestClass, context: Exec
 function read(request: RequestClass, req: Request): object | Promise<object> {
   const given = givenInQuery(req);
   const path = req.params as Record<string, string>;
-  if (req.method !== 'POST' && !req.parametersInBody) return readInto(request, given, path);
+  if (req.givenInBody)
+    return req.givenInBody.then((inBody) => {
+      given.addAll(inBody);
+      return readInto(request, given, path);
+    });
+  if (req.method !== 'POST') return readInto(request, given, path);
   return givenInBody(req, given).then(() => readInto(request, given, path));
 }
 
 function readInto(request: RequestClass, given: Given, path: Record<string, string>): object {
   const { parameters, exactlyOneOf } = parametersOf(request);
+  const { byProperty, demand } = rulesOf(request);
   const result = new request() as Record<string, unknown>;
   const problems: string[] = [];
+  // class-validator costs microseconds even where it has nothing to check.
+  let mustCheck = demand;
   for (const parameter of parameters) {
     const value = valueOf(parameter, given, path);
     if (value instanceof Unreadable) problems.push(`${parameter.name} ${value.problem}`);
-    else if (value !== undefined) result[parameter.name] = value;
-    else if (parameter.required) problems.push(`${parameter.name} is required`);
+    else if (value !== undefined) {
+      result[parameter.name] = value;
+      mustCheck ||= byProperty.has(parameter.name);
+    } else if (parameter.required) problems.push(`${parameter.name} is required`);
   }
   if (exactlyOneOf) {
     const chosen = exactlyOneOf.filter((name) => isGiven(name, given));
     if (chosen.length !== 1) problems.push(`exactly one of ${exactlyOneOf.join(', ')} is required`);
   }
-  if (hasRules(request))
-    for (const { property, constraints } of validateSync(result))
-      if (!problems.some((problem) => problem.startsWith(`${property} `)))
-        problems.push(...Object.values(constraints ?? {}));
+  if (mustCheck)
+    for (const error of validateSync(result, { skipMissingProperties: true }))
+      problems.push(...problemsOf(request, error));
   if (problems.length > 0) throw new Failure(400, problems);
   return result;
 }
@@ -61,23 +71,18 @@ const isGiven = (name: string, given: Given) =>
   given.bracketed.has(name) ||
   given.undecodable.has(name);
 
-function valueOf({ name, in: place, read }: Parameter, given: Given, path: Record<string, string>): unknown {
+function valueOf(parameter: Parameter, given: Given, path: Record<string, string>): unknown {
+  const { name, in: place, read } = parameter;
+  const isNull = given.nulls?.has(name) && parameter.schema.nullable === true;
   if (given.bracketed.has(name)) return new Unreadable('must be a single value');
-  if (given.repeated.has(name) || (place === 'path' && isGiven(name, given)))
+  if (given.repeated.has(name) || (isNull && given.values.has(name)))
     return new Unreadable('must be given once');
   if (given.undecodable.has(name)) return new Unreadable('must be valid UTF-8 text');
-  if (place === 'path') return read(path[name]);
-  return given.values.has(name) ? read(given.values.get(name)) : undefined;
-}
-
-const rules = new WeakMap<RequestClass, boolean>();
-
-// class-validator costs microseconds even where it has nothing to check.
-function hasRules(request: RequestClass): boolean {
-  let known = rules.get(request);
-  if (known === undefined) {
-    known = getMetadataStorage().getTargetValidationMetadatas(request, '', false, false).length > 0;
-    rules.set(request, known);
+  if (isNull) return null;
+  const value = given.values.get(name);
+  if (place === 'path') {
+    const differs = value !== undefined && asText(value) !== path[name];
+    return differs ? new Unreadable('must be given once') : read(path[name]);
   }
-  return known;
+  return value === undefined ? undefined : read(value);
 }

@@ -1,3 +1,5 @@
+import { JsonNumber } from './json-body';
+
 /** What a reader found wrong: the rest of a sentence that begins with the parameter's name. */
 export class Unreadable {
   constructor(readonly problem: string) {}
@@ -8,39 +10,39 @@ export type Reader<T> = (given: unknown) => T | Unreadable;
 const INTEGER = /^(0|[1-9]\d{0,18})$/;
 const INT8_MAX = 9223372036854775807n;
 const LONE_SURROGATE = /\p{Surrogate}/u;
+const JSON_NUMBER = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+const MAX_DIGITS = 19;
 
-/**
- * Well-formed ids that a number cannot hold become 0, which no row has: they are not found, and never another id.
- */
-function integerOf(digits: string): number | undefined {
-  if (!INTEGER.test(digits)) return undefined;
-  const value = Number(digits);
-  if (Number.isSafeInteger(value)) return value;
-  return BigInt(digits) <= INT8_MAX ? 0 : undefined;
+/** The digits of a number whose value is integral, as a form would have them: 1000 for `1e3`. */
+function digitsOf(source: string): string | undefined {
+  const [, whole, fraction = '', exponent = '0'] = JSON_NUMBER.exec(source) ?? [];
+  if (whole === undefined) return undefined;
+  const digits = (whole + fraction).replace(/^0+(?=\d)/, '');
+  const shift = Number(exponent) - fraction.length;
+  if (digits === '0' || shift === 0) return digits;
+  if (shift > 0) return shift > MAX_DIGITS ? undefined : digits + '0'.repeat(shift);
+  return /^0*$/.test(digits.slice(shift)) ? digits.slice(0, shift) : undefined;
 }
 
-function integerOfNumber(value: number): number | undefined {
-  if (!Number.isInteger(value) || value < 0 || Object.is(value, -0) || value >= 2 ** 63) return undefined;
-  return Number.isSafeInteger(value) ? value : 0;
+/** A value as a form or a path has it; undefined: it has another type. */
+export function asText(given: unknown): string | undefined {
+  if (typeof given === 'string') return given;
+  if (given instanceof JsonNumber) return digitsOf(given.source);
+  return typeof given === 'number' ? digitsOf(String(given)) : undefined;
 }
 
 const isText = (given: unknown): given is string =>
   typeof given === 'string' && !given.includes('\0') && !LONE_SURROGATE.test(given);
 
+/** Well-formed ids that a number cannot hold become 0, which no row has: they are not found, and never another id. */
 export const readInteger: Reader<number> = (given) => {
-  const value =
-    typeof given === 'string'
-      ? integerOf(given)
-      : typeof given === 'number'
-        ? integerOfNumber(given)
-        : undefined;
-  return value ?? new Unreadable('must be an integer');
-};
-
-/** A number of something, of which more than a number can hold is as many as it can. */
-export const readCount: Reader<number> = (given) => {
-  const value = readInteger(given);
-  return value === 0 && BigInt(given as string | number) > 0n ? Number.MAX_SAFE_INTEGER : value;
+  const digits = asText(given);
+  if (digits !== undefined && INTEGER.test(digits)) {
+    const value = Number(digits);
+    if (Number.isSafeInteger(value)) return value;
+    if (BigInt(digits) <= INT8_MAX) return 0;
+  }
+  return new Unreadable('must be an integer');
 };
 
 const BOOLEANS = new Map<unknown, boolean>([
@@ -56,8 +58,7 @@ const BOOLEANS = new Map<unknown, boolean>([
 
 export const readBoolean: Reader<boolean> = (given) => {
   if (typeof given === 'boolean') return given;
-  const word = typeof given === 'number' ? String(given) : given;
-  const value = typeof word === 'string' ? BOOLEANS.get(word.toLowerCase()) : undefined;
+  const value = BOOLEANS.get(asText(given)?.toLowerCase());
   return value ?? new Unreadable('must be a boolean');
 };
 
@@ -100,6 +101,6 @@ export const readIdList: Reader<number[]> = (given) => {
     ids.push(id);
   }
   // Compared as they were sent: two different ids beyond 2^53 are both 0 by now.
-  if (new Set(digits.map(String)).size < digits.length) return new Unreadable('must not contain an id twice');
+  if (new Set(digits.map(asText)).size < digits.length) return new Unreadable('must not contain an id twice');
   return ids;
 };

@@ -1,7 +1,8 @@
-import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { Throttle } from '@nestjs/throttler';
-import { AnyCredential, Scopes } from '../auth/access';
+import type { Request, Response } from 'express';
+import { AnyCredential, Public, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { GamesService } from '../games/games.service';
@@ -14,6 +15,8 @@ import { PurchasesRequest } from '../purchases/purchase.dto';
 import { PurchasesService } from '../purchases/purchases.service';
 import { userAnswer } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
+import { LatestAnswer, LatestRequest } from '../wharf/latest.dto';
+import { LatestShortcut } from '../wharf/latest-shortcut';
 import {
   legacyCredentialsInfo,
   LegacyCredentialsInfoAnswer,
@@ -41,6 +44,7 @@ export class LegacyController {
     private readonly games: GamesService,
     private readonly download_keys: DownloadKeysService,
     private readonly purchases: PurchasesService,
+    private readonly newestBuild: LatestShortcut,
     private readonly links: StoreLinks,
   ) {}
 
@@ -95,5 +99,19 @@ export class LegacyController {
   ): Promise<LegacyPurchasesAnswer> {
     const rows = await this.purchases.find(game_id, selector, user_id);
     return { purchases: rows.map((row) => legacyPurchase(row, game_id)) };
+  }
+
+  @Get('wharf/latest')
+  @Public()
+  @ApiOperation({
+    deprecated: true,
+    summary: 'See /wharf/latest',
+    description: 'KEY may be anything: it is not looked at.',
+  })
+  @ApiOkResponse({ type: LatestAnswer, headers: { ETag: { schema: { type: 'string' } } } })
+  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
+  @Fails(404, 'invalid game', 'invalid channel')
+  latest(@Parameters() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
+    return this.newestBuild.serve(request, req, res);
   }
 }

@@ -19,8 +19,8 @@ export class UserAnswer {
   @ApiProperty({ example: 'leaf' })
   username: string;
 
-  @ApiProperty({ type: String, nullable: true, example: 'Leaf' })
-  display_name: string | null;
+  @ApiProperty({ example: 'Leaf', description: 'Without one the username' })
+  display_name: string;
 
   @ApiProperty({ description: 'Plays games' })
   gamer: boolean;
@@ -41,7 +41,7 @@ export class UserAnswer {
 export const userAnswer = (row: UserRow, links: StoreLinks): UserAnswer => ({
   id: row.id,
   username: row.username,
-  display_name: row.display_name,
+  display_name: row.display_name || row.username,
   gamer: row.gamer,
   developer: row.developer,
   press_user: row.press_user,

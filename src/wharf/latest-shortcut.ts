@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { Settings } from '../config/settings';
 import { answerFor, sendFailure } from '../http/answer';
 import { type Cacheable, sendCacheable } from '../http/cacheable';
@@ -29,7 +29,7 @@ function plainQuestion(address: string): LatestRequest | undefined {
  */
 @Injectable()
 export class LatestShortcut {
-  readonly cacheControl: string;
+  private readonly cacheControl: string;
   private readonly log: RequestLog;
   /** The route's own, by which log, metrics and traces know it. */
   route: Request['route'];
@@ -43,6 +43,14 @@ export class LatestShortcut {
     this.cacheControl = `public, max-age=${settings.LATEST_MAX_AGE}`;
     this.log = frontDoor.log;
     frontDoor.shortcut = (req, res) => this.answers(req as Request, res);
+  }
+
+  /** Answers what the router and the parameters' readers took. */
+  async serve(request: LatestRequest, req: Request, res: Response): Promise<void> {
+    // Where parameters stand in the body as well, the address is not all of the question.
+    const address = req.givenInBody ? undefined : PATH + req.url.slice(req.url.indexOf('?') + 1);
+    const answer = await this.builds.latest(request, address);
+    sendCacheable(req, res, answer, this.cacheControl);
   }
 
   private answers(req: Request, res: ServerResponse): boolean {

@@ -1,17 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { ExactlyOneOf, IntegerParameter, parameter, SelectorParameter } from '../http/parameters';
-import { readText, type Reader, Unreadable } from '../http/readers';
-
-const TARGET = /^[^/]+\/[^/]+$/;
-
-const readTarget: Reader<string> = (given) => {
-  const text = readText(given);
-  return text instanceof Unreadable || TARGET.test(text)
-    ? text
-    : new Unreadable('must be of the form user/game');
-};
-
-const TargetParameter = parameter(readTarget, { type: 'string', pattern: TARGET.source });
+import { Matches } from 'class-validator';
+import { ExactlyOneOf, IntegerParameter, SelectorParameter, TextParameter } from '../http/parameters';
 
 @ExactlyOneOf('game_id', 'target')
 export class LatestRequest {
@@ -21,9 +10,10 @@ export class LatestRequest {
   @IntegerParameter('Id of the game')
   game_id?: number;
 
-  @TargetParameter('The game by its owner and slug; the name of the owner in any case', {
+  @TextParameter('The game by its owner and slug; the name of the owner in any case', {
     example: 'leaf/x-moon',
   })
+  @Matches(/^[^/]+\/[^/]+$/, { message: 'target must be of the form user/game' })
   target?: string;
 }
 

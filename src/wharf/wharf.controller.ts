@@ -3,20 +3,15 @@ import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagg
 import { Throttle } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
-import { sendCacheable } from '../http/cacheable';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
-import { BuildsService } from './builds.service';
 import { LatestShortcut } from './latest-shortcut';
 import { LatestAnswer, LatestRequest } from './latest.dto';
 
 @ApiTags('Builds')
 @Controller('wharf')
 export class WharfController {
-  constructor(
-    private readonly builds: BuildsService,
-    private readonly shortcut: LatestShortcut,
-  ) {}
+  constructor(private readonly shortcut: LatestShortcut) {}
 
   @Get('latest')
   @ApiOperation({
@@ -34,8 +29,6 @@ export class WharfController {
     @Res() res: Response,
   ): Promise<void> {
     this.shortcut.route = req.route as unknown;
-    // Where parameters may stand in the body as well, the address is not all of the question.
-    const answer = await this.builds.latest(request, req.parametersInBody ? undefined : req.url);
-    sendCacheable(req, res, answer, this.shortcut.cacheControl);
+    await this.shortcut.serve(request, req, res);
   }
 }

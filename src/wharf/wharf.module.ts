@@ -7,6 +7,6 @@ import { WharfController } from './wharf.controller';
 @Module({
   controllers: [WharfController],
   providers: [BuildsService, BuildChanges, LatestShortcut],
-  exports: [BuildsService],
+  exports: [BuildsService, LatestShortcut],
 })
 export class WharfModule {}

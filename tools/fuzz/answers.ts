@@ -43,7 +43,7 @@ export class Answers {
     return {
       id,
       username,
-      display_name: n === 2 ? null : `<b>${username}</b>`,
+      display_name: n === 2 ? username : `<b>${username}</b>`,
       gamer: true,
       developer: n !== 3,
       press_user: false,

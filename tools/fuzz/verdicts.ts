@@ -49,27 +49,33 @@ function list(schema: Schema, value: Json, json: boolean): Verdict {
 
 const isHtml = ({ description = '' }: Schema) => description.startsWith('HTML');
 
-function text(operation: Operation, { name, schema }: Parameter, value: Json): Verdict {
+const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;
+
+function titleOf(value: string): string {
+  const title = value.trim();
+  return INVISIBLE.test(title) ? '' : title;
+}
+
+function text({ name, schema }: Parameter, value: Json): Verdict {
   if (typeof value !== 'string' || value.includes('\0') || LONE_SURROGATE.test(value)) return 'bad';
   if (isHtml(schema)) {
     if (value.length <= LONGEST_HTML / 10) return 'good';
     return /[<>&]/.test(value) ? 'either' : [...value.trim()].length > LONGEST_HTML ? 'bad' : 'good';
   }
-  const trimmed = name === 'title' ? value.trim() : value;
-  if (schema.enum && !schema.enum.includes(value)) return 'bad';
-  if ([...trimmed].length > (schema.maxLength ?? Infinity)) return 'bad';
-  if (value.length < (schema.minLength ?? 0)) return 'bad';
-  if (schema.description === 'Not blank' && trimmed === '') return 'bad';
-  if (schema.pattern && !new RegExp(schema.pattern).test(value)) return 'bad';
+  const read = name === 'title' ? titleOf(value) : value;
+  if (schema.enum && !schema.enum.includes(read)) return 'bad';
+  if ([...read].length > (schema.maxLength ?? Infinity)) return 'bad';
+  if (read.length < (schema.minLength ?? 0)) return 'bad';
+  if (schema.pattern && !new RegExp(schema.pattern, 'u').test(read)) return 'bad';
   return 'good';
 }
 
-function verdictOf(operation: Operation, parameter: Parameter, value: Json, json: boolean): Verdict {
+function verdictOf(parameter: Parameter, value: Json, json: boolean): Verdict {
   const { schema } = parameter;
   if (schema.type === 'integer') return integer(schema, value, json);
   if (schema.type === 'boolean') return boolean(value, json);
   if (schema.type === 'array') return list(schema, value, json);
-  return text(operation, parameter, value);
+  return text(parameter, value);
 }
 
 /** What a reader makes of a field that is text; undefined: it is not UTF-8. */
@@ -84,6 +90,9 @@ function textOf({ value, raw, place }: Field, encoding: string): string | undefi
     return undefined;
   }
 }
+
+/** A value as it would stand in a path. */
+const asPath = (value: Json | undefined) => (typeof value === 'number' ? String(value) : value);
 
 export interface Judged {
   verdict: Verdict;
@@ -101,28 +110,29 @@ export function judge(
   const judged = new Map<string, Judged>();
   const given = new Set<string>();
   for (const parameter of operation.parameters) {
-    const { name } = parameter;
+    const { name, schema } = parameter;
     if (parameter.in === 'header') continue;
-    const own = fields.filter((field) => field.name === name);
+    const isJson = ({ place }: Field) => place === 'body' && encoding === 'json';
+    const all = fields.filter((field) => field.name === name);
+    // In JSON null counts as left out, but where it clears.
+    const nulls = all.filter((field) => isJson(field) && field.value === null);
+    const own = all.filter((field) => !nulls.includes(field));
+    const twice = own.length > 1 || nulls.length > 1 || (nulls.length > 0 && own.length > 0);
     const bracketed = fields.some((field) => field.name.startsWith(`${name}[`));
     if (own.length > 0 || bracketed) given.add(name);
+    const [field] = own;
+    const read = field && (isJson(field) ? field.value : textOf(field, encoding));
     if (parameter.in === 'path') {
-      if (own.length > 0 || bracketed) judged.set(name, { verdict: 'bad' });
-      else
-        judged.set(name, { verdict: verdictOf(operation, parameter, path[name]!, false), value: path[name] });
-    } else if (bracketed || own.length > 1) judged.set(name, { verdict: 'bad' });
-    else if (own.length === 0) {
+      const same = field === undefined || asPath(read) === path[name];
+      const verdict = verdictOf(parameter, path[name]!, false);
+      if (!same || bracketed || own.length > 1) judged.set(name, { verdict: 'bad' });
+      else judged.set(name, { verdict: twice ? 'either' : verdict, value: path[name] });
+    } else if (bracketed) judged.set(name, { verdict: 'bad' });
+    else if (twice) judged.set(name, { verdict: own.length > 1 || isHtml(schema) ? 'bad' : 'either' });
+    else if (field === undefined) {
       if (parameter.required) judged.set(name, { verdict: 'bad' });
-    } else {
-      const json = own[0]!.place === 'body' && encoding === 'json';
-      const read = json ? own[0]!.value : textOf(own[0]!, encoding);
-      judged.set(
-        name,
-        read === undefined
-          ? { verdict: 'bad' }
-          : { verdict: verdictOf(operation, parameter, read, json), value: read },
-      );
-    }
+    } else if (read === undefined) judged.set(name, { verdict: 'bad' });
+    else judged.set(name, { verdict: verdictOf(parameter, read, isJson(field)), value: read });
   }
   const { exactlyOneOf } = operation;
   if (exactlyOneOf.length > 0 && exactlyOneOf.filter((name) => given.has(name)).length !== 1)

@@ -1,5 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { MaxCharacters, OneOf, SelectorParameter, TextParameter } from '../../http/parameters';
+import { IsIn } from 'class-validator';
+import { SelectorParameter, TextParameter } from '../../http/parameters';
+import { MaxCharacters } from '../../http/rules';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT];
@@ -55,8 +57,8 @@ export class DeviceAuthorizationRequest {
   )
   code_challenge?: string;
 
-  @OneOf('S256')
   @TextParameter('How the challenge was made')
+  @IsIn(['S256'])
   code_challenge_method?: string;
 }
 

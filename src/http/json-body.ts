@@ -1,0 +1,82 @@
+import { badRequest } from './failure';
+
+/** A number of a JSON body as it was sent: a JavaScript number would round it. */
+export class JsonNumber {
+  constructor(readonly source: string) {}
+}
+
+const MAX_DEPTH = 32;
+// More than any list of ids may have: a reader refuses it whatever the numbers are.
+const MAX_NUMBERS = 1000;
+const NUMBER = /^[-\d]/;
+
+/** The members of the object that a JSON text is. A name may come twice. */
+export function readJsonObject(text: string): [name: string, value: unknown][] {
+  const notAnObject = badRequest('the body must be a JSON object');
+  if (nestsDeeperThan(MAX_DEPTH, text)) throw notAnObject;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw notAnObject;
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAnObject;
+  const values = parsed as Record<string, unknown>;
+  return membersOf(text).map(([name, source]) => [name, exactly(values[name], source)]);
+}
+
+function exactly(value: unknown, source: string): unknown {
+  if (typeof value === 'number') return new JsonNumber(source);
+  if (!Array.isArray(value) || value.length > MAX_NUMBERS) return value;
+  if (!value.some((item) => typeof item === 'number') || /["[{]/.test(source.slice(1))) return value;
+  return source
+    .slice(1, -1)
+    .split(',')
+    .map((item) => (NUMBER.test(item.trim()) ? new JsonNumber(item.trim()) : null));
+}
+
+function nestsDeeperThan(max: number, json: string): boolean {
+  let depth = 0;
+  for (let i = 0; i < json.length; i++) {
+    const c = json.charCodeAt(i);
+    if (c === 0x22) i = endOfString(json, i);
+    else if (c === 0x7b || c === 0x5b) {
+      if (++depth > max) return true;
+    } else if (c === 0x7d || c === 0x5d) depth--;
+  }
+  return false;
+}
+
+/** The names of an object that parses, each with the text of its value. */
+function membersOf(json: string): [name: string, source: string][] {
+  const members: [string, string][] = [];
+  let depth = 0;
+  let name: string | undefined;
+  let start = 0;
+  const end = (i: number) => {
+    if (name !== undefined) members.push([name, json.slice(start, i).trim()]);
+    name = undefined;
+  };
+  for (let i = 0; i < json.length; i++) {
+    const c = json.charCodeAt(i);
+    if (c === 0x22) {
+      const last = endOfString(json, i);
+      if (depth === 1 && name === undefined) name = JSON.parse(json.slice(i, last + 1)) as string;
+      i = last;
+    } else if (c === 0x7b || c === 0x5b) depth++;
+    else if (c === 0x7d || c === 0x5d) {
+      if (--depth === 0) end(i);
+    } else if (depth === 1 && c === 0x3a) start = i + 1;
+    else if (depth === 1 && c === 0x2c) end(i);
+  }
+  return members;
+}
+
+function endOfString(json: string, start: number): number {
+  for (let i = start + 1; i < json.length; i++) {
+    const c = json.charCodeAt(i);
+    if (c === 0x5c) i++;
+    else if (c === 0x22) return i;
+  }
+  return json.length;
+}
