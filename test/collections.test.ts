@@ -335,12 +335,29 @@ describe('updated_at', () => {
     expect(await moves('/add-game', { game_id: b.id })).toBe(false);
     expect(await moves(`/collection-games/${b.id}`, { blurb: 'x' })).toBe(true);
     expect(await moves(`/collection-games/${b.id}`, {})).toBe(false);
+    expect(await moves(`/collection-games/${b.id}`, { blurb: ' x ' })).toBe(false);
+    expect(await moves(`/collection-games/${b.id}`, { blurb: '' })).toBe(true);
+    expect(await moves(`/collection-games/${b.id}`, { blurb: '' })).toBe(false);
     expect(await moves('/order', { game_ids: [b.id] })).toBe(true);
     expect(await moves('/order', { game_ids: [] })).toBe(false);
+    for (const game_ids of [[b.id], [b.id, a.id], [4e6, b.id, 5e6, a.id]])
+      expect(await moves('/order', { game_ids })).toBe(false);
+    expect(await moves('/order', { game_ids: [a.id, b.id], remove_game_ids: [a.id, 4e6] })).toBe(true);
+    expect(await moves('/order', { game_ids: [b.id], remove_game_ids: [a.id] })).toBe(false);
+    expect(await moves('/add-game', { game_id: a.id })).toBe(true);
+    expect(await moves('/order', { game_ids: [a.id, b.id] })).toBe(true);
     expect(await moves('/remove-game', { game_id: b.id })).toBe(true);
     expect(await moves('/remove-game', { game_id: b.id })).toBe(false);
     expect(await moves('', { title: 'x' })).toBe(true);
     expect(await moves('', {})).toBe(false);
+    const { description, layout, private: hidden } = collectionOf(await owner.get(path));
+    const same = { title: ' x ', description: description ?? '', layout, private: hidden };
+    expect(await moves('', same)).toBe(false);
+    for (const changed of [{ description: 'y' }, { layout: 'list' }, { private: true }]) {
+      expect(await moves('', { ...same, ...changed })).toBe(true);
+      expect(await moves('', changed)).toBe(false);
+    }
+    for (const on_profile of [true, true, false, false]) expect(await moves('', { on_profile })).toBe(false);
   });
 });
 

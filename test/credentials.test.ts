@@ -8,6 +8,7 @@ import { VerifiedCredentials } from '../src/auth/verified-credentials';
 import { Database } from '../src/database/database';
 import { Settings } from '../src/config/settings';
 import { Measurements } from '../src/http/measurements';
+import { sendRaw } from './support/raw';
 import {
   type Actor,
   actors,
@@ -99,24 +100,32 @@ describe('the Authorization header', () => {
     ['blank', '   '],
     ['Bearer alone', 'Bearer'],
     ['Bearer and a space', 'Bearer '],
+    ['another scheme', 'Basic dXNlcjpwYXNz'],
+    ['another scheme with parameters', 'Digest username="x", nonce="y"'],
+    ['a blank inside', 'Bearer a b'],
+    ['a statement', "Bearer '; DROP TABLE users"],
   ])('%s: no credential', async (_, header) => {
     const answer = await info(header);
     expect(answer).toMatchObject(failure(401, 'authentication required'));
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="gamewharf"');
   });
 
-  test.each([
-    'nonsense',
-    'Bearer nonsense',
-    'Basic dXNlcjpwYXNz',
-    'Bearer a b',
-    "Bearer '; DROP TABLE users",
-  ])('%s: an invalid key', async (header) => {
+  test.each(['nonsense', 'Bearer nonsense', "Bearer ';DROP"])('%s: an invalid key', async (header) => {
     const answer = await info(header);
     expect(answer).toMatchObject(failure(401, 'invalid key'));
     expect(answer.headers.get('www-authenticate')).toBe(
       'Bearer realm="gamewharf", error="invalid_token", error_description="invalid key"',
     );
+  });
+
+  test('two Authorization headers are a bad request, whatever they say', async () => {
+    const header = `Authorization: Bearer ${owner.key}\r\n`;
+    for (const other of [header, 'authorization: Bearer nonsense\r\n', 'AUTHORIZATION:\r\n'])
+      for (const path of ['/credentials/info', '/api/1/key/me'])
+        for (const headers of [header + other, other + header])
+          expect(
+            await sendRaw(`GET ${path} HTTP/1.1\r\nHost: h\r\n${headers}Connection: close\r\n\r\n`),
+          ).toMatchObject({ status: 400, body: '{"errors":["Authorization must be given once"]}' });
   });
 
   test('nothing counts as a credential but the header', async () => {
@@ -174,7 +183,7 @@ describe('API keys', () => {
     expect(await statementsOf(() => anonymous.with(key).get('/profile'))).toEqual(['live_api_keys']);
   });
 
-  test.each(['my-test-key', 'a', 'gw_short', 'with.one.dot.more', 'ключ 🔑', 'Ümläut', 'x'.repeat(512)])(
+  test.each(['my-test-key', 'a', 'gw_short', 'with.one.dot.more', 'ключ🔑', 'Ümläut', 'x'.repeat(512)])(
     'an imported key of any form: %s',
     async (text) => {
       const { owner } = await actors();

@@ -12,7 +12,35 @@ test('a known path with another method names the methods it takes', async () => 
   expect(headers.get('allow')).toBe('GET, HEAD, OPTIONS');
 });
 
-test.each(['/collections', '/collections/1/order', '/oauth/token', '/operator/import'])(
+describe('OPTIONS', () => {
+  const preflight = { origin: 'https://game.example', 'access-control-request-method': 'GET' };
+
+  test.each([
+    ['/profile', 'GET, HEAD, OPTIONS'],
+    ['/collections/7', 'GET, HEAD, OPTIONS, POST'],
+    ['/collections', 'OPTIONS, POST'],
+    ['/wharf/latest', 'GET, HEAD, OPTIONS'],
+    ['/api/1/some-key/me', 'GET, HEAD, OPTIONS'],
+    ['/login', 'GET, HEAD, OPTIONS, POST'],
+  ])('%s, preflight or not', async (path, allow) => {
+    for (const headers of [{}, preflight]) {
+      const answer = await send('OPTIONS', path, { headers });
+      expect([answer.status, answer.headers.get('allow'), answer.text]).toEqual([204, allow, '']);
+      expect(answer.headers.get('access-control-allow-methods')).toBe(
+        'origin' in headers ? 'GET, HEAD, POST' : null,
+      );
+    }
+  });
+
+  test('on no path', async () => {
+    for (const headers of [{}, preflight])
+      expect(await send('OPTIONS', '/nowhere', { headers })).toMatchObject(
+        failure(404, 'invalid api endpoint'),
+      );
+  });
+});
+
+test.each(['/collections', '/collections/1/order', '/oauth/token'])(
   'HEAD %s is no other than the rest',
   async (path) => {
     const { status, headers } = await fetch(baseUrl() + path, { method: 'HEAD' });

@@ -6,6 +6,7 @@ import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
 import { BearerStrategy } from './bearer.strategy';
 import { KeyChanges } from './key-changes';
+import { OperatorToken } from './operator-token';
 import { requireAccess } from './routes';
 import { SigningKeysService } from './signing-keys.service';
 import { TokensService } from './tokens.service';
@@ -20,11 +21,20 @@ import { VerifiedCredentials } from './verified-credentials';
     Audit,
     BearerStrategy,
     KeyChanges,
+    OperatorToken,
     SigningKeysService,
     TokensService,
     VerifiedCredentials,
   ],
-  exports: [ApiKeysService, Audit, BearerStrategy, SigningKeysService, TokensService, VerifiedCredentials],
+  exports: [
+    ApiKeysService,
+    Audit,
+    BearerStrategy,
+    OperatorToken,
+    SigningKeysService,
+    TokensService,
+    VerifiedCredentials,
+  ],
 })
 export class AuthModule implements OnModuleInit {
   constructor(private readonly modules: ModulesContainer) {}

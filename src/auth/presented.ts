@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import { badRequest } from '../http/failure';
 import { hasFormOfJwt } from './api-key';
 import { invalidKey, invalidToken } from './refusals';
 
@@ -24,15 +25,32 @@ export function presentedBy(req: Request): Presented | undefined {
  * The credential stands in the Authorization header, as `Bearer CREDENTIAL` or bare. On the routes whose path has a KEY it may be
  * the KEY itself; or the KEY says which kind the header holds.
  */
-function readCredential({ headers, params }: Request): Presented | undefined {
-  const key = params.KEY as string | undefined;
+function readCredential(req: Request): Presented | undefined {
+  const key = req.params.KEY as string | undefined;
   if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
-  const text = headers.authorization && withoutScheme(headers.authorization);
-  if (!text) return undefined;
+  const text = authorizationOf(req);
+  // No credential has a blank: this is another scheme.
+  if (text === '' || BLANK.test(text)) return undefined;
   const type = hasFormOfJwt(text) ? 'jwt' : 'key';
   if (key !== undefined && key !== type) throw key === 'key' ? invalidKey() : invalidToken();
   return { type, text };
 }
+
+/** What the Authorization header holds, without the word Bearer; empty where there is none. */
+export function authorizationOf(req: Request): string {
+  if (hasTwoAuthorizations(req)) throw badRequest('Authorization must be given once');
+  return withoutScheme(req.headers.authorization ?? '');
+}
+
+// Node keeps the first of them alone.
+function hasTwoAuthorizations({ rawHeaders }: Request): boolean {
+  let found = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.length === 13 && rawHeaders[i]!.toLowerCase() === 'authorization') found++;
+  return found > 1;
+}
+
+const BLANK = /[ \t]/;
 
 const withoutScheme = (header: string) =>
   decoded((header.startsWith('Bearer ') ? header.slice(7) : header.replace(/^bearer(\s|$)/i, '')).trim());

@@ -106,7 +106,7 @@ const UPDATE = statement<Seen>(
   `WITH ${SEEN},
    updated AS (
      UPDATE collection_games e SET blurb = nullif($4::text, '') FROM seen, games g
-     WHERE e.collection_id = seen.id AND e.game_id = $3 AND seen.editable AND $4::text IS NOT NULL
+     WHERE e.collection_id = seen.id AND e.game_id = $3 AND seen.editable AND $4::text <> coalesce(e.blurb, '')
        AND g.id = e.game_id AND ${canView('g', '$2')}
      RETURNING e.collection_id),
    touched AS (
@@ -115,7 +115,7 @@ const UPDATE = statement<Seen>(
    SELECT seen.editable FROM seen`,
 );
 
-// The listed games get keys below all others, so that no other row is written.
+// The listed games get keys below all others, so that no other row is written; unless they are in this order already.
 export const ORDER = statement<Seen>(
   'collection_games_order',
   `WITH ${SEEN},
@@ -125,10 +125,18 @@ export const ORDER = statement<Seen>(
      RETURNING e.game_id),
    front AS (
      SELECT min(e.sort_key) - cardinality($3::bigint[]) - 1 AS sort_key FROM collection_games e WHERE e.collection_id = $1),
+   listed AS (
+     SELECT e.game_id, e.sort_key, place, e.sort_key < lag(e.sort_key) OVER (ORDER BY place) AS too_late
+     FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (game_id, place) JOIN collection_games e USING (game_id)
+     WHERE e.collection_id = $1 AND e.game_id <> ALL($4)),
    moved AS (
      UPDATE collection_games e SET sort_key = front.sort_key + listed.place
-     FROM seen, front, unnest($3::bigint[]) WITH ORDINALITY AS listed (game_id, place)
-     WHERE e.collection_id = $1 AND e.game_id = listed.game_id AND e.game_id <> ALL($4) AND seen.editable
+     FROM seen, front, listed
+     WHERE e.collection_id = $1 AND e.game_id = listed.game_id AND seen.editable
+       AND (EXISTS (SELECT FROM listed WHERE too_late)
+         OR EXISTS (SELECT FROM collection_games before
+                    WHERE before.collection_id = $1 AND before.sort_key < (SELECT max(sort_key) FROM listed)
+                      AND before.game_id <> ALL($3) AND before.game_id <> ALL($4)))
      RETURNING e.game_id),
    counted AS (
      UPDATE collections c

@@ -77,7 +77,9 @@ const UPDATE = statement<CollectionRow & { editable: boolean }>(
        description = nullif(coalesce($4, c.description), ''),
        private = coalesce($5, c.private),
        layout = coalesce($6, c.layout),
-       updated_at = CASE WHEN num_nonnulls($3, $4, $5, $6, $7) > 0 THEN clock_timestamp() ELSE c.updated_at END
+       updated_at = CASE WHEN coalesce($3 = c.title, true) AND coalesce($4 = coalesce(c.description, ''), true)
+         AND coalesce($5 = c.private, true) AND coalesce($6 = c.layout, true)
+         THEN c.updated_at ELSE clock_timestamp() END
      FROM seen WHERE c.id = seen.id AND editable
      RETURNING ${COLUMNS('c')})
    SELECT seen.editable, ${COLUMNS('updated')} FROM seen LEFT JOIN updated ON true`,

@@ -10,7 +10,6 @@ const TEXTS: Record<number, string> = {
   405: 'method not allowed',
   408: 'request timeout',
   413: 'request too large',
-  414: 'address too long',
   415: 'unsupported media type',
   431: 'request header fields too large',
 };

@@ -2,7 +2,7 @@ import { ArgumentsHost, Catch, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { answerFor, sendFailure } from './answer';
 import { RequestLog } from './request-log';
-import { isRouted, notFound } from './not-found';
+import { answeredOptions, isRouted, notFound } from './not-found';
 
 /** The one place where a thrown error becomes an answer. */
 @Catch()
@@ -12,7 +12,9 @@ export class ErrorFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const answer = isRouted(req) ? answerFor(error) : notFound(req, error);
+    const routed = isRouted(req);
+    const answer = routed ? answerFor(error) : notFound(req, error);
+    if (!routed && answer.status === 405 && answeredOptions(req, res)) return;
     if (answer.status >= 500) this.log.failed(req.id, error);
     // The deadline was faster.
     if (res.writableEnded) return;

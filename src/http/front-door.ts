@@ -31,7 +31,6 @@ export const SECURITY_HEADERS: Record<string, string> = {
 };
 
 const SANE_ID = /^[\w.:-]{1,64}$/;
-const MAX_URL = 16 * 1024;
 // On one connection, one behind the other: no client needs it, and one that does not read would take every place.
 const MAX_PIPELINED = 10;
 
@@ -106,10 +105,11 @@ export class FrontDoor {
       } else if (overloaded) {
         this.overloads.value++;
         sendFailure(res, serviceUnavailable());
-      } else if (req.method === 'OPTIONS' && req.headers['access-control-request-method'])
-        answerPreflight(res);
-      else if (this.around) this.around(req, res, next);
-      else next(req, res);
+      } else {
+        if (isPreflight(req)) allowAnyOrigin(res);
+        if (this.around) this.around(req, res, next);
+        else next(req, res);
+      }
     };
   }
 
@@ -127,7 +127,6 @@ export class FrontDoor {
 
   private refusal(req: IncomingMessage): Failure | undefined {
     if (req.rawHeaders.length > this.maxHeaders * 2) return failure(431, 'request header fields too large');
-    if (req.url!.length > MAX_URL) return failure(414, 'address too long');
     let hosts = 0;
     for (let i = 0; i < req.rawHeaders.length; i += 2)
       if (req.rawHeaders[i]!.length === 4 && req.rawHeaders[i]!.toLowerCase() === 'host') hosts++;
@@ -152,9 +151,11 @@ function toOriginForm(req: IncomingMessage): Failure | undefined {
   return undefined;
 }
 
+export const isPreflight = ({ method, headers }: IncomingMessage) =>
+  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+
 /** Games in a browser may call from any origin: no cookie counts on API routes, so there is nothing to ride on. */
-function answerPreflight(res: ServerResponse): void {
-  res.statusCode = 204;
+function allowAnyOrigin(res: ServerResponse): void {
   res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
   res.setHeader(
     'Access-Control-Allow-Headers',
@@ -162,5 +163,4 @@ function answerPreflight(res: ServerResponse): void {
   );
   res.setHeader('Access-Control-Max-Age', '86400');
   res.removeHeader('Cache-Control');
-  res.end();
 }

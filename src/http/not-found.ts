@@ -1,4 +1,4 @@
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { answerFor } from './answer';
 import { Failure } from './failure';
 
@@ -17,14 +17,37 @@ export function isRouted(req: Request): boolean {
 export function notFound(req: Request, error: unknown): Failure {
   const answer = answerFor(error);
   if (answer.status !== 404) return answer;
+  const Allow = methodsOf(req);
+  return Allow === undefined
+    ? new Failure(404, ['invalid api endpoint'])
+    : new Failure(405, ['method not allowed'], { Allow });
+}
+
+/** Whether the request asked for no more than what may be asked of its path, and got its answer. */
+export function answeredOptions(req: Request, res: Response): boolean {
+  const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
+  if (allowed === undefined) return false;
+  res.setHeader('Allow', allowed);
+  res.statusCode = 204;
+  res.end();
+  return true;
+}
+
+/** An Express setting: routes whose path begins so refuse everybody, as if they were not there. */
+export const HIDDEN_PATH = 'hidden path';
+
+/** For an Allow header; undefined: there is no such path. */
+function methodsOf(req: Request): string | undefined {
+  const hidden = req.app.get(HIDDEN_PATH) as string | undefined;
+  if (hidden !== undefined && req.path.startsWith(hidden)) return undefined;
   const layers = (req.app.router as unknown as { stack: Layer[] }).stack;
   const methods = new Set<string>();
   for (const layer of layers) {
     if (!layer.route || !layer.match(req.path)) continue;
     for (const method of Object.keys(layer.route.methods)) methods.add(method.toUpperCase());
   }
-  if (methods.size === 0) return new Failure(404, ['invalid api endpoint']);
+  if (methods.size === 0) return undefined;
   if (methods.has('GET')) methods.add('HEAD');
   methods.add('OPTIONS');
-  return new Failure(405, ['method not allowed'], { Allow: [...methods].sort().join(', ') });
+  return [...methods].sort().join(', ');
 }

@@ -1,10 +1,8 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { Controller, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
-import { authenticationRequired, invalidToken } from '../auth/refusals';
-import { Settings } from '../config/settings';
+import { OperatorToken } from '../auth/operator-token';
 import { Failure, failure, serviceUnavailable } from '../http/failure';
 import { takesLong } from '../http/in-flight';
 import { Fails } from '../http/openapi';
@@ -21,20 +19,15 @@ const STALLED_MS = 60_000;
 @ApiTags('Operations')
 @Controller('operator')
 export class ImportController {
-  private readonly token: Buffer | undefined;
-
   constructor(
     private readonly imports: ImportService,
-    { OPERATOR_TOKEN }: Settings,
-  ) {
-    this.token = OPERATOR_TOKEN === undefined ? undefined : digest(OPERATOR_TOKEN);
-  }
+    private readonly token: OperatorToken,
+  ) {}
 
   @Post('import')
   @ApiOperation({
     summary: 'Import a stream of records, all of them or none',
-    description:
-      "Needs the operator's token as its credential. Where none is configured, the route does not exist.",
+    description: 'Where no token is configured, the route does not exist.',
   })
   @Public()
   @ApiConsumes('application/x-ndjson')
@@ -47,7 +40,7 @@ export class ImportController {
   @Fails(415, 'unsupported media type')
   async import(@Req() req: Request, @Res({ passthrough: true }) res: Response): Promise<ImportAnswer> {
     try {
-      this.authenticate(req.headers.authorization);
+      this.token.require(req);
       if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {
         throw failure(415, 'unsupported media type');
       }
@@ -64,17 +57,7 @@ export class ImportController {
       throw answered(error);
     }
   }
-
-  private authenticate(header: string | undefined): void {
-    if (!this.token) throw failure(404, 'invalid api endpoint');
-    const given = header?.replace(/^bearer(\s+|$)/i, '').trim();
-    if (!given) throw authenticationRequired();
-    if (!timingSafeEqual(digest(given), this.token)) throw invalidToken();
-  }
 }
-
-// Digests have one length, whatever the length of the token that is tried.
-const digest = (token: string) => createHash('sha256').update(token).digest();
 
 function answered(error: unknown): unknown {
   if (error instanceof ImportProblems) return new Failure(400, error.lines);

@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { NextFunction, Request, Response } from 'express';
+import { isPreflight } from '../http/front-door';
 import { RateLimitsService } from './rate-limits.service';
 
 /** Requests that no route takes meet no guard: they are counted for their address here. */
@@ -15,7 +16,8 @@ export class UnroutedLimit implements OnModuleInit {
   onModuleInit(): void {
     if (!this.limits.limits) return;
     this.host.httpAdapter?.use(async (req: Request, res: Response, next: NextFunction) => {
-      await this.limits.spendAddress(req, res);
+      // A browser sends a preflight before the request, which is counted.
+      if (!isPreflight(req)) await this.limits.spendAddress(req, res);
       next();
     });
   }

@@ -1,8 +1,12 @@
 import type { Request } from 'express';
 import { presentedBy } from '../../src/auth/presented';
 
-const presented = (authorization: string | undefined, KEY?: string) =>
-  presentedBy({ headers: { authorization }, params: KEY === undefined ? {} : { KEY } } as unknown as Request);
+const presented = (authorization: string | undefined, KEY?: string, rawHeaders: string[] = []) =>
+  presentedBy({
+    headers: { authorization },
+    rawHeaders,
+    params: KEY === undefined ? {} : { KEY },
+  } as unknown as Request);
 const key = (text: string) => ({ type: 'key', text });
 const jwt = (text: string) => ({ type: 'jwt', text });
 const inUtf8 = (text: string) => Buffer.from(text).toString('latin1');
@@ -20,13 +24,16 @@ test.each([
   ['Bearer   abc  ', key('abc')],
   ['BEARER abc', key('abc')],
   ['bearer \t abc', key('abc')],
-  ['Bearer a b', key('a b')],
+  ['Bearer a b', undefined],
+  ['Basic dXNlcjpwYXNz', undefined],
+  ['Digest\tusername="x"', undefined],
+  ['Basic', key('Basic')],
   ['bearers', key('bearers')],
   ['bearerabc', key('bearerabc')],
-  ['a bearer b', key('a bearer b')],
+  ['a bearer b', undefined],
   ['a.b.c', jwt('a.b.c')],
   ['Bearer a.b.', jwt('a.b.')],
-  [inUtf8('ключ 🔑'), key('ключ 🔑')],
+  [inUtf8('ключ🔑'), key('ключ🔑')],
   [inUtf8('ü'), key('ü')],
   // Latin-1 that is no UTF-8, and what no header can hold.
   ['schlüssel', key('schlüssel')],
@@ -43,4 +50,16 @@ test('a KEY in the path is the credential, unless it says which kind the header 
   expect(presented(undefined, 'jwt')).toBeUndefined();
   expect(() => presented('a.b.c', 'key')).toThrow(expect.objectContaining({ errors: ['invalid key'] }));
   expect(() => presented('abc', 'jwt')).toThrow(expect.objectContaining({ errors: ['invalid token'] }));
+});
+
+test('two headers contradict each other, unless the KEY in the path is the credential', () => {
+  const two = ['Host', 'h', 'Authorization', 'a', 'X-Other', 'authorization', 'authorization', 'b'];
+  const given = expect.objectContaining({
+    status: 400,
+    errors: ['Authorization must be given once'],
+  }) as Error;
+  expect(() => presented('a', undefined, two)).toThrow(given);
+  expect(() => presented('', 'key', two)).toThrow(given);
+  expect(presented('a', 'of-the-path', two)).toEqual(key('of-the-path'));
+  expect(presented('a', undefined, two.slice(0, 6))).toEqual(key('a'));
 });

@@ -48,22 +48,32 @@ export async function update(play: Play, step: Of<'update'>): Promise<void> {
   const about = await play.about(UPDATE, step, fields);
   if (!about) return;
   const { answered, collection, me } = about;
+  const given = play.given(UPDATE, answered, 'collection', fields);
+  const before = stateOf(collection);
   if (title !== undefined) collection.title = title.trim();
   if (step.private !== undefined) collection.private = step.private;
   if (description !== undefined) collection.description = play.stored(description);
   if (layout !== undefined) collection.layout = layout;
   if (on_profile !== undefined) showsOn(collection, me, on_profile);
-  if (Object.values(fields).some((value) => value !== undefined))
-    play.model.touch(collection, [...play.moment]);
-  play.compare(UPDATE, answered, play.given(UPDATE, answered, 'collection', fields), collection);
+  // What becomes of HTML is known from the answer, which is compared with the rest below.
+  const after = { ...stateOf(collection), description: given.description };
+  if (!isDeepStrictEqual(before, after)) play.model.touch(collection, [...play.moment]);
+  play.compare(UPDATE, answered, given, collection);
 }
+
+const stateOf = ({ title, private: hidden, description, layout }: Collection) => ({
+  title,
+  hidden,
+  description,
+  layout,
+});
 
 function showsOn(collection: Collection, user: number, on: boolean): void {
   if (on) collection.shown_by.add(user);
   else collection.shown_by.delete(user);
 }
 
-/** What is stored is stored again as it is. */
+/** What is stored is stored again as it is, which changes nothing. */
 export async function resubmit(play: Play, step: Of<'resubmit'>): Promise<void> {
   const stored = play.model.collections.get(play.idOf(step.collection));
   if (!stored || typeof stored.description !== 'string') return;
@@ -71,7 +81,6 @@ export async function resubmit(play: Play, step: Of<'resubmit'>): Promise<void> 
   const about = await play.about(UPDATE, { ...step, user: stored.user_id - play.tenant.base }, fields);
   if (!about) return;
   const { answered, collection } = about;
-  play.model.touch(collection, [...play.moment]);
   play.compare(UPDATE, answered, play.given(UPDATE, answered, 'collection', fields), collection);
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../json';
 import { Finding } from '../oracles';
-import type { Moment } from './model';
+import { type Moment, UNSEEN } from './model';
 import type { Play } from './play';
 import type { Of, Write } from './steps';
 import { readCollection } from './tenant-rows';
@@ -46,6 +46,7 @@ export async function note(play: Play, step: Of<'note'>): Promise<void> {
   const operation = 'POST /collections/{collection_id}/collection-games/{game_id}';
   const { blurb } = step;
   const game_id = play.tenant.base + step.game;
+  await seeBlurbs(play, play.idOf(step.collection));
   const about = await play.about(operation, step, { blurb }, { game_id: String(game_id) });
   if (!about) return;
   const { answered, collection, me } = about;
@@ -54,12 +55,21 @@ export async function note(play: Play, step: Of<'note'>): Promise<void> {
     play.refused(operation, answered, [404, 'game is not in the collection']);
     return;
   }
-  if (blurb !== undefined) {
-    entry.blurb = play.stored(blurb);
-    play.model.touch(collection, [...play.moment]);
-  }
   const given = play.given(operation, answered, 'collection_game', blurb);
+  if (blurb !== undefined) {
+    if (given.blurb !== entry.blurb) play.model.touch(collection, [...play.moment]);
+    entry.blurb = play.stored(blurb);
+  }
   play.compareEntry(operation, answered, given, collection, entry);
+}
+
+/** What became of HTML, where no answer has shown it yet. */
+async function seeBlurbs(play: Play, id: number): Promise<void> {
+  const unseen = play.model.collections.get(id)?.entries.filter(({ blurb }) => blurb === UNSEEN) ?? [];
+  if (unseen.length === 0) return;
+  const { entries } = await readCollection(play.target.sql, id);
+  for (const entry of unseen)
+    entry.blurb = entries.find(({ game_id }) => game_id === entry.game)?.blurb ?? null;
 }
 
 export async function order(play: Play, step: Of<'order'>): Promise<void> {
@@ -72,9 +82,10 @@ export async function order(play: Play, step: Of<'order'>): Promise<void> {
   play.expect(operation, answered, 200, { success: true });
   const left = collection.entries.filter(({ game }) => !gone?.includes(game));
   const first = games.flatMap((game) => left.filter((entry) => entry.game === game));
-  if (left.length < collection.entries.length || first.length > 0)
+  const ordered = [...first, ...left.filter((entry) => !first.includes(entry))];
+  if (left.length < collection.entries.length || ordered.some((entry, i) => entry !== left[i]))
     play.model.touch(collection, [...play.moment]);
-  collection.entries = [...first, ...left.filter((entry) => !first.includes(entry))];
+  collection.entries = ordered;
 }
 
 export async function entries(

@@ -1,0 +1,28 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { Settings } from '../config/settings';
+import { failure } from '../http/failure';
+import { authorizationOf } from './presented';
+import { authenticationRequired, invalidToken } from './refusals';
+
+/** The token of whoever runs the store. It is no credential of a user. */
+@Injectable()
+export class OperatorToken {
+  private readonly digest: Buffer | undefined;
+
+  constructor({ OPERATOR_TOKEN }: Settings) {
+    this.digest = OPERATOR_TOKEN === undefined ? undefined : digestOf(OPERATOR_TOKEN);
+  }
+
+  /** Refuses a request without it; where none is configured there is no such route. */
+  require(req: Request): void {
+    if (!this.digest) throw failure(404, 'invalid api endpoint');
+    const given = authorizationOf(req);
+    if (given === '') throw authenticationRequired();
+    if (!timingSafeEqual(digestOf(given), this.digest)) throw invalidToken();
+  }
+}
+
+// Digests have one length, whatever the length of the token that is tried.
+const digestOf = (token: string) => createHash('sha256').update(token).digest();
