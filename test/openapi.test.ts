@@ -3,9 +3,10 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { chromium } from 'playwright-core';
-import { baseUrl, make, send, theApp, theContract, useStore } from './support/store';
+import { OPERATOR_TOKEN } from './support/importing';
+import { baseUrl, failure, make, send, theApp, theContract, useStore } from './support/store';
 
-useStore();
+useStore({ OPERATOR_TOKEN });
 
 type Json = Record<string, unknown>;
 
@@ -17,6 +18,10 @@ interface Media {
 
 const examplesOf = ({ example, examples }: Media): unknown[] =>
   examples ? Object.values(examples).map(({ value }) => value) : [example];
+
+interface FormMedia extends Media {
+  encoding?: Record<string, { contentType: string }>;
+}
 
 interface Operation {
   operationId: string;
@@ -32,7 +37,7 @@ interface Operation {
     content?: Json;
     example?: unknown;
   }[];
-  requestBody?: { content: Record<string, { schema: Json; example: unknown }> };
+  requestBody?: { description: string; content: Record<string, FormMedia> };
   responses: Record<
     string,
     { description: string; headers: Json; content?: Record<string, { schema: Json; example: unknown }> }
@@ -59,30 +64,30 @@ beforeAll(async () => {
   document = JSON.parse(text) as typeof document;
 });
 
-describe('/openapi.json', () => {
-  const lint = async (source: string) => {
-    const config = await createConfig({
-      extends: ['recommended-strict'],
-      rules: {
-        // Public routes are public on purpose: each says so.
-        'security-defined': 'off',
-        // A health check has no 4xx, and a relative server is where the description came from.
-        'operation-4xx-response': 'off',
-        'no-server-example.com': 'off',
-        'operation-operationId-unique': 'error',
-        'no-invalid-media-type-examples': 'error',
-        'no-invalid-schema-examples': 'error',
-        'operation-description': 'error',
-        'parameter-description': 'error',
-        'tag-description': 'error',
-      },
-    });
-    const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config });
-    return problems.map(
-      ({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`,
-    );
-  };
+const lint = async (source: string) => {
+  const config = await createConfig({
+    extends: ['recommended-strict'],
+    rules: {
+      // Public routes are public on purpose: each says so.
+      'security-defined': 'off',
+      // A health check has no 4xx, and a relative server is where the description came from.
+      'operation-4xx-response': 'off',
+      'no-server-example.com': 'off',
+      'operation-operationId-unique': 'error',
+      'no-invalid-media-type-examples': 'error',
+      'no-invalid-schema-examples': 'error',
+      'operation-description': 'error',
+      'parameter-description': 'error',
+      'tag-description': 'error',
+    },
+  });
+  const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config });
+  return problems.map(
+    ({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`,
+  );
+};
 
+describe('/openapi.json', () => {
   test('has nothing that a linter would say', async () => {
     expect(await lint(text)).toEqual([]);
   });
@@ -117,7 +122,7 @@ describe('/openapi.json', () => {
   });
 
   test('says of every route what it does, who may call it, and each status that it answers with', () => {
-    for (const { name, path, method, operation } of operations()) {
+    for (const { name, method, operation } of operations()) {
       const statuses = Object.keys(operation.responses);
       expect([name, operation.summary.length > 3, /\bNeeds\b/.test(operation.description)]).toEqual([
         name,
@@ -126,14 +131,14 @@ describe('/openapi.json', () => {
       ]);
       expect([name, ...statuses]).toEqual(expect.arrayContaining(['200', '500', '503']));
       const secured = operation.security !== undefined;
-      // The operator's token is no credential of a user.
-      if (path !== '/operator/import') expect([name, statuses.includes('401')]).toEqual([name, secured]);
+      expect([name, statuses.includes('401')]).toEqual([name, secured]);
       const scope = operation.security?.[0]?.bearer?.[0];
       if (scope)
         expect(examplesOf(operation.responses['403']!.content!['application/json']!)).toContainEqual({
           errors: [`api key does not permit \`${scope}\``],
         });
-      if (operation.requestBody) expect(statuses).toEqual(expect.arrayContaining(['400', '413', '415']));
+      if (operation.requestBody)
+        expect([name, ...statuses]).toEqual(expect.arrayContaining(['400', '413', '415']));
       if (method === 'post') expect(name).toMatch(/^POST/);
       for (const [status, { headers }] of Object.entries(operation.responses)) {
         expect([name, status, 'X-Request-Id' in headers]).toEqual([name, status, true]);
@@ -185,6 +190,128 @@ describe('/openapi.json', () => {
     const etag = first.headers.get('etag')!;
     const again = await fetch(`${baseUrl()}/openapi.json`, { headers: { 'if-none-match': etag } });
     expect([again.status, await again.text()]).toEqual([304, '']);
+  });
+});
+
+describe('what generators of clients read', () => {
+  const operation = (name: string) => operations().find((one) => one.name === name)!.operation;
+  const schemaOf = (name: string) => {
+    const { $ref } = operation(name).responses['200']!.content!['application/json']!.schema as {
+      $ref: string;
+    };
+    return document.components.schemas[$ref.split('/').at(-1)!]!;
+  };
+  const parameter = (name: string, wanted: string) =>
+    operation(name).parameters.find((one) => one.name === wanted)!.schema;
+
+  test('only lists of collections say has_game', () => {
+    const { schemas } = document.components;
+    const having = Object.keys(schemas).filter(
+      (name) => 'has_game' in ((schemas[name]!.properties ?? {}) as Json),
+    );
+    expect(having).toEqual(['ListedCollectionAnswer']);
+    expect(JSON.stringify(schemaOf('GET /profile/collections'))).toContain('ListedCollectionAnswer');
+    for (const name of [
+      'GET /collections/{collection_id}',
+      'POST /collections',
+      'POST /collections/{collection_id}',
+    ])
+      expect(JSON.stringify(schemaOf(name))).toContain('/CollectionAnswer');
+  });
+
+  test('a list of ids is one JSON text in a form, and one part in a multipart body', () => {
+    const { content } = operation('POST /collections/{collection_id}/order').requestBody!;
+    const json = { contentType: 'application/json' };
+    expect(content['application/x-www-form-urlencoded']!.encoding).toEqual({
+      game_ids: json,
+      remove_game_ids: json,
+    });
+    expect(content['multipart/form-data']!.schema.properties).toMatchObject({
+      game_ids: { type: 'string', contentMediaType: 'application/json', contentSchema: { type: 'array' } },
+    });
+  });
+
+  test('null is allowed in JSON, where a parameter may be left out', () => {
+    const { content } = operation('POST /collections/{collection_id}').requestBody!;
+    expect(content['application/json']!.schema.properties).toMatchObject({
+      title: { type: ['string', 'null'] },
+      description: { type: ['string', 'null'] },
+      layout: { type: ['string', 'null'], enum: ['grid', 'list', null] },
+    });
+    expect(content['application/x-www-form-urlencoded']!.schema.properties).toMatchObject({
+      title: { type: 'string' },
+      layout: { enum: ['grid', 'list'] },
+    });
+    const add = operation('POST /collections/{collection_id}/add-game').requestBody!.content[
+      'application/json'
+    ]!;
+    expect(add.schema).toMatchObject({ properties: { game_id: { type: 'integer' } }, required: ['game_id'] });
+  });
+
+  test('legacy routes can do without a header', () => {
+    const legacy = operations().filter(({ path }) => path.startsWith('/api/1/'));
+    expect(legacy.length).toBeGreaterThan(5);
+    for (const { name, operation } of legacy)
+      if (operation.security) expect([name, operation.security]).toEqual([name, [expect.anything(), {}]]);
+    for (const { path, operation } of operations())
+      if (!path.startsWith('/api/1/')) expect(operation.security ?? []).not.toContainEqual({});
+  });
+
+  test('where parameters stand', () => {
+    expect(operation('POST /oauth/token').requestBody!.description).toContain(
+      'in the body, and nowhere else',
+    );
+    expect(operation('POST /collections').requestBody!.description).toContain(
+      'also stand in the query string',
+    );
+  });
+
+  test('statuses that there are', () => {
+    for (const { name, operation } of operations())
+      if (operation.parameters.some((one) => one.name !== 'KEY') || operation.requestBody)
+        expect([name, ...Object.keys(operation.responses)]).toEqual(
+          expect.arrayContaining([name, '400', '413']),
+        );
+    expect(text).not.toContain('414');
+  });
+
+  test('the rules of class-validator are keywords', () => {
+    const page = 'GET /collections/{collection_id}/collection-games';
+    expect(parameter(page, 'page')).toMatchObject({ minimum: 1, maximum: 1_000_000, default: 1 });
+    expect(parameter(page, 'per_page')).toMatchObject({ minimum: 1, maximum: 500, default: 100 });
+    expect(parameter('GET /wharf/latest', 'target')).toMatchObject({ pattern: '^[^/]+\\/[^/]+$' });
+    expect(
+      operation('POST /collections/{collection_id}').requestBody!.content[
+        'application/x-www-form-urlencoded'
+      ]!.schema.properties,
+    ).toMatchObject({ title: { maxLength: 60, minLength: 1, pattern: '^\\P{Cc}*$' } });
+  });
+});
+
+describe('/operator/openapi.json', () => {
+  const ask = (authorization?: string) =>
+    send('GET', '/operator/openapi.json', { headers: authorization === undefined ? {} : { authorization } });
+
+  test('is for the operator alone', async () => {
+    const { key } = await make.user();
+    expect(await ask()).toMatchObject(failure(401, 'authentication required'));
+    expect(await ask(`Bearer ${key}`)).toMatchObject(failure(401, 'invalid token'));
+    expect((await ask(`Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
+  });
+
+  test('has the routes of the operator, and the public description has none of them', async () => {
+    const { body } = await ask(`Bearer ${OPERATOR_TOKEN}`);
+    const { paths, components } = body as { paths: object; components: { schemas: object } };
+    expect(Object.keys(paths).sort()).toEqual(['/operator/import', '/operator/openapi.json']);
+    expect(Object.keys(components.schemas).sort()).toEqual(['Errors', 'ImportAnswer', 'TypeCountsAnswer']);
+    for (const [, operation] of Object.values(paths).flatMap((item) => Object.entries(item as object)))
+      expect(operation).toMatchObject({ security: [{ operator: [] }] });
+    expect(text).not.toContain('perator/');
+    expect(Object.keys(document.components.schemas)).not.toContain('ImportAnswer');
+  });
+
+  test('has nothing that a linter would say', async () => {
+    expect(await lint((await ask(`Bearer ${OPERATOR_TOKEN}`)).text)).toEqual([]);
   });
 });
 

@@ -1,15 +1,13 @@
 import { type INestApplication, Injectable } from '@nestjs/common';
-import type { OpenAPIObject } from '@nestjs/swagger';
 import { type Cacheable, cacheable } from '../http/cacheable';
-import { describeApi } from '../http/openapi';
+import { type Audience, describeApi } from '../http/describe-api';
 import { referencePage } from './reference-page';
 
 /** The description of the API as it is served: made when somebody first asks, and then kept. */
 @Injectable()
 export class ApiDescription {
   private app: INestApplication | undefined;
-  private document: OpenAPIObject | undefined;
-  private json: Cacheable | undefined;
+  private readonly documents = new Map<Audience, Cacheable>();
   private page: Cacheable | undefined;
 
   /** Routes are all known only when the application is put together. */
@@ -17,15 +15,16 @@ export class ApiDescription {
     this.app = app;
   }
 
-  asJson(): Cacheable {
-    return (this.json ??= cacheable(JSON.stringify(this.described())));
+  asJson(audience: Audience): Cacheable {
+    let document = this.documents.get(audience);
+    if (!document) {
+      document = cacheable(JSON.stringify(describeApi(this.app!, audience)));
+      this.documents.set(audience, document);
+    }
+    return document;
   }
 
   asPage(): Cacheable {
-    return (this.page ??= cacheable(referencePage(this.described())));
-  }
-
-  private described(): OpenAPIObject {
-    return (this.document ??= describeApi(this.app!));
+    return (this.page ??= cacheable(referencePage(describeApi(this.app!))));
   }
 }

@@ -159,12 +159,13 @@ ${tryForm(id, method, path, operation, parameters)}
 }
 
 function bodyParameters({ requestBody }: Operation): Parameter[] {
-  const media = requestBody?.content['application/json'];
-  const example = (media?.example ?? {}) as Record<string, unknown>;
-  return Object.entries(media?.schema?.properties ?? {}).map(([name, schema]) => ({
+  const schema = requestBody?.content['application/x-www-form-urlencoded']?.schema;
+  const example = (requestBody?.content['application/json']?.example ?? {}) as Record<string, unknown>;
+  const required = schema?.required;
+  return Object.entries(schema?.properties ?? {}).map(([name, schema]) => ({
     name,
     in: 'body',
-    required: media?.schema?.required?.includes(name),
+    required: required?.includes(name),
     description: schema.description,
     schema,
     example: example[name],

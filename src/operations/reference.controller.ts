@@ -4,7 +4,9 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
+import { OperatorToken } from '../auth/operator-token';
 import { type Cacheable, cacheable, isKnown, sendCacheable } from '../http/cacheable';
+import { Fails } from '../http/openapi';
 import { ApiDescription } from './api-description';
 
 const asset = (name: string) => cacheable(readFileSync(join(__dirname, 'assets', name), 'utf8'));
@@ -16,31 +18,48 @@ const POLICY =
 // Kept, and asked for again: an upgrade is seen at once.
 const ASK_AGAIN = 'no-cache';
 
+const DOCUMENT = {
+  type: 'object',
+  required: ['openapi', 'info', 'paths'],
+  properties: {
+    openapi: { type: 'string', example: '3.1.0' },
+    info: { type: 'object' },
+    paths: { type: 'object' },
+  },
+};
+
 @ApiTags('Operations')
 @Controller()
 export class ReferenceController {
   private readonly style = asset('reference.css');
   private readonly script = asset('reference.js');
 
-  constructor(private readonly description: ApiDescription) {}
+  constructor(
+    private readonly description: ApiDescription,
+    private readonly token: OperatorToken,
+  ) {}
 
   @Get('openapi.json')
   @Public()
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @ApiOperation({ summary: 'This description, as OpenAPI 3.1' })
-  @ApiOkResponse({
-    schema: {
-      type: 'object',
-      required: ['openapi', 'info', 'paths'],
-      properties: {
-        openapi: { type: 'string', example: '3.1.0' },
-        info: { type: 'object' },
-        paths: { type: 'object' },
-      },
-    },
-  })
+  @ApiOkResponse({ schema: DOCUMENT })
   openapi(@Req() req: Request, @Res() res: Response): void {
-    sendCacheable(req, res, this.description.asJson(), ASK_AGAIN);
+    sendCacheable(req, res, this.description.asJson('everybody'), ASK_AGAIN);
+  }
+
+  @Get('operator/openapi.json')
+  @Public()
+  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
+  @ApiOperation({
+    summary: 'This description, as OpenAPI 3.1',
+    description: 'Where no token is configured, the route does not exist.',
+  })
+  @ApiOkResponse({ schema: DOCUMENT })
+  @Fails(404, 'invalid api endpoint')
+  operatorOpenapi(@Req() req: Request, @Res() res: Response): void {
+    this.token.require(req);
+    sendCacheable(req, res, this.description.asJson('operator'), ASK_AGAIN);
   }
 
   /** The same for people, with a form to try each request. */

@@ -8,6 +8,7 @@ import { Settings } from '../config/settings';
 import { GamewharfAdapter } from '../http/express.adapter';
 import { FrontDoor } from '../http/front-door';
 import { NestLogger } from '../http/logger';
+import { HIDDEN_PATH } from '../http/not-found';
 import { ApiDescription } from '../operations/api-description';
 import { legacyOnlyUnder } from '../legacy/legacy-host';
 import { lenientClients } from '../legacy/lenient-clients';
@@ -35,7 +36,8 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
 
 /** What an application needs beyond its modules, also one that a test has put together. */
 export function configured(app: NestExpressApplication): NestExpressApplication {
-  const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
+  const { LEGACY_HOST, LENIENT_CLIENTS, OPERATOR_TOKEN } = app.get(Settings);
+  if (OPERATOR_TOKEN === undefined) app.set(HIDDEN_PATH, '/operator/');
   app.get(ApiDescription).describes(app);
   if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
   if (LENIENT_CLIENTS) app.use(lenientClients);

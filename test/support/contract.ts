@@ -1,59 +1,143 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
+import { type Body, fieldsOf, read, type Schema } from './fields';
 
-interface Operation {
-  responses: Record<string, { content?: Record<string, { schema?: object }> }>;
+interface Media {
+  schema?: Schema;
+  encoding?: Record<string, { contentType?: string }>;
 }
 
-/** Holds every answer of every test, and of the fuzzer, against the API's own description. */
+interface Operation {
+  parameters?: { name: string; in: string; required?: boolean; schema: Schema }[];
+  requestBody?: { required?: boolean; content: Record<string, Media> };
+  responses: Record<string, { content?: Record<string, Media> }>;
+}
+
+interface Found {
+  operation: Operation;
+  /** Of the operation in its document, for a JSON pointer. */
+  pointer: string;
+  name: string;
+  template: string;
+}
+
+const FORM = 'application/x-www-form-urlencoded';
+const MULTIPART = 'multipart/form-data';
+const escaped = (part: string) =>
+  part.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D');
+
+/** Holds every request and answer of every test, and of the fuzzer, against the API's own description. */
 export class Contract {
   private readonly ajv: Ajv2020;
   private readonly validators = new Map<string, ValidateFunction>();
-  private readonly templates: [RegExp, string][];
+  private readonly templates: [RegExp, string, number][];
+  private readonly documents: OpenAPIObject[];
 
-  constructor(readonly document: OpenAPIObject) {
+  /** The description for everybody, and others. */
+  constructor(...documents: [OpenAPIObject, ...OpenAPIObject[]]) {
+    this.documents = documents;
     this.ajv = new Ajv2020({ strict: false, allErrors: true });
     addFormats(this.ajv);
     this.ajv.addFormat('int64', true);
-    this.ajv.addSchema({ ...document, $id: 'api' } as object);
-    this.templates = Object.keys(document.paths)
-      .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
-      .map((path) => [new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`), path]);
+    for (const [i, document] of documents.entries())
+      this.ajv.addSchema({ ...document, $id: `api${i}` } as object);
+    this.templates = documents
+      .flatMap((document, i) => Object.keys(document.paths).map((path) => [path, i] as const))
+      .sort(([a], [b]) => Number(a.includes('{')) - Number(b.includes('{')))
+      .map(([path, i]) => [
+        new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+        path,
+        i,
+      ]);
   }
 
+  get document(): OpenAPIObject {
+    return this.documents[0]!;
+  }
+
+  /** The answer is one that the description has. */
   check(method: string, path: string, status: number, type: string, body: unknown): void {
     if (!type.startsWith('application/json')) return;
-    const template = this.templates.find(([pattern]) => pattern.test(path.split('?')[0]!))?.[1];
-    const operation = template
-      ? ((this.document.paths[template] as Record<string, Operation>)[method.toLowerCase()] as
-          Operation | undefined)
-      : undefined;
-    if (status >= 400 && !operation?.responses[status]?.content)
-      this.validate('#/components/schemas/Errors', body, `${method} ${template ?? path} ${status}`);
-    if (!operation) {
-      if (status < 400) throw new Error(`${method} ${path} answers ${status} and is not described`);
+    const found = this.find(method, path);
+    const name = found?.name ?? `${method} ${path}`;
+    const answer = found?.operation.responses[status];
+    if (status >= 400 && !answer?.content)
+      this.validate('api0#/components/schemas/Errors', body, `${name} ${status}`);
+    if (!found) {
+      if (status < 400) throw new Error(`${name} answers ${status} and is not described`);
       return;
     }
-    const answer = operation.responses[status];
     if (status === 400 && (body as { errors?: string[] }).errors?.[0] === 'malformed request') return;
-    if (!answer && ![404, 405, 408, 409, 413, 414, 415, 431].includes(status))
-      throw new Error(`${method} ${template} answers ${status}, which its description does not list`);
+    if (!answer && ![404, 405, 408, 409, 413, 415, 431].includes(status))
+      throw new Error(`${name} answers ${status}, which its description does not list`);
     if (status < 400 && !answer?.content?.['application/json']?.schema)
-      throw new Error(`${method} ${template}: the description has no schema for ${status}`);
-    const pointer = `#/paths/${template!.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D')}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`;
-    if (answer?.content) this.validate(pointer, body, `${method} ${template} ${status}`);
+      throw new Error(`${name}: the description has no schema for ${status}`);
+    const schema = `${found.pointer}/responses/${status}/content/application~1json/schema`;
+    if (answer?.content) this.validate(schema, body, `${name} ${status}`);
   }
 
-  private validate(pointer: string, body: unknown, where: string): void {
+  /** The request is one that the description allows; `body` as fetch takes it. */
+  checkRequest(method: string, path: string, type: string, body: Body): void {
+    const found = this.find(method, path);
+    if (!found) return;
+    const { operation, pointer, name, template } = found;
+    const [address = '', question = ''] = path.split('?');
+    const query = new URLSearchParams(question);
+    const inPath = template.split('/').map((part, i) => [part.slice(1, -1), address.split('/')[i]!] as const);
+    for (const [i, { name: parameter, in: place, required, schema }] of (
+      operation.parameters ?? []
+    ).entries()) {
+      if (place === 'header') continue;
+      const text =
+        place === 'path'
+          ? decodeURIComponent(new Map(inPath).get(parameter)!)
+          : (query.get(parameter) ?? undefined);
+      if (text !== undefined)
+        this.validate(`${pointer}/parameters/${i}/schema`, read(schema, text), `${name}: ${parameter}`);
+      else if (required) throw new Error(`${name}: ${parameter} is missing`);
+    }
+    if (!operation.requestBody) return;
+    // As its description says: parameters may stand in the query string too.
+    const given = fieldsOf(type, body);
+    const media = body instanceof FormData ? MULTIPART : (given && type.split(';')[0]!.trim()) || FORM;
+    const described = operation.requestBody.content[media];
+    if (!described) throw new Error(`${name}: ${media} is not described`);
+    const properties = described.schema?.properties;
+    if (!properties) return;
+    const fields: Record<string, unknown> = {};
+    for (const [field, value] of [...query, ...(given ?? [])]) {
+      const schema = properties[field];
+      const isJson = described.encoding?.[field]?.contentType === 'application/json';
+      fields[field] =
+        schema && typeof value === 'string' && media !== 'application/json'
+          ? read(schema, value, isJson)
+          : value;
+    }
+    this.validate(`${pointer}/requestBody/content/${escaped(media)}/schema`, fields, `${name}: body`);
+  }
+
+  private find(method: string, path: string): Found | undefined {
+    const [, template, document] =
+      this.templates.find(([pattern]) => pattern.test(path.split('?')[0]!)) ?? [];
+    if (template === undefined || document === undefined) return undefined;
+    const verb = method.toLowerCase();
+    const operations = this.documents[document]!.paths[template] as Record<string, Operation>;
+    const operation = operations[verb];
+    if (!operation) return undefined;
+    const pointer = `api${document}#/paths/${escaped(template)}/${verb}`;
+    return { operation, pointer, name: `${method} ${template}`, template };
+  }
+
+  private validate(pointer: string, value: unknown, where: string): void {
     let validator = this.validators.get(pointer);
     if (!validator) {
-      validator = this.ajv.compile({ $ref: `api${pointer}` });
+      validator = this.ajv.compile({ $ref: pointer });
       this.validators.set(pointer, validator);
     }
-    if (!validator(body))
+    if (!validator(value))
       throw new Error(
-        `${where} is not as described: ${this.ajv.errorsText(validator.errors)}\n${JSON.stringify(body)}`,
+        `${where} is not as described: ${this.ajv.errorsText(validator.errors)}\n${JSON.stringify(value)}`,
       );
   }
 }

@@ -13,7 +13,7 @@ import { Database } from '../../src/database/database';
 import { pgTypes } from '../../src/database/pg-types';
 import { FrontDoor } from '../../src/http/front-door';
 import { createLogger, NestLogger } from '../../src/http/logger';
-import { describeApi } from '../../src/http/openapi';
+import { describeApi } from '../../src/http/describe-api';
 import { gracefulStop } from '../../src/operations/graceful-stop';
 import { adapterFor, configured, optionsWith } from '../../src/process/create-app';
 import { Contract } from './contract';
@@ -44,7 +44,7 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     pool.on('error', () => undefined);
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
-    contract = new Contract(describeApi(app));
+    contract = new Contract(describeApi(app), describeApi(app, 'operator'));
   });
   afterAll(async () => {
     // One that served on would fail whatever file comes next, with an error that names that file.
@@ -142,6 +142,9 @@ export async function send(
   const type = response.headers.get('content-type') ?? '';
   const body: unknown = type.startsWith('application/json') ? JSON.parse(text) : text;
   contract.check(method, path, response.status, type, body);
+  // What is refused is wrong on purpose.
+  if (response.status < 300)
+    contract.checkRequest(method, path, options.headers?.['content-type'] ?? '', options.body);
   return { status: response.status, body, headers: response.headers, text };
 }
 

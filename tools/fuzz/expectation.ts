@@ -53,7 +53,7 @@ export function expectationOf(
     if ('statuses' in admitted) return admitted;
     bearer = admitted;
   }
-  if (operation.path === '/operator/import') return { statuses: [401] };
+  if (operation.path.startsWith('/operator/')) return { statuses: [401] };
   const expected = ofParameters(ask, operation, tenant, bearer);
   const retried = ask.headers.some(([name]) => name === 'Idempotency-Key');
   const known = ask.headers.some(([name]) => name === 'If-None-Match');

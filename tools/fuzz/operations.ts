@@ -28,7 +28,7 @@ export interface Operation {
   statuses: Set<number>;
   /** Those that the description says are always there, by status. */
   headers: Map<number, string[]>;
-  /** Needs a credential; and this scope. */
+  /** Needs a credential of a user; and this scope. */
   secured: boolean;
   scope: string | undefined;
 }
@@ -73,7 +73,8 @@ function operationOf(
     required: one.required ?? false,
     schema: one.schema ?? one.content?.['application/json']?.schema ?? {},
   }));
-  const { properties = {}, required = [] } = described.requestBody?.content['application/json']?.schema ?? {};
+  const { properties = {}, required = [] } =
+    described.requestBody?.content['application/x-www-form-urlencoded']?.schema ?? {};
   for (const [name, schema] of Object.entries(properties))
     parameters.push({ name, in: 'body', required: required.includes(name), schema });
   const scopes = described.security?.flatMap(({ bearer }) => bearer ?? []);
@@ -93,7 +94,7 @@ function operationOf(
           .map(([name]) => name.toLowerCase()),
       ]),
     ),
-    secured: described.security !== undefined,
+    secured: described.security?.some((one) => 'bearer' in one) ?? false,
     scope: scopes?.[0],
   };
 }

@@ -4,6 +4,7 @@ import type { Request } from 'express';
 import { Public } from '../../auth/access';
 import { SCOPES } from '../../auth/scopes';
 import { Settings } from '../../config/settings';
+import { BodyOnly } from '../../http/openapi';
 import { ownAddress } from '../../http/own-address';
 import { Parameters } from '../../http/read-parameters';
 import { Post } from '../../http/post';
@@ -79,6 +80,7 @@ export class OauthController {
   /** Exchanges a code, a refresh token or an approved device code for an access token. */
   @Post('oauth/token')
   @Public()
+  @BodyOnly()
   // For caches that know nothing of Cache-Control.
   @Header('Pragma', 'no-cache')
   @ApiOkResponse({ type: TokensAnswer })

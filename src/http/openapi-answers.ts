@@ -1,0 +1,134 @@
+import { ERRORS } from './openapi';
+import { exampleOf } from './openapi-examples';
+
+type Json = Record<string, unknown>;
+
+const COMMON: Record<string, { description: string; texts: string[] }> = {
+  400: {
+    description:
+      'A parameter is missing, malformed, out of range or given twice. Everything that is wrong is listed.',
+    texts: ['game_id must be an integer'],
+  },
+  401: {
+    description:
+      'No credential (`authentication required`), one that is unknown or revoked (`invalid key`), a token that is not ours ' +
+      '(`invalid token`), or one whose time is over (`token expired`).',
+    texts: ['authentication required'],
+  },
+  403: {
+    description: 'The credential is good, and lacks the scope.',
+    texts: ['api key does not permit `SCOPE`'],
+  },
+  413: {
+    description: 'The body, or the number of parameters, is too large.',
+    texts: ['too many parameters'],
+  },
+  415: {
+    description: 'The body is of a type, charset or encoding that is not read here.',
+    texts: ['unsupported media type'],
+  },
+  429: {
+    description: 'Too many requests: try again after `Retry-After` seconds.',
+    texts: ['rate limit exceeded'],
+  },
+  500: {
+    description: 'A fault of the service; its log has the request id.',
+    texts: ['internal server error'],
+  },
+  503: {
+    description: 'Overloaded, stopping, or without its database: try again after `Retry-After` seconds.',
+    texts: ['service unavailable'],
+  },
+};
+
+const header = (description: string, schema: Json, required = false) => ({
+  description,
+  schema,
+  ...(required ? { required } : {}),
+});
+
+export const HEADERS = {
+  'X-Request-Id': header(
+    'Names this request in the log; taken from the request where it has one.',
+    { type: 'string' },
+    true,
+  ),
+  'X-RateLimit-Limit': header('How many requests are allowed at once.', { type: 'integer' }),
+  'X-RateLimit-Remaining': header('How many more are allowed now.', { type: 'integer' }),
+  'X-RateLimit-Reset': header('Seconds until all of them are allowed again.', { type: 'integer' }),
+  'Retry-After': header('Seconds to wait.', { type: 'integer' }, true),
+  'WWW-Authenticate': header('`Bearer`, with what was wrong (RFC 6750).', { type: 'string' }, true),
+};
+
+export const ERRORS_SCHEMA = {
+  type: 'object',
+  description: 'What went wrong, one text each.',
+  properties: { errors: { type: 'array', items: { type: 'string' }, minItems: 1 } },
+  required: ['errors'],
+};
+
+const reference = (name: keyof typeof HEADERS) => ({ $ref: `#/components/headers/${name}` });
+
+function headersOf(status: string, limited: boolean) {
+  const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
+  if (limited) names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset');
+  if (status === '429' || status === '503') names.push('Retry-After');
+  if (status === '401' || status === '403') names.push('WWW-Authenticate');
+  return Object.fromEntries(names.map((name) => [name, reference(name)]));
+}
+
+export interface OperationFacts {
+  hasParameters: boolean;
+  readsBody: boolean;
+  limited: boolean;
+  /** Whether a credential is needed, and with which scope. */
+  secured: boolean;
+  scope: string | undefined;
+}
+
+/** Adds the answers that no handler makes itself, and what all of them have. */
+export function describeAnswers(
+  operation: Json,
+  { hasParameters, readsBody, limited, secured, scope }: OperationFacts,
+  schemas: Record<string, Json>,
+): void {
+  const responses = (operation.responses ??= {}) as Record<string, Json>;
+  const statuses = ['500', '503'];
+  if (limited) statuses.push('429');
+  if (hasParameters) statuses.push('400', '413');
+  if (readsBody) statuses.push('415');
+  if (secured) statuses.push('401');
+  if (scope) statuses.push('403');
+  for (const status of statuses) {
+    const { description, texts } = COMMON[status]!;
+    responses[status] ??= {
+      description,
+      content: {
+        'application/json': {
+          schema: ERRORS,
+          example: { errors: texts.map((text) => text.replace('SCOPE', scope ?? '')) },
+        },
+      },
+    };
+  }
+  if (scope) alsoForScope(responses['403']!, scope);
+  for (const [status, response] of Object.entries(responses)) {
+    response.headers = { ...headersOf(status, limited), ...(response.headers as Json | undefined) };
+    if (!status.startsWith('2')) continue;
+    response.description ||= 'Done.';
+    for (const media of Object.values((response.content ?? {}) as Record<string, Json>))
+      if (media.schema && media.example === undefined && media.examples === undefined)
+        media.example = exampleOf(media.schema as Json, schemas);
+  }
+}
+
+/** A handler's own 403 is not the only one. */
+function alsoForScope(response: Json, scope: string): void {
+  const { description, texts } = COMMON[403]!;
+  const lacks = { errors: texts.map((text) => text.replace('SCOPE', scope)) };
+  if (response.description === description) return;
+  response.description = `${description} Or: ${String(response.description)}`;
+  const media = (response.content as Record<string, Json>)['application/json']!;
+  media.examples = { scope: { value: lacks }, object: { value: media.example } };
+  delete media.example;
+}

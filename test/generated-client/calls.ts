@@ -1,0 +1,193 @@
+/**
+ * Every call of the API through a client that openapi-typescript made of its description. The test beside this folder makes
+ * the types (`gamewharf-api`), checks this file against them, and runs it.
+ */
+import createClient, { type Middleware } from 'openapi-fetch';
+import type { paths } from 'gamewharf-api';
+
+export interface Store {
+  url: string;
+  key: string;
+  jwt: string;
+  game_id: number;
+  other_game_id: number;
+  user_id: number;
+  email: string;
+  download_key: string;
+  target: string;
+  client_id: string;
+  /** Of the description: how the fields of a form are written. */
+  encodings: Record<string, Record<string, { contentType?: string }>>;
+}
+
+/** As a generator for forms reads `encoding`: a field whose content type is JSON is one JSON text. */
+const formOf =
+  (encoding: Record<string, { contentType?: string }> = {}) =>
+  (fields: object) =>
+    new URLSearchParams(
+      Object.entries(fields).map(([name, value]): [string, string] => [
+        name,
+        encoding[name]?.contentType === 'application/json' ? JSON.stringify(value) : String(value),
+      ]),
+    ).toString();
+
+interface Answered<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+function dataOf<T>({ data, error, response }: Answered<T>): T {
+  if (data === undefined) throw new Error(`${response.url} ${response.status} ${JSON.stringify(error)}`);
+  return data;
+}
+
+/** Makes every call; the answer names each as `GET /profile`. */
+export async function callEverything(store: Store): Promise<string[]> {
+  const { game_id, other_game_id, user_id, email, download_key } = store;
+  const called = new Set<string>();
+  const counting: Middleware = {
+    onRequest: ({ request, schemaPath }) => void called.add(`${request.method} ${schemaPath}`),
+  };
+  const open = createClient<paths>({ baseUrl: store.url });
+  const client = createClient<paths>({
+    baseUrl: store.url,
+    headers: { authorization: `Bearer ${store.key}` },
+  });
+  for (const one of [open, client]) one.use(counting);
+
+  dataOf(await open.GET('/'));
+  dataOf(await open.GET('/openapi.json'));
+  dataOf(await open.GET('/health/live'));
+  dataOf(await open.GET('/health/ready'));
+  dataOf(await open.GET('/.well-known/jwks.json'));
+  dataOf(await open.GET('/.well-known/oauth-authorization-server'));
+
+  const { user } = dataOf(await client.GET('/profile'));
+  user.display_name satisfies string;
+  user.cover_url satisfies string | null;
+  const { games } = dataOf(await client.GET('/profile/games'));
+  games[0]!.traits satisfies ('p_windows' | 'p_linux' | string)[];
+  const { scopes } = dataOf(await client.GET('/credentials/info'));
+  scopes satisfies string[];
+  const subkey = await client.POST('/credentials/subkey', { body: { game_id, scope: 'profile:me' } });
+  dataOf(subkey).key satisfies string;
+
+  for (const query of [{ download_key }, { user_id }, { email }]) {
+    const found = await client.GET('/games/{game_id}/download_keys', {
+      params: { path: { game_id }, query },
+    });
+    dataOf(found).download_key.owner?.id satisfies number | undefined;
+  }
+  for (const query of [{ user_id }, { email }])
+    dataOf(await client.GET('/games/{game_id}/purchases', { params: { path: { game_id }, query } }));
+
+  const made = dataOf(
+    await client.POST('/collections', {
+      body: {
+        title: 'Generated',
+        private: true,
+        layout: 'list',
+        description: null,
+        game_id,
+        blurb: '<b>x</b>',
+      },
+    }),
+  ).collection;
+  const path = { collection_id: made.id };
+  dataOf(await client.GET('/collections/{collection_id}', { params: { path } }));
+  // @ts-expect-error Only lists say it.
+  void made.has_game;
+  const { collections } = dataOf(
+    await client.GET('/profile/collections', { params: { query: { game_id } } }),
+  );
+  collections[0]!.has_game satisfies boolean | undefined;
+  // What was read can be written back.
+  const { title, description, layout } = made;
+  dataOf(
+    await client.POST('/collections/{collection_id}', {
+      params: { path },
+      body: { title, description, layout },
+    }),
+  );
+  // @ts-expect-error There is no such layout.
+  await client.POST('/collections/{collection_id}', { params: { path }, body: { layout: 'tiles' } });
+
+  const added = await client.POST('/collections/{collection_id}/add-game', {
+    params: { path },
+    body: { game_id: other_game_id },
+  });
+  dataOf(added).collection_game.position satisfies number;
+  const order = { params: { path }, body: { game_ids: [other_game_id, game_id], remove_game_ids: [] } };
+  dataOf(await client.POST('/collections/{collection_id}/order', order));
+  dataOf(
+    await client.POST('/collections/{collection_id}/order', {
+      params: { path },
+      body: { game_ids: [game_id, other_game_id] },
+      bodySerializer: formOf(store.encodings['/collections/{collection_id}/order']),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    }),
+  );
+  const { collection_games } = dataOf(
+    await client.GET('/collections/{collection_id}/collection-games', {
+      params: { path, query: { page: 1, per_page: 500 } },
+    }),
+  );
+  if (collection_games.map((entry) => entry.game_id).join() !== `${game_id},${other_game_id}`)
+    throw new Error(`another order: ${JSON.stringify(collection_games)}`);
+  dataOf(
+    await client.POST('/collections/{collection_id}/collection-games/{game_id}', {
+      params: { path: { ...path, game_id } },
+      body: { blurb: null },
+    }),
+  );
+  const removed = await client.POST('/collections/{collection_id}/remove-game', {
+    params: { path },
+    body: { game_id },
+  });
+  dataOf(removed).removed satisfies boolean;
+  dataOf(await client.POST('/collections/{collection_id}/delete', { params: { path } }));
+
+  const query = { channel_name: 'windows' };
+  dataOf(await open.GET('/wharf/latest', { params: { query: { ...query, game_id } } }));
+  dataOf(await open.GET('/wharf/latest', { params: { query: { ...query, target: store.target } } }));
+
+  // The key in the path, and no header.
+  const legacy = { KEY: store.key };
+  dataOf(await open.GET('/api/1/{KEY}/credentials/info', { params: { path: legacy } }));
+  dataOf(await open.GET('/api/1/{KEY}/me', { params: { path: legacy } }));
+  dataOf(await open.GET('/api/1/{KEY}/my-games', { params: { path: legacy } }));
+  const ofGame = { params: { path: { ...legacy, game_id }, query: { user_id } } };
+  dataOf(await open.GET('/api/1/{KEY}/game/{game_id}/download_keys', ofGame));
+  dataOf(await open.GET('/api/1/{KEY}/game/{game_id}/purchases', ofGame));
+  dataOf(
+    await open.GET('/api/1/{KEY}/wharf/latest', {
+      params: { path: { KEY: 'x' }, query: { ...query, game_id } },
+    }),
+  );
+  const headers = { authorization: `Bearer ${store.jwt}` };
+  dataOf(await open.GET('/api/1/{KEY}/me', { params: { path: { KEY: 'jwt' } }, headers }));
+
+  const { client_id } = store;
+  const asForm = {
+    bodySerializer: formOf(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  };
+  const device = dataOf(
+    await open.POST('/oauth/device', { ...asForm, body: { client_id, scope: 'profile:me' } }),
+  );
+  const { device_code } = device;
+  dataOf(await open.POST('/oauth/device/poll', { ...asForm, body: { client_id, device_code } }));
+  const token = await open.POST('/oauth/token', {
+    ...asForm,
+    body: { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', client_id, device_code },
+  });
+  // Nobody has said yes.
+  if (
+    token.error === undefined ||
+    !('error' in token.error) ||
+    !/slow_down|authorization_pending/.test(token.error.error)
+  )
+    throw new Error(JSON.stringify(token));
+  return [...called].sort();
+}

@@ -1,0 +1,40 @@
+export interface Schema {
+  type?: string | string[];
+  properties?: Record<string, Schema>;
+}
+
+/** A body as fetch takes it. */
+export type Body = RequestInit['body'];
+
+const WORDS: Record<string, boolean> = {
+  true: true,
+  1: true,
+  on: true,
+  yes: true,
+  false: false,
+  0: false,
+  off: false,
+  no: false,
+};
+
+/** What a text means where the schema wants something else than a text; the text itself where it means nothing. */
+export function read({ type }: Schema, text: string, isJson = false): unknown {
+  if (isJson) return JSON.parse(text);
+  if (type === 'integer' && /^\d+$/.test(text)) return Number(text);
+  if (type === 'boolean') return WORDS[text.toLowerCase()] ?? text;
+  return text;
+}
+
+/** The fields of a body; undefined: it has none. */
+export function fieldsOf(type: string, body: Body): [string, unknown][] | undefined {
+  if (body instanceof FormData) return [...body.entries()];
+  const text = Buffer.isBuffer(body) ? body.toString() : typeof body === 'string' ? body : '';
+  if (text === '') return undefined;
+  if (type.startsWith('application/json')) return Object.entries(JSON.parse(text) as object);
+  if (type.startsWith('multipart/form-data')) return partsOf(text);
+  return [...new URLSearchParams(text)];
+}
+
+const PART = /content-disposition: form-data; name="([^"]+)"[^]*?\r\n\r\n([^]*?)\r\n--/gi;
+const partsOf = (text: string) =>
+  [...text.matchAll(PART)].map(([, name, value]): [string, string] => [name!, value!]);
