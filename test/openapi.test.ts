@@ -288,6 +288,17 @@ describe('what generators of clients read', () => {
   });
 });
 
+test('docs/clients.md lists the fields that can be null, and no other', () => {
+  const [, sentence = ''] = /These can be: ([^.]*)\./.exec(readFileSync('docs/clients.md', 'utf8'))!;
+  const listed = [...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
+  const nullable = Object.values(document.components.schemas).flatMap(({ properties = {} }) =>
+    Object.entries(properties as Record<string, Json>)
+      .filter(([, { type }]) => Array.isArray(type) && type.includes('null'))
+      .map(([name]) => name),
+  );
+  expect(listed.sort()).toEqual([...new Set(nullable)].sort());
+});
+
 describe('/operator/openapi.json', () => {
   const ask = (authorization?: string) =>
     send('GET', '/operator/openapi.json', { headers: authorization === undefined ? {} : { authorization } });
