@@ -74,6 +74,8 @@ const TABLE: Record<string, Row> = {
     ({ game }) => on(`/api/1/:KEY/game/${game}/purchases?email=buyer@example.com`),
     noGame,
   ),
+  'GET /api/1/:KEY/game/:game_id': editors(({ game }) => on(`/api/1/:KEY/game/${game}`), noGame),
+  'GET /api/1/:KEY/my-owned-keys': own(() => on('/api/1/:KEY/my-owned-keys')),
   'GET /api/1/:KEY/me': own(() => on('/api/1/:KEY/me')),
   'GET /api/1/:KEY/wharf/latest': open('/api/1/:KEY/wharf/latest?game_id=4000000&channel_name=windows', 404),
   'GET /api/1/:KEY/my-games': own(() => on('/api/1/:KEY/my-games')),
@@ -91,6 +93,8 @@ const TABLE: Record<string, Row> = {
   'GET /docs': open('/docs'),
   'GET /docs/reference.css': open('/docs/reference.css'),
   'GET /docs/reference.js': open('/docs/reference.js'),
+  'GET /games/:game_id': editors(({ game }) => on(`/games/${game}`), noGame),
+  'GET /games/:game_id/ownership': editors(({ game }) => on(`/games/${game}/ownership`), noGame),
   'GET /games/:game_id/download_keys': editors(
     ({ game }) => on(`/games/${game}/download_keys?email=buyer@example.com`),
     noGame,
@@ -121,6 +125,7 @@ const TABLE: Record<string, Row> = {
   'GET /user/settings/oauth-apps/:client_id/delete': page('/user/settings/oauth-apps/x/delete'),
   'GET /user/settings/oauth-apps/new': page('/user/settings/oauth-apps/new'),
   'GET /profile': own(() => on('/profile')),
+  'GET /profile/owned-keys': own(() => on('/profile/owned-keys')),
   'GET /profile/games': own(() => on('/profile/games')),
   'GET /wharf/latest': open('/wharf/latest?game_id=4000000&channel_name=windows', 404),
   'POST /collections': own(() => on('/collections', { title: 'New' })),
@@ -279,7 +284,12 @@ const scoped = new Map<string, Promise<string[]>>();
 function credentialsWith(scope: string): Promise<string[]> {
   let credentials = scoped.get(scope);
   if (!credentials) {
-    credentials = Promise.all([make.key({ owner, scopes: [scope] }), forge({ sub: owner.id, scope })]);
+    credentials = (async () => {
+      // A game's JWT asks about its own game alone.
+      const { game } = await (shared ??= things());
+      const jwt = forge({ sub: owner.id, scope, claims: { game_id: game } });
+      return Promise.all([make.key({ owner, scopes: [scope] }), jwt]);
+    })();
     scoped.set(scope, credentials);
   }
   return credentials;

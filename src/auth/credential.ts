@@ -9,6 +9,8 @@ export interface Credential {
   scopes: readonly string[];
   /** The API key, or the one that a JWT was made from; null: a JWT that an operator made. */
   api_key_id: number | null;
+  /** The game that a JWT was made for. */
+  game_id?: number;
   /** Seconds since 1970; only JWTs end by themselves. */
   expires_at?: number;
 }

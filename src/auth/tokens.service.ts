@@ -34,6 +34,7 @@ interface Claims {
   user_id: number;
   scopes: string[];
   api_key_id: number | null;
+  game_id: number | undefined;
   expires_at: number;
 }
 
@@ -78,9 +79,9 @@ export class TokensService {
     if (!key) throw invalidToken();
     const claims = claimsOf(await this.payloadOf(token, key));
     if (!claims) throw invalidToken();
-    const { user_id, scopes, api_key_id, expires_at } = claims;
+    const { user_id, scopes, api_key_id, game_id, expires_at } = claims;
     if (!(await this.database.row(LIVE_USER, [user_id, api_key_id]))) throw invalidToken();
-    return { type: 'jwt', user_id, scopes, api_key_id, expires_at };
+    return { type: 'jwt', user_id, scopes, api_key_id, game_id, expires_at };
   }
 
   private async payloadOf(token: string, key: Parameters<typeof jwtVerify>[1]): Promise<JWTPayload> {
@@ -116,11 +117,17 @@ function kidOf(token: string): string {
 
 const isThumbprint = (kid: unknown): kid is string => typeof kid === 'string' && /^[\w-]{43}$/.test(kid);
 
-function claimsOf({ sub, exp, iat, scope, api_key_id = null }: JWTPayload): Claims | undefined {
+function claimsOf({ sub, exp, iat, scope, api_key_id = null, game_id }: JWTPayload): Claims | undefined {
   if (typeof sub !== 'string' || !/^[1-9]\d{0,15}$/.test(sub)) return undefined;
   if (!Number.isInteger(exp) || !Number.isInteger(iat)) return undefined;
   if (typeof scope !== 'string' || (api_key_id !== null && !Number.isSafeInteger(api_key_id)))
     return undefined;
   const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))].sort();
-  return { user_id: Number(sub), scopes, api_key_id: api_key_id as number | null, expires_at: exp! };
+  return {
+    user_id: Number(sub),
+    scopes,
+    api_key_id: api_key_id as number | null,
+    game_id: Number.isSafeInteger(game_id) ? (game_id as number) : undefined,
+    expires_at: exp!,
+  };
 }

@@ -2,7 +2,8 @@ import { ApiProperty } from '@nestjs/swagger';
 import { Max, Min } from 'class-validator';
 import type { StoreLinks } from '../config/store-links';
 import { listOf, words, wordsOf } from '../database/words';
-import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from '../games/game.entity';
+import { EmbeddedGameAnswer } from '../games/embedded-game.dto';
+import type { GAME_TRAITS } from '../games/game.entity';
 import { IdListParameter, IntegerParameter } from '../http/parameters';
 import { modernTimestamp } from '../formats/timestamps';
 import { CollectionRequest, HtmlParameter, SuccessAnswer } from './collection.dto';
@@ -51,41 +52,6 @@ export class OrderRequest extends CollectionRequest {
 
   @IdListParameter('Games to remove before that', { example: [4] })
   remove_game_ids: number[] = [];
-}
-
-export class EmbeddedGameAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 42 })
-  id: number;
-
-  @ApiProperty({ example: 'Paper Boats' })
-  title: string;
-
-  @ApiProperty({ type: String, nullable: true })
-  short_text: string | null;
-
-  @ApiProperty({ format: 'uri', example: 'https://leaf.gamewharf.example/paper-boats' })
-  url: string;
-
-  @ApiProperty({ type: String, format: 'uri', nullable: true })
-  cover_url: string | null;
-
-  @ApiProperty({ enum: GAME_TYPES })
-  type: (typeof GAME_TYPES)[number];
-
-  @ApiProperty({ enum: GAME_CLASSIFICATIONS })
-  classification: (typeof GAME_CLASSIFICATIONS)[number];
-
-  @ApiProperty({ enum: GAME_TRAITS, isArray: true })
-  traits: (typeof GAME_TRAITS)[number][];
-
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'In minor units of the currency' })
-  min_price: number;
-
-  @ApiProperty({ type: String, format: 'date-time', nullable: true })
-  published_at: string | null;
-
-  @ApiProperty({ format: 'date-time' })
-  created_at: string;
 }
 
 export class CollectionGameAnswer {

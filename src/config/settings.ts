@@ -252,7 +252,7 @@ export class Settings {
   // What a game's manifest may ask for.
   @SplitAt(/[\s,]+/)
   @IsString({ each: true })
-  MANIFEST_SCOPES: string[] = ['profile:me'];
+  MANIFEST_SCOPES: string[] = ['profile:me', 'game:view:ownership'];
 }
 
 export const SETTING_NAMES = Object.keys(new Settings());

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
+import { GamesController } from './games.controller';
 import { GamesService } from './games.service';
 
-@Module({ providers: [GamesService], exports: [GamesService] })
+@Module({ controllers: [GamesController], providers: [GamesService], exports: [GamesService] })
 export class GamesModule {}

@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
 import { longStatement, statement } from '../database/statement';
+import { GAME_WITH_USER_COLUMNS, type GameWithUserRow } from './embedded-game.dto';
 import { GAME_COLUMNS, gameRow, type GameRow, type SelectedGame } from './game-row';
+import { invalidGame } from './refusals';
 import { canView } from './visibility';
 
 export const EDITABLE_GAMES = longStatement<SelectedGame>(
@@ -19,6 +21,12 @@ export const VIEWABLE_GAME = statement(
   `SELECT g.id FROM games g WHERE g.id = $1 AND ${canView('g', '$2')}`,
 );
 
+export const GAME = statement<GameWithUserRow>(
+  'game',
+  `SELECT ${GAME_WITH_USER_COLUMNS} FROM games g JOIN users u ON u.id = g.user_id
+   WHERE g.id = $1 AND ${canView('g', '$2')}`,
+);
+
 @Injectable()
 export class GamesService {
   constructor(private readonly database: Database) {}
@@ -27,6 +35,13 @@ export class GamesService {
   async editableBy(user_id: number): Promise<GameRow[]> {
     const games = await this.database.rowsFor(user_id, EDITABLE_GAMES, [user_id]);
     return games.map(gameRow);
+  }
+
+  /** The game, for those who may view it. */
+  async find(id: number, user_id: number): Promise<GameWithUserRow> {
+    const game = await this.database.row(GAME, [id, user_id]);
+    if (!game) throw invalidGame();
+    return game;
   }
 
   async isViewableBy(id: number, user_id: number): Promise<boolean> {

@@ -3,6 +3,7 @@ import type { RateLimit, RateLimits } from '../config/rate-limits';
 export const TAGS: Record<string, string> = {
   Credentials: 'What the credential of a request is, and what it may do.',
   Profile: 'The account behind the credential, and its games.',
+  Games: 'What there is to know of a game, and whether the user owns it.',
   Purchases: 'Who bought a game, and who owns a key to it.',
   Collections: 'Lists of games that users keep.',
   Builds: 'Builds of games, as the tools of developers push them.',

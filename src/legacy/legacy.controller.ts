@@ -5,12 +5,15 @@ import type { Request, Response } from 'express';
 import { AnyCredential, Public, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
+import { GameRequest } from '../games/embedded-game.dto';
 import { GamesService } from '../games/games.service';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
 import { ProfileAnswer } from '../profile/profile.dto';
 import { DownloadKeyRequest } from '../purchases/download-key.dto';
 import { DownloadKeysService } from '../purchases/download-keys.service';
+import { OwnedKeysRequest } from '../purchases/owned-key.dto';
+import { OwnedKeysService } from '../purchases/owned-keys.service';
 import { PurchasesRequest } from '../purchases/purchase.dto';
 import { PurchasesService } from '../purchases/purchases.service';
 import { userAnswer } from '../users/user.dto';
@@ -24,6 +27,10 @@ import {
   LegacyDownloadKeyAnswer,
   legacyGame,
   LegacyGamesAnswer,
+  legacyGameWithUser,
+  LegacyOneGameAnswer,
+  legacyOwnedKey,
+  LegacyOwnedKeysAnswer,
   legacyPurchase,
   LegacyPurchasesAnswer,
 } from './legacy.dto';
@@ -43,6 +50,7 @@ export class LegacyController {
     private readonly users: UsersService,
     private readonly games: GamesService,
     private readonly download_keys: DownloadKeysService,
+    private readonly owned_keys: OwnedKeysService,
     private readonly purchases: PurchasesService,
     private readonly newestBuild: LatestShortcut,
     private readonly links: StoreLinks,
@@ -71,6 +79,31 @@ export class LegacyController {
   async myGames(@CurrentCredential() { user_id }: Credential): Promise<LegacyGamesAnswer> {
     const rows = await this.games.editableBy(user_id);
     return { games: rows.map((row) => legacyGame(row, this.links)) };
+  }
+
+  @Get('my-owned-keys')
+  @Scopes('profile:owned')
+  @ApiOperation({ deprecated: true, summary: 'See /profile/owned-keys' })
+  @ApiOkResponse({ type: LegacyOwnedKeysAnswer })
+  async myOwnedKeys(
+    @Parameters() request: OwnedKeysRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<LegacyOwnedKeysAnswer> {
+    const rows = await this.owned_keys.page(user_id, request);
+    const { page, per_page } = request;
+    return { page, per_page, owned_keys: rows.map((row) => legacyOwnedKey(row, this.links)) };
+  }
+
+  @Get('game/:game_id')
+  @Scopes('game:view')
+  @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}' })
+  @ApiOkResponse({ type: LegacyOneGameAnswer })
+  @Fails(404, 'invalid game')
+  async game(
+    @Parameters() { game_id }: GameRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<LegacyOneGameAnswer> {
+    return { game: legacyGameWithUser(await this.games.find(game_id, user_id), this.links) };
   }
 
   @Get('game/:game_id/download_keys')

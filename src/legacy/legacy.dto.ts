@@ -3,11 +3,15 @@ import type { Credential } from '../auth/credential';
 import type { StoreLinks } from '../config/store-links';
 import { CredentialsInfoAnswer } from '../credentials/credentials.dto';
 import { earningAnswer, GameAnswer } from '../games/game.dto';
+import { gameUserAnswer, GameWithUserAnswer, type GameWithUserRow } from '../games/embedded-game.dto';
+import type { Game } from '../games/game.entity';
 import type { GameRow } from '../games/game-row';
 import { formatMoney } from '../formats/money';
 import { legacyTimestamp, timestampOf } from '../formats/timestamps';
 import { DownloadKeyObject } from '../purchases/download-key.dto';
 import type { DownloadKeyRow } from '../purchases/download-keys.service';
+import { OwnedKeyObject } from '../purchases/owned-key.dto';
+import type { OwnedKeyRow } from '../purchases/owned-keys.service';
 import { PurchaseObject } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchases.service';
 import { userAnswer } from '../users/user.dto';
@@ -42,6 +46,55 @@ export class LegacyGame extends OmitType(GameAnswer, [
 
   @ApiProperty(TIMESTAMP)
   created_at: string;
+}
+
+export class LegacyGameWithUser extends OmitType(GameWithUserAnswer, [
+  'classification',
+  'traits',
+  'published_at',
+  'created_at',
+]) {
+  @ApiProperty()
+  p_android: boolean;
+
+  @ApiProperty()
+  p_linux: boolean;
+
+  @ApiProperty()
+  p_osx: boolean;
+
+  @ApiProperty()
+  p_windows: boolean;
+
+  @ApiProperty({ ...TIMESTAMP, type: String, nullable: true, description: 'null: not published' })
+  published_at: string | null;
+
+  @ApiProperty(TIMESTAMP)
+  created_at: string;
+}
+
+export class LegacyOneGameAnswer {
+  @ApiProperty()
+  game: LegacyGameWithUser;
+}
+
+export class LegacyOwnedKey extends OmitType(OwnedKeyObject, ['created_at', 'game']) {
+  @ApiProperty(TIMESTAMP)
+  created_at: string;
+
+  @ApiProperty()
+  game: LegacyGameWithUser;
+}
+
+export class LegacyOwnedKeysAnswer {
+  @ApiProperty({ type: 'integer' })
+  page: number;
+
+  @ApiProperty({ type: 'integer' })
+  per_page: number;
+
+  @ApiProperty({ type: [LegacyOwnedKey], description: 'Newest first' })
+  owned_keys: LegacyOwnedKey[];
 }
 
 export class LegacyGamesAnswer {
@@ -79,6 +132,13 @@ export const legacyCredentialsInfo = ({ scopes, expires_at }: Credential): Legac
   ...(expires_at === undefined ? {} : { expires_at: legacyTimestamp(timestampOf(expires_at)) }),
 });
 
+const platformsOf = ({ traits }: Pick<Game, 'traits'>) => ({
+  p_android: traits.includes('p_android'),
+  p_linux: traits.includes('p_linux'),
+  p_osx: traits.includes('p_osx'),
+  p_windows: traits.includes('p_windows'),
+});
+
 export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   id: row.id,
   title: row.title,
@@ -86,10 +146,7 @@ export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   url: links.game(row.owner_name, row.slug),
   cover_url: row.cover_url,
   type: row.type,
-  p_android: row.traits.includes('p_android'),
-  p_linux: row.traits.includes('p_linux'),
-  p_osx: row.traits.includes('p_osx'),
-  p_windows: row.traits.includes('p_windows'),
+  ...platformsOf(row),
   published: row.published_at !== null,
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
@@ -98,6 +155,29 @@ export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   downloads_count: row.downloads_count,
   purchases_count: row.purchases_count,
   earnings: row.earnings.map(earningAnswer),
+});
+
+export const legacyGameWithUser = (row: GameWithUserRow, links: StoreLinks): LegacyGameWithUser => ({
+  id: row.id,
+  title: row.title,
+  short_text: row.short_text,
+  url: links.game(row.username, row.slug),
+  cover_url: row.cover_url,
+  type: row.type,
+  ...platformsOf(row),
+  min_price: row.min_price,
+  published_at: row.published_at && legacyTimestamp(row.published_at),
+  created_at: legacyTimestamp(row.created_at),
+  user: gameUserAnswer(row, links),
+});
+
+export const legacyOwnedKey = (row: OwnedKeyRow, links: StoreLinks): LegacyOwnedKey => ({
+  id: row.key_id,
+  game_id: row.id,
+  purchase_id: row.purchase_id,
+  created_at: legacyTimestamp(row.key_created_at),
+  downloads: row.downloads,
+  game: legacyGameWithUser(row, links),
 });
 
 export const legacyDownloadKey = (row: DownloadKeyRow, links: StoreLinks): LegacyDownloadKey => ({

@@ -50,8 +50,8 @@ const lookup = (name: string, bought: string) =>
 const boughtFrom = (address: string) =>
   `SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ${address}`;
 
-/** OFFSET 0: else all purchases of the game may be read, docs/decisions/one-probe.md. */
-const boughtBy = (user: string, butFrom = '') => `
+/** What a user bought of the game `g`. OFFSET 0: else all purchases of the game may be read, docs/decisions/one-probe.md. */
+export const boughtBy = (user: string, butFrom = '') => `
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = ${user}
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (${boughtFrom('ue.email')} OFFSET 0) from_address

@@ -1,0 +1,30 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../auth/access';
+import { type Credential, CurrentCredential } from '../auth/credential';
+import { StoreLinks } from '../config/store-links';
+import { Fails } from '../http/openapi';
+import { Parameters } from '../http/read-parameters';
+import { GameRequest, gameWithUserAnswer, OneGameAnswer } from './embedded-game.dto';
+import { GamesService } from './games.service';
+
+@ApiTags('Games')
+@Controller('games')
+export class GamesController {
+  constructor(
+    private readonly games: GamesService,
+    private readonly links: StoreLinks,
+  ) {}
+
+  @Get(':game_id')
+  @ApiOperation({ summary: 'One game, for those who may view it' })
+  @Scopes('game:view')
+  @ApiOkResponse({ type: OneGameAnswer })
+  @Fails(404, 'invalid game')
+  async game(
+    @Parameters() { game_id }: GameRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<OneGameAnswer> {
+    return { game: gameWithUserAnswer(await this.games.find(game_id, user_id), this.links) };
+  }
+}

@@ -1,0 +1,73 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { Max, Min } from 'class-validator';
+import type { StoreLinks } from '../config/store-links';
+import { modernTimestamp } from '../formats/timestamps';
+import { GameWithUserAnswer, gameWithUserAnswer } from '../games/embedded-game.dto';
+import { IntegerParameter } from '../http/parameters';
+import type { OwnedKeyRow } from './owned-keys.service';
+
+const MAX_PAGE = 1_000_000;
+
+export class OwnedKeysRequest {
+  @IntegerParameter('Which page, from 1', { default: 1 })
+  @Min(1)
+  @Max(MAX_PAGE)
+  page: number = 1;
+
+  @IntegerParameter('Keys on a page', { default: 50 })
+  @Min(1)
+  @Max(500)
+  per_page: number = 50;
+}
+
+export class OwnedKeyObject {
+  @ApiProperty({ type: 'integer', format: 'int64' })
+  id: number;
+
+  @ApiProperty({ type: 'integer', format: 'int64', example: 42 })
+  game_id: number;
+
+  @ApiProperty({
+    type: 'integer',
+    format: 'int64',
+    nullable: true,
+    description: 'The purchase that the key came with; null where it was given or claimed without one',
+  })
+  purchase_id: number | null;
+
+  @ApiProperty({ format: 'date-time' })
+  created_at: string;
+
+  @ApiProperty({ type: 'integer', description: 'How often the game was downloaded with it' })
+  downloads: number;
+
+  @ApiProperty({ description: 'Listed even where the user may not view it any more: it was paid for' })
+  game: GameWithUserAnswer;
+}
+
+export class OwnedKeysAnswer {
+  @ApiProperty({ type: 'integer' })
+  page: number;
+
+  @ApiProperty({ type: 'integer' })
+  per_page: number;
+
+  @ApiProperty({ type: [OwnedKeyObject], description: 'Newest first' })
+  owned_keys: OwnedKeyObject[];
+}
+
+export class OwnershipAnswer {
+  @ApiProperty({
+    description: 'Whether the user has a key or a completed purchase of the game, or can edit it',
+  })
+  owns: boolean;
+}
+
+export const ownedKeyAnswer = (row: OwnedKeyRow, links: StoreLinks): OwnedKeyObject => ({
+  id: row.key_id,
+  game_id: row.id,
+  purchase_id: row.purchase_id,
+  created_at: modernTimestamp(row.key_created_at),
+  downloads: row.downloads,
+  game: gameWithUserAnswer(row, links),
+});
