@@ -1,4 +1,4 @@
-import { badRequest } from './failure';
+import { badRequest, failure } from './failure';
 
 /** A number of a JSON body as it was sent: a JavaScript number would round it. */
 export class JsonNumber {
@@ -6,14 +6,18 @@ export class JsonNumber {
 }
 
 const MAX_DEPTH = 32;
+// Ten times what the longest request has: two lists of 500 ids.
+const MAX_VALUES = 10_000;
 // More than any list of ids may have: a reader refuses it whatever the numbers are.
 const MAX_NUMBERS = 1000;
 const NUMBER = /^[-\d]/;
 
-/** The members of the object that a JSON text is. A name may come twice. */
-export function readJsonObject(text: string): [name: string, value: unknown][] {
+/** The members of the object that a JSON text is, at most so many. A name may come twice. */
+export function readJsonObject(text: string, most: number): [name: string, value: unknown][] {
   const notAnObject = badRequest('the body must be a JSON object');
-  if (nestsDeeperThan(MAX_DEPTH, text)) throw notAnObject;
+  const { depth, values: count } = sizeOf(text);
+  if (depth > MAX_DEPTH) throw notAnObject;
+  if (count > MAX_VALUES) throw failure(413, 'too many parameters');
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -22,7 +26,7 @@ export function readJsonObject(text: string): [name: string, value: unknown][] {
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAnObject;
   const values = parsed as Record<string, unknown>;
-  return membersOf(text).map(([name, source]) => [name, exactly(values[name], source)]);
+  return membersOf(text, most).map(([name, source]) => [name, exactly(values[name], source)]);
 }
 
 function exactly(value: unknown, source: string): unknown {
@@ -35,26 +39,32 @@ function exactly(value: unknown, source: string): unknown {
     .map((item) => (NUMBER.test(item.trim()) ? new JsonNumber(item.trim()) : null));
 }
 
-function nestsDeeperThan(max: number, json: string): boolean {
+/** How deep a JSON text nests and how many values it has, counted until either is too much. */
+function sizeOf(json: string): { depth: number; values: number } {
   let depth = 0;
-  for (let i = 0; i < json.length; i++) {
+  let deepest = 0;
+  let values = 1;
+  for (let i = 0; i < json.length && deepest <= MAX_DEPTH && values <= MAX_VALUES; i++) {
     const c = json.charCodeAt(i);
     if (c === 0x22) i = endOfString(json, i);
+    else if (c === 0x2c) values++;
     else if (c === 0x7b || c === 0x5b) {
-      if (++depth > max) return true;
+      values++;
+      deepest = Math.max(deepest, ++depth);
     } else if (c === 0x7d || c === 0x5d) depth--;
   }
-  return false;
+  return { depth: deepest, values };
 }
 
 /** The names of an object that parses, each with the text of its value. */
-function membersOf(json: string): [name: string, source: string][] {
+function membersOf(json: string, most: number): [name: string, source: string][] {
   const members: [string, string][] = [];
   let depth = 0;
   let name: string | undefined;
   let start = 0;
   const end = (i: number) => {
     if (name !== undefined) members.push([name, json.slice(start, i).trim()]);
+    if (members.length > most) throw failure(413, 'too many parameters');
     name = undefined;
   };
   for (let i = 0; i < json.length; i++) {

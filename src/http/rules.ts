@@ -84,6 +84,10 @@ export function problemsOf(request: RequestClass, { property, constraints = {} }
   });
 }
 
+// A code point is one unit of a text or two: what has more than that is not counted.
+const fits = (text: string, max: number) =>
+  text.length <= max || (text.length <= 2 * max && [...text].length <= max);
+
 /** Counts code points, as the database does; class-validator's MaxLength leaves out variation selectors. */
 export const MaxCharacters =
   (max: number): PropertyDecorator =>
@@ -93,5 +97,5 @@ export const MaxCharacters =
       target: prototype.constructor,
       propertyName: String(name),
       constraints: [max],
-      validator: { validate: (value) => typeof value !== 'string' || [...value].length <= max },
+      validator: { validate: (value) => typeof value !== 'string' || fits(value, max) },
     });

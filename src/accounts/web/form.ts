@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { badRequest } from '../../http/failure';
-import { Given, givenInBody, givenInQuery } from '../../http/parameter-sources';
+import { Given, givenInForm, givenInQuery } from '../../http/parameter-sources';
 import { readText, Unreadable } from '../../http/readers';
 
 /** The fields of a page's form, or the query of its address. */
@@ -33,7 +33,7 @@ export async function formOf(req: Request): Promise<Form> {
   let form = forms.get(req);
   if (!form) {
     const given = new Given();
-    await givenInBody(req, given);
+    await givenInForm(req, given);
     form = new Form(given);
     forms.set(req, form);
   }
