@@ -23,6 +23,7 @@ module.exports = {
   // They build the image's files and the image itself: `npm run test:image`.
   testPathIgnorePatterns: ['/node_modules/', '/test/image(-container)?\\.test\\.ts$'],
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', require('./test/support/swc.json')] },
+  resolver: '<rootDir>/test/support/resolver.js',
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',

@@ -7,7 +7,8 @@ import { type Reader, readText, Unreadable } from '../http/readers';
 import { MaxCharacters } from '../http/rules';
 import { modernTimestamp } from '../formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
-import { fitsHtmlLimit, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
+import { fitsHtmlLimit, isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
+import { htmlThread } from './html-thread';
 
 const MAX_TITLE = 60;
 
@@ -21,11 +22,16 @@ const readTitle: Reader<string> = (given) => {
   return INVISIBLE.test(title) ? '' : title;
 };
 
-const readHtml: Reader<string | null> = (given) => {
+// Those that are longer take milliseconds, and may take twenty.
+const SHORT_HTML = 2000;
+const tooLong = () => new Unreadable(`must be at most ${MAX_HTML_CHARACTERS} characters`);
+const fitting = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLong());
+
+const readHtml: Reader<ReturnType<typeof fitting> | Promise<ReturnType<typeof fitting>>> = (given) => {
   const text = readText(given);
   if (typeof text !== 'string') return text;
-  const html = sanitiseHtml(text);
-  return fitsHtmlLimit(html) ? html : new Unreadable(`must be at most ${MAX_HTML_CHARACTERS} characters`);
+  if (!isWorthSanitising(text)) return tooLong();
+  return text.length <= SHORT_HTML ? fitting(sanitiseHtml(text)) : htmlThread.sanitise(text).then(fitting);
 };
 
 const title = parameter(readTitle, { type: 'string' });
@@ -101,7 +107,7 @@ export interface CollectionRow {
   games_count: number;
   created_at: string;
   updated_at: string;
-  has_game?: boolean;
+  has_game?: boolean | null;
 }
 
 export class CollectionAnswer {
@@ -151,7 +157,7 @@ export const collectionAnswer = (row: CollectionRow, links: StoreLinks): ListedC
   description: row.description,
   layout: row.layout,
   // Left out of the answer where it is undefined.
-  has_game: row.has_game,
+  has_game: row.has_game ?? undefined,
   created_at: modernTimestamp(row.created_at),
   updated_at: modernTimestamp(row.updated_at),
 });

@@ -1,9 +1,10 @@
-import { Module } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { CollectionGamesController } from './collection-games.controller';
 import { CollectionGamesService } from './collection-games.service';
 import { CollectionLock } from './collection-lock';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
+import { htmlThread } from './html-thread';
 import { IdempotencyService } from './idempotency.service';
 import { ResanitiseService } from './resanitise.service';
 
@@ -17,4 +18,8 @@ import { ResanitiseService } from './resanitise.service';
     ResanitiseService,
   ],
 })
-export class CollectionsModule {}
+export class CollectionsModule implements OnApplicationShutdown {
+  onApplicationShutdown(): void {
+    htmlThread.end();
+  }
+}

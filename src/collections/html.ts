@@ -5,10 +5,17 @@ import type sanitizeHtml from 'sanitize-html';
 const library = () => require('sanitize-html') as typeof sanitizeHtml;
 
 export const MAX_HTML_CHARACTERS = 20_000;
+// Parsing takes longer the longer a text is, and what is too long is known only afterwards.
+const MAX_UNPARSED = 4 * MAX_HTML_CHARACTERS;
+
+/** Before sanitising: whether there is a chance that enough is taken out. */
+export const isWorthSanitising = (html: string) => html.length <= MAX_UNPARSED;
 
 /** Counted in code points, and after sanitising. */
 export const fitsHtmlLimit = (html: string | null) =>
-  html === null || html.length <= MAX_HTML_CHARACTERS || [...html].length <= MAX_HTML_CHARACTERS;
+  html === null ||
+  html.length <= MAX_HTML_CHARACTERS ||
+  (html.length <= 2 * MAX_HTML_CHARACTERS && [...html].length <= MAX_HTML_CHARACTERS);
 
 // The one list of what a description or a blurb may hold. After changing it run `gamewharf collections resanitise`.
 const ALLOWED: sanitizeHtml.IOptions = {

@@ -39,21 +39,38 @@ function read(request: RequestClass, req: Request): object | Promise<object> {
   return givenInBody(req, given).then(() => readInto(request, given, path));
 }
 
-function readInto(request: RequestClass, given: Given, path: Record<string, string>): object {
+function readInto(
+  request: RequestClass,
+  given: Given,
+  path: Record<string, string>,
+): object | Promise<object> {
+  const values: unknown[] = [];
+  let waits = false;
+  for (const parameter of parametersOf(request).parameters) {
+    const value = valueOf(parameter, given, path);
+    waits ||= value instanceof Promise;
+    values.push(value);
+  }
+  // A reader may take its time, elsewhere than on the event loop.
+  if (waits) return Promise.all(values).then((read) => checked(request, given, read));
+  return checked(request, given, values);
+}
+
+function checked(request: RequestClass, given: Given, values: unknown[]): object {
   const { parameters, exactlyOneOf } = parametersOf(request);
   const { byProperty, demand } = rulesOf(request);
   const result = new request() as Record<string, unknown>;
   const problems: string[] = [];
   // class-validator costs microseconds even where it has nothing to check.
   let mustCheck = demand;
-  for (const parameter of parameters) {
-    const value = valueOf(parameter, given, path);
+  parameters.forEach((parameter, i) => {
+    const value = values[i];
     if (value instanceof Unreadable) problems.push(`${parameter.name} ${value.problem}`);
     else if (value !== undefined) {
       result[parameter.name] = value;
       mustCheck ||= byProperty.has(parameter.name);
     } else if (parameter.required) problems.push(`${parameter.name} is required`);
-  }
+  });
   if (exactlyOneOf) {
     const chosen = exactlyOneOf.filter((name) => isGiven(name, given));
     if (chosen.length !== 1) problems.push(`exactly one of ${exactlyOneOf.join(', ')} is required`);

@@ -1,0 +1,78 @@
+import { Worker } from 'node:worker_threads';
+import { Logger } from '@nestjs/common';
+import { serviceUnavailable } from '../http/failure';
+
+interface Job {
+  html: string;
+  since: number;
+  resolve: (clean: string | null) => void;
+  reject: (error: unknown) => void;
+}
+
+const MAX_WAITING = 100;
+// Milliseconds. Both together end before the request's own deadline.
+const WAITS_FOR = 1000;
+const TIMEOUT = 1000;
+const ENDS_WHEN_IDLE_FOR = 30_000;
+const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
+
+/**
+ * Sanitises long texts one after the other on a thread of its own, which begins with the first and ends when it is idle. A
+ * text that makes it crash or hang is answered with 503; the next one gets a new thread.
+ */
+export class HtmlThread {
+  private readonly log = new Logger(HtmlThread.name);
+  private worker: Worker | undefined;
+  private running: Job | undefined;
+  private readonly waiting: Job[] = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  sanitise(html: string): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      if (this.waiting.length === MAX_WAITING) throw serviceUnavailable();
+      this.waiting.push({ html, since: performance.now(), resolve, reject });
+      if (!this.running) this.next();
+    });
+  }
+
+  /** What it is doing fails, and what waits goes to a new thread. */
+  end(): void {
+    const { worker, running } = this;
+    this.worker = undefined;
+    void worker?.terminate();
+    if (!running) return;
+    running.reject(serviceUnavailable());
+    this.next();
+  }
+
+  private next(): void {
+    clearTimeout(this.timer);
+    this.running = this.waiting.shift();
+    while (this.running && performance.now() - this.running.since > WAITS_FOR) {
+      this.running.reject(serviceUnavailable());
+      this.running = this.waiting.shift();
+    }
+    if (this.running) {
+      this.worker ??= this.start();
+      this.worker.postMessage(this.running.html);
+    }
+    this.timer = setTimeout(() => this.end(), this.running ? TIMEOUT : ENDS_WHEN_IDLE_FOR).unref();
+  }
+
+  private start(): Worker {
+    const worker = new Worker(require.resolve('./html.worker'), { resourceLimits: MEGABYTES });
+    worker.unref();
+    worker.on('message', (clean: string | null) => {
+      if (worker !== this.worker) return;
+      this.running?.resolve(clean);
+      this.next();
+    });
+    worker.on('error', ({ message }: Error) => this.log.warn(`HTML could not be sanitised: ${message}`));
+    worker.on('exit', () => {
+      if (worker === this.worker) this.end();
+    });
+    return worker;
+  }
+}
+
+export const htmlThread = new HtmlThread();
