@@ -49,7 +49,12 @@ export class ImportController {
       res.once('close', () => {
         if (!res.writableEnded) broken.abort();
       });
-      const types = await this.imports.run(withoutStalls(req), { signal: broken.signal });
+      const length = req.headers['content-length'];
+      const types = await this.imports.receive(
+        withoutStalls(req),
+        length === undefined ? undefined : Number(length),
+        broken.signal,
+      );
       return { summary: summaryLines(types), types };
     } catch (error) {
       // What is left of the body is not waited for.

@@ -52,7 +52,7 @@ export function fit(
   }
   if (text.length < min)
     return void refuse(min === 1 ? 'must not be empty' : `must be at least ${min} characters`, at);
-  if (text.length > max && codePoints(text) > max)
+  if (text.length > max && (text.length > 2 * max || codePoints(text) > max))
     return void refuse(`must be at most ${max} characters`, at);
   if (pattern && !pattern.test(text)) return void refuse(`must ${form}`, at);
   return text;
@@ -76,13 +76,19 @@ export const email: TextRules = {
 
 export const url = text({ max: 2000, pattern: /^https?:\/\/[^\s/]\S*$/i, form: 'be an http or https URL' });
 
+interface HtmlRules {
+  max: number;
+  sanitise: (html: string) => string | null;
+  isWorthSanitising: (html: string) => boolean;
+}
+
 /** HTML that is stored as `sanitise` leaves it. */
-export const html = (sanitise: (html: string) => string | null, max: number): Kind => ({
+export const html = ({ max, sanitise, isWorthSanitising }: HtmlRules): Kind => ({
   sql: 'text',
   encode(value, refuse) {
     const given = fit(value, { min: 0, max: Infinity }, refuse);
     if (given === undefined) return '';
-    const clean = sanitise(given);
+    const clean = isWorthSanitising(given) ? sanitise(given) : given;
     if (clean === null) return NULL;
     const found = fit(clean, { max }, refuse);
     return found === undefined ? '' : copied(found);

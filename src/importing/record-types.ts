@@ -2,7 +2,7 @@ import { hasFormOfJwt, hintOf, mayBeApiKey } from '../auth/api-key';
 import { hashApiKey } from '../auth/api-key-hash';
 import { SCOPES } from '../auth/scopes';
 import { COLLECTION_LAYOUTS } from '../collections/collection.entity';
-import { MAX_HTML_CHARACTERS, sanitiseHtml } from '../collections/html';
+import { isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from '../collections/html';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from '../games/game.entity';
 import { PURCHASE_STATUSES, PURCHASE_TYPES } from '../purchases/purchase.entity';
 import { BUILD_STATES } from '../wharf/build.entity';
@@ -97,6 +97,7 @@ const slug = text({ max: 100, pattern: /^[A-Za-z0-9_.-]+$/, form: 'consist of le
 const line = text({ max: 1000 });
 const trimmedTitle = (max: number) => text({ max, stored: (title) => title.trim() });
 const scopes = texts({ max: 100, known: Object.keys(SCOPES) });
+const cleanHtml = html({ max: MAX_HTML_CHARACTERS, sanitise: sanitiseHtml, isWorthSanitising });
 const LARGEST_INTEGER = 2 ** 31 - 1;
 
 /** Where a plain password waits until it is hashed: it never reaches the database. */
@@ -143,7 +144,7 @@ const apiKey = (pepper: Buffer): Kind => {
 /** The fields of an entry of a collection's `games`. */
 export const ENTRY_FIELDS = withBits([
   required('game_id', idOf('game')),
-  optional('blurb', html(sanitiseHtml, MAX_HTML_CHARACTERS)),
+  optional('blurb', cleanHtml),
   optional('user_id', idOf('user')),
   time('created_at', NOW),
 ]);
@@ -252,7 +253,7 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       required('user_id', idOf('user')),
       required('title', trimmedTitle(60)),
       optional('private', boolean, 'f'),
-      optional('description', html(sanitiseHtml, MAX_HTML_CHARACTERS)),
+      optional('description', cleanHtml),
       optional('layout', oneOf(COLLECTION_LAYOUTS), 'grid'),
       optional('admins', idsOf('user'), '{}', { list: true }),
       // Its entries are staged in a table of their own: a collection may hold a hundred thousand.
