@@ -1,0 +1,120 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { MAX_FORM } from '../src/http/parameter-sources';
+import { browserOf } from './support/browser';
+import { longestBlock, shortestBlock } from './support/event-loop';
+import { OPERATOR_TOKEN } from './support/importing';
+import { everyBody, everyHeader, everyParameter, everyRecord, formOf, type Input } from './support/largest';
+import { type Actor, baseUrl, make, theApp, useStore } from './support/store';
+
+useStore({ OPERATOR_TOKEN });
+jest.setTimeout(300_000);
+
+// Takes 5 ms where the service should keep nobody waiting for more than 20.
+const CONTROL = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));
+const TIMES = 6;
+
+let owner: Actor;
+let limit: number;
+beforeAll(async () => {
+  owner = await make.user();
+  // The first of their kind, and so the ones that the paths below name.
+  const game = await make.game({ owner });
+  const collection = await make.collection({ owner, games: [game] });
+  expect([game.id, collection.id]).toEqual([1, 1]);
+  limit = TIMES * (await shortestBlock(async () => JSON.parse(CONTROL) as unknown, 20));
+});
+
+/** Answers the status line, and reads the rest without keeping it. */
+async function exchange(request: Buffer): Promise<string> {
+  const { hostname, port } = new URL(baseUrl());
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined);
+  let first = '';
+  socket.on('data', (chunk: Buffer) => {
+    if (first === '') first = chunk.toString('latin1', 0, 15);
+  });
+  socket.write(request);
+  await once(socket, 'close');
+  return first;
+}
+
+function bytesOf({ method, path, headers, body }: Input, more: Record<string, string>): Buffer {
+  const all = {
+    host: 'here',
+    connection: 'close',
+    ...(method === 'POST' && { 'content-length': String(body.length) }),
+    ...more,
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), body]);
+}
+
+/** Those that keep the event loop for longer than is allowed. */
+async function slow(inputs: Input[], headers: Record<string, string>): Promise<string[]> {
+  const all: { name: string; ms: number }[] = [];
+  for (const input of inputs) {
+    const bytes = bytesOf(input, headers);
+    let status = '';
+    const ms = await shortestBlock(async () => void (status = await exchange(bytes)), 4, limit / 4);
+    all.push({ name: `${input.name} -> ${status}`, ms });
+  }
+  all.sort((a, b) => b.ms - a.ms);
+  const lines = all.map(({ name, ms }) => `${ms.toFixed(1)} ms ${name}`);
+  if (process.env.EVENT_LOOP_TABLE)
+    console.log([`limit: ${limit.toFixed(1)} ms`, ...lines.slice(0, 40)].join('\n'));
+  return lines.slice(0, all.filter(({ ms }) => ms > limit).length);
+}
+
+test('control: work on the event loop is noticed', async () => {
+  const work = async () => {
+    for (let i = 0; i < TIMES * 2; i++) JSON.parse(CONTROL);
+  };
+  expect(await longestBlock(work)).toBeGreaterThan(limit);
+});
+
+test('no parameter of any route', async () => {
+  expect(await slow(everyParameter(theApp()), owner.headers)).toEqual([]);
+});
+
+test('no body of many parts', async () => {
+  expect(await slow(everyBody('/collections/1/order'), owner.headers)).toEqual([]);
+});
+
+test('no header', async () => {
+  expect(
+    await slow(
+      [...everyHeader('/profile'), ...everyHeader('/wharf/latest?game_id=1&channel_name=a')],
+      owner.headers,
+    ),
+  ).toEqual([]);
+});
+
+test('no field of a form', async () => {
+  const browser = await browserOf(owner);
+  await browser.get('/user/settings/oauth-apps/new');
+  const { form_token } = browser.fieldsOf('/user/settings/oauth-apps');
+  const fields: Record<string, string[]> = {
+    '/login': ['username', 'password', 'return_to', 'form_token'],
+    '/logout': ['form_token'],
+    '/user/settings/api-keys': ['label'],
+    '/user/settings/oauth-apps': ['name', 'redirect_uris', 'scope profile'],
+    '/user/oauth': ['client_id', 'redirect_uri', 'response_type', 'scope', 'state', 'code_challenge'],
+    '/user/oauth/device': ['code', 'decision'],
+    '/user/settings/collections/1/on-profile': ['on', 'page'],
+  };
+  const inputs = Object.entries(fields).flatMap(([path, names]) =>
+    names.flatMap((name) =>
+      ['a', 'a ', 'https://a.example/ ', '😀', '<', '/', '%00'].flatMap((piece) =>
+        formOf(path, `form_token=${form_token}&${name}`, piece, MAX_FORM),
+      ),
+    ),
+  );
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ');
+  expect(await slow(inputs, { cookie, 'sec-fetch-site': 'same-origin' })).toEqual([]);
+});
+
+test('no record of an import', async () => {
+  expect(await slow(everyRecord(), { authorization: `Bearer ${OPERATOR_TOKEN}` })).toEqual([]);
+});
