@@ -2,11 +2,15 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
+import { StoreLinks } from '../config/store-links';
+import { type LongList, LongLists } from '../http/long-lists';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
 import { Post } from '../http/post';
 import {
+  collectionAnswer,
   CollectionRequest,
+  type CollectionRow,
   CollectionsAnswer,
   CreateCollectionRequest,
   ListCollectionsRequest,
@@ -22,6 +26,8 @@ import { IdempotencyService, OncePerKey, RetryKey } from './idempotency.service'
 export class CollectionsController {
   constructor(
     private readonly collections: CollectionsService,
+    private readonly lists: LongLists,
+    private readonly links: StoreLinks,
     private readonly idempotency: IdempotencyService,
   ) {}
 
@@ -32,8 +38,9 @@ export class CollectionsController {
   async list(
     @Parameters() { game_id }: ListCollectionsRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<CollectionsAnswer> {
-    return { collections: await this.collections.editableBy(user_id, game_id) };
+  ): Promise<CollectionsAnswer | LongList<CollectionRow>> {
+    const rows = await this.collections.editableBy(user_id, game_id);
+    return this.lists.answer('collections', user_id, rows, (row) => collectionAnswer(row, this.links));
   }
 
   @Get('collections/:collection_id')

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { longStatement, statement } from '../database/statement';
 import type { Statements } from '../database/pool/transactions';
 import { invalidGame } from '../games/refusals';
 import { canView } from '../games/visibility';
+import { badRequest } from '../http/failure';
+import { type Rows, SHORT_LIST, SLICE_BYTES } from '../http/long-lists';
 import {
   type CollectionAnswer,
   collectionAnswer,
@@ -16,47 +18,86 @@ import { cannotEdit, invalidCollection } from './refusals';
 import { CollectionLock } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 
-const COLUMNS = (c: string) =>
-  ['id', 'user_id', 'title', 'private', 'description', 'layout', 'games_count', 'created_at', 'updated_at']
-    .map((column) => `${c}.${column}`)
-    .join(', ');
+const COLUMNS = (c: string, description = `${c}.description`) =>
+  `${c}.id, ${c}.user_id, ${c}.title, ${c}.private, ${description}, ${c}.layout, ${c}.games_count,
+   ${c}.created_at, ${c}.updated_at`;
 
 const ONE = statement<CollectionRow>(
   'collection',
   `SELECT ${COLUMNS('c')} FROM collections c WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
 );
 
-const editableBy = (user: string, more: string) => `
-  SELECT ${COLUMNS('c')} ${more} FROM (
-    SELECT * FROM collections WHERE user_id = ${user}
-    UNION ALL
-    SELECT c.* FROM collection_admins ca JOIN collections c ON c.id = ca.collection_id
-    WHERE ca.user_id = ${user} AND c.user_id <> ${user}
-  ) c ORDER BY c.updated_at DESC, c.id DESC`;
+/** Those that the user owns or administers, of either kind no more than `limit` says. */
+const editableBy = (user: string, limit: string) => `(
+  (SELECT * FROM collections WHERE user_id = ${user} ${limit})
+  UNION ALL
+  (SELECT c.* FROM collection_admins ca JOIN collections c ON c.id = ca.collection_id
+   WHERE ca.user_id = ${user} AND c.user_id <> ${user} ${limit})) c`;
 
-const LIST = statement<CollectionRow>('collections_editable', editableBy('$1', ''));
+const LAST_UPDATED_FIRST = 'c.updated_at DESC, c.id DESC';
+const ONE_TOO_MANY = `LIMIT ${SHORT_LIST.rows + 1}`;
+const HAS_GAME = 'EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $2)';
 
+// In place of a description that is too long to be read with many others: '' is never stored.
+const SHORT_DESCRIPTION = `CASE WHEN octet_length(c.description) > ${SHORT_LIST.text_bytes} THEN '' ELSE c.description END AS description`;
+
+/** A short list, or enough of a long one to tell. */
+const shortList = (more: string) => `
+  SELECT ${COLUMNS('c', SHORT_DESCRIPTION)} ${more} FROM ${editableBy('$1', ONE_TOO_MANY)}
+  ORDER BY ${LAST_UPDATED_FIRST} ${ONE_TOO_MANY}`;
+
+const isShort = (rows: CollectionRow[]) =>
+  rows.length <= SHORT_LIST.rows && rows.every(({ description }) => description !== '');
+
+const LIST = statement<CollectionRow>('collections_editable', shortList(''));
 const LIST_WITH_GAME = statement<CollectionRow>(
   'collections_editable_with_game',
-  editableBy(
-    '$1',
-    `, EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $2) AS has_game`,
-  ),
+  shortList(`, ${HAS_GAME} AS has_game`),
+);
+
+// What stands in an answer beside the description takes some 500 bytes.
+const SLICES = longStatement<{ ids: string }>(
+  'collections_editable_slices',
+  `SELECT array_agg(id ORDER BY place)::text AS ids
+   FROM (SELECT c.id, row_number() OVER listed AS place,
+                sum(500 + coalesce(octet_length(c.description), 0)) OVER listed / ${SLICE_BYTES} AS slice
+         FROM ${editableBy('$1', '')}
+         WINDOW listed AS (ORDER BY ${LAST_UPDATED_FIRST} ROWS UNBOUNDED PRECEDING)) c
+   GROUP BY slice ORDER BY slice`,
+);
+
+const SLICE = longStatement<CollectionRow>(
+  'collections_editable_slice',
+  `SELECT ${COLUMNS('c')}, CASE WHEN $2::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
+   FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN collections c ON c.id = listed.id
+   WHERE ${canEditCollection('c', '$1')} ORDER BY listed.place`,
+);
+
+export const MAX_COLLECTIONS = 1000;
+
+// In a statement of its own, so that the next one counts what was made by those it waited for. Not the user's row: an
+// import of the user's games holds that until it ends. The first number is any, and no other lock's.
+export const LOCK_OWNER = statement(
+  'collection_owner_lock',
+  'SELECT pg_advisory_xact_lock(7305809, hashint8($1::bigint))',
 );
 
 // A username may be longer than a title: the part of it that leaves room for the rest.
-export const CREATE = statement<CollectionRow>(
+export const CREATE = statement<CollectionRow & { full: boolean; id: number | null }>(
   'collection_create',
   `WITH game AS (SELECT g.id FROM games g WHERE g.id = $6 AND ${canView('g', '$1')}),
+   own AS (
+     SELECT count(*) >= ${MAX_COLLECTIONS} AS full
+     FROM (SELECT FROM collections WHERE user_id = $1 LIMIT ${MAX_COLLECTIONS}) counted),
    collection AS (
      INSERT INTO collections (user_id, title, private, description, layout, games_count)
      SELECT u.id, coalesce($2, left(u.username, 47) || '''s Collection'), $3, $4, $5, (SELECT count(*) FROM game)
-     FROM users u WHERE u.id = $1 AND ($6::bigint IS NULL OR EXISTS (SELECT FROM game))
+     FROM users u, own WHERE u.id = $1 AND NOT own.full AND ($6::bigint IS NULL OR EXISTS (SELECT FROM game))
      RETURNING *),
    entry AS (
      INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
      SELECT collection.id, game.id, 1, $7, $1 FROM collection, game)
-   SELECT ${COLUMNS('collection')} FROM collection`,
+   SELECT own.full, ${COLUMNS('collection')} FROM own LEFT JOIN collection ON true`,
 );
 
 // $3 to $6 NULL: as it stands. A description is cleared by '', which is never stored.
@@ -129,12 +170,18 @@ export class CollectionsService {
   ) {}
 
   /** Those that the user owns or administers, last updated first. */
-  async editableBy(user_id: number, game_id?: number): Promise<CollectionAnswer[]> {
+  async editableBy(user_id: number, game_id?: number): Promise<Rows<CollectionRow>> {
     const rows =
       game_id === undefined
         ? await this.database.rowsFor(user_id, LIST, [user_id])
         : await this.database.rowsFor(user_id, LIST_WITH_GAME, [user_id, game_id]);
-    return rows.map((row) => collectionAnswer(row, this.links));
+    return isShort(rows) ? rows : this.slicesOf(user_id, game_id);
+  }
+
+  /** Which collections and in which order is decided at the start. What is in them is read slice by slice. */
+  private async *slicesOf(user_id: number, game_id: number | undefined): AsyncGenerator<CollectionRow[]> {
+    for (const { ids } of await this.database.rowsFor(user_id, SLICES, [user_id]))
+      yield await this.database.rowsFor(user_id, SLICE, [user_id, game_id, ids]);
   }
 
   async one(id: number, user_id: number): Promise<CollectionAnswer> {
@@ -155,8 +202,10 @@ export class CollectionsService {
     const { title, private: hidden = false, description, game_id } = request;
     const blurb = game_id === undefined ? undefined : request.blurb;
     const layout = request.layout ?? (blurb ? 'list' : 'grid');
+    void db.row(LOCK_OWNER, [user_id]);
     const row = await db.row(CREATE, [user_id, title || null, hidden, description, layout, game_id, blurb]);
-    if (!row) throw invalidGame();
+    if (row?.full) throw badRequest('too many collections');
+    if (!row?.id) throw invalidGame();
     return collectionAnswer(row, this.links);
   }
 

@@ -80,7 +80,7 @@ export class IdempotencyService {
     request: object,
     work: (db: Statements) => Promise<Answer>,
   ): Promise<Answer> {
-    if (!key) return this.database.flight(work, { lock: lockOf(request), user_id });
+    if (!key) return this.database.flight(work, { lock: lockOf(user_id, request), user_id });
     const { credential, key_hash, route } = key;
     const fingerprint = sha256(JSON.stringify([route, request]));
     return this.database.dialogue(async (db) => {
@@ -98,10 +98,8 @@ export class IdempotencyService {
   }
 }
 
-// Ids of collections begin at 1.
-const NEW_COLLECTION = 0;
-
-const lockOf = (request: object) =>
-  'collection_id' in request ? Number(request.collection_id) : NEW_COLLECTION;
+// The collection, or whose collections are counted before one more is made: below all ids of collections.
+const lockOf = (user_id: number, request: object) =>
+  'collection_id' in request ? Number(request.collection_id) : -user_id;
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();

@@ -4,16 +4,38 @@ import { longStatement, statement } from '../database/statement';
 import { GAME_WITH_USER_COLUMNS, type GameWithUserRow } from './embedded-game.dto';
 import { GAME_COLUMNS, gameRow, type GameRow, type SelectedGame } from './game-row';
 import { invalidGame } from './refusals';
-import { canView } from './visibility';
+import { type Rows, SHORT_LIST } from '../http/long-lists';
+import { canEdit, canView } from './visibility';
 
+const editableBy = (user: string, limit: string) => `(
+  (SELECT * FROM games WHERE user_id = ${user} ${limit})
+  UNION ALL
+  (SELECT g.* FROM game_admins ga JOIN games g ON g.id = ga.game_id
+   WHERE ga.user_id = ${user} AND g.user_id <> ${user} ${limit})) g`;
+
+const NEWEST_FIRST = 'g.created_at DESC, g.id DESC';
+const ONE_TOO_MANY = `LIMIT ${SHORT_LIST.rows + 1}`;
+
+/** A short list, or enough of a long one to tell. */
 export const EDITABLE_GAMES = longStatement<SelectedGame>(
   'editable_games',
+  `SELECT ${GAME_COLUMNS} FROM ${editableBy('$1', ONE_TOO_MANY)} ORDER BY ${NEWEST_FIRST} ${ONE_TOO_MANY}`,
+);
+
+const GAMES_IN_SLICE = 200;
+
+const SLICES = longStatement<{ ids: string }>(
+  'editable_games_slices',
+  `SELECT array_agg(id ORDER BY place)::text AS ids
+   FROM (SELECT g.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${editableBy('$1', '')}) g
+   GROUP BY (place - 1) / ${GAMES_IN_SLICE} ORDER BY (place - 1) / ${GAMES_IN_SLICE}`,
+);
+
+const SLICE = longStatement<SelectedGame>(
+  'editable_games_slice',
   `SELECT ${GAME_COLUMNS}
-   FROM (SELECT * FROM games WHERE user_id = $1
-         UNION ALL
-         SELECT g.* FROM game_admins ga JOIN games g ON g.id = ga.game_id
-         WHERE ga.user_id = $1 AND g.user_id <> $1) g
-   ORDER BY g.created_at DESC, g.id DESC`,
+   FROM unnest($2::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN games g ON g.id = listed.id
+   WHERE ${canEdit('g', '$1')} ORDER BY listed.place`,
 );
 
 export const VIEWABLE_GAME = statement(
@@ -32,9 +54,15 @@ export class GamesService {
   constructor(private readonly database: Database) {}
 
   /** The games that the user uploaded or administers, newest first. */
-  async editableBy(user_id: number): Promise<GameRow[]> {
+  async editableBy(user_id: number): Promise<Rows<GameRow>> {
     const games = await this.database.rowsFor(user_id, EDITABLE_GAMES, [user_id]);
-    return games.map(gameRow);
+    return games.length <= SHORT_LIST.rows ? games.map(gameRow) : this.slicesOf(user_id);
+  }
+
+  /** Which games and in which order is decided at the start. What they are is read slice by slice. */
+  private async *slicesOf(user_id: number): AsyncGenerator<GameRow[]> {
+    for (const { ids } of await this.database.rowsFor(user_id, SLICES, [user_id]))
+      yield (await this.database.rowsFor(user_id, SLICE, [user_id, ids])).map(gameRow);
   }
 
   /** The game, for those who may view it. */

@@ -85,13 +85,14 @@ export class GamewharfAdapter extends ExpressAdapter {
     this.httpServer = server;
   }
 
-  override reply(res: ServerResponse & express.Response, body: unknown, status?: number): void {
+  override reply(
+    res: ServerResponse & express.Response,
+    body: unknown,
+    status?: number,
+  ): void | Promise<void> {
     // The deadline was faster.
     if (res.writableEnded) return;
-    if (body instanceof WebAnswer) {
-      body.sendTo(res);
-      return;
-    }
+    if (body instanceof WebAnswer) return body.sendTo(res);
     if (typeof body === 'string' || body === null || typeof body !== 'object') {
       super.reply(res, body, status);
       return;

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { FrontDoor } from './front-door';
+import { LongLists } from './long-lists';
 import { Measurements } from './measurements';
 import { RequestLog } from './request-log';
 
@@ -13,8 +14,9 @@ export class HttpModule {
         { provide: FrontDoor, useValue: frontDoor },
         { provide: RequestLog, useValue: frontDoor.log },
         { provide: Measurements, useValue: frontDoor.measurements },
+        LongLists,
       ],
-      exports: [FrontDoor, RequestLog, Measurements],
+      exports: [FrontDoor, RequestLog, Measurements, LongLists],
     };
   }
 }

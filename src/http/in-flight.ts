@@ -18,6 +18,8 @@ export interface Arrival {
   since: number;
   /** Where it stands among those in flight; -1: nowhere. */
   place: number;
+  /** Of an answer that is sent piece by piece: how much its connection had taken when it was last looked at. */
+  sent?: number;
 }
 
 // Waiting for the database ends before that by itself; this is for the sum of several waits.
@@ -90,6 +92,11 @@ export class InFlight {
       if (res.writableEnded) {
         // A peer that does not read keeps its answer in our memory.
         if (now - arrival.since > ANSWER_WITHIN + READ_WITHIN) req.socket.destroy();
+      } else if (res.headersSent) {
+        const sent = req.socket.bytesWritten - req.socket.writableLength;
+        if (sent !== arrival.sent) arrival.since = now;
+        else if (now - arrival.since > READ_WITHIN) req.socket.destroy();
+        arrival.sent = sent;
       } else if (!req.complete) {
         arrival.since = now;
         if (now - arrival.at >= BODY_WITHIN && !patient.has(req)) {

@@ -6,7 +6,9 @@ import { AnyCredential, Public, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { GameRequest } from '../games/embedded-game.dto';
+import type { GameRow } from '../games/game-row';
 import { GamesService } from '../games/games.service';
+import { type LongList, LongLists } from '../http/long-lists';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
 import { ProfileAnswer } from '../profile/profile.dto';
@@ -15,7 +17,7 @@ import { DownloadKeysService } from '../purchases/download-keys.service';
 import { OwnedKeysRequest } from '../purchases/owned-key.dto';
 import { OwnedKeysService } from '../purchases/owned-keys.service';
 import { PurchasesRequest } from '../purchases/purchase.dto';
-import { PurchasesService } from '../purchases/purchases.service';
+import { type PurchaseRow, PurchasesService } from '../purchases/purchases.service';
 import { userAnswer } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
 import { LatestAnswer, LatestRequest } from '../wharf/latest.dto';
@@ -53,6 +55,7 @@ export class LegacyController {
     private readonly owned_keys: OwnedKeysService,
     private readonly purchases: PurchasesService,
     private readonly newestBuild: LatestShortcut,
+    private readonly lists: LongLists,
     private readonly links: StoreLinks,
   ) {}
 
@@ -76,9 +79,11 @@ export class LegacyController {
   @Scopes('profile:games')
   @ApiOperation({ deprecated: true, summary: 'See /profile/games' })
   @ApiOkResponse({ type: LegacyGamesAnswer })
-  async myGames(@CurrentCredential() { user_id }: Credential): Promise<LegacyGamesAnswer> {
+  async myGames(
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<LegacyGamesAnswer | LongList<GameRow>> {
     const rows = await this.games.editableBy(user_id);
-    return { games: rows.map((row) => legacyGame(row, this.links)) };
+    return this.lists.answer('games', user_id, rows, (row) => legacyGame(row, this.links));
   }
 
   @Get('my-owned-keys')
@@ -129,9 +134,9 @@ export class LegacyController {
   async purchasesOf(
     @Parameters() { game_id, ...selector }: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<LegacyPurchasesAnswer> {
+  ): Promise<LegacyPurchasesAnswer | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(game_id, selector, user_id);
-    return { purchases: rows.map((row) => legacyPurchase(row, game_id)) };
+    return this.lists.answer('purchases', user_id, rows, (row) => legacyPurchase(row, game_id));
   }
 
   @Get('wharf/latest')

@@ -4,7 +4,9 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { gameAnswer } from '../games/game.dto';
+import type { GameRow } from '../games/game-row';
 import { GamesService } from '../games/games.service';
+import { type LongList, LongLists } from '../http/long-lists';
 import { userAnswer } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
 import { ProfileAnswer, ProfileGamesAnswer } from './profile.dto';
@@ -15,6 +17,7 @@ export class ProfileController {
   constructor(
     private readonly users: UsersService,
     private readonly games: GamesService,
+    private readonly lists: LongLists,
     private readonly links: StoreLinks,
   ) {}
 
@@ -30,8 +33,10 @@ export class ProfileController {
   @ApiOperation({ summary: 'The games that the user uploaded or can edit, newest first' })
   @Scopes('profile:games')
   @ApiOkResponse({ type: ProfileGamesAnswer })
-  async profileGames(@CurrentCredential() { user_id }: Credential): Promise<ProfileGamesAnswer> {
+  async profileGames(
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<ProfileGamesAnswer | LongList<GameRow>> {
     const rows = await this.games.editableBy(user_id);
-    return { games: rows.map((row) => gameAnswer(row, this.links)) };
+    return this.lists.answer('games', user_id, rows, (row) => gameAnswer(row, this.links));
   }
 }

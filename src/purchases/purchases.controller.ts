@@ -4,12 +4,13 @@ import { Throttle } from '@nestjs/throttler';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
+import { type LongList, LongLists } from '../http/long-lists';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
 import { DownloadKeyAnswer, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';
 import { purchaseAnswer, PurchasesAnswer, PurchasesRequest } from './purchase.dto';
-import { PurchasesService } from './purchases.service';
+import { type PurchaseRow, PurchasesService } from './purchases.service';
 
 @ApiTags('Purchases')
 @Controller('games/:game_id')
@@ -17,6 +18,7 @@ export class PurchasesController {
   constructor(
     private readonly download_keys: DownloadKeysService,
     private readonly purchases: PurchasesService,
+    private readonly lists: LongLists,
     private readonly links: StoreLinks,
   ) {}
 
@@ -50,8 +52,8 @@ export class PurchasesController {
   async purchasesOf(
     @Parameters() { game_id, ...selector }: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<PurchasesAnswer> {
+  ): Promise<PurchasesAnswer | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(game_id, selector, user_id);
-    return { purchases: rows.map((row) => purchaseAnswer(row, game_id)) };
+    return this.lists.answer('purchases', user_id, rows, (row) => purchaseAnswer(row, game_id));
   }
 }

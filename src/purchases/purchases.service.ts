@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { longStatement, statement } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canEdit } from '../games/visibility';
+import type { Rows } from '../http/long-lists';
 import type { PURCHASE_TYPES } from './purchase.entity';
 
 /** Exactly one of them is given. */
@@ -27,25 +28,47 @@ export interface PurchaseRow {
   game_ids: number[] | null;
 }
 
+const PURCHASE = `p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity,
+  p.status, p.purchase_type,
+  CASE p.purchase_type WHEN 'bundle' THEN
+    ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids`;
+
+// A bundle may have thousands of games.
+const SHORT_LIST = 100;
+
+/** `bought` selects what was bought of the game by $3. */
+const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
+  JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'`;
+
+const NEWEST_FIRST = 'p.created_at DESC, p.id DESC';
+
 /**
- * At least one row whenever the caller may edit the game, with an empty purchase if there is none: so that "no such game"
- * and "no purchases" come out of one statement. `bought` selects what was bought of the game by $3.
+ * A short list, or enough of a long one to tell. At least one row whenever the caller may edit the game, with an empty
+ * purchase if there is none: so that "no such game" and "no purchases" come out of one statement.
  */
 const lookup = (name: string, bought: string) =>
   statement<PurchaseRow>(
     name,
-    `SELECT p.*
-     FROM games g
-     LEFT JOIN LATERAL (
-       SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity,
-              p.status, p.purchase_type,
-              CASE p.purchase_type WHEN 'bundle' THEN
-                ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids
-       FROM (SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
-       JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') p ON true
-     WHERE g.id = $1 AND ${canEdit('g', '$2')}
-     ORDER BY p.created_at DESC, p.id DESC`,
+    `SELECT p.* FROM games g LEFT JOIN LATERAL (SELECT ${PURCHASE} FROM ${completed(bought)}) p ON true
+     WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY ${NEWEST_FIRST} LIMIT ${SHORT_LIST + 1}`,
   );
+
+const slicesOf = (name: string, bought: string) =>
+  longStatement<{ ids: string }>(
+    name,
+    `SELECT array_agg(p.id ORDER BY p.place)::text AS ids
+     FROM games g CROSS JOIN LATERAL (
+       SELECT p.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${completed(bought)}) p
+     WHERE g.id = $1 AND ${canEdit('g', '$2')}
+     GROUP BY (p.place - 1) / ${SHORT_LIST} ORDER BY (p.place - 1) / ${SHORT_LIST}`,
+  );
+
+const SLICE = longStatement<PurchaseRow>(
+  'purchases_slice',
+  `SELECT ${PURCHASE}
+   FROM unnest($1::bigint[]) WITH ORDINALITY AS listed (id, place)
+   JOIN purchases p ON p.id = listed.id AND p.status = 'complete' ORDER BY listed.place`,
+);
 
 const boughtFrom = (address: string) =>
   `SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ${address}`;
@@ -57,14 +80,16 @@ export const boughtBy = (user: string, butFrom = '') => `
   FROM user_emails ue CROSS JOIN LATERAL (${boughtFrom('ue.email')} OFFSET 0) from_address
   WHERE ue.user_id = ${user} AND ue.verified ${butFrom && `AND ue.email <> ${butFrom}`}`;
 
-export const PURCHASES_BY_USER = lookup('purchases_by_user', boughtBy('$3'));
-export const PURCHASES_BY_EMAIL = lookup(
-  'purchases_by_email',
-  `${boughtFrom('lower($3)')}
+const BY_USER = boughtBy('$3');
+const BY_EMAIL = `${boughtFrom('lower($3)')}
    UNION ALL SELECT by_owner.purchase_id
    FROM (SELECT user_id FROM user_emails WHERE email = lower($3) AND verified OFFSET 0) owner
-   CROSS JOIN LATERAL (${boughtBy('owner.user_id', 'lower($3)')} OFFSET 0) by_owner`,
-);
+   CROSS JOIN LATERAL (${boughtBy('owner.user_id', 'lower($3)')} OFFSET 0) by_owner`;
+
+export const PURCHASES_BY_USER = lookup('purchases_by_user', BY_USER);
+export const PURCHASES_BY_EMAIL = lookup('purchases_by_email', BY_EMAIL);
+const SLICES_BY_USER = slicesOf('purchases_by_user_slices', BY_USER);
+const SLICES_BY_EMAIL = slicesOf('purchases_by_email_slices', BY_EMAIL);
 
 @Injectable()
 export class PurchasesService {
@@ -75,12 +100,26 @@ export class PurchasesService {
     game_id: number,
     { email, user_id }: PurchaseSelector,
     editor_id: number,
-  ): Promise<PurchaseRow[]> {
-    const rows =
-      user_id !== undefined
-        ? await this.database.rowsFor(editor_id, PURCHASES_BY_USER, [game_id, editor_id, user_id])
-        : await this.database.rowsFor(editor_id, PURCHASES_BY_EMAIL, [game_id, editor_id, email]);
+  ): Promise<Rows<PurchaseRow>> {
+    const asked = [game_id, editor_id, user_id ?? email];
+    const rows = await this.database.rowsFor(
+      editor_id,
+      user_id === undefined ? PURCHASES_BY_EMAIL : PURCHASES_BY_USER,
+      asked,
+    );
     if (rows.length === 0) throw invalidGame();
-    return rows[0]!.id === null ? [] : rows;
+    if (rows[0]!.id === null) return [];
+    if (rows.length <= SHORT_LIST) return rows;
+    return this.slices(editor_id, user_id === undefined ? SLICES_BY_EMAIL : SLICES_BY_USER, asked);
+  }
+
+  /** Which purchases and in which order is decided at the start. */
+  private async *slices(
+    editor_id: number,
+    statement: typeof SLICES_BY_USER,
+    asked: unknown[],
+  ): AsyncGenerator<PurchaseRow[]> {
+    for (const { ids } of await this.database.rowsFor(editor_id, statement, asked))
+      yield await this.database.rowsFor(editor_id, SLICE, [ids]);
   }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Client } from 'pg';
 import { ADD, ENTRY, ORDER } from '../../src/collections/collection-games.service';
 import { LOCK } from '../../src/collections/collection-lock';
-import { CREATE } from '../../src/collections/collections.service';
+import { CREATE, LOCK_OWNER } from '../../src/collections/collections.service';
 import { connectTo } from '../../src/importing/import-records';
 import { lineOf, pgbenchRate, type Script, transaction } from './pgbench';
 import type { WriteResult } from './report';
@@ -12,6 +12,7 @@ import type { Store } from './store';
 import {
   makeCollections,
   miscounted,
+  OWNER,
   post,
   randomFrom,
   removeCollections,
@@ -33,7 +34,7 @@ interface Write {
 }
 
 /** Every write is also what pgbench does with nothing in between: the statements of the service, in one transaction. */
-function writesOf({ owner, ids, games }: WrittenCollections): Write[] {
+function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }: Store['size']): Write[] {
   const collection = (random: (below: number) => number) => ids[random(ids.length)]!;
   const anyCollection = `collection random(${ids[0]}, ${ids.at(-1)})`;
   const lock = lineOf(LOCK, [':collection', String(owner)]);
@@ -69,13 +70,15 @@ function writesOf({ owner, ids, games }: WrittenCollections): Write[] {
     },
     {
       name: 'POST /collections',
-      request: () => post('/collections', titleField),
+      // Nobody has room for many more, and the owner of those above for none.
+      request: (random) => post('/collections', titleField, OWNER + 1 + random(api_keys - OWNER)),
       scripts: [
         transaction(
-          [],
+          [`maker random(${owner + 1}, ${users})`],
           [
+            lineOf(LOCK_OWNER, [':maker']),
             lineOf(CREATE, [
-              String(owner),
+              ':maker',
               TITLE_LITERAL,
               'false',
               'NULL::text',
@@ -109,7 +112,7 @@ export async function measureWrites(
   const client = await connectTo({ DATABASE_URL: store.url });
   try {
     const results: WriteResult[] = [];
-    for (const write of writesOf(await makeCollections(client, COLLECTIONS, GAMES))) {
+    for (const write of writesOf(await makeCollections(client, COLLECTIONS, GAMES), store.size)) {
       const random = randomFrom(7);
       const file = join(store.folder, `writes-${write.name.replace(/\W+/g, '-')}.json`);
       writeFileSync(file, JSON.stringify(Array.from({ length: REQUESTS }, () => write.request(random))));

@@ -65,6 +65,6 @@ export function randomFrom(seed: number): (below: number) => number {
   };
 }
 
-export const post = (path: string, body: string) =>
-  `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${apiKey(OWNER)}\r\n` +
+export const post = (path: string, body: string, key = OWNER) =>
+  `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${apiKey(key)}\r\n` +
   `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
