@@ -107,13 +107,13 @@ describe('where another process has the port', () => {
 
 test('the caller’s trace is named in the log, and nothing else of the header', async () => {
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
-  const ask = (traceparent: string) => fetch(`${url}/health/live`, { headers: { traceparent } });
+  const ask = (traceparent: string) => fetch(`${url}/openapi.json`, { headers: { traceparent } });
   await ask(`00-${trace}-00f067aa0ba902b7-01`);
   await ask(`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`);
   await ask('<script>');
-  await until(() => logged.filter((line) => line.includes('/health/live')).length >= 3);
+  await until(() => logged.filter((line) => line.includes('/openapi.json')).length >= 3);
   const traces = logged
-    .filter((line) => line.includes('/health/live'))
+    .filter((line) => line.includes('/openapi.json'))
     .map((line) => (JSON.parse(line) as { trace_id?: string }).trace_id);
   expect(traces.slice(-3)).toEqual([trace, undefined, undefined]);
 });

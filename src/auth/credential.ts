@@ -1,5 +1,8 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
+import type { LimitedAs } from '../http/request';
+
+export type { LimitedAs };
 
 /** A verified credential: who it acts for, and what it may do. */
 export interface Credential {
@@ -13,13 +16,6 @@ export interface Credential {
   game_id?: number;
   /** Seconds since 1970; only JWTs end by themselves. */
   expires_at?: number;
-}
-
-/** The names under which limits count a credential. */
-export interface LimitedAs {
-  /** The API key, also for the JWTs that are made from it: making more of them gives no more. */
-  credential: string;
-  user: string;
 }
 
 export const limitedAs = ({ api_key_id, user_id }: Credential): LimitedAs => ({

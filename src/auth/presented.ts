@@ -1,20 +1,10 @@
 import type { Request } from 'express';
 import { badRequest } from '../http/failure';
 import { hasFormOfJwt } from './api-key';
+import type { Presented } from '../http/request';
 import { invalidKey, invalidToken } from './refusals';
 
-/** A credential as a request presents it, before anybody asked whether it is good. */
-export interface Presented {
-  type: 'key' | 'jwt';
-  text: string;
-}
-
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** The credential, once somebody asked for it; null: there is none. */
-    presented?: Presented | null;
-  }
-}
+export type { Presented };
 
 export function presentedBy(req: Request): Presented | undefined {
   if (req.presented === undefined) req.presented = readCredential(req) ?? null;

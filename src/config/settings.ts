@@ -185,9 +185,13 @@ export class Settings {
   @AreAddressRanges()
   TRUSTED_PROXIES: string = '';
 
-  // Requests being answered at one time; one more is refused.
+  // Requests being answered at one time; one more is refused. One address gets three quarters at most.
   @WholeNumber(1, 100_000)
   MAX_IN_FLIGHT: number = 500;
+
+  // Open connections of clients; one more is closed. One address gets three quarters at most.
+  @WholeNumber(1, 1_000_000)
+  MAX_CONNECTIONS: number = 10_000;
 
   // Where Prometheus asks. Default: 9464 in production, else off.
   @IsOptional()

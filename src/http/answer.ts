@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { faultOf } from '../database/sqlstates';
+import type { RequestLog } from './request-log';
 import { badRequest, Failure, serviceUnavailable } from './failure';
 
 export const envelope = (errors: string[]) => JSON.stringify({ errors });
@@ -37,7 +38,36 @@ export function sendJson(res: ServerResponse, status: number, text: string): voi
   res.end(body);
 }
 
-export function sendFailure(res: ServerResponse, { status, errors, headers }: Failure): void {
+/**
+ * Answers whatever was thrown while a request was served. `send` writes it in the form that the caller of this route
+ * reads.
+ */
+export function answerError(
+  log: RequestLog,
+  res: ServerResponse,
+  error: unknown,
+  send: (res: ServerResponse, failure: Failure) => void = sendFailure,
+): void {
+  const failure = answerFor(error);
+  // A refusal that we decided on needs no stack.
+  if (failure.status >= 500 && failure !== error) log.failed(res.req.id, error);
+  // The deadline was faster.
+  if (res.writableEnded) return;
+  if (res.headersSent) {
+    // Half an answer is out: the broken connection is the only way left to say so.
+    res.destroy();
+    return;
+  }
+  // The rest of an oversized body is not waited for.
+  if (failure.status === 413) res.req.exchange.connection.closeAfter(res);
+  send(res, failure);
+}
+
+export function sendFailure(
+  res: ServerResponse,
+  { status, errors, headers }: Failure,
+  body: object = { errors },
+): void {
   for (const name in headers) res.setHeader(name, headers[name]!);
-  sendJson(res, status, envelope(errors));
+  sendJson(res, status, JSON.stringify(body));
 }

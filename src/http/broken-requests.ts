@@ -1,21 +1,90 @@
 import { randomUUID } from 'node:crypto';
-import { type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
-import { envelope } from './answer';
-import { SECURITY_HEADERS } from './front-door';
-import { OutgoingAnswer } from './outgoing-answer';
-
-const ANSWERS: Record<string, [status: number, text: string]> = {
-  HPE_HEADER_OVERFLOW: [431, 'request header fields too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request timeout'],
-  HPE_INVALID_METHOD: [405, 'method not allowed'],
-};
+import { STATUS_CODES } from 'node:http';
+import { envelope, sendFailure } from './answer';
+import { Failure, failure } from './failure';
+import { Counter, type Measurements } from './measurements';
+import { type FixedHeader, headerLine } from './outgoing-answer';
+import type { ClientSocket } from './request';
 
 interface ParserError extends Error {
   code?: string;
   /** What came last, and how much of it was good. */
   rawPacket?: Buffer;
   bytesParsed?: number;
+}
+
+const methodNotAllowed = new Failure(405, ['method not allowed'], { Allow: 'GET, HEAD, OPTIONS, POST' });
+const malformed = failure(400, 'malformed request');
+const REFUSALS: Record<string, Failure> = {
+  HPE_HEADER_OVERFLOW: failure(431, 'request header fields too large'),
+  ERR_HTTP_REQUEST_TIMEOUT: failure(408, 'request timeout'),
+  HPE_INVALID_METHOD: methodNotAllowed,
+};
+const invalidKey = new Failure(401, ['invalid key'], {
+  'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token"',
+});
+
+/** Answers what the HTTP parser rejects, after the requests before it on the same connection. */
+export class BrokenRequests {
+  private readonly counters = new Map<number, Counter>();
+
+  constructor(
+    private readonly fixed: readonly FixedHeader[],
+    measurements: Measurements,
+  ) {
+    for (const status of [400, 401, 405, 408, 431])
+      this.counters.set(
+        status,
+        measurements.counter(
+          'gamewharf_http_broken_requests_total',
+          'What the HTTP parser refused before it was a request',
+          { status: String(status) },
+        ),
+      );
+  }
+
+  answer(error: ParserError, socket: ClientSocket): void {
+    const { client } = socket;
+    if (error.code === 'ECONNRESET') socket.destroy();
+    // The parser fails again on whatever comes after.
+    else if (!client.isClosing)
+      this.refuse(socket, isInAuthorization(error) ? invalidKey : (REFUSALS[error.code ?? ''] ?? malformed));
+  }
+
+  /** Node lets go of the socket of a CONNECT: nobody else listens to its errors, and one that nobody hears ends the process. */
+  answerConnect(socket: ClientSocket): void {
+    socket.on('error', () => socket.destroy());
+    if (!socket.client.isClosing) this.refuse(socket, methodNotAllowed);
+  }
+
+  private refuse({ client }: ClientSocket, refusal: Failure): void {
+    this.counters.get(refusal.status)!.value++;
+    const { newest } = client;
+    if (!newest || newest.req.complete) client.closeWith(this.text(refusal));
+    // It broke in the body of a request that has an answer of its own.
+    else if (newest.res.headersSent) client.closeWith('');
+    else {
+      client.closeAfter(newest.res);
+      sendFailure(newest.res, refusal);
+    }
+  }
+
+  private text({ status, errors, headers }: Failure): string {
+    const body = envelope(errors);
+    const own = {
+      'Content-Type': 'application/json',
+      'Content-Length': String(Buffer.byteLength(body)),
+      'X-Request-Id': randomUUID(),
+      Connection: 'close',
+      ...headers,
+    };
+    const head =
+      this.fixed.map(({ line }) => line).join('') +
+      Object.entries(own)
+        .map(([name, value]) => headerLine(name, value))
+        .join('');
+    return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`;
+  }
 }
 
 /**
@@ -26,54 +95,4 @@ function isInAuthorization({ code, rawPacket, bytesParsed }: ParserError): boole
   if (code !== 'HPE_INVALID_HEADER_TOKEN' || !rawPacket || bytesParsed === undefined) return false;
   const good = rawPacket.subarray(0, bytesParsed).toString('latin1');
   return /^authorization:/i.test(good.slice(good.lastIndexOf('\n') + 1));
-}
-
-/**
- * What the HTTP parser rejects never becomes a request object: the answer is written on the socket. Returns its status;
- * undefined where nobody was left to read it.
- */
-export function answerBrokenRequest(error: ParserError, socket: Socket): number | undefined {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return undefined;
-  }
-  if (isInAuthorization(error)) {
-    write(socket, 401, 'invalid key', {
-      'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token"',
-    });
-    return 401;
-  }
-  const answer = ANSWERS[error.code ?? ''] ?? [400, 'malformed request'];
-  write(socket, ...answer);
-  return answer[0];
-}
-
-/** Node lets go of the socket of a CONNECT: nobody else listens to its errors, and one that nobody hears ends the process. */
-export function answerConnect(socket: Socket): void {
-  socket.on('error', () => socket.destroy());
-  write(socket, 405, 'method not allowed');
-}
-
-function write(socket: Socket, status: number, text: string, more: Record<string, string> = {}): void {
-  const pending = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
-  if (pending instanceof OutgoingAnswer) pending.leave();
-  // An answer that is already on its way must not be cut by this one.
-  if (pending?.headersSent) {
-    socket.destroy();
-    return;
-  }
-  const body = envelope([text]);
-  const headers: Record<string, string | number> = {
-    ...SECURITY_HEADERS,
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(body),
-    'X-Request-Id': randomUUID(),
-    Connection: 'close',
-    ...(status === 405 ? { Allow: 'GET, HEAD, OPTIONS, POST' } : {}),
-    ...more,
-  };
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`, () =>
-    socket.destroySoon(),
-  );
 }

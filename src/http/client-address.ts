@@ -13,9 +13,11 @@ export function clientAddress(req: Request): string {
 }
 
 /** An address as a limit counts it: somebody with one IPv6 address has the 2^64 of its network. */
-export function clientNetwork(req: Request): string {
-  const address = clientAddress(req);
-  return address.includes(':') ? ipv6Network(address, 4) : address;
+export const clientNetwork = (req: Request): string => networkOf(clientAddress(req));
+
+export function networkOf(address: string): string {
+  const short = plain(address);
+  return short.includes(':') ? ipv6Network(short, 4) : short;
 }
 
 /** The networks around an address, by who usually has one. */

@@ -1,25 +1,14 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { sendJson } from './answer';
 import type { FrontDoor } from './front-door';
-import { answerBrokenRequest, answerConnect } from './broken-requests';
 import { OutgoingAnswer } from './outgoing-answer';
+import type { ClientSocket } from './request';
 import { WebAnswer } from './web-answer';
 
 const SECOND = 1000;
-
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** Somebody counts the lookups that find nothing. */
-    is_lookup?: true;
-  }
-  interface ServerResponse {
-    /** All lists of the answer are empty. */
-    found_nothing?: true;
-  }
-}
 
 const holdsNothing = (body: object) =>
   Object.values(body).every((value) => Array.isArray(value) && value.length === 0);
@@ -59,6 +48,8 @@ export class GamewharfAdapter extends ExpressAdapter {
 
   override initHttpServer(): void {
     const app = this.getInstance<express.Express>();
+    const isTrusted = app.get('trust proxy fn') as (address: string, distance: number) => boolean;
+    const { inFlight, brokenRequests } = this.frontDoor;
     const server = http.createServer(
       {
         ...nativeTo(app),
@@ -75,13 +66,16 @@ export class GamewharfAdapter extends ExpressAdapter {
     );
     // One more than is allowed, so that too many can be told from just enough.
     server.maxHeadersCount = this.frontDoor.maxHeaders + 1;
-    server.on('clientError', (error: Error & { code?: string }, socket: Socket) =>
-      this.frontDoor.broken(answerBrokenRequest(error, socket)),
+    // A client that says it sends no more still waits for its answers.
+    Object.assign(server, { httpAllowHalfOpen: true });
+    server.on('connection', (socket: ClientSocket) =>
+      inFlight.connect(socket, isTrusted(socket.remoteAddress ?? '', 0)),
     );
-    server.on('connect', (_req: IncomingMessage, socket: Socket) => answerConnect(socket));
+    server.on('clientError', (error, socket) => brokenRequests.answer(error, socket as ClientSocket));
+    server.on('connect', (_req, socket) => brokenRequests.answerConnect(socket as ClientSocket));
     server.on('checkExpectation', (req, res) => server.emit('request', req, res));
-    server.on('listening', () => this.frontDoor.inFlight.start());
-    server.on('close', () => this.frontDoor.inFlight.stop());
+    server.on('listening', () => inFlight.start());
+    server.on('close', () => inFlight.stop());
     this.httpServer = server;
   }
 

@@ -3,20 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Settings } from '../config/settings';
 import { sendFailure } from './answer';
+import { BrokenRequests } from './broken-requests';
+import type { Connection } from './connection';
 import { Failure, failure, serviceUnavailable } from './failure';
-import { type Arrival, InFlight } from './in-flight';
+import { InFlight } from './in-flight';
 import { type Counter, Measurements } from './measurements';
+import { type FixedHeader, fixedHeaders } from './outgoing-answer';
+import type { ClientSocket, FrontDoorHooks, Handler, Observer } from './request';
 import { RequestLog } from './request-log';
-import { type StandingHeader, standingHeaders } from './outgoing-answer';
-
-type Handler = (req: IncomingMessage, res: ServerResponse) => void;
-
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** Given by the caller in X-Request-Id, or made here; on every answer and every log line. */
-    id: string;
-  }
-}
 
 export const SECURITY_HEADERS: Record<string, string> = {
   'Access-Control-Allow-Origin': '*',
@@ -31,53 +25,35 @@ export const SECURITY_HEADERS: Record<string, string> = {
 };
 
 const SANE_ID = /^[\w.:-]{1,64}$/;
-// On one connection, one behind the other: no client needs it, and one that does not read would take every place.
+// No client needs more on one connection, and one that does not read would take every slot.
 const MAX_PIPELINED = 10;
 
-/** Told of every request after it was answered, or its connection was lost. */
-export type Observer = (req: IncomingMessage, res: ServerResponse, ms: number) => void;
-
 /** What happens to every request before any framework sees it, and is reported after it was answered. */
-export class FrontDoor {
+export class FrontDoor implements FrontDoorHooks {
   readonly maxHeaders = 100;
-  readonly inFlight = new InFlight();
   readonly observers: Observer[] = [];
+  shortcut: FrontDoorHooks['shortcut'];
+  trace: FrontDoorHooks['trace'];
   draining = false;
-  /** Answers what needs no routing; false: it left that to the route. */
-  shortcut: ((req: IncomingMessage, res: ServerResponse) => boolean) | undefined;
-  /** Where traces are written: what a request is answered within. */
-  around: ((req: IncomingMessage, res: ServerResponse, next: Handler) => void) | undefined;
-  readonly log: RequestLog;
   readonly measurements = new Measurements();
-  private readonly standing: StandingHeader[];
-  private readonly maxInFlight: number;
-  private readonly overloads: Counter;
-  private readonly brokenRequests = new Map<number, Counter>();
+  readonly inFlight: InFlight;
+  readonly brokenRequests: BrokenRequests;
+  readonly log: RequestLog;
+  private readonly fixed: FixedHeader[];
+  private readonly pipelined: Counter;
 
-  constructor({ PUBLIC_URL, MAX_IN_FLIGHT }: Settings, logger: Logger) {
+  constructor(settings: Settings, logger: Logger) {
     this.log = new RequestLog(logger);
     this.observers.push((req, res, ms) => this.log.answered(req, res, ms));
-    this.maxInFlight = MAX_IN_FLIGHT;
-    this.standing = standingHeaders({
+    this.inFlight = new InFlight(settings, this.observers);
+    this.fixed = fixedHeaders({
       ...SECURITY_HEADERS,
-      ...(PUBLIC_URL?.startsWith('https:') && {
+      ...(settings.PUBLIC_URL?.startsWith('https:') && {
         'Strict-Transport-Security': 'max-age=63072000; includeSubDomains',
       }),
     });
-    this.overloads = this.measurements.counter(
-      'gamewharf_http_overloads_total',
-      'Requests refused because MAX_IN_FLIGHT others were being answered',
-    );
-    for (const status of [400, 405, 408, 431])
-      this.brokenRequests.set(
-        status,
-        this.measurements.counter(
-          'gamewharf_http_broken_requests_total',
-          'What the HTTP parser refused before it was a request',
-          { status: String(status) },
-        ),
-      );
-    this.measurements.gauge('gamewharf_http_in_flight', 'Requests being answered', () => this.inFlight.count);
+    this.brokenRequests = new BrokenRequests(this.fixed, this.measurements);
+    this.pipelined = this.measure();
   }
 
   before(route: Handler): Handler {
@@ -86,43 +62,34 @@ export class FrontDoor {
     };
     return (req, res) => {
       const at = performance.now();
-      const arrival: Arrival = { req, res, at, since: at, place: -1 };
+      const { client } = req.socket as ClientSocket;
+      // The client was told that an answer before this one is the last.
+      if (client.isClosing) return client.ignoreRequest();
+      const refusal = this.isCrowded(client)
+        ? serviceUnavailable()
+        : (this.refusal(req) ?? toOriginForm(req));
+      const exchange = this.inFlight.open(req, res, client, at);
       const given = req.headers['x-request-id'];
       req.id = typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID();
-      res.identity = `X-Request-Id: ${req.id}\r\n`;
-      res.standing = this.standing;
-      if (this.draining) res.setHeader('Connection', 'close');
-      const crowded = this.inFlight.ahead(arrival) >= MAX_PIPELINED;
-      const overloaded =
-        crowded || (this.inFlight.count >= this.maxInFlight && !req.url!.startsWith('/health/'));
-      if (!crowded) this.inFlight.enter(arrival);
-      res.once('close', () => this.left(arrival));
+      res.setRequestId(req.id);
+      res.fixed = this.fixed;
+      if (refusal || this.draining) client.closeAfter(res);
 
-      const refusal = this.refusal(req) ?? toOriginForm(req);
-      if (refusal) {
-        res.setHeader('Connection', 'close');
-        sendFailure(res, refusal);
-      } else if (overloaded) {
-        this.overloads.value++;
-        sendFailure(res, serviceUnavailable());
-      } else {
+      if (refusal) sendFailure(res, refusal);
+      else if (!this.inFlight.admit(exchange)) sendFailure(res, serviceUnavailable());
+      else {
         if (isPreflight(req)) allowAnyOrigin(res);
-        if (this.around) this.around(req, res, next);
+        if (this.trace) this.trace(req, res, next);
         else next(req, res);
       }
     };
   }
 
-  /** Counts what never became a request. */
-  broken(status: number | undefined): void {
-    const counter = this.brokenRequests.get(status ?? 0);
-    if (counter) counter.value++;
-  }
-
-  private left(arrival: Arrival): void {
-    this.inFlight.leave(arrival);
-    const ms = performance.now() - arrival.at;
-    for (const observer of this.observers) observer(arrival.req, arrival.res, ms);
+  /** No client needs it, and one that does not read would hold every slot. */
+  private isCrowded({ unanswered }: Connection): boolean {
+    const crowded = unanswered >= MAX_PIPELINED;
+    if (crowded) this.pipelined.value++;
+    return crowded;
   }
 
   private refusal(req: IncomingMessage): Failure | undefined {
@@ -133,6 +100,23 @@ export class FrontDoor {
     if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1'))
       return failure(400, 'exactly one Host header is required');
     return undefined;
+  }
+
+  private measure(): Counter {
+    const { slots, uploads, health, connections } = this.inFlight;
+    this.measurements.gauge('gamewharf_http_in_flight', 'Requests being answered', () => this.inFlight.count);
+    this.measurements.gauge(
+      'gamewharf_http_connections',
+      'Open connections of clients',
+      () => connections.used,
+    );
+    const [name, help] = [
+      'gamewharf_http_overloads_total',
+      'Requests and connections refused for want of room',
+    ];
+    for (const capacity of [slots, uploads, health, connections])
+      this.measurements.total(name, help, () => capacity.refusals, { limit: capacity.name });
+    return this.measurements.counter(name, help, { limit: 'pipelined' });
   }
 }
 

@@ -14,9 +14,8 @@ export function isRouted(req: Request): boolean {
 }
 
 /** No route took the request: 405 where another method would have been taken, else 404. */
-export function notFound(req: Request, error: unknown): Failure {
-  const answer = answerFor(error);
-  if (answer.status !== 404) return answer;
+export function notFound(req: Request, error: unknown): unknown {
+  if (answerFor(error).status !== 404) return error;
   const Allow = methodsOf(req);
   return Allow === undefined
     ? new Failure(404, ['invalid api endpoint'])

@@ -1,92 +1,122 @@
-import { type IncomingMessage, OutgoingMessage, ServerResponse } from 'node:http';
+import {
+  type IncomingMessage,
+  OutgoingMessage,
+  ServerResponse,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http';
 
-declare module 'node:http' {
-  interface ServerResponse {
-    /** Headers that this answer has unless it is given others of their names. */
-    standing?: readonly StandingHeader[];
-    /** More lines of its head, by what they tell. Their values are ours, or were looked at. */
-    identity?: string;
-    allowance?: string;
+/** A line of a head. Checked as Node checks headers, so that no value can begin a line of its own. */
+export function headerLine(name: string, value: string | number): string {
+  if (typeof value !== 'number') validateHeaderValue(name, value);
+  return `${name}: ${value}\r\n`;
+}
+
+/** A header that every answer has, written only once. */
+export class FixedHeader {
+  readonly name: string;
+  readonly line: string;
+
+  constructor(name: string, value: string) {
+    validateHeaderName(name);
+    this.name = name.toLowerCase();
+    this.line = headerLine(name, value);
   }
 }
 
-export interface StandingHeader {
-  /** In small letters. */
-  readonly name: string;
-  readonly line: string;
-}
-
-export const standingHeaders = (headers: Readonly<Record<string, string>>): StandingHeader[] =>
-  Object.entries(headers).map(([name, value]) => ({
-    name: name.toLowerCase(),
-    line: `${name}: ${value}\r\n`,
-  }));
+export const fixedHeaders = (headers: Readonly<Record<string, string>>): FixedHeader[] =>
+  Object.entries(headers).map(([name, value]) => new FixedHeader(name, value));
 
 type StoreHeader = (this: ServerResponse, firstLine: string, headers: unknown) => void;
 const { _storeHeader: storeHeader } = ServerResponse.prototype as unknown as { _storeHeader: StoreHeader };
 
-let leaving: OutgoingAnswer[] = [];
+const { get: hasEnded } = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'writableEnded')!;
 
-function leave(): void {
-  const answers = leaving;
-  leaving = [];
-  for (const answer of answers) answer.leave();
-}
+/** What `end` was given. */
+type Ending = [body?: unknown, encoding?: unknown, done?: unknown];
+
+let ended: OutgoingAnswer[] = [];
 
 /**
- * An answer as this service sends it: what is given to `end` before anything was written leaves with all other answers of
- * this turn of the event loop, once no more requests are there to be read. A client that is woken by each answer as it is made
- * takes the processor from whoever makes the next one. See docs/decisions/fast-requests.md.
+ * An answer as this service sends it: what is given to `end` before anything was written is sent together with all other
+ * answers of this turn of the event loop, once no more requests are there to be read. A client that is woken by each answer as
+ * it is made takes the processor from whoever makes the next one. See docs/decisions/fast-requests.md.
  *
  * Headers that do not depend on the handler are text from the start. Node's own way checks the name and the value of each,
  * files them and takes them out again. The answer must have some header of its own: without any, those given to `writeHead`
- * would not be seen here.
+ * would not be seen here. test/outgoing-answer.test.ts names the versions of Node whose private parts are used.
  */
 export class OutgoingAnswer<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
-  override standing: readonly StandingHeader[] = [];
-  override identity = '';
-  override allowance = '';
-  /** What `end` was given, until it leaves. */
-  last: unknown[] | undefined;
+  override fixed: readonly FixedHeader[] = [];
+  private request_id = '';
+  private rate_limit = '';
+  private ending: Ending | undefined;
+  /** Node's own: the length of a body that is given to `end` as a whole. */
+  declare _contentLength: number | null;
 
-  override end(...last: unknown[]): this {
-    if (this.last) return this;
-    if (this.headersSent) return super.end(...(last as []));
-    this.last = last;
-    if (leaving.length === 0) setImmediate(leave);
-    leaving.push(this);
+  static {
+    // To everybody else an answer that was ended has been sent.
+    Object.defineProperty(this.prototype, 'writableEnded', {
+      get(this: OutgoingAnswer) {
+        return this.ending !== undefined || (hasEnded!.call(this) as boolean);
+      },
+    });
+  }
+
+  private static sendAll(): void {
+    const answers = ended;
+    ended = [];
+    for (const answer of answers) answer.sendEnding();
+  }
+
+  override setRequestId(id: string): void {
+    this.request_id = headerLine('X-Request-Id', id);
+  }
+
+  override setRateLimit(limit: number, remaining: number, reset_seconds: number): void {
+    this.rate_limit =
+      headerLine('X-RateLimit-Limit', limit) +
+      headerLine('X-RateLimit-Remaining', remaining) +
+      headerLine('X-RateLimit-Reset', reset_seconds);
+  }
+
+  override end(...ending: Ending): this {
+    if (this.ending) return this;
+    const [body = '', encoding] = ending;
+    const canWait = typeof body === 'string' || body instanceof Uint8Array;
+    if (this.headersSent || !canWait) return super.end(...(ending as []));
+    this._contentLength = Buffer.byteLength(body, encoding as BufferEncoding);
+    // Writes the head: from here on Node refuses other headers, as it does after its own `end`.
+    this.writeHead(this.statusCode);
+    this.ending = ending;
+    if (ended.length === 0) setImmediate(OutgoingAnswer.sendAll);
+    ended.push(this);
     return this;
   }
 
-  /** Now, where something must not leave before it. */
-  leave(): void {
-    const { last } = this;
-    this.last = undefined;
-    if (last) super.end(...(last as []));
+  override write(...part: Ending): boolean {
+    this.sendEnding();
+    return super.write(...(part as [string]));
   }
 
   override removeHeader(name: string): void {
     super.removeHeader(name);
     const removed = name.toLowerCase();
-    this.standing = this.standing.filter((header) => header.name !== removed);
+    this.fixed = this.fixed.filter((header) => header.name !== removed);
   }
 
-  /** Called by Node where the head is written. */
+  /** Called by Node to write the head. */
   _storeHeader(firstLine: string, headers: unknown): void {
-    let head = firstLine + this.identity + this.allowance;
-    for (const { name, line } of this.standing) if (!this.hasHeader(name)) head += line;
+    let head = firstLine + this.request_id + this.rate_limit;
+    for (const { name, line } of this.fixed) if (!this.hasHeader(name)) head += line;
     storeHeader.call(this, head, headers);
   }
-}
 
-// To everybody else an answer that was ended has left.
-for (const name of ['headersSent', 'writableEnded'] as const) {
-  const { get } = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, name)!;
-  Object.defineProperty(OutgoingAnswer.prototype, name, {
-    get(this: OutgoingAnswer) {
-      return this.last !== undefined || (get!.call(this) as boolean);
-    },
-  });
+  private sendEnding(): void {
+    const { ending } = this;
+    this.ending = undefined;
+    if (ending) super.end(...(ending as []));
+  }
 }

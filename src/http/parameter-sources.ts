@@ -5,13 +5,6 @@ import type { Request, Response } from 'express';
 import { badRequest, failure } from './failure';
 import { readJsonObject } from './json-body';
 
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** What the body carries, where somebody read it before the handler's parameters are read. */
-    givenInBody?: Promise<Given>;
-  }
-}
-
 /** What a request carries, by name, before anything is known about the names. */
 export class Given {
   readonly values = new Map<string, unknown>();
@@ -118,7 +111,10 @@ export async function givenInBody(req: Request, given: Given, readAll = readBody
     ?.slice(8)
     .replaceAll('"', '');
   if (charset && charset !== 'utf-8' && charset !== 'utf8') throw failure(415, 'unsupported charset');
+  // The parser would wait for all of it before it says so.
+  if (Number(req.headers['content-length']) > MAX_BODY) throw failure(413, 'request too large');
   await readAll(req, undefined as never);
+  req.exchange.bodyArrived();
   const body = req.body as Buffer | undefined;
   if (!Buffer.isBuffer(body) || body.length === 0) return;
   if (!read) throw failure(415, 'unsupported media type');

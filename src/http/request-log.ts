@@ -3,12 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type DestinationStream, type Logger, symbols } from 'pino';
 import { traceParentOf } from './traceparent';
 
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** Of the trace that this service writes; absent: it writes none. */
-    trace_id?: string;
-  }
-}
+// Asked every few seconds by whoever watches the service.
+const HEALTH = '/health/';
 
 let second = 0;
 let prefix = '';
@@ -40,11 +36,12 @@ export class RequestLog {
     res: ServerResponse,
     ms: number,
   ) {
-    if (!this.logger.isLevelEnabled('info')) return;
     const path = req.route?.path;
+    const level = typeof path === 'string' && path.startsWith(HEALTH) ? 'debug' : 'info';
+    if (!this.logger.isLevelEnabled(level)) return;
     const trace_id = req.trace_id ?? traceParentOf(req.headers.traceparent)?.trace_id;
     this.lines.write(
-      `{"level":"info","time":"${timeNow()}","request_id":"${req.id}",` +
+      `{"level":"${level}","time":"${timeNow()}","request_id":"${req.id}",` +
         `${trace_id === undefined ? '' : `"trace_id":"${trace_id}",`}"method":"${req.method}",` +
         `"route":${typeof path === 'string' ? this.quoted(path) : 'null'},"status":${res.statusCode},` +
         `"ms":${Math.round(ms * 100) / 100},"msg":"request"}\n`,

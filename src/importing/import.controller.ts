@@ -4,7 +4,6 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { OperatorToken } from '../auth/operator-token';
 import { Failure, failure, serviceUnavailable } from '../http/failure';
-import { takesLong } from '../http/in-flight';
 import { Fails } from '../http/openapi';
 import { Post } from '../http/post';
 import { OperatorError } from '../config/operator-error';
@@ -44,7 +43,7 @@ export class ImportController {
       if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {
         throw failure(415, 'unsupported media type');
       }
-      takesLong(req);
+      req.exchange.takesLong();
       const broken = new AbortController();
       res.once('close', () => {
         if (!res.writableEnded) broken.abort();
@@ -58,7 +57,7 @@ export class ImportController {
       return { summary: summaryLines(types), types };
     } catch (error) {
       // What is left of the body is not waited for.
-      res.setHeader('Connection', 'close');
+      req.exchange.connection.closeAfter(res);
       throw answered(error);
     }
   }

@@ -5,19 +5,11 @@ import { type Credential, limitedAs, type LimitedAs } from '../auth/credential';
 import { type Presented, presentedBy } from '../auth/presented';
 import { VerifiedCredentials } from '../auth/verified-credentials';
 import { clientNetwork } from '../http/client-address';
-import { FrontDoor, type Observer } from '../http/front-door';
+import { FrontDoor } from '../http/front-door';
+import type { Observer } from '../http/request';
 import { type HandlerLimits, handlerLimits, type Named } from './handler-limits';
 import type { Limit } from './limits';
 import { RateLimitsService } from './rate-limits.service';
-
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** Under which names its credential is counted; absent before that is known. */
-    limited_as?: LimitedAs;
-    /** What it spent in case it finds nothing. */
-    misses?: Limit;
-  }
-}
 
 type Controller = Named & { prototype: Record<string, Named> };
 
@@ -77,7 +69,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   private readonly answered: Observer = (req, res) => {
     const missed = res.found_nothing === true || res.statusCode === 404;
     if (req.misses) {
-      if (!missed) void this.limits.add([req.misses], req.limited_as!, -1);
+      if (!missed) void this.limits.add([req.misses as Limit], req.limited_as!, -1);
     } else if (req.limited_as === undefined) {
       const refused = res.statusCode === 401 && req.presented !== null && req.presented !== undefined;
       if (refused || (missed && req.is_lookup)) this.limits.guesses?.address.failed(req as Request);

@@ -164,7 +164,5 @@ export class RateLimitsService implements OnApplicationShutdown {
 }
 
 function show(res: ServerResponse, limit: Limit, spent_ms: number): void {
-  res.allowance =
-    `X-RateLimit-Limit: ${limit.count}\r\nX-RateLimit-Remaining: ${limit.remaining(spent_ms)}\r\n` +
-    `X-RateLimit-Reset: ${seconds(spent_ms)}\r\n`;
+  res.setRateLimit(limit.count, limit.remaining(spent_ms), seconds(spent_ms));
 }

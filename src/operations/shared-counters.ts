@@ -1,12 +1,11 @@
 import { Logger } from '@nestjs/common';
-import type { Redis, Result } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { Caller, Limit } from './limits';
 
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    count(keys: number, ...keysAndArguments: (string | number)[]): Result<string[], Context>;
-  }
-}
+/** A client that knows the script below by this name. */
+type CountingRedis = Redis & {
+  count(keys: number, ...keysAndArguments: (string | number)[]): Promise<string[]>;
+};
 
 // One round trip for all limits of a request, by the clock of the Redis server, which all replicas share. Answers for each
 // how long it took, before this request, until all that was spent is back. What may be refused is counted in full or not at all.
@@ -57,11 +56,11 @@ export class SharedCounters {
         disconnectTimeout: PAUSE / 10,
         retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE),
         scripts: { count: { lua: COUNT } },
-      }),
+      }) as CountingRedis,
     );
   }
 
-  private constructor(private readonly redis: Redis) {
+  private constructor(private readonly redis: CountingRedis) {
     this.redis.on('error', (error: Error) => this.complain(error.message));
     this.redis.on('ready', () => {
       if (this.complained) this.log.log('Redis is back: rate limits are shared again');

@@ -41,7 +41,7 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
     const tracer = provider.getTracer('gamewharf');
     const current = new AsyncLocalStorage<Context>();
 
-    this.frontDoor.around = (req, res, next) => {
+    this.frontDoor.trace = (req, res, next) => {
       const span = tracer.startSpan(`${req.method}`, { kind: SpanKind.SERVER }, parentOf(req));
       this.spans.set(req, span);
       req.trace_id = span.spanContext().traceId;

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Settings } from '../config/settings';
-import { answerFor, sendFailure } from '../http/answer';
+import { answerError } from '../http/answer';
 import { type Cacheable, sendCacheable } from '../http/cacheable';
 import { FrontDoor } from '../http/front-door';
 import { hasBody } from '../http/parameter-sources';
@@ -65,11 +65,11 @@ export class LatestShortcut {
       if (spent instanceof Promise)
         spent.then(
           () => this.answer(req, res, known),
-          (error: unknown) => this.refuse(req, res, error),
+          (error: unknown) => answerError(this.log, res, error),
         );
       else this.answer(req, res, known);
     } catch (error) {
-      this.refuse(req, res, error);
+      answerError(this.log, res, error);
     }
     return true;
   }
@@ -80,7 +80,7 @@ export class LatestShortcut {
       this.builds.latest(known, req.url).then(
         (answer) => this.send(req, res, answer),
         (error: unknown) => {
-          this.refuse(req, res, error);
+          answerError(this.log, res, error);
           if (res.statusCode === 404) this.limits.guesses?.address.failed(req);
         },
       );
@@ -89,11 +89,5 @@ export class LatestShortcut {
   private send(req: IncomingMessage, res: ServerResponse, answer: Cacheable): void {
     // The deadline was faster.
     if (!res.headersSent) sendCacheable(req, res, answer, this.cacheControl);
-  }
-
-  private refuse({ id }: IncomingMessage, res: ServerResponse, error: unknown): void {
-    const refusal = answerFor(error);
-    if (refusal.status >= 500) this.log.failed(id, error);
-    if (!res.headersSent) sendFailure(res, refusal);
   }
 }

@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
-import type { Request, Response } from 'express';
-import { answerFor, sendJson } from '../../http/answer';
+import type { Response } from 'express';
+import { answerError, sendFailure } from '../../http/answer';
 import { RequestLog } from '../../http/request-log';
 import { type OauthErrorCode, OauthFailure } from './oauth-errors';
 
@@ -16,25 +16,14 @@ export class OauthErrorFilter implements ExceptionFilter {
   constructor(private readonly log: RequestLog) {}
 
   catch(thrown: unknown, host: ArgumentsHost): void {
-    const http = host.switchToHttp();
-    const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const { status, errors, headers } = answerFor(thrown);
-    if (status >= 500) this.log.failed(req.id, thrown);
-    if (res.headersSent) {
-      res.destroy();
-      return;
-    }
-    if (status === 413) res.setHeader('Connection', 'close');
-    for (const name in headers) res.setHeader(name, headers[name]!);
     const known = thrown instanceof OauthFailure ? thrown : undefined;
-    sendJson(
-      res,
-      status,
-      JSON.stringify({
+    answerError(this.log, host.switchToHttp().getResponse<Response>(), thrown, (res, failure) => {
+      const { status, errors } = failure;
+      sendFailure(res, failure, {
         errors,
         error: known?.error ?? CODES[status] ?? 'invalid_request',
         error_description: known?.description ?? errors.join(', '),
-      }),
-    );
+      });
+    });
   }
 }

@@ -1,10 +1,11 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { answerFor } from '../../http/answer';
+import { answerError } from '../../http/answer';
 import { RequestLog } from '../../http/request-log';
 import { html } from './html';
 import { Layout, seeOther } from './layout';
 import { SignInRequired } from './sign-in-required';
+import { visitorOf } from './visitor';
 
 const TITLES: Record<number, string> = {
   400: 'That request is not right',
@@ -30,24 +31,19 @@ export class PageErrorFilter implements ExceptionFilter {
       seeOther(error.location).sendTo(res);
       return;
     }
-    const { status, errors, headers } = answerFor(error);
-    if (status >= 500) this.log.failed(req.id, error);
-    if (res.headersSent) {
-      res.destroy();
-      return;
-    }
-    if (status === 413) res.setHeader('Connection', 'close');
-    this.layout
-      .show(req.visitor, {
-        title: TITLES[status] ?? 'Something went wrong',
-        status,
-        headers,
-        single: true,
-        main: html`<h1>${TITLES[status] ?? 'Something went wrong'}</h1>
-          ${errors.map((line) => html`<p>${sentence(line)}</p>`)}
-          <p><a href="/">Back to the start</a></p>`,
-      })
-      .sendTo(res);
+    answerError(this.log, res, error, (_res, { status, errors, headers }) =>
+      this.layout
+        .show(visitorOf(req), {
+          title: TITLES[status] ?? 'Something went wrong',
+          status,
+          headers,
+          single: true,
+          main: html`<h1>${TITLES[status] ?? 'Something went wrong'}</h1>
+            ${errors.map((line) => html`<p>${sentence(line)}</p>`)}
+            <p><a href="/">Back to the start</a></p>`,
+        })
+        .sendTo(res),
+    );
   }
 }
 

@@ -7,6 +7,7 @@ import { ownAddress } from '../../http/own-address';
 import { formOf } from './form';
 import { isPage } from './page';
 import { SignInRequired } from './sign-in-required';
+import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
 
 /** The way into every page: who visits, whether the form is ours, and whether one must be signed in. */
@@ -22,16 +23,17 @@ export class PageGuard implements CanActivate {
     if (!isPage(context.getClass())) return !signedIn;
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    req.visitor = await this.visitors.of(req, res);
-    if (req.method === 'POST') await this.requireOwnForm(req);
-    if (signedIn && !req.visitor.user)
+    const visitor = await this.visitors.of(req, res);
+    req.visitor = visitor;
+    if (req.method === 'POST') await this.requireOwnForm(req, visitor);
+    if (signedIn && !visitor.user)
       throw new SignInRequired(req.method === 'POST' ? undefined : req.originalUrl);
     return true;
   }
 
-  private async requireOwnForm(req: Request): Promise<void> {
+  private async requireOwnForm(req: Request, visitor: Visitor): Promise<void> {
     const form = await formOf(req);
-    if (!this.isSameSite(req) || !req.visitor!.owns(form.text('form_token')))
+    if (!this.isSameSite(req) || !visitor.owns(form.text('form_token')))
       throw failure(
         403,
         'This form was not sent from this page, or is too old. Go back, reload the page and try again.',

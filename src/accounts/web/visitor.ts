@@ -3,12 +3,6 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import type { SignedInUser } from '../sign-in/sessions.service';
 
-declare module 'express-serve-static-core' {
-  interface Request {
-    visitor?: Visitor;
-  }
-}
-
 /** A browser, and who is signed in with it. */
 export class Visitor {
   constructor(
@@ -30,11 +24,15 @@ export class Visitor {
   }
 }
 
-export const CurrentVisitor = createParamDecorator(
-  (_: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<Request>().visitor,
+/** Undefined before PageGuard, and outside of pages. */
+export const visitorOf = ({ visitor }: Request): Visitor | undefined =>
+  visitor instanceof Visitor ? visitor : undefined;
+
+export const CurrentVisitor = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  visitorOf(context.switchToHttp().getRequest<Request>()),
 );
 
 /** On a handler that is `@SignedIn()`. */
 export const CurrentUser = createParamDecorator(
-  (_: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<Request>().visitor!.user,
+  (_: unknown, context: ExecutionContext) => visitorOf(context.switchToHttp().getRequest<Request>())!.user,
 );
