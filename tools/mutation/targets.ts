@@ -69,7 +69,13 @@ export const TARGETS: Record<string, Target> = {
       ),
       ...under('src/accounts/oauth', 'authorization.controller', 'oauth.controller'),
     ],
-    tests: tests('unit/authorization-requests', 'unit/redirect-uris', 'oauth'),
+    tests: tests(
+      'unit/authorization-requests',
+      'unit/redirect-uris',
+      ...['requests', 'consent', 'implicit', 'codes', 'refresh', 'devices', 'metadata'].map(
+        (noun) => `oauth-${noun}`,
+      ),
+    ),
   },
   'sign-in': {
     mutate: [

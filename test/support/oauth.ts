@@ -1,0 +1,161 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { type Browser, browserOf } from './browser';
+import { type Actor, type Environment, make, send, sql, useStore } from './store';
+
+export const CALLBACK = 'https://game.example/callback';
+export const APPS = '/user/settings/oauth-apps';
+export const ACCESS = '/user/settings/authorized-apps';
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+export const OOB = 'urn:ietf:wg:oauth:2.0:oob';
+
+export let user: Actor;
+/** In which `user` is signed in. */
+export let browser: Browser;
+let serial = 0;
+
+export type Fields = Record<string, string>;
+export interface Tokens {
+  access_token: string;
+  refresh_token: string;
+  expires_in: number;
+  token_type: string;
+  scope: string;
+  key: { id: number; user_id: number; key: string };
+}
+
+/** A running service, and somebody who is signed in there. */
+export function useOauth(environment: Environment = {}): void {
+  useStore({ RATE_LIMIT: 'off', ...environment });
+  beforeAll(async () => {
+    user = await make.user({ username: 'player' });
+    browser = await browserOf(user);
+  });
+}
+
+/** A registered application; every test has its own, so that no consent is remembered from another. */
+export async function application(
+  fields: { redirect_uris?: string[]; scopes?: string[]; implicit_allowed?: boolean } = {},
+): Promise<string> {
+  const owner = await make.user();
+  const client_id = `client-${++serial}`;
+  await sql(
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed) VALUES ($1, $2, $3, $4, $5, $6)`,
+    [
+      client_id,
+      owner.id,
+      `Game <${serial}>`,
+      fields.redirect_uris ?? [CALLBACK],
+      fields.scopes ?? ['profile', 'collection:view'],
+      fields.implicit_allowed ?? true,
+    ],
+  );
+  return client_id;
+}
+
+/** S256 of RFC 7636. */
+export const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
+
+export const pkce = () => {
+  const code_verifier = randomBytes(32).toString('base64url');
+  return { code_verifier, code_challenge: challengeOf(code_verifier) };
+};
+
+export const addressOf = (fields: Fields) => `/user/oauth?${new URLSearchParams(fields).toString()}`;
+export const queryOf = (location: string | undefined): Fields =>
+  Object.fromEntries(new URL(location!).searchParams);
+export const fragmentOf = (location: string | undefined): Fields =>
+  Object.fromEntries(new URLSearchParams(new URL(location!).hash.slice(1)));
+
+export const asksForCode = (client_id: string, code_challenge: string, more: Fields = {}): Fields => ({
+  response_type: 'code',
+  client_id,
+  scope: 'profile:me',
+  redirect_uri: CALLBACK,
+  state: 's t&a=te',
+  code_challenge,
+  code_challenge_method: 'S256',
+  ...more,
+});
+export const asksForToken = (client_id: string, more: Fields = {}): Fields => ({
+  response_type: 'token',
+  client_id,
+  scope: 'profile:me',
+  redirect_uri: CALLBACK,
+  state: 'xyz',
+  ...more,
+});
+
+/** Asks and says yes; where the browser is sent then. */
+export async function allowed(fields: Fields, by = browser): Promise<string> {
+  await by.get(addressOf(fields));
+  if (by.page.status === 200) await by.submit('/user/oauth', {}, 'Allow');
+  expect(by.page.status).toBe(303);
+  return by.page.location!;
+}
+
+export async function form(path: string, fields: Fields | string, headers: Fields = {}) {
+  return send('POST', path, {
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    body: typeof fields === 'string' ? fields : new URLSearchParams(fields).toString(),
+  });
+}
+
+export const exchange = (client_id: string, code: string, code_verifier: string, more: Fields = {}) =>
+  form('/oauth/token', {
+    grant_type: 'authorization_code',
+    client_id,
+    code,
+    code_verifier,
+    redirect_uri: CALLBACK,
+    ...more,
+  });
+export const refresh = (client_id: string, refresh_token: string, more: Fields = {}) =>
+  form('/oauth/token', { grant_type: 'refresh_token', client_id, refresh_token, ...more });
+
+export async function codeFor(client_id: string, more: Fields = {}) {
+  const { code_verifier, code_challenge } = pkce();
+  const { code } = queryOf(await allowed(asksForCode(client_id, code_challenge, more)));
+  return { code: code!, code_verifier };
+}
+
+export async function tokensFor(client_id: string, more: Fields = {}): Promise<Tokens> {
+  const { code, code_verifier } = await codeFor(client_id, more);
+  const { status, body } = await exchange(client_id, code, code_verifier);
+  expect(status).toBe(200);
+  return body as Tokens;
+}
+
+export const whoIs = (token: string) => user.with(token).get('/profile');
+export const works = async (token: string) => (await whoIs(token)).status === 200;
+
+export const refused = (error: string, status = 400, error_description = expect.any(String) as unknown) => ({
+  status,
+  body: expect.objectContaining({
+    error,
+    error_description,
+    errors: expect.arrayContaining([expect.any(String)]) as unknown,
+  }) as unknown,
+});
+
+export async function device(client_id: string, more: Fields = {}) {
+  const { body } = await form('/oauth/device', { client_id, scope: 'profile:me', ...more });
+  return body as {
+    device_code: string;
+    user_code: string;
+    verification_uri_complete: string;
+    interval: number;
+  };
+}
+export const poll = (client_id: string, device_code: string) =>
+  form('/oauth/device/poll', { client_id, device_code });
+export const pollAgainSoon = () => sql('UPDATE oauth_device_requests SET polled_at = NULL');
+export const decide = async (user_code: string, button: 'Allow' | 'Cancel') => {
+  await browser.get(`/user/oauth/device?code=${user_code}`);
+  return browser.submit('/user/oauth/device', {}, button);
+};
+
+/** What a browser sends whose user has the question about a device open, for a yes and for a no. */
+export async function undecided(by: Browser, user_code: string): Promise<Fields[]> {
+  await by.get(`/user/oauth/device?code=${user_code}`);
+  return ['Allow', 'Cancel'].map((button) => by.fieldsOf('/user/oauth/device', button));
+}
