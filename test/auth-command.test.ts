@@ -74,7 +74,7 @@ test('tokens create makes what a launched game gets', async () => {
   expect(await owner.with(token).get('/credentials/info')).toMatchObject({
     body: { type: 'jwt', scopes: ['profile:me'] },
   });
-  expect(hints).toEqual([expect.stringMatching(/^Good until \S+Z, at http:\/\/localhost:\d+\.$/)]);
+  expect(hints).toEqual([expect.stringMatching(/^Good until \S+Z, at http:\/\/127\.0\.0\.1:\d+\.$/)]);
   const [short] = await gamewharf(
     ...['tokens', 'create', '--user', owner.username, '--game', String(game.id)],
     ...['--scope', 'profile', '--lifetime', '60'],

@@ -427,7 +427,6 @@ test('who makes the tokens and who they are for are settings', async () => {
     return [iss, aud];
   };
   const PUBLIC_URL = 'https://api.gamewharf.example';
-  expect(await issued({})).toEqual(['http://localhost:0', 'http://localhost:0']);
   expect(await issued({ PUBLIC_URL })).toEqual([PUBLIC_URL, PUBLIC_URL]);
   expect(await issued({ PUBLIC_URL, JWT_ISSUER: 'wharf' })).toEqual(['wharf', 'wharf']);
   expect(await issued({ PUBLIC_URL, JWT_AUDIENCE: 'games' })).toEqual([PUBLIC_URL, 'games']);

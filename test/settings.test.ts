@@ -30,7 +30,32 @@ test('production insists on its own database and secrets', () => {
   expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
     'DATABASE_URL is required in production',
     'API_KEY_PEPPER is required in production: at least 32 random characters',
+    'PUBLIC_URL is required in production, or an http or https address as JWT_ISSUER: where clients reach this service',
   ]);
+});
+
+const production = {
+  NODE_ENV: 'production',
+  DATABASE_URL: 'postgres://db/store',
+  API_KEY_PEPPER: 'x'.repeat(32),
+  PUBLIC_URL: 'https://api.store.example',
+};
+
+test('in production an issuer of JWTs can say where the service is, if it is an address', () => {
+  const { PUBLIC_URL: _, ...unaddressed } = production;
+  const issuedBy = (JWT_ISSUER: string) => ({ ...unaddressed, JWT_ISSUER });
+  expect(problemsOf(production)).toEqual([]);
+  expect(problemsOf(issuedBy('wharf'))).toEqual([expect.stringContaining('PUBLIC_URL is required')]);
+  expect(loadSettings(issuedBy('https://api.store.example/')).PUBLIC_URL).toBe('https://api.store.example');
+  expect(loadSettings({ ...production, JWT_ISSUER: 'https://other.example' }).PUBLIC_URL).toBe(
+    'https://api.store.example',
+  );
+});
+
+test('an address has no slash at its end', () => {
+  expect(loadSettings({ PUBLIC_URL: 'https://api.store.example//' }).PUBLIC_URL).toBe(
+    'https://api.store.example',
+  );
 });
 
 test('booleans take the words that people use', () => {
@@ -39,11 +64,6 @@ test('booleans take the words that people use', () => {
 });
 
 test('demo data comes by itself, but not in production', () => {
-  const production = {
-    NODE_ENV: 'production',
-    DATABASE_URL: 'postgres://db/store',
-    API_KEY_PEPPER: 'x'.repeat(32),
-  };
   expect(loadSettings({}).DEMO_DATA).toBe(true);
   expect(loadSettings({ DEMO_DATA: 'false' }).DEMO_DATA).toBe(false);
   expect(loadSettings(production).DEMO_DATA).toBe(false);

@@ -4,6 +4,7 @@ import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } fr
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
+import { OwnAddress } from '../http/own-address';
 import { isLive } from './api-key-lookup';
 import type { Credential } from './credential';
 import { invalidToken, tokenExpired } from './refusals';
@@ -41,16 +42,19 @@ interface Claims {
 /** JWTs, which act for a user in a game: made here and verified here, and by whoever reads the published keys. */
 @Injectable()
 export class TokensService {
-  readonly issuer: string;
-  readonly audience: string;
-
   constructor(
     private readonly database: Database,
     private readonly signingKeys: SigningKeysService,
     private readonly settings: Settings,
-  ) {
-    this.issuer = settings.JWT_ISSUER ?? settings.PUBLIC_URL ?? `http://localhost:${settings.PORT}`;
-    this.audience = settings.JWT_AUDIENCE ?? this.issuer;
+    private readonly own: OwnAddress,
+  ) {}
+
+  get issuer(): string {
+    return this.settings.JWT_ISSUER ?? this.own.url;
+  }
+
+  get audience(): string {
+    return this.settings.JWT_AUDIENCE ?? this.issuer;
   }
 
   async issue(order: TokenOrder): Promise<{ key: string; expires_at: number }> {

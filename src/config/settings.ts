@@ -7,6 +7,7 @@ import {
   IsOptional,
   IsString,
   IsUrl,
+  isURL,
   Matches,
   MinLength,
   ValidateBy,
@@ -47,11 +48,10 @@ const SplitAt = (separator: RegExp) =>
   Transform(({ value }) =>
     typeof value === 'string' ? value.split(separator).filter((part) => part !== '') : (value as unknown),
   );
-const IsWebAddress = () =>
-  IsUrl(
-    { require_tld: false, require_protocol: true, protocols: ['http', 'https'] },
-    { message: '$property must be an http or https address' },
-  );
+const WEB_ADDRESS = { require_tld: false, require_protocol: true, protocols: ['http', 'https'] };
+const withoutSlash = (address: string | undefined) => address?.replace(/\/+$/, '');
+const isWebAddress = (text = '') => isURL(text, WEB_ADDRESS);
+const IsWebAddress = () => IsUrl(WEB_ADDRESS, { message: '$property must be an http or https address' });
 const IsPostgresAddress = () =>
   Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' });
 
@@ -129,7 +129,9 @@ export class Settings {
   @IsWebAddress()
   STORE_URL: string = 'https://gamewharf.example';
 
+  // Required in production, where JWT_ISSUER can stand in for it. Default: http://HOST:PORT.
   @IsOptional()
+  @Transform(({ value }) => withoutSlash(value as string))
   @IsWebAddress()
   PUBLIC_URL?: string = undefined;
 
@@ -240,7 +242,7 @@ export class Settings {
   @Matches(/-----BEGIN PRIVATE KEY-----/, { message: '$property must hold private keys in PEM form' })
   SIGNING_KEYS?: string = undefined;
 
-  // The claims of JWTs. Default: PUBLIC_URL, else http://localhost:PORT; the audience is the issuer.
+  // The claims of JWTs. Default: PUBLIC_URL, else http://HOST:PORT; the audience is the issuer.
   @IsOptional()
   @IsString()
   JWT_ISSUER?: string = undefined;
@@ -288,10 +290,16 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
   }
   const settings = plainToInstance(Settings, given, { exposeDefaultValues: true });
   for (const { constraints } of validateSync(settings)) problems.push(...Object.values(constraints ?? {}));
-  if (settings.NODE_ENV === 'production' && !settings.DATABASE_URL)
-    problems.push('DATABASE_URL is required in production');
-  if (settings.NODE_ENV === 'production' && !settings.API_KEY_PEPPER)
-    problems.push('API_KEY_PEPPER is required in production: at least 32 random characters');
+  if (settings.NODE_ENV === 'production') {
+    if (!settings.DATABASE_URL) problems.push('DATABASE_URL is required in production');
+    if (!settings.API_KEY_PEPPER)
+      problems.push('API_KEY_PEPPER is required in production: at least 32 random characters');
+    if (isWebAddress(settings.JWT_ISSUER)) settings.PUBLIC_URL ??= withoutSlash(settings.JWT_ISSUER);
+    else if (!settings.PUBLIC_URL)
+      problems.push(
+        'PUBLIC_URL is required in production, or an http or https address as JWT_ISSUER: where clients reach this service',
+      );
+  }
   if (problems.length > 0)
     throw new OperatorError(
       ['The configuration is wrong:', ...problems.map((line) => `  ${line}`)].join('\n'),

@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { FrontDoor } from './front-door';
 import { LongLists } from './long-lists';
 import { Measurements } from './measurements';
+import { OwnAddress } from './own-address';
 import { RequestLog } from './request-log';
 
 @Module({})
@@ -11,12 +12,13 @@ export class HttpModule {
       module: HttpModule,
       global: true,
       providers: [
+        OwnAddress,
         { provide: FrontDoor, useValue: frontDoor },
         { provide: RequestLog, useValue: frontDoor.log },
         { provide: Measurements, useValue: frontDoor.measurements },
         LongLists,
       ],
-      exports: [FrontDoor, RequestLog, Measurements, LongLists],
+      exports: [OwnAddress, FrontDoor, RequestLog, Measurements, LongLists],
     };
   }
 }

@@ -10,6 +10,7 @@ import { greeting } from './greeting';
 import type { GamewharfAdapter } from '../http/express.adapter';
 import { FrontDoor } from '../http/front-door';
 import { createLogger } from '../http/logger';
+import { OwnAddress } from '../http/own-address';
 import { loadDemoStore } from '../importing/demo-store';
 import { gracefulStop } from '../operations/graceful-stop';
 import { OperatorError } from '../config/operator-error';
@@ -36,7 +37,7 @@ export class Server {
     const demo = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
     const address = (this.app.getHttpAdapter() as unknown as GamewharfAdapter).address();
     logger.info({ address }, 'ready');
-    if (!production) console.log(greeting(settings.PUBLIC_URL ?? address, demo));
+    if (!production) console.log(greeting(this.app.get(OwnAddress).url, demo));
     const { inFlight } = this.app.get(FrontDoor);
     void giveBackStartUpMemory(() => inFlight.count > 0);
   }

@@ -63,6 +63,7 @@ export class MeasuredServer {
         SystemRoot: process.env.SystemRoot,
         NODE_ENV: 'production',
         PORT: String(port),
+        PUBLIC_URL: `http://127.0.0.1:${port}`,
         DATABASE_URL: store.url,
         DATABASE_POOL_SIZE: String(POOL_SIZE),
         API_KEY_PEPPER: store.pepper,

@@ -110,6 +110,8 @@ function startReplica(build: string, url: string, metricsPort: number, limits: s
       OPERATOR_TOKEN,
       RATE_LIMIT: limits,
       PORT: '0',
+      // Of all replicas together: tokens name it.
+      PUBLIC_URL: 'http://127.0.0.1',
       METRICS_PORT: String(metricsPort),
       DRAIN_SECONDS: '0',
     },

@@ -52,6 +52,7 @@ try {
     HOST: '127.0.0.1',
     PORT: String(port),
     METRICS_PORT: String(await freePort()),
+    PUBLIC_URL: `http://127.0.0.1:${port}`,
     DRAIN_SECONDS: '1',
     API_KEY_PEPPER: randomBytes(32).toString('hex'),
     OPERATOR_TOKEN: randomBytes(20).toString('hex'),

@@ -3,9 +3,8 @@ import type { Request } from 'express';
 import { Public, SignedIn } from '../../auth/access';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { covers } from '../../auth/scopes';
-import { Settings } from '../../config/settings';
 import { Database } from '../../database/database';
-import { ownAddress } from '../../http/own-address';
+import { OwnAddress } from '../../http/own-address';
 import { Post } from '../../http/post';
 import { Audit } from '../../auth/audit';
 import { type Asked, AuthorizationRequests, type Refusal, refusalOf } from './authorization-requests.service';
@@ -41,7 +40,7 @@ export class AuthorizationController {
     private readonly sessions: SessionsService,
     private readonly database: Database,
     private readonly layout: Layout,
-    private readonly settings: Settings,
+    private readonly own: OwnAddress,
     private readonly audit: Audit,
   ) {}
 
@@ -121,7 +120,7 @@ export class AuthorizationController {
       } satisfies Notice);
       return seeOther('/user/oauth/result');
     }
-    const iss = ownAddress(req, this.settings);
+    const iss = this.own.url;
     if (kind === 'code')
       return seeOther(redirectWith(redirect_uri, 'query', { code: text, state: fields.state, iss }));
     return seeOther(
@@ -146,7 +145,7 @@ export class AuthorizationController {
     return redirectWith(redirect_uri, part, {
       ...refusal,
       state: fields.state,
-      iss: ownAddress(req, this.settings),
+      iss: this.own.url,
     });
   }
 

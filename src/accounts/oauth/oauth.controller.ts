@@ -3,9 +3,8 @@ import { ApiExtraModels, ApiOkResponse, ApiResponse, ApiTags, getSchemaPath } fr
 import type { Request } from 'express';
 import { Public } from '../../auth/access';
 import { SCOPES } from '../../auth/scopes';
-import { Settings } from '../../config/settings';
 import { BodyOnly } from '../../http/openapi';
-import { ownAddress } from '../../http/own-address';
+import { OwnAddress } from '../../http/own-address';
 import { Parameters } from '../../http/read-parameters';
 import { Post } from '../../http/post';
 import { ApplicationsService } from './applications.service';
@@ -74,7 +73,7 @@ export class OauthController {
     private readonly codes: OauthCodesService,
     private readonly tokens: OauthTokensService,
     private readonly devices: DeviceRequestsService,
-    private readonly settings: Settings,
+    private readonly own: OwnAddress,
   ) {}
 
   /** Exchanges a code, a refresh token or an approved device code for an access token. */
@@ -107,7 +106,6 @@ export class OauthController {
   @ApiOkResponse({ type: DeviceAuthorizationAnswer })
   @FailsAsOauth()
   async device(
-    @Req() req: Request,
     @Parameters() { client_id, scope, code_challenge, code_challenge_method }: DeviceAuthorizationRequest,
   ): Promise<DeviceAuthorizationAnswer> {
     const application = await this.applications.application(client_id);
@@ -121,7 +119,7 @@ export class OauthController {
       scopes,
       code_challenge,
     });
-    const verification_uri = `${ownAddress(req, this.settings)}/user/oauth/device`;
+    const verification_uri = `${this.own.url}/user/oauth/device`;
     return {
       device_code,
       user_code,
@@ -152,8 +150,8 @@ export class OauthController {
   @Get('.well-known/oauth-authorization-server')
   @Public()
   @ApiOkResponse({ type: ServerMetadata })
-  metadata(@Req() req: Request): ServerMetadata {
-    const issuer = ownAddress(req, this.settings);
+  metadata(): ServerMetadata {
+    const issuer = this.own.url;
     return {
       issuer,
       authorization_endpoint: `${issuer}/user/oauth`,

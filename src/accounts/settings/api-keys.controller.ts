@@ -3,9 +3,8 @@ import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { failure } from '../../http/failure';
-import { ownAddress } from '../../http/own-address';
+import { OwnAddress } from '../../http/own-address';
 import { Post } from '../../http/post';
-import { Settings } from '../../config/settings';
 import { Audit } from '../../auth/audit';
 import { KeysService, MAX_KEYS, type OwnKey } from './keys.service';
 import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
@@ -31,7 +30,7 @@ export class ApiKeysController {
     private readonly sessions: SessionsService,
     private readonly apiKeys: ApiKeysService,
     private readonly layout: Layout,
-    private readonly settings: Settings,
+    private readonly own: OwnAddress,
     private readonly audit: Audit,
   ) {}
 
@@ -131,7 +130,7 @@ export class ApiKeysController {
           <p class="lead">
             A key lets a program do everything with the API that you may do yourself. Keep it like a password.
           </p>
-          ${problem && alert(problem)} ${done(notice.done)} ${notice.made && this.newKey(req, notice.made)}
+          ${problem && alert(problem)} ${done(notice.done)} ${notice.made && this.newKey(notice.made)}
           <form method="post" action="${PATH}" class="card row">
             ${formToken(visitor)}
             <label class="field" for="label"
@@ -156,12 +155,12 @@ export class ApiKeysController {
     );
   }
 
-  private newKey(req: Request, key: string): Html {
+  private newKey(key: string): Html {
     return html`<section class="card fresh stack" aria-labelledby="fresh">
       <h2 id="fresh">Your new key</h2>
       <p>Copy it now: it is shown this once and stored nowhere.</p>
       ${copyable('new-key', 'Key', key)}
-      ${copyable('try', 'Try it', `curl -H "Authorization: Bearer ${key}" ${ownAddress(req, this.settings)}/profile`)}
+      ${copyable('try', 'Try it', `curl -H "Authorization: Bearer ${key}" ${this.own.url}/profile`)}
     </section>`;
   }
 }

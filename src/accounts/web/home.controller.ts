@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { Settings } from '../../config/settings';
-import { ownAddress } from '../../http/own-address';
+import { OwnAddress } from '../../http/own-address';
 import { html } from './html';
 import { Layout, type PageAnswer } from './layout';
 import { copyable } from './parts';
@@ -24,6 +24,7 @@ export class HomeController {
     private readonly layout: Layout,
     private readonly visitors: Visitors,
     private readonly settings: Settings,
+    private readonly own: OwnAddress,
   ) {}
 
   /** Says what answers here; to a browser, how to make the first request. */
@@ -37,7 +38,6 @@ export class HomeController {
     res.setHeader('Vary', 'Accept');
     if (req.accepts('json', 'html') !== 'html') return { name: 'gamewharf', openapi: '/openapi.json' };
     const visitor = await this.visitors.of(req, res);
-    const here = ownAddress(req, this.settings);
     return this.layout.show(visitor, {
       title: 'API',
       main: html`<h1>The API of ${this.settings.STORE_NAME}</h1>
@@ -52,7 +52,7 @@ export class HomeController {
           <li>
             <div>
               <p><strong>Ask who you are</strong>, with the key in place of <code>KEY</code>:</p>
-              ${copyable('first-request', 'In a terminal', `curl -H "Authorization: Bearer KEY" ${here}/profile`)}
+              ${copyable('first-request', 'In a terminal', `curl -H "Authorization: Bearer KEY" ${this.own.url}/profile`)}
             </div>
           </li>
           <li>

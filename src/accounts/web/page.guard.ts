@@ -1,9 +1,8 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { accessOf } from '../../auth/access';
-import { Settings } from '../../config/settings';
 import { failure } from '../../http/failure';
-import { ownAddress } from '../../http/own-address';
+import { OwnAddress } from '../../http/own-address';
 import { formOf } from './form';
 import { isPage } from './page';
 import { SignInRequired } from './sign-in-required';
@@ -15,7 +14,7 @@ import { Visitors } from './visitors';
 export class PageGuard implements CanActivate {
   constructor(
     private readonly visitors: Visitors,
-    private readonly settings: Settings,
+    private readonly own: OwnAddress,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -46,8 +45,6 @@ export class PageGuard implements CanActivate {
     if (site !== undefined) return site === 'same-origin';
     const { origin } = req.headers;
     if (origin === undefined) return true;
-    return (
-      origin === new URL(ownAddress(req, this.settings)).origin || origin.split('://')[1] === req.headers.host
-    );
+    return origin === new URL(this.own.url).origin || origin.split('://')[1] === req.headers.host;
   }
 }

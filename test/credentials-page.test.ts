@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Actor, baseUrl, make, useStore } from './support/store';
+
+useStore();
+
+const root = join(__dirname, '..');
+const page = readFileSync(join(root, 'docs', 'credentials.md'), 'utf8');
+const programs = [...page.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code!);
+const [, game_id] = /^const game_id = (\d+);$/m.exec(programs[0]!)!;
+
+const folder = mkdtempSync(join(tmpdir(), 'gamewharf-credentials-'));
+symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let player: Actor;
+beforeAll(async () => {
+  player = await make.user();
+  await make.game({ owner: player, id: game_id });
+});
+
+const launch = async (game: number | string) =>
+  ((await player.post('/credentials/subkey', { game_id: game, scope: 'profile:me' })).body as { key: string })
+    .key;
+
+async function run(code: string, token: string): Promise<string> {
+  const file = join(folder, 'player.mjs');
+  writeFileSync(file, code);
+  const env = { ...process.env, GAMEWHARF_URL: baseUrl() };
+  const { stdout } = await promisify(execFile)(process.execPath, [file, token], { env, timeout: 15_000 });
+  return stdout.trim();
+}
+
+test('the page has the programs that it should', () => {
+  expect(programs).toHaveLength(2);
+  expect(programs[0]).toContain(`from 'jose'`);
+});
+
+describe.each([
+  ['with jose', 0],
+  ['with Node alone', 1],
+])('%s', (_, index) => {
+  const code = programs[index]!;
+
+  test('the player of a JWT is known, by what the page shows as it stands', async () => {
+    expect(await run(code, await launch(game_id!))).toBe(String(player.id));
+  });
+
+  test('a JWT of another game, or one that was changed, is none', async () => {
+    const other = await make.game({ owner: player });
+    await expect(run(code, await launch(other.id))).rejects.toThrow('another game');
+    const [header, claims, signature] = (await launch(game_id!)).split('.');
+    const changed = `${signature!.startsWith('A') ? 'B' : 'A'}${signature!.slice(1)}`;
+    await expect(run(code, `${header}.${claims}.${changed}`)).rejects.toThrow();
+  });
+});
