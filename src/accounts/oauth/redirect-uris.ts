@@ -2,6 +2,8 @@
 export const OUT_OF_BAND = 'urn:ietf:wg:oauth:2.0:oob';
 
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
+// Others mean something in a Content-Security-Policy, which names the host.
+const HOST = /^[a-z0-9._-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/;
 const REVERSE_DOMAIN_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
 // A scheme that a browser handles itself: script, contents, or another protocol than the web's.
 const BROWSERS_OWN =
@@ -30,7 +32,7 @@ export function isSafe(uri: string): boolean {
     return false;
   }
   if (url.username !== '' || url.password !== '') return false;
-  if (url.protocol === 'https:') return /^https:\/\/[^/]/.test(uri);
+  if (url.protocol === 'https:') return /^https:\/\/[^/]/.test(uri) && HOST.test(url.host);
   if (url.protocol === 'http:') return isLoopback(uri);
   return !BROWSERS_OWN.test(uri);
 }
