@@ -43,6 +43,7 @@ describe('over https', () => {
         redirect: 'manual',
         headers: {
           origin,
+          accept: 'text/html',
           cookie: [...browser.cookies].map((pair) => pair.join('=')).join(';'),
           'content-type': 'application/x-www-form-urlencoded',
         },

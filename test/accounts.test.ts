@@ -231,6 +231,43 @@ describe('sign-in', () => {
   });
 });
 
+describe('a program at the address of the sign-in form', () => {
+  const ask = async (headers: Record<string, string>, body = 'username=x&password=y') => {
+    const type = { 'content-type': 'application/x-www-form-urlencoded' };
+    const { status, body: answer } = await send('POST', '/login', { headers: { ...type, ...headers }, body });
+    return { status, body: answer };
+  };
+
+  test.each<Record<string, string>>([
+    {},
+    { accept: '*/*' },
+    { accept: 'application/json' },
+    { accept: 'text/plain, application/*' },
+  ])('finds no endpoint there: %j', async (headers) => {
+    expect(await ask(headers)).toEqual(failure(404, 'invalid api endpoint'));
+    expect(await ask({ ...headers, 'content-type': 'application/json' }, '{"username":"x"}')).toEqual(
+      failure(404, 'invalid api endpoint'),
+    );
+    expect(await sql('SELECT FROM attempts')).toEqual([]);
+  });
+
+  test.each(['text/html', 'TEXT/HTML', 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'])(
+    'a browser gets a page: %s',
+    async (accept) => {
+      const { status, body } = await ask({ accept });
+      expect(status).toBe(403);
+      expect(body).toContain('<title>That is not allowed');
+    },
+  );
+
+  test('an error at any other page is JSON for it too', async () => {
+    const { status, body } = await send('GET', '/user/oauth?client_id=nobody');
+    expect({ status, body }).toEqual(
+      failure(400, 'The application that sent you here is not known: its client_id is missing or wrong.'),
+    );
+  });
+});
+
 describe('sessions', () => {
   test('the cookie is for this host and not for scripts', async () => {
     const user = await withPassword(await make.user());
@@ -478,8 +515,8 @@ describe('the frame of every page', () => {
     const user = await make.user();
     const application = await make.user();
     await sql(
-      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
-       VALUES ('small', $1, 'Small', '{https://small.example/}', '{profile}')`,
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed)
+       VALUES ('small', $1, 'Small', '{https://small.example/}', '{profile}', true)`,
       [application.id],
     );
     const browser = await browserOf(user);

@@ -141,7 +141,8 @@ const TABLE: Record<string, Row> = {
   'POST /collections/:collection_id/remove-game': changes('/remove-game', ({ entry }) => ({
     game_id: entry,
   })),
-  'POST /login': pageForm('/login'),
+  // Programs find nothing there: test/accounts.test.ts has what browsers get.
+  'POST /login': { call: () => on('/login', {}), success: 404 },
   'POST /logout': pageForm('/logout'),
   'POST /oauth/device': { call: () => on('/oauth/device', {}), success: 400 },
   'POST /oauth/device/poll': { call: () => on('/oauth/device/poll', {}), success: 400 },

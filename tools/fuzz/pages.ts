@@ -117,7 +117,8 @@ function fieldOf(name: string, operation: string): Arbitrary<Field> {
 const COOKIE = `gamewharf_session=${'A'.repeat(43)}`;
 
 export async function runPage(target: Target, { cookie, ...page }: PageAsk): Promise<void> {
-  const headers: [string, string][] = cookie ? [...page.headers, ['Cookie', COOKIE]] : page.headers;
+  const headers: [string, string][] = [['Accept', 'text/html'], ...page.headers];
+  if (cookie) headers.push(['Cookie', COOKIE]);
   const ask = { ...page, headers, credential: '', scheme: '', encoding: 'form' as const };
   const template = page.operation.split(' ')[1]!;
   const { answer } = await target.send(messageOf(ask, ''), { page: template });

@@ -33,7 +33,8 @@ export class Session {
   }
 
   private async send(message: Message, makesCredential = false): Promise<Answered> {
-    const headers: Message['headers'] = this.cookie ? [['Cookie', this.cookie]] : [];
+    const headers: Message['headers'] = [['Accept', 'text/html']];
+    if (this.cookie) headers.push(['Cookie', this.cookie]);
     const page = message.path.split('?')[0]!.replace(/\/(\d+|fuzz-[\w-]+)(?=\/|$)/g, '/*');
     const answered = await this.target.send(
       { ...message, headers: [...headers, ...message.headers] },

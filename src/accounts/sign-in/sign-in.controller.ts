@@ -12,7 +12,7 @@ import { SignInService } from './sign-in.service';
 import { formOf, queryOf } from '../web/form';
 import { html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
-import { Pages } from '../web/page';
+import { ForBrowsers, Pages } from '../web/page';
 import { alert } from '../web/parts';
 import { CurrentVisitor, Visitor } from '../web/visitor';
 import { Visitors } from '../web/visitors';
@@ -46,6 +46,7 @@ export class SignInController {
 
   @Post('login')
   @Public()
+  @ForBrowsers()
   @Throttle({ 'sign-in': {} })
   async signIn(
     @Req() req: Request,

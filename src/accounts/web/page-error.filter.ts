@@ -6,6 +6,7 @@ import { html } from './html';
 import { Layout, seeOther } from './layout';
 import { SignInRequired } from './sign-in-required';
 import { visitorOf } from './visitor';
+import { wantsPage } from './wants-page';
 
 const TITLES: Record<number, string> = {
   400: 'That request is not right',
@@ -16,7 +17,7 @@ const TITLES: Record<number, string> = {
   503: 'We are busy right now',
 };
 
-/** Errors of a page are read by people. */
+/** Errors of a page are read by people, and by programs that took it for an endpoint. */
 @Catch()
 export class PageErrorFilter implements ExceptionFilter {
   constructor(
@@ -29,6 +30,10 @@ export class PageErrorFilter implements ExceptionFilter {
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     if (error instanceof SignInRequired) {
       seeOther(error.location).sendTo(res);
+      return;
+    }
+    if (!wantsPage(req)) {
+      answerError(this.log, res, error);
       return;
     }
     answerError(this.log, res, error, (_res, { status, errors, headers }) =>

@@ -4,10 +4,11 @@ import { accessOf } from '../../auth/access';
 import { failure } from '../../http/failure';
 import { OwnAddress } from '../../http/own-address';
 import { formOf } from './form';
-import { isPage } from './page';
+import { isForBrowsers, isPage } from './page';
 import { SignInRequired } from './sign-in-required';
 import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
+import { wantsPage } from './wants-page';
 
 /** The way into every page: who visits, whether the form is ours, and whether one must be signed in. */
 @Injectable()
@@ -22,6 +23,7 @@ export class PageGuard implements CanActivate {
     if (!isPage(context.getClass())) return !signedIn;
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    if (isForBrowsers(context.getHandler()) && !wantsPage(req)) throw failure(404, 'invalid api endpoint');
     const visitor = await this.visitors.of(req, res);
     req.visitor = visitor;
     if (req.method === 'POST') await this.requireOwnForm(req, visitor);
