@@ -83,6 +83,17 @@ test('tokens create makes what a launched game gets', async () => {
   expect(Date.parse((body as { expires_at: string }).expires_at)).toBeLessThan(Date.now() + 61_000);
 });
 
+test('tokens revoke ends those of a user', async () => {
+  const game = await make.game({ owner });
+  const [token] = await gamewharf('tokens', 'create', '--user', owner.username, '--game', String(game.id));
+  expect((await owner.with(token).get('/profile')).status).toBe(200);
+  expect(await gamewharf('tokens', 'revoke', '--user', owner.username.toUpperCase())).toEqual([
+    `All JWTs of ${owner.username.toUpperCase()} are revoked: running servers refuse them within a second.`,
+  ]);
+  expect(await owner.with(token).get('/profile')).toEqual(failure(401, 'invalid token'));
+  await expect(gamewharf('tokens', 'revoke', '--user', 'nobody')).rejects.toThrow('There is no user nobody.');
+});
+
 test('signing-keys list, rotate, revoke', async () => {
   await anonymous.get('/.well-known/jwks.json');
   const [rotated] = await gamewharf('signing-keys', 'rotate');

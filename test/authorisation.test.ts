@@ -146,12 +146,16 @@ const TABLE: Record<string, Row> = {
   'POST /logout': pageForm('/logout'),
   'POST /oauth/device': { call: () => on('/oauth/device', {}), success: 400 },
   'POST /oauth/device/poll': { call: () => on('/oauth/device/poll', {}), success: 400 },
+  'POST /oauth/revoke': { call: () => on('/oauth/revoke', {}), success: 400 },
   'POST /oauth/token': { call: () => on('/oauth/token', {}), success: 400 },
   'POST /user/oauth': pageForm('/user/oauth'),
   'POST /user/oauth/device': pageForm('/user/oauth/device'),
   'POST /user/settings/api-keys': pageForm('/user/settings/api-keys'),
   'POST /user/settings/api-keys/:key_id/revoke': pageForm('/user/settings/api-keys/1/revoke'),
   'POST /user/settings/authorized-apps/:grant_id/revoke': pageForm('/user/settings/authorized-apps/1/revoke'),
+  'POST /user/settings/authorized-apps/game-tokens/revoke': pageForm(
+    '/user/settings/authorized-apps/game-tokens/revoke',
+  ),
   'POST /user/settings/collections/:collection_id/on-profile': pageForm(
     '/user/settings/collections/1/on-profile',
   ),

@@ -283,10 +283,10 @@ describe('API keys', () => {
       `INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, 'companion', '{profile}') RETURNING *`,
       [stranger.id],
     );
-    const make = (lives: { seconds: number } | null) =>
+    const make = (seconds: number) =>
       theApp()
         .get(Database)
-        .transaction((db) => keys().createUnder(db, grant!, ['profile:me'], lives));
+        .transaction((db) => keys().createUnder(db, grant!, ['profile:me'], { seconds }));
     const lifetimeOf = async ({ id }: { id: number }) =>
       (
         await sql(
@@ -295,13 +295,13 @@ describe('API keys', () => {
           [id],
         )
       )[0];
-    const [short, long] = [await make({ seconds: 60 }), await make(null)];
+    const [short, long] = [await make(60), await make(6000)];
     expect(await lifetimeOf(short)).toEqual({
       grant_id: grant!.id,
       hint: short.key.slice(0, 8),
       seconds: 60,
     });
-    expect(await lifetimeOf(long)).toMatchObject({ seconds: null });
+    expect(await lifetimeOf(long)).toMatchObject({ seconds: 6000 });
     expect(await stranger.with(short.key).get('/credentials/info')).toEqual(
       ok({ type: 'key', scopes: ['profile:me'] }),
     );

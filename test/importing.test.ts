@@ -300,6 +300,31 @@ describe('what is imported', () => {
     });
   });
 
+  test('an application takes tokens in the redirect, and starts games, only if its record says so', async () => {
+    const allows = async (client_id: string) => {
+      const { implicit_allowed, may_start_games } = (await row(
+        'oauth_applications',
+        client_id,
+        'client_id',
+      ))!;
+      return { implicit_allowed, may_start_games };
+    };
+    const none = { implicit_allowed: false, may_start_games: false };
+    const both = { implicit_allowed: true, may_start_games: true };
+    await imported(user(1), application('silent'), application('open', both));
+    expect(await allows('silent')).toEqual(none);
+    expect(await allows('open')).toEqual(both);
+    // What was switched on a page stays as it is, unless the record says something.
+    await sql(`UPDATE oauth_applications SET implicit_allowed = true WHERE client_id = 'silent'`);
+    expect(await imported(application('silent'), application('open'))).toEqual([
+      'oauth_applications 0 new, 0 changed, 2 unchanged',
+    ]);
+    expect(await allows('silent')).toEqual({ ...none, implicit_allowed: true });
+    await imported(application('open', { implicit_allowed: null }), application('silent', none));
+    expect(await allows('open')).toEqual({ ...both, implicit_allowed: false });
+    expect(await allows('silent')).toEqual(none);
+  });
+
   test('blank lines, CRLF, a byte order mark and a missing last newline are fine', async () => {
     const text = `\ufeff${JSON.stringify(user(1))}\r\n\r\n  \n${JSON.stringify(user(2))}`;
     expect(await imported(text)).toEqual(['users 2 new, 0 changed, 0 unchanged']);
@@ -540,6 +565,11 @@ describe('problems', () => {
       'a redirect to a script',
       application('x', { redirect_uris: ['javascript:alert(1)'] }),
       'oauth_application x: redirect_uris[0] must be an absolute URI without a fragment',
+    ],
+    [
+      'tokens in the redirect, in words',
+      application('x', { implicit_allowed: 'yes' }),
+      'oauth_application x: implicit_allowed must be true or false',
     ],
     [
       'no redirect',

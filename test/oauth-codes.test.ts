@@ -10,6 +10,7 @@ import {
   DEVICE_GRANT,
   exchange,
   form,
+  knownApplication,
   pkce,
   queryOf,
   refresh,
@@ -20,7 +21,8 @@ import {
   user,
   works,
 } from './support/oauth';
-import { send, sql } from './support/store';
+import { statementsOf } from './support/statements';
+import { make, send, sql } from './support/store';
 
 useOauth();
 
@@ -59,7 +61,7 @@ describe('response_type=code', () => {
   });
 
   test('RFC 7636 4.4.1: a challenge is required', async () => {
-    const { code_challenge: _, ...fields } = asksForCode(await application(), '');
+    const { code_challenge: _, ...fields } = asksForCode(await knownApplication(), '');
     const { location } = await browser.get(addressOf(fields));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 's t&a=te' });
   });
@@ -70,12 +72,14 @@ describe('response_type=code', () => {
     { code_challenge_method: 's256' },
   ])('RFC 7636 4.4.1, RFC 9700 2.1.1: only S256: %j', async (more) => {
     const { code_challenge } = pkce();
-    const { location } = await browser.get(addressOf(asksForCode(await application(), code_challenge, more)));
+    const { location } = await browser.get(
+      addressOf(asksForCode(await knownApplication(), code_challenge, more)),
+    );
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
   });
 
   test('RFC 7636 4.2: a challenge that is no S256', async () => {
-    const { location } = await browser.get(addressOf(asksForCode(await application(), 'short')));
+    const { location } = await browser.get(addressOf(asksForCode(await knownApplication(), 'short')));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
   });
 
@@ -171,6 +175,20 @@ describe('response_type=code', () => {
     expect(await works(access_token)).toBe(false);
     expect(await works(next.access_token)).toBe(false);
     expect(await refresh(client_id, next.refresh_token)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 6749 10.5: and nobody else’s keys have to be looked up again', async () => {
+    const client_id = await application();
+    const { code, code_verifier } = await codeFor(client_id);
+    const { access_token } = (await exchange(client_id, code, code_verifier)).body as Tokens;
+    const bystander = await make.user();
+    const ask = () =>
+      statementsOf(async () => expect((await bystander.get('/credentials/info')).status).toBe(200));
+    await ask();
+    expect(await works(access_token)).toBe(true);
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await ask()).toEqual([]);
+    expect(await works(access_token)).toBe(false);
   });
 
   test('RFC 6749 4.1.2: of exchanges at the same instant exactly one wins, and stays', async () => {

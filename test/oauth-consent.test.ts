@@ -145,11 +145,30 @@ describe('taking back', () => {
   test('an application that is deleted while its user thinks is granted nothing', async () => {
     const granted = theApp()
       .get(Database)
-      .transaction((db) => theApp().get(GrantsService).give(db, user.id, 'deleted', ['profile:me']));
+      .transaction((db) =>
+        theApp()
+          .get(GrantsService)
+          .give(db, user.id, 'deleted', {
+            scopes: ['profile:me'],
+            may_start_games: false,
+            implicit_allowed: false,
+          }),
+      );
     await expect(granted).rejects.toMatchObject({
       status: 404,
       errors: ['This application is no longer registered.'],
     });
+  });
+
+  test('an application whose maker is deleted takes its tokens along', async () => {
+    const client_id = await application();
+    const { access_token } = await tokensFor(client_id);
+    const { access_token: implicit } = fragmentOf(await allowed(asksForToken(client_id)));
+    expect([await works(access_token), await works(implicit!)]).toEqual([true, true]);
+    await sql('DELETE FROM users WHERE id = (SELECT user_id FROM oauth_applications WHERE client_id = $1)', [
+      client_id,
+    ]);
+    await until(async () => !(await works(access_token)) && !(await works(implicit!)));
   });
 
   test('an application that is deleted takes its tokens along', async () => {

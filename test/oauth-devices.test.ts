@@ -1,6 +1,6 @@
 import crypto from 'node:crypto';
 import { Database } from '../src/database/database';
-import { browserOf } from './support/browser';
+import { browserOf, cookieOf } from './support/browser';
 import {
   application,
   browser,
@@ -19,7 +19,7 @@ import {
   user,
   works,
 } from './support/oauth';
-import { make, sql, theApp } from './support/store';
+import { type Actor, make, send, sql, theApp } from './support/store';
 import { until } from './support/time';
 
 useOauth();
@@ -261,6 +261,84 @@ describe('the device grant', () => {
     for (let i = 0; i < 5; i++)
       expect((await guesser.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(404);
     expect((await guesser.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(429);
+  });
+
+  const WRONG = '/user/oauth/device?code=BBBB-BBBB';
+  const failuresOf = async ({ id }: Actor) =>
+    (
+      await sql<{ failures: number }>('SELECT failures FROM attempts WHERE subject = sha256($1::bytea)', [
+        Buffer.from(`device code by ${id}`),
+      ])
+    )[0]?.failures ?? 0;
+
+  test('RFC 8628 5.1: a right code of one’s own forgives nothing', async () => {
+    const guesser = await make.user();
+    const guessing = await browserOf(guesser);
+    const client_id = await application();
+    for (let i = 0; i < 4; i++) {
+      expect((await guessing.get(WRONG)).status).toBe(404);
+      const { user_code } = await device(client_id);
+      expect((await guessing.get(`/user/oauth/device?code=${user_code}`)).status).toBe(200);
+      expect(await failuresOf(guesser)).toBe(i + 1);
+    }
+    expect((await guessing.get(WRONG)).status).toBe(404);
+    expect((await guessing.get(WRONG)).status).toBe(429);
+    const { user_code } = await device(client_id);
+    expect((await guessing.get(`/user/oauth/device?code=${user_code}`)).status).toBe(429);
+  });
+
+  test('RFC 8628 5.1: guesses at the same instant do not slip through together', async () => {
+    const guessing = await browserOf(await make.user());
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => send('GET', WRONG, { headers: cookieOf(guessing) })),
+    );
+    const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+    expect([count(404), count(429)]).toEqual([5, 7]);
+  });
+
+  test('RFC 8628 5.1: a guess that the database could not answer is not counted', async () => {
+    const guesser = await make.user();
+    const guessing = await browserOf(guesser);
+    await guessing.get(WRONG);
+    await sql('ALTER TABLE oauth_device_requests RENAME TO away');
+    for (let i = 0; i < 6; i++) expect((await guessing.get(WRONG)).status).toBe(500);
+    await sql('ALTER TABLE away RENAME TO oauth_device_requests');
+    expect(await failuresOf(guesser)).toBe(1);
+    expect((await guessing.get(WRONG)).status).toBe(404);
+  });
+
+  test('RFC 8628 5.1: only a code that was shown in this session can be decided about', async () => {
+    const client_id = await application();
+    const [shown, guessed] = [await device(client_id), await device(client_id)];
+    const [victim, thief] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    const [yes, no] = await undecided(victim, shown.user_code);
+    const [stolen] = await undecided(thief, guessed.user_code);
+    await victim.get(`/user/oauth/device?code=${shown.user_code}`);
+    for (const decision of [
+      { ...yes, code: guessed.user_code },
+      { ...no, code: guessed.user_code },
+      { ...yes, shown: '' },
+      { ...yes, shown: stolen!.shown!, code: guessed.user_code },
+    ])
+      expect((await victim.post('/user/oauth/device', decision)).status).toBe(403);
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
+    for (const { device_code } of [shown, guessed])
+      expect((await poll(client_id, device_code)).body).toMatchObject({ status: 'pending' });
+    expect((await victim.post('/user/oauth/device', yes!)).status).toBe(200);
+  });
+
+  test('RFC 8628 5.4: of two users who were shown one code the second hears that somebody was faster', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    const [one, other] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    const [[first], [second]] = [await undecided(one, user_code), await undecided(other, user_code)];
+    expect((await one.post('/user/oauth/device', first!)).status).toBe(200);
+    expect((await other.post('/user/oauth/device', second!)).status).toBe(404);
+    expect(other.words).toContain('This code is too old now, or was answered already.');
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toHaveLength(1);
+    expect((await form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code })).status).toBe(
+      200,
+    );
   });
 
   test('RFC 8628 5.1: a decision that another site sends counts for nothing', async () => {

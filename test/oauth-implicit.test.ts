@@ -1,3 +1,7 @@
+import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
+import { hashApiKey } from '../src/auth/api-key-hash';
+import { VerifiedCredentials } from '../src/auth/verified-credentials';
+import { browserOf, cookieOf } from './support/browser';
 import {
   ACCESS,
   addressOf,
@@ -6,14 +10,19 @@ import {
   asksForCode,
   asksForToken,
   browser,
+  codeFor,
   exchange,
   fragmentOf,
+  knownApplication,
   OOB,
   pkce,
+  tokensFor,
   useOauth,
   user,
+  whoIs,
   works,
 } from './support/oauth';
+import { failure, make, PEPPER, send, sql, theApp } from './support/store';
 
 useOauth();
 
@@ -39,13 +48,101 @@ describe('response_type=token', () => {
   });
 
   test('RFC 9700 2.1.2: an application may switch this flow off', async () => {
-    const client_id = await application({ implicit_allowed: false });
+    const client_id = await knownApplication({ implicit_allowed: false });
     const { location } = await browser.get(addressOf(asksForToken(client_id)));
     expect(fragmentOf(location)).toMatchObject({ error: 'unauthorized_client', state: 'xyz' });
   });
 
   test('RFC 6749 4.2.2: no refresh token is given', async () => {
     expect(fragmentOf(await allowed(asksForToken(await application())))).not.toHaveProperty('refresh_token');
+  });
+
+  const tokenFor = async (client_id: string, by = browser) =>
+    fragmentOf(await allowed(asksForToken(client_id), by)).access_token!;
+  const liveKeysOf = (client_id: string) =>
+    sql(
+      `SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id
+       WHERE g.client_id = $1 AND k.expires_at IS NULL AND k.revoked_at IS NULL`,
+      [client_id],
+    );
+
+  test('an application has one of each user: the next replaces it at once', async () => {
+    const [client_id, another] = [await application(), await application()];
+    const other = await browserOf(await make.user());
+    const others = [await tokenFor(another), await tokenFor(client_id, other)];
+    const { access_token: exchanged } = await tokensFor(client_id);
+    const first = await tokenFor(client_id);
+    expect(await works(first)).toBe(true);
+    const second = await tokenFor(client_id);
+    expect(await whoIs(first)).toEqual(failure(401, 'invalid key'));
+    for (const token of [second, exchanged, ...others]) expect(await works(token)).toBe(true);
+  });
+
+  test('of two that are asked for at the same moment one is left', async () => {
+    const client_id = await application();
+    await tokenFor(client_id);
+    for (let round = 0; round < 3; round++) {
+      const locations = await Promise.all(
+        Array.from({ length: 6 }, async () => {
+          const { headers } = await send('GET', addressOf(asksForToken(client_id)), {
+            headers: cookieOf(browser),
+          });
+          return headers.get('location')!;
+        }),
+      );
+      const good = await Promise.all(locations.map((one) => works(fragmentOf(one).access_token!)));
+      expect(good.filter(Boolean)).toHaveLength(1);
+      expect(await liveKeysOf(client_id)).toHaveLength(1);
+    }
+  });
+
+  test('ends when nobody used it for 90 days, and its JWTs with it', async () => {
+    const client_id = await application({ may_start_games: true });
+    const game = await make.game({ owner: user });
+    const used = (days: number, token: string) =>
+      sql(
+        `UPDATE api_keys SET created_at = now() - interval '200 days', last_used_at = now() - make_interval(days => $1)
+         WHERE key_hash = $2`,
+        [days, hashApiKey(token, Buffer.from(PEPPER))],
+      );
+    const forgetAll = () => theApp().get(VerifiedCredentials).forget();
+    const token = await tokenFor(client_id);
+    const order = { game_id: game.id, scope: 'profile:me' };
+    const { key } = (await user.with(token).post('/credentials/subkey', order)).body as { key: string };
+    expect([await works(token), await works(key)]).toEqual([true, true]);
+    await used(89, token);
+    forgetAll();
+    expect([await works(token), await works(key)]).toEqual([true, true]);
+    await used(91, token);
+    forgetAll();
+    expect(await whoIs(token)).toEqual(failure(401, 'invalid key'));
+    expect(await whoIs(key)).toEqual(failure(401, 'invalid token'));
+    expect(await works(user.key!)).toBe(true);
+  });
+
+  test('one that was replaced is deleted with what expired', async () => {
+    const client_id = await application();
+    for (let i = 0; i < 3; i++) await tokenFor(client_id);
+    const keys = () =>
+      sql('SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id WHERE client_id = $1', [
+        client_id,
+      ]);
+    expect(await keys()).toHaveLength(3);
+    await sql(`UPDATE api_keys SET expires_at = expires_at - interval '2 days'`);
+    await theApp().get(ExpiredRowsService).sweep();
+    expect(await keys()).toHaveLength(1);
+  });
+
+  test('a consent to codes is none to tokens in the redirect', async () => {
+    const client_id = await application();
+    await codeFor(client_id);
+    const { status } = await browser.get(addressOf(asksForToken(client_id)));
+    expect(status).toBe(200);
+    expect(await liveKeysOf(client_id)).toEqual([]);
+    await browser.submit('/user/oauth', {}, 'Allow');
+    expect(fragmentOf(browser.page.location)).toHaveProperty('access_token');
+    expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(303);
+    expect((await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)))).status).toBe(303);
   });
 
   test('RFC 8252 7 (out of band): the token is shown once, to be copied', async () => {

@@ -12,6 +12,7 @@ describe('/.well-known/oauth-authorization-server', () => {
       authorization_endpoint: `${url}/user/oauth`,
       token_endpoint: `${url}/oauth/token`,
       device_authorization_endpoint: `${url}/oauth/device`,
+      revocation_endpoint: `${url}/oauth/revoke`,
       jwks_uri: `${url}/.well-known/jwks.json`,
       service_documentation: `${url}/docs`,
       scopes_supported: expect.arrayContaining(['profile:me', 'collection:view']) as string[],
@@ -19,6 +20,7 @@ describe('/.well-known/oauth-authorization-server', () => {
       response_modes_supported: ['query', 'fragment'],
       grant_types_supported: ['authorization_code', 'implicit', 'refresh_token', DEVICE_GRANT],
       token_endpoint_auth_methods_supported: ['none'],
+      revocation_endpoint_auth_methods_supported: ['none'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
     });

@@ -1,5 +1,7 @@
 import {
   application,
+  codeFor,
+  exchange,
   refresh,
   refused,
   type Tokens,
@@ -121,6 +123,64 @@ describe('grant_type=refresh_token', () => {
         refused('invalid_scope', 400, 'more than was granted'),
       );
     expect((await refresh(client_id, refresh_token)).status).toBe(200);
+  });
+
+  const register = (client_id: string, scopes: string[]) =>
+    sql('UPDATE oauth_applications SET scopes = $2 WHERE client_id = $1', [client_id, scopes]);
+
+  test('RFC 6749 6: an application that may ask for less gets less, and all again when it may', async () => {
+    const client_id = await application({ scopes: ['profile', 'collection:view'] });
+    let { refresh_token } = await tokensFor(client_id, { scope: 'profile collection:view' });
+    const next = async (scope?: string) => {
+      const { status, body } = await refresh(client_id, refresh_token, scope ? { scope } : {});
+      if (status !== 200) return (body as { error: string }).error;
+      ({ refresh_token } = body as Tokens);
+      const { access_token } = body as Tokens;
+      return [(body as Tokens).scope, (await user.with(access_token).get('/profile/games')).status];
+    };
+    expect(await next()).toEqual(['collection:view profile', 200]);
+    await register(client_id, ['profile:me', 'collection']);
+    expect(await next()).toEqual(['collection:view profile:me', 403]);
+    expect(await next('profile')).toBe('invalid_scope');
+    expect(await next('profile:me')).toEqual(['profile:me', 403]);
+    await register(client_id, ['game']);
+    expect(await next()).toBe('invalid_grant');
+    await register(client_id, ['profile', 'collection:view']);
+    expect(await next()).toEqual(['collection:view profile', 200]);
+  });
+
+  test('RFC 6749 6: a code that was given before gives less too', async () => {
+    const client_id = await application();
+    const [code, none] = [await codeFor(client_id, { scope: 'profile' }), await codeFor(client_id)];
+    await register(client_id, ['profile:games']);
+    const { body } = await exchange(client_id, code.code, code.code_verifier);
+    expect((body as Tokens).scope).toBe('profile:games');
+    expect(await exchange(client_id, none.code, none.code_verifier)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 9700 4.14.2: 180 days after the sign-in all are over, however often they were refreshed', async () => {
+    const client_id = await application();
+    const first = await tokensFor(client_id);
+    const days = async (token: string) =>
+      (
+        await sql<{ ends: number; expires: number }>(
+          `SELECT round(extract(epoch FROM family_ends_at - now()) / 86400)::int AS ends,
+                  round(extract(epoch FROM expires_at - now()) / 86400)::int AS expires
+           FROM oauth_refresh_tokens WHERE token_hash = sha256($1::bytea)`,
+          [Buffer.from(token)],
+        )
+      )[0];
+    expect(await days(first.refresh_token)).toEqual({ ends: 180, expires: 90 });
+    const pass = (time: string) =>
+      sql('UPDATE oauth_refresh_tokens SET family_ends_at = family_ends_at - $1::interval', [time]);
+    await pass('100 days');
+    const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
+    expect(await days(second.refresh_token)).toEqual({ ends: 80, expires: 90 });
+    await pass('79 days');
+    const third = (await refresh(client_id, second.refresh_token)).body as Tokens;
+    await pass('1 day');
+    expect(await refresh(client_id, third.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await days((await tokensFor(client_id)).refresh_token)).toEqual({ ends: 180, expires: 90 });
   });
 
   test('RFC 9700 4.14.2: one that nobody used for too long', async () => {

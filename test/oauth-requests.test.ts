@@ -8,8 +8,11 @@ import {
   asksForToken,
   browser,
   CALLBACK,
+  codeFor,
   device,
+  type Fields,
   fragmentOf,
+  knownApplication,
   OOB,
   pkce,
   queryOf,
@@ -168,14 +171,14 @@ describe('asking: GET /user/oauth', () => {
   });
 
   test('RFC 6749 3.1.1: a missing response_type', async () => {
-    const client_id = await application();
+    const client_id = await knownApplication();
     const { response_type: _, ...fields } = asksForToken(client_id);
     const { location } = await browser.get(addressOf(fields));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 'xyz' });
   });
 
   test('RFC 6749 3.1.1: an unknown response_type', async () => {
-    const client_id = await application();
+    const client_id = await knownApplication();
     const { location } = await browser.get(addressOf(asksForToken(client_id, { response_type: 'id_token' })));
     expect(queryOf(location)).toMatchObject({ error: 'unsupported_response_type', state: 'xyz' });
   });
@@ -240,8 +243,69 @@ describe('asking: GET /user/oauth', () => {
     const scope = await browser.submit('/user/oauth', { scope: 'everything' }, 'Allow');
     expect({ status: scope.status, location: scope.location }).toEqual({ status: 400, location: undefined });
     await browser.get(addressOf(asksForToken(await application())));
-    const { location } = await browser.submit('/user/oauth', { response_type: 'id_token' }, 'Allow');
-    expect(queryOf(location)).toMatchObject({ error: 'unsupported_response_type' });
+    const type = await browser.submit('/user/oauth', { response_type: 'id_token' }, 'Allow');
+    expect({ status: type.status, location: type.location }).toEqual({ status: 400, location: undefined });
+    expect(browser.words).toContain('response_type is code or token');
+  });
+
+  const WRONG: [string, string, (client_id: string) => Fields][] = [
+    [
+      'unsupported_response_type',
+      'response_type is code or token',
+      (id) => asksForToken(id, { response_type: 'id_token' }),
+    ],
+    ['invalid_request', 'response_type is missing', (id) => asksForToken(id, { response_type: '' })],
+    ['invalid_request', 'state is too long', (id) => asksForToken(id, { state: 'x'.repeat(4001) })],
+    ['invalid_request', 'code_challenge is missing', (id) => asksForCode(id, '')],
+    ['unauthorized_client', 'this application does not take tokens', (id) => asksForToken(id)],
+    [
+      'invalid_scope',
+      'a scope that was asked for does not exist',
+      (id) => asksForCode(id, pkce().code_challenge, { scope: 'no:such' }),
+    ],
+  ];
+
+  test.each(WRONG)(
+    'RFC 9700 4.11.2: %s (%s) is a page until the user has allowed the application something',
+    async (error, words, asking) => {
+      const client_id = await application({ implicit_allowed: false });
+      const isTold = async (by = browser) => {
+        const { status, location } = await by.get(addressOf(asking(client_id)));
+        if (status === 303) return location;
+        expect({ status, location }).toEqual({ status: 400, location: undefined });
+        expect(by.words).toContain(words);
+        expect(by.words).toContain(error);
+        expect(by.page.text).toContain(`href="${CALLBACK}`);
+        return undefined;
+      };
+      expect(await isTold()).toBeUndefined();
+      await codeFor(client_id);
+      expect(await isTold()).toMatch(new RegExp(`^${CALLBACK}[?#]error=${error}&`));
+      expect(await isTold(await browserOf(await make.user()))).toBeUndefined();
+      await sql('UPDATE oauth_grants SET revoked_at = now() WHERE client_id = $1', [client_id]);
+      expect(await isTold()).toBeUndefined();
+    },
+  );
+
+  test('RFC 9700 4.11.2: an application that changes while somebody looks at its page is told no more', async () => {
+    const client_id = await application();
+    await browser.get(addressOf(asksForToken(client_id)));
+    await sql('UPDATE oauth_applications SET implicit_allowed = false WHERE client_id = $1', [client_id]);
+    const { status, location } = await browser.submit('/user/oauth', {}, 'Allow');
+    expect({ status, location }).toEqual({ status: 400, location: undefined });
+    expect(browser.words).toContain('this application does not take tokens in an address');
+  });
+
+  test('RFC 8252 7 (out of band): an error is shown, with nowhere to go back to', async () => {
+    const client_id = await application({ redirect_uris: [OOB] });
+    const fields = asksForToken(client_id, { redirect_uri: OOB });
+    for (const before of ['nothing', 'a grant']) {
+      const { status, location } = await browser.get(addressOf({ ...fields, response_type: 'id_token' }));
+      expect({ before, status, location }).toEqual({ before, status: 400, location: undefined });
+      expect(browser.words).toContain('response_type is code or token');
+      expect(browser.words).not.toContain('Back to');
+      await allowed(fields);
+    }
   });
 
   test('RFC 6749 4.1.1: without a decision nothing is granted', async () => {

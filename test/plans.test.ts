@@ -109,7 +109,7 @@ const hashes = (...keys: string[]) =>
 // How many pages each may look at, where the rows that it answers with are few.
 const LOOKUPS: [Statement, unknown[], number][] = [
   [USER, [17], 5],
-  [LIVE_USER, [17, 16], 10],
+  [LIVE_USER, [17, 16, 0], 10],
   [KEYS_OF_USER, [17], 20],
   [EDITABLE_GAMES, [ownerOf(GAME)], 350],
   [VIEWABLE_GAME, [GAME, 4999], 40],

@@ -1,4 +1,6 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ApiKey } from '../auth/api-key.entity';
 import { ApiKeysController } from './settings/api-keys.controller';
 import { ApplicationsController } from './settings/applications.controller';
 import { ApplicationsService } from './oauth/applications.service';
@@ -12,8 +14,13 @@ import { GrantsController } from './settings/grants.controller';
 import { GrantsService } from './oauth/grants.service';
 import { HomeController } from './web/home.controller';
 import { KeysService } from './settings/keys.service';
+import { OauthApplication } from './oauth/oauth-application.entity';
+import { OauthCode } from './oauth/oauth-code.entity';
 import { OauthCodesService } from './oauth/oauth-codes.service';
 import { OauthController } from './oauth/oauth.controller';
+import { OauthDeviceRequest } from './oauth/oauth-device-request.entity';
+import { OauthGrant } from './oauth/oauth-grant.entity';
+import { OauthRefreshToken } from './oauth/oauth-refresh-token.entity';
 import { OauthTokensService } from './oauth/oauth-tokens.service';
 import { PasswordQueue } from './sign-in/password-queue';
 import { ProfileCollectionsController } from './settings/profile-collections.controller';
@@ -28,6 +35,16 @@ import { PageGuard } from './web/page.guard';
 import { Visitors } from './web/visitors';
 
 @Module({
+  imports: [
+    TypeOrmModule.forFeature([
+      ApiKey,
+      OauthApplication,
+      OauthCode,
+      OauthDeviceRequest,
+      OauthGrant,
+      OauthRefreshToken,
+    ]),
+  ],
   controllers: [
     HomeController,
     AssetsController,

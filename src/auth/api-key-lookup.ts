@@ -8,9 +8,14 @@ import { mayBeApiKey } from './api-key';
 import { type Credential, limitedAs, type LimitedAs } from './credential';
 import { ROOT_SCOPES } from './scopes';
 
-/** Whether a row of api_keys opens anything, as a condition for a WHERE clause. */
+/** Days after which a token that came in a redirect ends, where nobody uses it. */
+export const UNUSED_DAYS = 90;
+
+/** Whether a row of api_keys is good, as a condition for a WHERE clause. A token that came in a redirect has no expiry. */
 export const isLive = (key: string) =>
-  `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > now())`;
+  `${key}.revoked_at IS NULL AND (${key}.expires_at > now() OR ${key}.expires_at IS NULL AND (
+     ${key}.grant_id IS NULL
+     OR greatest(${key}.created_at, ${key}.last_used_at) > now() - interval '${UNUSED_DAYS} days'))`;
 
 export const LIVE_KEYS = statement<LiveKey>(
   'live_api_keys',

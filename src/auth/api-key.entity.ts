@@ -58,7 +58,7 @@ export class ApiKey {
   @Column('bigint', { nullable: true })
   grant_id: number | null;
 
-  @ManyToOne('OauthGrant', { onDelete: 'SET NULL' })
+  @ManyToOne('OauthGrant', { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'api_keys_grant_id_fkey' })
   grant?: ObjectLiteral;
 

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository } from 'typeorm';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { hintOf, newApiKey } from './api-key';
+import { ApiKey } from './api-key.entity';
 import { hashApiKey } from './api-key-hash';
 import { VerifiedCredentials } from './verified-credentials';
 
@@ -18,10 +20,12 @@ export interface ApiKeyRow {
   revoked_at: string | null;
 }
 
-const CREATE = statement<{ id: number }>(
-  'create_api_key',
-  'INSERT INTO api_keys (key_hash, hint, user_id, scopes, label) VALUES ($1, $2, $3, $4, $5) RETURNING id',
-);
+interface NewKey {
+  user_id: number;
+  /** Absent: all of them. */
+  scopes?: readonly string[] | null;
+  label?: string | null;
+}
 
 export const KEYS_OF_USER = statement<ApiKeyRow>(
   'api_keys_of_user',
@@ -29,54 +33,61 @@ export const KEYS_OF_USER = statement<ApiKeyRow>(
    FROM api_keys WHERE user_id = $1 ORDER BY id DESC`,
 );
 
-const REVOKE = statement(
-  'revoke_api_key',
-  `UPDATE api_keys SET revoked_at = now()
-   WHERE id = $1 AND ($2::bigint IS NULL OR user_id = $2) AND revoked_at IS NULL RETURNING id`,
-);
-
 @Injectable()
 export class ApiKeysService {
-  private readonly pepper: Buffer;
+  private readonly peppers: Buffer[];
 
   constructor(
     private readonly database: Database,
+    @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
     private readonly verified: VerifiedCredentials,
-    settings: Settings,
+    { API_KEY_PEPPER = '', API_KEY_PEPPER_PREVIOUS }: Settings,
   ) {
-    this.pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');
+    this.peppers = [API_KEY_PEPPER, ...API_KEY_PEPPER_PREVIOUS].map((pepper) => Buffer.from(pepper));
   }
 
   /** The key is in the answer and nowhere else: what is stored cannot be turned back into it. */
-  async create(
-    user_id: number,
-    { scopes = null, label = null }: { scopes?: readonly string[] | null; label?: string | null } = {},
-  ): Promise<{ id: number; key: string }> {
-    const key = newApiKey();
-    const values = [hashApiKey(key, this.pepper), hintOf(key), user_id, scopes, label];
-    const row = await this.database.row(CREATE, values);
-    return { id: row!.id, key };
+  create(user_id: number, more: Omit<NewKey, 'user_id'> = {}): Promise<{ id: number; key: string }> {
+    return this.createIn(this.keys.manager, { user_id, ...more });
   }
 
-  /** For an application, under a user's consent, in the transaction that holds it; without `lives` until it is revoked. */
-  async createUnder(
+  /** For an application, under a user's consent, in the transaction that holds it. */
+  createUnder(
     db: EntityManager,
     grant: { id: number; user_id: number },
     scopes: readonly string[],
-    lives: { seconds: number } | null,
+    lives: { seconds: number },
   ): Promise<{ id: number; key: string }> {
-    const key = newApiKey();
-    const [row] = await db.query<{ id: number }[]>(
-      `INSERT INTO api_keys (key_hash, hint, user_id, scopes, grant_id, expires_at)
-       VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6)) RETURNING id`,
-      [hashApiKey(key, this.pepper), hintOf(key), grant.user_id, scopes, grant.id, lives?.seconds ?? null],
-    );
-    return { id: row!.id, key };
+    const expires_at = () => `now() + make_interval(secs => ${lives.seconds})`;
+    return this.createIn(db, { user_id: grant.user_id, scopes }, { grant_id: grant.id, expires_at });
   }
 
-  /** After keys were revoked by another statement than this service's. */
-  forget(): void {
-    this.verified.forget();
+  /** The token that came in a redirect, of which a consent has one: the new one replaces it. `forget` the old ones then. */
+  async replaceImplicit(
+    db: EntityManager,
+    grant: { id: number; user_id: number },
+    scopes: readonly string[],
+  ): Promise<{ text: string; replaced: number[] }> {
+    const replaced = await this.revokeIn(db, { grant_id: grant.id, expires_at: IsNull() });
+    const { key } = await this.createIn(db, { user_id: grant.user_id, scopes }, { grant_id: grant.id });
+    return { text: key, replaced };
+  }
+
+  async createIn(
+    db: EntityManager,
+    { user_id, scopes = null, label = null }: NewKey,
+    under: { grant_id?: number; expires_at?: () => string } = {},
+  ): Promise<{ id: number; key: string }> {
+    const key = newApiKey();
+    const { identifiers } = await db.insert(ApiKey, {
+      key_hash: hashApiKey(key, this.peppers[0]!),
+      hint: hintOf(key),
+      user_id,
+      scopes: scopes && [...scopes],
+      label,
+      ...under,
+    });
+    return { id: (identifiers[0] as { id: number }).id, key };
   }
 
   /** Newest first, revoked ones included. */
@@ -86,8 +97,45 @@ export class ApiKeysService {
 
   /** Whether there was a live key to revoke; of one user, or of anybody. Its JWTs end with it. */
   async revoke(id: number, user_id: number | null): Promise<boolean> {
-    const row = await this.database.row(REVOKE, [id, user_id]);
-    if (row) this.verified.forget(id);
-    return row !== undefined;
+    const revoked = await this.revokeIn(this.keys.manager, { id, ...(user_id !== null && { user_id }) });
+    this.forget(revoked);
+    return revoked.length > 0;
+  }
+
+  /** Whether it may make JWTs for games: a key of the user's own may, an application's if its user has read so. */
+  mayStartGames(id: number): Promise<boolean> {
+    return this.keys
+      .createQueryBuilder('k')
+      .leftJoin('k.grant', 'g')
+      .leftJoin('g.application', 'a')
+      .where({ id })
+      .andWhere('(k.grant_id IS NULL OR (g.may_start_games AND a.may_start_games))')
+      .getExists();
+  }
+
+  /** As a condition: the key with this text, under whichever pepper. */
+  withText(text: string): FindOptionsWhere<ApiKey> {
+    return { key_hash: In(this.peppers.map((pepper) => hashApiKey(text, pepper))) };
+  }
+
+  /** In a transaction; `forget` these once it is committed. */
+  async revokeIn(db: EntityManager, keys: FindOptionsWhere<ApiKey>): Promise<number[]> {
+    const { raw } = await db
+      .createQueryBuilder()
+      .update(ApiKey)
+      .set({
+        revoked_at: () => 'now()',
+        // What an application held is deleted a day later, with what expired.
+        expires_at: () => 'CASE WHEN grant_id IS NULL THEN expires_at ELSE least(expires_at, now()) END',
+      })
+      .where({ ...keys, revoked_at: IsNull() })
+      .returning('id')
+      .execute();
+    return (raw as { id: number }[]).map(({ id }) => id);
+  }
+
+  /** Nothing that was learned of these keys before counts on this replica any more; without ids, of any. */
+  forget(ids?: readonly number[]): void {
+    this.verified.forget(ids);
   }
 }

@@ -8,7 +8,7 @@ export type AuditEvent = {
   request_id?: string;
   user_id?: number;
 } & (
-  | { event: 'signed in' | 'signed out' | 'password set'; user_id: number }
+  | { event: 'signed in' | 'signed out' | 'password set' | 'tokens revoked'; user_id: number }
   | { event: 'sign-in refused'; reason: 'wrong' | 'wait'; address: string }
   | { event: 'api key made' | 'api key revoked'; user_id?: number; api_key_id: number }
   | { event: 'token made'; user_id: number; api_key_id: number | null; game_id: number }

@@ -12,11 +12,14 @@ import { Audit } from './audit';
 import { routesOf } from './routes';
 import { SCOPES } from './scopes';
 import { type Key, SigningKeysService, timeOf } from './signing-keys.service';
+import { TokenRevocations } from './token-revocations.service';
 import { TokensService } from './tokens.service';
 
 export function registerAuthCommands(program: Command, run: CommandRunner): void {
   registerKeys(program.command('keys').description('API keys'), run);
-  registerTokens(program.command('tokens').description('JWTs, such as a launched game gets'), run);
+  const tokens = program.command('tokens').description('JWTs, such as a launched game gets');
+  registerTokens(tokens, run);
+  registerTokenRevocation(tokens, run);
   registerSigningKeys(program.command('signing-keys').description('The keys that JWTs are signed with'), run);
   registerAudit(program.command('audit').description('Who did what to accounts and keys'), run);
   program
@@ -115,6 +118,21 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
           console.error(`Good until ${modernTimestamp(timestampOf(expires_at))}, at ${tokens.issuer}.`);
           console.log(key);
         }),
+    );
+}
+
+function registerTokenRevocation(tokens: Command, run: CommandRunner): void {
+  tokens
+    .command('revoke')
+    .description('End all JWTs of a user, whoever made them.')
+    .requiredOption('--user <username>', 'the player')
+    .action(({ user }: { user: string }) =>
+      run(async (app) => {
+        const user_id = await userNamed(app, user);
+        await app.get(TokenRevocations).revokeAllOf(user_id);
+        app.get(Audit).record({ event: 'tokens revoked', user_id });
+        console.log(`All JWTs of ${user} are revoked: running servers refuse them within a second.`);
+      }),
     );
 }
 

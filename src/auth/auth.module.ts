@@ -1,5 +1,7 @@
 import { Global, Module, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ApiKey } from './api-key.entity';
 import { ApiKeyLookup } from './api-key-lookup';
 import { ApiKeyUses } from './api-key-uses';
 import { ApiKeysService } from './api-keys.service';
@@ -9,11 +11,13 @@ import { KeyChanges } from './key-changes';
 import { OperatorToken } from './operator-token';
 import { requireAccess } from './routes';
 import { SigningKeysService } from './signing-keys.service';
+import { TokenRevocations } from './token-revocations.service';
 import { TokensService } from './tokens.service';
 import { VerifiedCredentials } from './verified-credentials';
 
 @Global()
 @Module({
+  imports: [TypeOrmModule.forFeature([ApiKey])],
   providers: [
     ApiKeyLookup,
     ApiKeyUses,
@@ -32,6 +36,16 @@ import { VerifiedCredentials } from './verified-credentials';
     BearerStrategy,
     OperatorToken,
     SigningKeysService,
+    TokenRevocations,
+    TokensService,
+    VerifiedCredentials,
+  ],
+  exports: [
+    ApiKeysService,
+    Audit,
+    BearerStrategy,
+    SigningKeysService,
+    TokenRevocations,
     TokensService,
     VerifiedCredentials,
   ],

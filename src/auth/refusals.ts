@@ -22,6 +22,14 @@ export const insufficientScope = ({ type }: Credential, scope: string) =>
     `, error="insufficient_scope", scope="${scope}"`,
   );
 
+/** The user has not read on a consent page that this application starts games. */
+export const startsNoGames = () =>
+  challenge(
+    403,
+    'the application may not start games',
+    `, error="insufficient_scope", error_description="the application may not start games"`,
+  );
+
 /** No credential of this user would do: none is named as what is missing. */
 export const forbidden = (text: string) => challenge(403, text, '');
 

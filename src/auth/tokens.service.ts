@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import type { EntityManager } from 'typeorm';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
@@ -12,12 +14,13 @@ import { LEEWAY, SigningKeysService } from './signing-keys.service';
 
 const ALGORITHM = 'EdDSA';
 const TYPE = 'JWT';
+const MOST_GENERATIONS = 2 ** 31 - 1;
 
-// Offspring of a revoked key dies with it.
+// A JWT ends with the API key that it was made from, and when its user ends all of a generation.
 export const LIVE_USER = statement(
   'live_user_of_token',
   `SELECT u.id FROM users u
-   WHERE u.id = $1 AND ($2::bigint IS NULL OR EXISTS (
+   WHERE u.id = $1 AND u.token_generation = $3 AND ($2::bigint IS NULL OR EXISTS (
      SELECT FROM api_keys k WHERE k.id = $2 AND k.user_id = u.id AND ${isLive('k')}))`,
 );
 
@@ -36,7 +39,13 @@ interface Claims {
   scopes: string[];
   api_key_id: number | null;
   game_id: number | undefined;
+  generation: number;
   expires_at: number;
+}
+
+interface Generation {
+  id: number;
+  token_generation: number;
 }
 
 /** JWTs, which act for a user in a game: made here and verified here, and by whoever reads the published keys. */
@@ -47,6 +56,7 @@ export class TokensService {
     private readonly signingKeys: SigningKeysService,
     private readonly settings: Settings,
     private readonly own: OwnAddress,
+    @InjectEntityManager() private readonly db: EntityManager,
   ) {}
 
   get issuer(): string {
@@ -60,12 +70,14 @@ export class TokensService {
   async issue(order: TokenOrder): Promise<{ key: string; expires_at: number }> {
     const lifetime = order.lifetime ?? this.settings.JWT_LIFETIME;
     const { kid, privateKey } = await this.signingKeys.signer(lifetime);
+    const generation = await this.generationOf(order.user_id);
     const iat = Math.floor(Date.now() / 1000);
     const expires_at = iat + lifetime;
     const key = await new SignJWT({
       scope: order.scopes.toSorted().join(' '),
       game_id: order.game_id,
       ...(order.api_key_id === null ? {} : { api_key_id: order.api_key_id }),
+      ...(generation === 0 ? {} : { generation }),
     })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
       .setIssuer(this.issuer)
@@ -83,9 +95,16 @@ export class TokensService {
     if (!key) throw invalidToken();
     const claims = claimsOf(await this.payloadOf(token, key));
     if (!claims) throw invalidToken();
-    const { user_id, scopes, api_key_id, game_id, expires_at } = claims;
-    if (!(await this.database.row(LIVE_USER, [user_id, api_key_id]))) throw invalidToken();
+    const { user_id, scopes, api_key_id, game_id, generation, expires_at } = claims;
+    if (!(await this.database.row(LIVE_USER, [user_id, api_key_id, generation]))) throw invalidToken();
     return { type: 'jwt', user_id, scopes, api_key_id, game_id, expires_at };
+  }
+
+  // By name: auth lies left of users and imports nothing from there.
+  private async generationOf(user_id: number): Promise<number> {
+    const select = { id: true, token_generation: true };
+    const user = await this.db.findOne<Generation>('User', { where: { id: user_id }, select });
+    return user?.token_generation ?? 0;
   }
 
   private async payloadOf(token: string, key: Parameters<typeof jwtVerify>[1]): Promise<JWTPayload> {
@@ -121,17 +140,27 @@ function kidOf(token: string): string {
 
 const isThumbprint = (kid: unknown): kid is string => typeof kid === 'string' && /^[\w-]{43}$/.test(kid);
 
-function claimsOf({ sub, exp, iat, scope, api_key_id = null, game_id }: JWTPayload): Claims | undefined {
+function claimsOf({
+  sub,
+  exp,
+  iat,
+  scope,
+  api_key_id = null,
+  game_id,
+  generation = 0,
+}: JWTPayload): Claims | undefined {
   if (typeof sub !== 'string' || !/^[1-9]\d{0,15}$/.test(sub)) return undefined;
   if (!Number.isInteger(exp) || !Number.isInteger(iat)) return undefined;
   if (typeof scope !== 'string' || (api_key_id !== null && !Number.isSafeInteger(api_key_id)))
     return undefined;
+  if (!Number.isInteger(generation) || (generation as number) > MOST_GENERATIONS) return undefined;
   const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))].sort();
   return {
     user_id: Number(sub),
     scopes,
     api_key_id: api_key_id as number | null,
     game_id: Number.isSafeInteger(game_id) ? (game_id as number) : undefined,
+    generation: generation as number,
     expires_at: exp!,
   };
 }

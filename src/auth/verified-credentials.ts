@@ -10,17 +10,20 @@ import { invalidKey } from './refusals';
 import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 
-// JWTs are few and end soon. A revocation on another replica takes effect within this time, in milliseconds.
-const TOKENS_BELIEVED = 1000;
+// JWTs are few and end soon. With the time of a request, a revocation on another replica takes effect within a second.
+const TOKENS_BELIEVED = 700;
 // For longer it is only remembered whose they are.
 const TOKENS_KNOWN = 10 * 60_000;
 const MOST_TOKENS = 20_000;
+const MOST_REVOKED = 1000;
 // For as long as they are known not to have changed: docs/decisions/remembered-credentials.md.
 const MOST_KEYS = 100_000;
 
 interface KnownToken {
   credential: Credential;
   limited_as: LimitedAs;
+  /** When its verification began, by `performance.now()`. */
+  learned: number;
 }
 
 /** Verifies credentials of both kinds, and remembers which ones were good. */
@@ -32,6 +35,8 @@ export class VerifiedCredentials {
     { freshAfter: (now) => now - TOKENS_BELIEVED, staleUntil: (now) => now - TOKENS_KNOWN },
     MOST_TOKENS,
   );
+  /** When users ended all their JWTs, for as long as those may be believed; the oldest first. */
+  private readonly tokensEnded = new Map<number, number>();
   private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
   private readonly underWay = new UnderWay<Credential>();
 
@@ -68,11 +73,28 @@ export class VerifiedCredentials {
     return this.underWay.ask(`${presented.type} ${presented.text}`, () => this.learn(presented));
   }
 
-  /** After a change of one key or of any: distrusts what is cached, and the answers to lookups that were sent before. */
-  forget(api_key_id?: number): void {
-    if (api_key_id === undefined) this.keys.forget();
-    else this.changes.note(api_key_id);
-    this.tokens.forget();
+  /** After a revocation: forgets these keys and their JWTs, without ids all, and ignores answers that are on their way. */
+  forget(api_key_ids?: readonly number[]): void {
+    if (api_key_ids === undefined) {
+      this.keys.forget();
+      this.tokens.forget();
+    } else {
+      for (const id of api_key_ids) this.changes.note(id);
+      // KeyChanges tells only so many apart, and JWTs do not ask it whether it did.
+      if (api_key_ids.length > MOST_REVOKED) this.tokens.forget();
+    }
+    this.underWay.forget();
+  }
+
+  /** After a user ended all their JWTs. */
+  forgetTokensOf(user_id: number): void {
+    const now = performance.now();
+    for (const [oldest, at] of this.tokensEnded) {
+      if (now - at < TOKENS_BELIEVED) break;
+      this.tokensEnded.delete(oldest);
+    }
+    this.tokensEnded.delete(user_id);
+    this.tokensEnded.set(user_id, now);
     this.underWay.forget();
   }
 
@@ -85,8 +107,14 @@ export class VerifiedCredentials {
   }
 
   private rememberedToken(text: string, now: number): Credential | undefined {
-    const credential = this.tokens.get(text, now)?.credential;
-    return credential && !hasEnded(credential) ? credential : undefined;
+    const token = this.tokens.get(text, now);
+    if (!token) return undefined;
+    const { credential, learned } = token;
+    const { api_key_id, user_id } = credential;
+    const isRevoked =
+      this.tokensEnded.get(user_id)! >= learned ||
+      (api_key_id !== null && this.changes.changedSince(api_key_id, learned));
+    return isRevoked || hasEnded(credential) ? undefined : credential;
   }
 
   private async learn({ type, text }: Presented): Promise<Credential> {
@@ -108,9 +136,9 @@ export class VerifiedCredentials {
   }
 
   private async learnToken(text: string): Promise<Credential> {
-    const asked = performance.now();
+    const learned = performance.now();
     const credential = await this.issuer.credentialOf(text);
-    this.tokens.set(text, { credential, limited_as: limitedAs(credential) }, asked);
+    this.tokens.set(text, { credential, limited_as: limitedAs(credential), learned }, learned);
     return credential;
   }
 }

@@ -34,11 +34,17 @@ export class CredentialsController {
   @Post('subkey')
   @ApiOperation({
     summary: "Make a short-lived JWT for a game that the key's user launches",
-    description: 'It ends with the key, if not before.',
+    description:
+      'It ends with the key, if not before. A key that an application holds must be one whose user was told that the application starts games.',
   })
   @AnyApiKey()
   @ApiOkResponse({ type: SubkeyAnswer })
-  @Fails(403, 'an api key is required', 'api key does not permit `profile:me`')
+  @Fails(
+    403,
+    'an api key is required',
+    'api key does not permit `profile:me`',
+    'the application may not start games',
+  )
   @Fails(404, 'invalid game')
   async subkey(
     @Parameters() { game_id, scope }: SubkeyRequest,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { ApiKeysService } from '../auth/api-keys.service';
 import type { Credential } from '../auth/credential';
-import { insufficientScope } from '../auth/refusals';
+import { insufficientScope, startsNoGames } from '../auth/refusals';
 import { covers, SCOPES } from '../auth/scopes';
 import { TokensService } from '../auth/tokens.service';
 import { Settings } from '../config/settings';
@@ -14,6 +15,7 @@ export class CredentialsService {
   private readonly grantable: string[];
 
   constructor(
+    private readonly keys: ApiKeysService,
     private readonly tokens: TokensService,
     private readonly games: GamesService,
     { MANIFEST_SCOPES }: Settings,
@@ -33,8 +35,9 @@ export class CredentialsService {
       throw badRequest(`scope must be one or more of ${this.grantable.join(' ')}`);
     const missing = scopes.find((one) => !covers(parent.scopes, one));
     if (missing !== undefined) throw insufficientScope(parent, missing);
-    if (!(await this.games.isViewableBy(game_id, parent.user_id))) throw invalidGame();
     const { user_id, api_key_id } = parent;
+    if (!(await this.keys.mayStartGames(api_key_id!))) throw startsNoGames();
+    if (!(await this.games.isViewableBy(game_id, user_id))) throw invalidGame();
     return this.tokens.issue({ user_id, game_id, scopes, api_key_id });
   }
 }

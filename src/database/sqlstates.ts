@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import { DatabaseError } from 'pg';
-import { QueryFailedError } from 'typeorm';
+import { EntityMetadataNotFoundError, QueryFailedError } from 'typeorm';
 
 /** Asked before the first connection, after the last, or while all that it may use were busy for too long. */
 export class NotConnected extends Error {}
@@ -20,7 +20,7 @@ const UNREACHABLE = new Set([
 ]);
 // pg and TypeORM give these no code. TypeORM releases the connection of a transaction as soon as it is lost.
 const LOST =
-  /timeout exceeded when trying to connect|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end|query runner (was )?already released/i;
+  /Driver not Connected|timeout exceeded when trying to connect|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end|query runner (was )?already released/i;
 
 // The last message of a server before it closes the connection.
 const CLOSED = /^(08|57P0)/;
@@ -47,7 +47,8 @@ const isError = (error: unknown): error is Error => types.isNativeError(error) |
 /** What kind of fault an error of the database is; undefined: none that a caller could do anything about. */
 export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
   if (!isError(error)) return undefined;
-  if (error instanceof NotConnected) return 'unavailable';
+  // TypeORM reads the entities when it first connects.
+  if (error instanceof NotConnected || error instanceof EntityMetadataNotFoundError) return 'unavailable';
   if ('errors' in error && Array.isArray(error.errors)) return error.errors.map(faultOf).find(Boolean);
   const cause = error instanceof QueryFailedError ? error.driverError : error;
   const { code } = cause as { code?: unknown };

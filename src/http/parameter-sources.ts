@@ -34,6 +34,11 @@ export class Given {
     for (const name of other.undecodable) this.undecodable.add(name);
   }
 
+  /** What may also have been given elsewhere, if it is the same there. */
+  addAgain(name: string, value: string): void {
+    if (this.values.get(name) !== value) this.add(name, value);
+  }
+
   /** `a=1&b=2`, of an address or a form. */
   addPairs(text: string): void {
     if (text === '') return;

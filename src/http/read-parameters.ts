@@ -36,7 +36,11 @@ function read(request: RequestClass, req: Request): object | Promise<object> {
       return readInto(request, given, path);
     });
   if (req.method !== 'POST') return readInto(request, given, path);
-  return givenInBody(req, given).then(() => readInto(request, given, path));
+  return givenInBody(req, given).then(() => {
+    const inHeaders = req.parametersInHeaders;
+    for (const name in inHeaders) given.addAgain(name, inHeaders[name]!);
+    return readInto(request, given, path);
+  });
 }
 
 function readInto(

@@ -26,8 +26,8 @@ declare module 'node:http' {
     exchange: Exchange;
     /** Of the trace that this service writes; absent when tracing is off. */
     trace_id?: string;
-    /** Parameters are read from the body too, whatever the method. */
-    parametersInBody?: boolean;
+    /** Parameters that a header carries. */
+    parametersInHeaders?: Record<string, string>;
     /** The credential, once somebody asked for it; null: there is none. */
     presented?: Presented | null;
     /** The names under which the credential is counted, once they are known. */

@@ -281,6 +281,8 @@ class DemoStore {
       name: 'Demo Companion',
       redirect_uris: ['http://127.0.0.1:8080/callback'],
       scopes: ['profile:me', 'profile:collections', 'collection:view'],
+      implicit_allowed: true,
+      may_start_games: true,
     };
   }
 

@@ -303,6 +303,8 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       required('name', trimmedTitle(100)),
       required('redirect_uris', redirectUris),
       required('scopes', scopes),
+      optional('implicit_allowed', boolean, 'f'),
+      optional('may_start_games', boolean, 'f'),
     ]),
   },
 ];

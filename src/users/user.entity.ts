@@ -33,6 +33,10 @@ export class User {
   @Column('text', { nullable: true })
   password_hash: string | null;
 
+  /** Which JWTs of the user are good: those that name it. */
+  @Column('integer', { default: 0 })
+  token_generation: number;
+
   @Column('timestamptz', { default: () => 'now()' })
   created_at: string;
 }

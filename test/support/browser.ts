@@ -136,6 +136,12 @@ export async function withPassword(actor: Actor): Promise<Actor> {
   return actor;
 }
 
+/** For requests that the browser itself would follow one after the other. */
+export const cookieOf = (browser: Browser) => ({
+  accept: 'text/html',
+  cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+});
+
 /** A browser with which somebody is signed in. */
 export async function browserOf(actor: Actor): Promise<Browser> {
   await withPassword(actor);

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { OauthApplication } from '../../src/accounts/oauth/oauth-application.entity';
 import { type Browser, browserOf } from './browser';
 import { type Actor, type Environment, make, send, sql, useStore } from './store';
 
@@ -34,12 +35,15 @@ export function useOauth(environment: Environment = {}): void {
 
 /** A registered application; every test has its own, so that no consent is remembered from another. */
 export async function application(
-  fields: { redirect_uris?: string[]; scopes?: string[]; implicit_allowed?: boolean } = {},
+  fields: Partial<
+    Pick<OauthApplication, 'redirect_uris' | 'scopes' | 'implicit_allowed' | 'may_start_games'>
+  > = {},
 ): Promise<string> {
   const owner = await make.user();
   const client_id = `client-${++serial}`;
   await sql(
-    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed) VALUES ($1, $2, $3, $4, $5, $6)`,
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed, may_start_games)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
     [
       client_id,
       owner.id,
@@ -47,8 +51,16 @@ export async function application(
       fields.redirect_uris ?? [CALLBACK],
       fields.scopes ?? ['profile', 'collection:view'],
       fields.implicit_allowed ?? true,
+      fields.may_start_games ?? false,
     ],
   );
+  return client_id;
+}
+
+/** One that `user` has allowed something already: it is told of errors, others are not. */
+export async function knownApplication(fields: Parameters<typeof application>[0] = {}): Promise<string> {
+  const client_id = await application(fields);
+  await codeFor(client_id);
   return client_id;
 }
 
@@ -112,14 +124,14 @@ export const exchange = (client_id: string, code: string, code_verifier: string,
 export const refresh = (client_id: string, refresh_token: string, more: Fields = {}) =>
   form('/oauth/token', { grant_type: 'refresh_token', client_id, refresh_token, ...more });
 
-export async function codeFor(client_id: string, more: Fields = {}) {
+export async function codeFor(client_id: string, more: Fields = {}, by = browser) {
   const { code_verifier, code_challenge } = pkce();
-  const { code } = queryOf(await allowed(asksForCode(client_id, code_challenge, more)));
+  const { code } = queryOf(await allowed(asksForCode(client_id, code_challenge, more), by));
   return { code: code!, code_verifier };
 }
 
-export async function tokensFor(client_id: string, more: Fields = {}): Promise<Tokens> {
-  const { code, code_verifier } = await codeFor(client_id, more);
+export async function tokensFor(client_id: string, more: Fields = {}, by = browser): Promise<Tokens> {
+  const { code, code_verifier } = await codeFor(client_id, more, by);
   const { status, body } = await exchange(client_id, code, code_verifier);
   expect(status).toBe(200);
   return body as Tokens;

@@ -5,8 +5,8 @@ const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 const asksForCode = { response_type: 'code', code_challenge: CHALLENGE, code_challenge_method: 'S256' };
 const asksForToken = { response_type: 'token' };
 
-const refusal = (fields: Asked['fields'], implicit_allowed = true) =>
-  refusalOf({ fields, application: { implicit_allowed } } as Asked);
+const refusal = (fields: Asked['fields'], implicit_allowed = true, scopes = ['profile:me']) =>
+  refusalOf({ fields, scopes, application: { implicit_allowed, scopes: ['profile'] } } as Asked);
 
 test.each<[Asked['fields']]>([
   [asksForCode],
@@ -50,3 +50,11 @@ test('an application may have said that it takes no tokens in an address', () =>
     error: 'unauthorized_client',
     error_description: 'this application does not take tokens in an address',
   }));
+
+test.each([
+  [[], 'no scope was asked for'],
+  [['game'], 'a scope was asked for that the application has not registered'],
+])('scopes %j: %s', (scopes, error_description) => {
+  for (const fields of [asksForCode, asksForToken])
+    expect(refusal(fields, true, scopes)).toEqual({ error: 'invalid_scope', error_description });
+});

@@ -182,7 +182,8 @@ function ofObject(
     case '/oauth/token':
     case '/oauth/device':
     case '/oauth/device/poll':
-      return { statuses: [200, 400, 429] };
+    case '/oauth/revoke':
+      return { statuses: [200, 400, 401, 429] };
   }
   if (operation.path.startsWith('/collections/')) return { statuses: [200, 403, 404] };
   return { statuses: [200] };

@@ -79,7 +79,12 @@ class Device {
     if (this.grant.decision === 'nothing') return;
     const session = await this.target.session(TENANT, this.grant.user);
     const shown = await session.get(`/user/oauth/device?code=${code}`);
-    const { answer } = await session.post('/user/oauth/device', { code, decision: this.grant.decision });
+    const proof = /name="shown" value="([^"]*)"/.exec(shown.answer.body)?.[1] ?? '';
+    const { answer } = await session.post('/user/oauth/device', {
+      code,
+      shown: proof,
+      decision: this.grant.decision,
+    });
     if (shown.answer.status !== 200 || answer.status !== 200)
       throw new Finding('model', 'a device cannot be decided about', excerpt(answer));
   }

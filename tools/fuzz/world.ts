@@ -319,6 +319,7 @@ export function recordsOf(tenant: Tenant): JsonObject[] {
       name: `Application ${tenant.number}`,
       redirect_uris: [CALLBACK],
       scopes: ['profile', 'collection'],
+      implicit_allowed: true,
     },
     ...baseCollectionsOf(tenant).map(({ games, ...collection }) => ({
       type: 'collection',

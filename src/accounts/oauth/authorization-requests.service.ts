@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { Settings } from '../../config/settings';
 import { Failure, failure } from '../../http/failure';
 import { Given } from '../../http/parameter-sources';
 import { type Application, ApplicationsService } from './applications.service';
-import { scopesOf } from './oauth-scopes';
+import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { isSafe, isSameRedirect, policySource } from './redirect-uris';
 import { Form } from '../web/form';
 
@@ -23,9 +24,9 @@ export interface Asked {
   application: Application;
   /** Where the answer goes. */
   redirect_uri: string;
-  /** The request as it came, for the form that repeats it. */
+  /** The request, for the form that repeats it. */
   fields: Partial<Record<(typeof FIELDS)[number], string>>;
-  scopes: string[] | { problem: string };
+  scopes: string[];
 }
 
 /** An answer that the application itself is to have. */
@@ -36,7 +37,10 @@ export interface Refusal {
 
 @Injectable()
 export class AuthorizationRequests {
-  constructor(private readonly applications: ApplicationsService) {}
+  constructor(
+    private readonly applications: ApplicationsService,
+    private readonly settings: Settings,
+  ) {}
 
   /** Whatever is wrong here is shown and never sent to an address that nobody registered. */
   async read(form: Form): Promise<Asked> {
@@ -51,12 +55,10 @@ export class AuthorizationRequests {
         400,
         'The application that sent you here is not known: its client_id is missing or wrong.',
       );
-    return {
-      application,
-      redirect_uri: redirectOf(application, fields.redirect_uri),
-      fields,
-      scopes: scopesOf(fields.scope, application.scopes),
-    };
+    const redirect_uri = redirectOf(application, fields.redirect_uri);
+    const lenient = this.settings.LENIENT_CLIENTS;
+    if (lenient && application.implicit_allowed) fields.response_type ??= 'token';
+    return { application, redirect_uri, fields, scopes: listOfScopes(fields.scope, { lenient }) };
   }
 
   /** Where signing in may lead through this page: undefined: nowhere else. */
@@ -87,21 +89,24 @@ function redirectOf(application: Application, asked: string | undefined): string
 }
 
 /** What is wrong with the rest of a request, in the words of RFC 6749, section 4.1.2.1. */
-export function refusalOf({ application, fields }: Asked): Refusal | undefined {
+export function refusalOf({ application, fields, scopes }: Asked): Refusal | undefined {
   const refuse = (error: string, error_description: string): Refusal => ({ error, error_description });
   if (fields.response_type === undefined) return refuse('invalid_request', 'response_type is missing');
   if (fields.state !== undefined && fields.state.length > MAX_STATE)
     return refuse('invalid_request', 'state is too long');
-  if (fields.response_type === 'token')
-    return application.implicit_allowed
-      ? undefined
-      : refuse('unauthorized_client', 'this application does not take tokens in an address');
-  if (fields.response_type !== 'code')
+  if (fields.response_type !== 'code' && fields.response_type !== 'token')
     return refuse('unsupported_response_type', 'response_type is code or token');
-  if (fields.code_challenge === undefined) return refuse('invalid_request', 'code_challenge is missing');
-  if (fields.code_challenge_method !== 'S256')
-    return refuse('invalid_request', 'code_challenge_method must be S256');
-  if (!CHALLENGE.test(fields.code_challenge))
-    return refuse('invalid_request', 'code_challenge must be 43 characters');
-  return undefined;
+  const problem = fields.response_type === 'code' ? problemOfProof(fields) : undefined;
+  if (problem) return refuse('invalid_request', problem);
+  if (fields.response_type === 'token' && !application.implicit_allowed)
+    return refuse('unauthorized_client', 'this application does not take tokens in an address');
+  const wrongScope = problemOfScopes(scopes, application.scopes);
+  return wrongScope === undefined ? undefined : refuse('invalid_scope', wrongScope);
+}
+
+/** PKCE, RFC 7636. */
+function problemOfProof({ code_challenge, code_challenge_method }: Asked['fields']): string | undefined {
+  if (code_challenge === undefined) return 'code_challenge is missing';
+  if (code_challenge_method !== 'S256') return 'code_challenge_method must be S256';
+  return CHALLENGE.test(code_challenge) ? undefined : 'code_challenge must be 43 characters';
 }

@@ -2,13 +2,13 @@ import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { Public, SignedIn } from '../../auth/access';
 import { ApiKeysService } from '../../auth/api-keys.service';
+import { Audit } from '../../auth/audit';
 import { covers } from '../../auth/scopes';
 import { Database } from '../../database/database';
 import { OwnAddress } from '../../http/own-address';
 import { Post } from '../../http/post';
-import { Audit } from '../../auth/audit';
 import { type Asked, AuthorizationRequests, type Refusal, refusalOf } from './authorization-requests.service';
-import { type Grant, GrantsService } from './grants.service';
+import { type Consent, type Grant, GrantsService } from './grants.service';
 import { OauthCodesService } from './oauth-codes.service';
 import { isClaimed, isLoopback, OUT_OF_BAND, placeOf, policySource, redirectWith } from './redirect-uris';
 import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
@@ -16,11 +16,9 @@ import { formOf, queryOf } from '../web/form';
 import { html, type Html } from '../web/html';
 import { Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
-import { copyable, decision, scopeList } from '../web/parts';
+import { copyable, decision, permissionList } from '../web/parts';
 import { SignInRequired } from '../web/sign-in-required';
 import { CurrentVisitor, Visitor } from '../web/visitor';
-
-type Asking = Asked & { scopes: string[] };
 
 interface Notice {
   application: string;
@@ -48,16 +46,13 @@ export class AuthorizationController {
   @Public()
   async ask(@Req() req: Request, @CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
     const asked = await this.requests.read(queryOf(req));
-    if ('problem' in asked.scopes) return this.wrongScopes(req, visitor, asked, asked.scopes.problem);
     // Nobody is sent on to an application, not even with an error, who has not come here on purpose.
     if (!visitor.user) throw new SignInRequired(req.originalUrl);
     const refusal = refusalOf(asked);
-    if (refusal) return this.refuse(req, asked, refusal);
-    const asking = asked as Asking;
     const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
-    const remembered = grant && asking.scopes.every((scope) => covers(grant.scopes, scope));
-    if (remembered && isClaimed(asked.redirect_uri)) return this.allow(req, visitor, asking, 'access given');
-    return this.consent(visitor, visitor.user, asking, grant);
+    if (refusal) return this.refuse(visitor, asked, refusal, grant);
+    if (grant && isRemembered(asked, grant)) return this.allow(req, visitor, asked, 'access given');
+    return this.consent(visitor, visitor.user, asked, grant);
   }
 
   @Post()
@@ -65,13 +60,22 @@ export class AuthorizationController {
   async decide(@Req() req: Request, @CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
     const form = await formOf(req);
     const asked = await this.requests.read(form);
-    if ('problem' in asked.scopes) return this.wrongScopes(req, visitor, asked, asked.scopes.problem);
     if (!visitor.user) throw new SignInRequired(pathOf(asked));
     const refusal = refusalOf(asked);
-    if (refusal) return this.refuse(req, asked, refusal);
+    if (refusal) {
+      const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
+      return this.refuse(visitor, asked, refusal, grant);
+    }
     if (form.text('decision') !== 'allow')
-      return this.refuse(req, asked, { error: 'access_denied', error_description: 'the user said no' });
-    return this.allow(req, visitor, asked as Asking, 'grant given');
+      return asked.redirect_uri === OUT_OF_BAND
+        ? seeOther('/user/settings/authorized-apps')
+        : seeOther(
+            this.withRefusal(asked, { error: 'access_denied', error_description: 'the user said no' }),
+          );
+    return this.allow(req, visitor, asked, 'grant given', {
+      may_start_games: form.ticked('may_start_games'),
+      implicit_allowed: asked.fields.response_type === 'token',
+    });
   }
 
   /** For applications without an address: what they got, to be copied. */
@@ -95,22 +99,25 @@ export class AuthorizationController {
     });
   }
 
+  /** `consent` is what the user agreed to just now, beside the scopes; absent: nothing, a consent is remembered. */
   private async allow(
     req: Request,
     visitor: Visitor,
-    asking: Asking,
+    { application, fields, scopes, redirect_uri }: Asked,
     event: 'grant given' | 'access given',
+    consent: Omit<Consent, 'scopes'> = { may_start_games: false, implicit_allowed: false },
   ): Promise<PageAnswer> {
-    const { application, fields, scopes, redirect_uri } = asking;
     const user_id = visitor.user!.id;
     const { client_id } = application;
     const kind = fields.response_type as 'token' | 'code';
-    const text = await this.database.transaction(async (db) => {
-      const grant = await this.grants.give(db, user_id, client_id, scopes);
-      if (kind === 'token') return (await this.keys.createUnder(db, grant, scopes, null)).key;
+    const { text, replaced } = await this.database.transaction(async (db) => {
+      const grant = await this.grants.give(db, user_id, client_id, { scopes, ...consent });
+      if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
       const { redirect_uri: named, code_challenge } = fields;
-      return this.codes.make(db, grant, { scopes, redirect_uri: named, code_challenge });
+      const code = await this.codes.make(db, grant, { scopes, redirect_uri: named, code_challenge });
+      return { text: code, replaced: [] };
     });
+    this.keys.forget(replaced);
     this.audit.record({ event, request_id: req.id, user_id, client_id, scopes });
     if (redirect_uri === OUT_OF_BAND) {
       await this.sessions.leaveNotice(visitor.token, {
@@ -134,42 +141,43 @@ export class AuthorizationController {
     );
   }
 
-  private refuse(req: Request, asked: Asked, refusal: Refusal): PageAnswer {
-    return asked.redirect_uri === OUT_OF_BAND
-      ? seeOther('/user/settings/authorized-apps')
-      : seeOther(this.withRefusal(req, asked, refusal));
-  }
-
-  private withRefusal(req: Request, { redirect_uri, fields }: Asked, refusal: Refusal): string {
-    const part = fields.response_type === 'token' ? 'fragment' : 'query';
-    return redirectWith(redirect_uri, part, {
-      ...refusal,
-      state: fields.state,
-      iss: this.own.url,
-    });
-  }
-
-  private wrongScopes(req: Request, visitor: Visitor, asked: Asked, problem: string): PageAnswer {
-    const back = this.withRefusal(req, asked, { error: 'invalid_scope', error_description: problem });
+  /** Sends an error to an application that its user allowed something before; any other could send people anywhere by it. */
+  private refuse(visitor: Visitor, asked: Asked, refusal: Refusal, grant: Grant | undefined): PageAnswer {
+    const { application, redirect_uri } = asked;
+    const back = redirect_uri === OUT_OF_BAND ? undefined : this.withRefusal(asked, refusal);
+    if (grant && back !== undefined) return seeOther(back);
     return this.layout.show(visitor, {
       title: 'That request is not right',
       status: 400,
       single: true,
       main: html`<h1>That request is not right</h1>
-        <p>${asked.application.name} asked for something that it cannot have. ${problem}</p>
-        <p>Please tell the makers of ${asked.application.name}.</p>
-        ${asked.redirect_uri !== OUT_OF_BAND && html`<p><a href="${back}">Back to ${asked.application.name}</a></p>`}`,
+        <p>
+          <bdi>${application.name}</bdi> asked for something that it cannot have:
+          ${refusal.error_description}.
+        </p>
+        <p>Please tell the makers of <bdi>${application.name}</bdi>: <code>${refusal.error}</code></p>
+        ${
+          back !== undefined &&
+          html`<p>
+            <a href="${back}">Back to <bdi>${application.name}</bdi></a>
+          </p>`
+        }`,
     });
+  }
+
+  private withRefusal({ redirect_uri, fields }: Asked, refusal: Refusal): string {
+    const part = fields.response_type === 'token' ? 'fragment' : 'query';
+    return redirectWith(redirect_uri, part, { ...refusal, state: fields.state, iss: this.own.url });
   }
 
   private consent(
     visitor: Visitor,
     user: SignedInUser,
-    asking: Asking,
+    { application, redirect_uri, scopes, fields }: Asked,
     grant: Grant | undefined,
   ): PageAnswer {
-    const { application, redirect_uri, scopes } = asking;
     const source = policySource(redirect_uri);
+    const { may_start_games } = application;
     return this.layout.show(visitor, {
       title: `Allow ${application.name}?`,
       single: true,
@@ -180,14 +188,25 @@ export class AuthorizationController {
             <strong><bdi>${application.name}</bdi></strong
             >, an application by ${application.owner}, asks to:
           </p>
-          ${scopeList(scopes, grant && ((scope) => (covers(grant.scopes, scope) ? undefined : 'new')))}
-          <p class="muted">${afterwards(redirect_uri)} You can take this back at any time under “Access”.</p>
-          ${decision(visitor, '/user/oauth', asking.fields)}
+          ${permissionList({ scopes, may_start_games }, grant)}
+          <p class="muted">
+            ${afterwards(redirect_uri)}
+            ${fields.response_type === 'token' ? 'It stays signed in until it does nothing for 90 days.' : 'It stays signed in for at most 180 days.'}
+            You can take this back at any time under “Access”.
+          </p>
+          ${decision(visitor, '/user/oauth', { ...fields, ...(may_start_games && { may_start_games: 'yes' }) })}
         </div>
         <p class="muted">You are signed in as <strong>${user.username}</strong>.</p>`,
     });
   }
 }
+
+/** Whether its user has agreed to all of this on a page already. */
+const isRemembered = ({ application, redirect_uri, scopes, fields }: Asked, grant: Grant): boolean =>
+  isClaimed(redirect_uri) &&
+  scopes.every((scope) => covers(grant.scopes, scope)) &&
+  (grant.may_start_games || !application.may_start_games) &&
+  (grant.implicit_allowed || fields.response_type !== 'token');
 
 function afterwards(redirect_uri: string): Html {
   if (redirect_uri === OUT_OF_BAND) return html`Then you get a text to copy into the application.`;

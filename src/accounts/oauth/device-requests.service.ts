@@ -1,12 +1,14 @@
 import { createHmac, randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, IsNull, Raw, type Repository } from 'typeorm';
 import { Database } from '../../database/database';
-import { statement } from '../../database/statement';
+import type { Application } from './applications.service';
 import type { Grant } from './grants.service';
-import { invalidGrant } from './oauth-errors';
 import { OauthCodesService } from './oauth-codes.service';
+import { OauthDeviceRequest } from './oauth-device-request.entity';
+import { invalidGrant } from './oauth-errors';
 import { hashOf, randomToken } from '../web/sealed';
-import type { EntityManager } from 'typeorm';
 
 // No vowels, so that no word comes out, and nothing that looks like something else.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
@@ -27,12 +29,9 @@ export interface DeviceAnswer {
   interval: number;
 }
 
-/** What a user decides about. */
-export interface DeviceRequest {
-  user_code: string;
-  client_id: string;
-  scopes: string[];
-}
+/** What a user decides about, and who asks. */
+export type ShownRequest = Pick<OauthDeviceRequest, 'user_code' | 'scopes'> &
+  Pick<Application, 'name' | 'owner' | 'may_start_games'>;
 
 export type Poll =
   | { status: 'pending' | 'slow_down'; interval: number }
@@ -49,19 +48,19 @@ interface PollRow {
   grant_id: number | null;
 }
 
-const PENDING_TEXT = `SELECT user_code, client_id, scopes FROM oauth_device_requests
-   WHERE user_code = $1 AND expires_at > now() AND denied_at IS NULL AND grant_id IS NULL`;
-const PENDING = statement<DeviceRequest>('pending_device_request', PENDING_TEXT);
-const DENY = statement(
-  'deny_device_request',
-  `UPDATE oauth_device_requests SET denied_at = now()
-   WHERE user_code = $1 AND expires_at > now() AND denied_at IS NULL AND grant_id IS NULL RETURNING client_id`,
-);
+/** As a condition: nobody has decided about it yet, and it is not too late. */
+const pending = (user_code: string) => ({
+  user_code,
+  denied_at: IsNull(),
+  grant_id: IsNull(),
+  expires_at: Raw((column) => `${column} > now()`),
+});
 
 @Injectable()
 export class DeviceRequestsService {
   constructor(
     private readonly database: Database,
+    @InjectRepository(OauthDeviceRequest) private readonly requests: Repository<OauthDeviceRequest>,
     private readonly codes: OauthCodesService,
   ) {}
 
@@ -69,36 +68,45 @@ export class DeviceRequestsService {
     const device_code = randomToken();
     for (;;) {
       const user_code = newUserCode();
-      const rows = await this.database.transaction((db) =>
-        db.query<unknown[]>(
-          `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
-           VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) ON CONFLICT (user_code) DO NOTHING RETURNING user_code`,
-          [hashOf(device_code), user_code, client_id, scopes, code_challenge ?? null, INTERVAL, LIVES],
-        ),
+      const rows: unknown[] = await this.requests.query(
+        `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) ON CONFLICT (user_code) DO NOTHING RETURNING user_code`,
+        [hashOf(device_code), user_code, client_id, scopes, code_challenge ?? null, INTERVAL, LIVES],
       );
       if (rows.length > 0) return { device_code, user_code, expires_in: LIVES, interval: INTERVAL };
     }
   }
 
-  pending(user_code: string): Promise<DeviceRequest | undefined> {
-    return this.database.row(PENDING, [user_code]);
+  pending(db: EntityManager, user_code: string): Promise<ShownRequest | undefined> {
+    return db
+      .createQueryBuilder(OauthDeviceRequest, 'd')
+      .innerJoin('d.application', 'a')
+      .innerJoin('a.user', 'u')
+      .select([
+        'd.user_code AS user_code',
+        'd.scopes AS scopes',
+        'a.name AS name',
+        'a.may_start_games AS may_start_games',
+        'u.username AS owner',
+      ])
+      .where(pending(user_code))
+      .getRawOne();
   }
 
   /** As long as the transaction lasts nobody else decides about it. */
-  async hold(db: EntityManager, user_code: string): Promise<DeviceRequest | undefined> {
-    const [request] = await db.query<DeviceRequest[]>(`${PENDING_TEXT} FOR UPDATE`, [user_code]);
-    return request;
+  hold(db: EntityManager, user_code: string): Promise<OauthDeviceRequest | null> {
+    return db.findOne(OauthDeviceRequest, {
+      where: pending(user_code),
+      lock: { mode: 'pessimistic_write' },
+    });
   }
 
-  async approve(db: EntityManager, { user_code }: DeviceRequest, grant: Grant): Promise<void> {
-    await db.query('UPDATE oauth_device_requests SET grant_id = $2 WHERE user_code = $1', [
-      user_code,
-      grant.id,
-    ]);
+  async approve(db: EntityManager, { device_code_hash }: OauthDeviceRequest, grant: Grant): Promise<void> {
+    await db.update(OauthDeviceRequest, { device_code_hash }, { grant_id: grant.id });
   }
 
   async deny(user_code: string): Promise<boolean> {
-    return (await this.database.row(DENY, [user_code])) !== undefined;
+    return (await this.requests.update(pending(user_code), { denied_at: () => 'now()' })).affected === 1;
   }
 
   /** What the user decided. Whoever asks faster than told is told to slow down, and must. */

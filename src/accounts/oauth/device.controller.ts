@@ -3,17 +3,16 @@ import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { Database } from '../../database/database';
 import { Post } from '../../http/post';
-import { type Application, ApplicationsService } from './applications.service';
 import { AttemptsService, guessAtDeviceCode } from '../sign-in/attempts.service';
 import { Audit } from '../../auth/audit';
-import { type DeviceRequest, DeviceRequestsService, userCodeOf } from './device-requests.service';
+import { DeviceRequestsService, type ShownRequest, userCodeOf } from './device-requests.service';
 import { GrantsService } from './grants.service';
 import type { SignedInUser } from '../sign-in/sessions.service';
 import { formOf, queryOf } from '../web/form';
 import { html } from '../web/html';
 import { Layout, type PageAnswer } from '../web/layout';
 import { Pages } from '../web/page';
-import { alert, decision, scopeList } from '../web/parts';
+import { alert, decision, permissionList } from '../web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/oauth/device';
@@ -24,7 +23,6 @@ const PATH = '/user/oauth/device';
 export class DeviceController {
   constructor(
     private readonly devices: DeviceRequestsService,
-    private readonly applications: ApplicationsService,
     private readonly grants: GrantsService,
     private readonly attempts: AttemptsService,
     private readonly database: Database,
@@ -41,23 +39,21 @@ export class DeviceController {
   ): Promise<PageAnswer> {
     const typed = queryOf(req).text('code');
     if (typed === undefined) return this.entry(visitor);
-    const guess = guessAtDeviceCode(user.id);
-    const seconds = await this.attempts.reserve([guess]);
-    if (seconds > 0)
-      return this.entry(visitor, typed, {
-        status: 429,
-        problem: `Too many wrong codes. Please wait ${seconds} s and try again.`,
-        headers: { 'Retry-After': String(seconds) },
-      });
-    const request = await this.devices.pending(userCodeOf(typed));
-    const application = request && (await this.applications.application(request.client_id));
-    if (!application)
+    const user_code = userCodeOf(typed);
+    const { found, seconds } = await this.attempts.guess(guessAtDeviceCode(user.id), (db) =>
+      this.devices.pending(db, user_code),
+    );
+    if (found) return this.consent(visitor, user, found);
+    if (seconds === undefined)
       return this.entry(visitor, typed, {
         status: 404,
         problem: 'No device waits with this code. Look at it again, or have the device make a new one.',
       });
-    await this.attempts.succeeded(guess);
-    return this.consent(visitor, user, request, application);
+    return this.entry(visitor, typed, {
+      status: 429,
+      problem: `Too many wrong codes. Please wait ${seconds} s and try again.`,
+      headers: { 'Retry-After': String(seconds) },
+    });
   }
 
   @Post()
@@ -69,11 +65,20 @@ export class DeviceController {
   ): Promise<PageAnswer> {
     const form = await formOf(req);
     const user_code = userCodeOf(form.text('code') ?? '');
+    // Any other code would be a guess that nobody counts.
+    if (!visitor.hasProofOf(shown(user_code), form.text('shown')))
+      return this.entry(visitor, '', {
+        status: 403,
+        problem: 'Enter the code that your device shows first.',
+      });
     const allowed = form.text('decision') === 'allow';
-    if (!(await (allowed ? this.approve(req, user, user_code) : this.devices.deny(user_code))))
+    const decided = allowed
+      ? await this.approve(req, user, user_code, form.ticked('may_start_games'))
+      : await this.devices.deny(user_code);
+    if (!decided)
       return this.entry(visitor, '', {
         status: 404,
-        problem: 'This code is too old now. Have the device make a new one.',
+        problem: 'This code is too old now, or was answered already. Have the device make a new one.',
       });
     return this.layout.show(visitor, {
       title: allowed ? 'Done' : 'Refused',
@@ -86,17 +91,22 @@ export class DeviceController {
     });
   }
 
-  private async approve(req: Request, user: SignedInUser, user_code: string): Promise<boolean> {
+  private async approve(
+    req: Request,
+    user: SignedInUser,
+    user_code: string,
+    may_start_games: boolean,
+  ): Promise<boolean> {
     const approved = await this.database.transaction(async (db) => {
       const request = await this.devices.hold(db, user_code);
       if (!request) return undefined;
-      const grant = await this.grants.give(db, user.id, request.client_id, request.scopes);
-      await this.devices.approve(db, request, grant);
-      return request;
+      const { client_id, scopes } = request;
+      const consent = { scopes, may_start_games, implicit_allowed: false };
+      await this.devices.approve(db, request, await this.grants.give(db, user.id, client_id, consent));
+      return { client_id, scopes };
     });
     if (!approved) return false;
-    const { client_id, scopes } = approved;
-    this.audit.record({ event: 'grant given', request_id: req.id, user_id: user.id, client_id, scopes });
+    this.audit.record({ event: 'grant given', request_id: req.id, user_id: user.id, ...approved });
     return true;
   }
 
@@ -140,23 +150,32 @@ export class DeviceController {
   private consent(
     visitor: Visitor,
     user: SignedInUser,
-    { user_code, scopes }: DeviceRequest,
-    application: Application,
+    { user_code, name, owner, scopes, may_start_games }: ShownRequest,
   ): PageAnswer {
     return this.layout.show(visitor, {
-      title: `Allow ${application.name}?`,
+      title: `Allow ${name}?`,
       single: true,
-      main: html`<h1>Allow <bdi>${application.name}</bdi> on your device to act for you?</h1>
+      main: html`<h1>Allow <bdi>${name}</bdi> on your device to act for you?</h1>
         <div class="card stack">
           <p>Go on only if a device in front of you shows this code, and nobody sent it to you:</p>
           <p class="code-entry">${user_code}</p>
           <p>
-            <strong><bdi>${application.name}</bdi></strong
-            >, an application by ${application.owner}, asks to:
+            <strong><bdi>${name}</bdi></strong
+            >, an application by ${owner}, asks to:
           </p>
-          ${scopeList(scopes)} ${decision(visitor, PATH, { code: user_code })}
+          ${permissionList({ scopes, may_start_games })}
+          <p class="muted">
+            It stays signed in for at most 180 days. You can take this back at any time under “Access”.
+          </p>
+          ${decision(visitor, PATH, {
+            code: user_code,
+            shown: visitor.proofOf(shown(user_code)),
+            ...(may_start_games && { may_start_games: 'yes' }),
+          })}
         </div>
         <p class="muted">You are signed in as <strong>${user.username}</strong>.</p>`,
     });
   }
 }
+
+const shown = (user_code: string) => `device ${user_code}`;

@@ -23,8 +23,12 @@ export class OauthApplication {
   scopes: string[];
 
   /** May receive a token in the redirect itself, as old clients do. */
-  @Column('boolean', { default: true })
+  @Column('boolean', { default: false })
   implicit_allowed: boolean;
+
+  /** May ask to make JWTs of its users for games. */
+  @Column('boolean', { default: false })
+  may_start_games: boolean;
 
   @Column('timestamptz', { default: () => 'now()' })
   created_at: string;

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { EntityManager, Repository } from 'typeorm';
 import { Database } from '../../database/database';
-import { statement } from '../../database/statement';
+import { grantsTo } from './applications.service';
 import { type Grant, GrantsService } from './grants.service';
+import { OauthCode } from './oauth-code.entity';
 import { invalidGrant } from './oauth-errors';
-import { OauthTokensService, type Tokens } from './oauth-tokens.service';
+import { OauthTokensService, type Outcome, type Tokens } from './oauth-tokens.service';
 import { hashOf, randomToken } from '../web/sealed';
 
 const LIVES = 60;
@@ -17,12 +19,6 @@ export interface NewCode {
   code_challenge?: string;
 }
 
-const CODE = statement<{ grant_id: number; family_id: string; used_at: string | null }>(
-  'oauth_code',
-  `SELECT c.grant_id, c.family_id, c.used_at FROM oauth_codes c JOIN oauth_grants g ON g.id = c.grant_id
-   WHERE c.code_hash = $1 AND g.client_id = $2`,
-);
-
 /** S256 of RFC 7636. */
 export const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
 
@@ -30,6 +26,7 @@ export const challengeOf = (verifier: string) => createHash('sha256').update(ver
 export class OauthCodesService {
   constructor(
     private readonly database: Database,
+    @InjectRepository(OauthCode) private readonly codes: Repository<OauthCode>,
     private readonly grants: GrantsService,
     private readonly tokens: OauthTokensService,
   ) {}
@@ -63,39 +60,41 @@ export class OauthCodesService {
     code: string,
     { redirect_uri, code_verifier }: { redirect_uri?: string; code_verifier?: string },
   ): Promise<Tokens> {
-    const found = await this.database.row(CODE, [hashOf(code), client_id]);
+    const found = await this.codes.findOneBy({ code_hash: hashOf(code), grant_id: grantsTo(client_id) });
     if (!found) throw invalidGrant();
-    const tokens = await this.database.transaction(async (db) => {
-      const grant = await this.grants.hold(db, found.grant_id);
+    const { grant_id, family_id, used_at } = found;
+    const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
+      const grant = await this.grants.hold(db, grant_id);
       if (!grant) return 'refused';
-      if (found.used_at !== null) {
-        await this.tokens.revokeFamily(db, found.family_id);
-        return 'stolen';
-      }
+      if (used_at !== null) return { revoked: await this.tokens.revokeFamily(db, family_id) };
       // Of two exchanges at the same instant the second finds it used by now: that is a race and no theft.
       const scopes = await this.use(db, code, redirect_uri, code_verifier);
-      return scopes ? this.tokens.issue(db, grant, scopes, { family_id: found.family_id }) : 'refused';
+      return scopes ? this.tokens.issue(db, grant, scopes, { family_id }) : 'refused';
     });
-    return this.tokens.orRefuse(tokens);
+    return this.tokens.orRefuse(outcome);
   }
 
+  /** Its scopes; undefined: it cannot be used so. */
   private async use(
     db: EntityManager,
     code: string,
-    redirect_uri?: string,
-    verifier?: string,
+    redirect_uri: string | undefined,
+    verifier: string | undefined,
   ): Promise<string[] | undefined> {
-    // A code that was sent nowhere has no address to compare.
-    const [used] = await db.query<{ scopes: string[] }[]>(
-      `WITH used AS (
-         UPDATE oauth_codes SET used_at = now()
-         WHERE code_hash = $1 AND used_at IS NULL AND expires_at > now()
-           AND (redirect_uri IS NULL OR redirect_uri = $2)
-           AND code_challenge IS NOT DISTINCT FROM $3
-         RETURNING scopes)
-       SELECT scopes FROM used`,
-      [hashOf(code), redirect_uri ?? null, verifier === undefined ? null : challengeOf(verifier)],
-    );
-    return used?.scopes;
+    const { raw } = await db
+      .createQueryBuilder()
+      .update(OauthCode)
+      .set({ used_at: () => 'now()' })
+      .where('code_hash = :hash AND used_at IS NULL AND expires_at > now()', { hash: hashOf(code) })
+      // A code that was sent nowhere has no address to compare.
+      .andWhere('(redirect_uri IS NULL OR redirect_uri = :redirect_uri)', {
+        redirect_uri: redirect_uri ?? null,
+      })
+      .andWhere('code_challenge IS NOT DISTINCT FROM :challenge', {
+        challenge: verifier === undefined ? null : challengeOf(verifier),
+      })
+      .returning('scopes')
+      .execute();
+    return (raw as { scopes: string[] }[])[0]?.scopes;
   }
 }

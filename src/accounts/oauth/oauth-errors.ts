@@ -26,7 +26,13 @@ export class OauthFailure extends Failure {
   }
 }
 
-export const invalidClient = () => new OauthFailure('invalid_client', 'no application has this client_id');
+const NO_CLIENT = 'no application has this client_id';
+
+export const invalidClient = () => new OauthFailure('invalid_client', NO_CLIENT);
+
+/** RFC 6749, section 5.2: whoever tried HTTP Basic is told to try it again. */
+export const invalidBasicClient = (description = NO_CLIENT) =>
+  new OauthFailure('invalid_client', description, 401, { 'WWW-Authenticate': 'Basic realm="gamewharf"' });
 
 // Whether it never existed, was used, is too old or belongs to another application is nobody's business.
 export const invalidGrant = () =>

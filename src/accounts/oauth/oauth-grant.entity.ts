@@ -33,6 +33,14 @@ export class OauthGrant {
   @Column('text', { array: true })
   scopes: string[];
 
+  /** The user allowed the application to make JWTs for games. */
+  @Column('boolean', { default: false })
+  may_start_games: boolean;
+
+  /** The user allowed a token in the redirect, and not codes alone. */
+  @Column('boolean', { default: false })
+  implicit_allowed: boolean;
+
   @Column('timestamptz', { default: () => 'now()' })
   created_at: string;
 

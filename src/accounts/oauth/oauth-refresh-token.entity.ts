@@ -28,6 +28,10 @@ export class OauthRefreshToken {
   @Column('timestamptz')
   expires_at: string;
 
+  /** Of all tokens that come from one sign-in, however often they are refreshed. */
+  @Column('timestamptz', { default: () => "(now() + '180 days')" })
+  family_ends_at: string;
+
   @Column('timestamptz', { nullable: true })
   used_at: string | null;
 

@@ -1,17 +1,30 @@
 import { covers, SCOPES, type Scope } from '../../auth/scopes';
 
-/** The scopes that a space-separated list asks for, or what is wrong with it. */
-export function scopesOf(
-  list: string | undefined,
-  registered: readonly string[],
-): string[] | { problem: string } {
-  const asked = [...new Set((list ?? '').split(' ').filter(Boolean))];
-  if (asked.length === 0) return { problem: 'No scope was asked for.' };
-  if (asked.some((scope) => !Object.hasOwn(SCOPES, scope)))
-    return { problem: 'A scope that was asked for does not exist.' };
-  if (asked.some((scope) => !covers(registered, scope)))
-    return { problem: 'A scope was asked for that the application has not registered.' };
-  return asked.sort();
+const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
+
+/** The scopes of a space-separated list, each once; a lenient service leaves out those that it does not know. */
+export function listOfScopes(list: string | undefined, { lenient = false } = {}): string[] {
+  const scopes = [...new Set((list ?? '').split(' ').filter(Boolean))].sort();
+  // Without any that is known the list is wrong, and not empty.
+  return lenient && scopes.some(isKnown) ? scopes.filter(isKnown) : scopes;
 }
+
+/** What is wrong with the scopes that an application asks for; undefined: nothing. */
+export function problemOfScopes(asked: readonly string[], registered: readonly string[]): string | undefined {
+  if (asked.length === 0) return 'no scope was asked for';
+  if (!asked.every(isKnown)) return 'a scope that was asked for does not exist';
+  if (!asked.every((scope) => covers(registered, scope)))
+    return 'a scope was asked for that the application has not registered';
+  return undefined;
+}
+
+/** What both lists cover. */
+export const commonScopes = (some: readonly string[], others: readonly string[]): string[] =>
+  [
+    ...new Set([
+      ...some.filter((scope) => covers(others, scope)),
+      ...others.filter((scope) => covers(some, scope)),
+    ]),
+  ].sort();
 
 export const meaningOf = (scope: string): string => SCOPES[scope as Scope] ?? scope;

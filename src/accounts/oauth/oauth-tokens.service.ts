@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Raw, type Repository } from 'typeorm';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { covers } from '../../auth/scopes';
+import { Settings } from '../../config/settings';
 import { Database } from '../../database/database';
-import { statement } from '../../database/statement';
-import { type Grant, GrantsService } from './grants.service';
+import { grantsTo } from './applications.service';
+import { GrantsService, type HeldGrant } from './grants.service';
 import { invalidGrant, invalidScope } from './oauth-errors';
+import { OauthRefreshToken } from './oauth-refresh-token.entity';
+import { commonScopes, listOfScopes } from './oauth-scopes';
 import { hashOf, randomToken, seal, unseal } from '../web/sealed';
 
 /** What a client gets: RFC 6749, section 5.1, and the key as an object, which is how the store's own clients read it. */
@@ -19,12 +23,25 @@ export interface Tokens {
   key: { id: number; user_id: number; key: string };
 }
 
+/** Tokens for a client, or why there are none: `revoked` are the keys of a family that somebody stole a token of. */
+export type Outcome = Tokens | 'refused' | { revoked: number[] };
+
+/** All tokens that come from one sign-in. */
+export interface Family {
+  family_id: string;
+  /** Absent: this sign-in begins it. */
+  family_ends_at?: string;
+  /** What its refresh tokens can give. */
+  refreshable: string[];
+}
+
 export const ACCESS_SECONDS = 3600;
 const REFRESH_DAYS = 90;
 const RETRY_SECONDS = 10;
 
 interface RefreshRow {
   family_id: string;
+  family_ends_at: string;
   scopes: string[];
   expired: boolean;
   used_at: string | null;
@@ -33,43 +50,42 @@ interface RefreshRow {
   successor_used: boolean | null;
 }
 
-const GRANT_OF_TOKEN = statement<{ grant_id: number }>(
-  'grant_of_refresh_token',
-  `SELECT t.grant_id FROM oauth_refresh_tokens t JOIN oauth_grants g ON g.id = t.grant_id
-   WHERE t.token_hash = $1 AND g.client_id = $2`,
-);
-
 @Injectable()
 export class OauthTokensService {
   constructor(
     private readonly database: Database,
+    @InjectRepository(OauthRefreshToken) private readonly refreshTokens: Repository<OauthRefreshToken>,
     private readonly grants: GrantsService,
     private readonly keys: ApiKeysService,
+    private readonly settings: Settings,
   ) {}
 
-  /** Under a grant that is held. */
+  /** Under a grant that is held; of these scopes, those that its application may still ask for. */
   async issue(
     db: EntityManager,
-    grant: Grant,
+    grant: HeldGrant,
     scopes: string[],
-    {
-      family_id = randomUUID() as string,
-      refreshable = scopes,
-    }: { family_id?: string; refreshable?: string[] } = {},
-  ): Promise<Tokens> {
-    const { id, key } = await this.keys.createUnder(db, grant, scopes, { seconds: ACCESS_SECONDS });
+    { family_id = randomUUID(), family_ends_at, refreshable = scopes }: Partial<Family> = {},
+  ): Promise<Tokens | 'refused'> {
+    const permitted = commonScopes(scopes, grant.registered);
+    if (permitted.length === 0) return 'refused';
+    const { id, key } = await this.keys.createUnder(db, grant, permitted, { seconds: ACCESS_SECONDS });
     const refresh_token = randomToken();
-    await db.query(
-      `INSERT INTO oauth_refresh_tokens (token_hash, grant_id, family_id, scopes, api_key_id, expires_at)
-       VALUES ($1, $2, $3, $4, $5, now() + make_interval(days => $6))`,
-      [hashOf(refresh_token), grant.id, family_id, refreshable, id, REFRESH_DAYS],
-    );
+    await db.insert(OauthRefreshToken, {
+      token_hash: hashOf(refresh_token),
+      grant_id: grant.id,
+      family_id,
+      family_ends_at,
+      scopes: refreshable,
+      api_key_id: id,
+      expires_at: () => `now() + make_interval(days => ${REFRESH_DAYS})`,
+    });
     return {
       access_token: key,
       token_type: 'bearer',
       expires_in: ACCESS_SECONDS,
       refresh_token,
-      scope: scopes.join(' '),
+      scope: permitted.join(' '),
       key: { id, user_id: grant.user_id, key },
     };
   }
@@ -79,39 +95,65 @@ export class OauthTokensService {
    * tokens of its family end. Only a client that lost the answer may ask again, at once, and gets the same.
    */
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<Tokens> {
-    const found = await this.database.row(GRANT_OF_TOKEN, [hashOf(token), client_id]);
-    if (!found) throw invalidGrant();
-    const tokens = await this.database.transaction(async (db) => {
-      const grant = await this.grants.hold(db, found.grant_id);
+    const grant_id = await this.grantOf(token, client_id);
+    if (grant_id === undefined) throw invalidGrant();
+    const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
+      const grant = await this.grants.hold(db, grant_id);
       const row = grant && (await this.refreshToken(db, token));
       if (!row || row.expired) return 'refused';
-      if (row.used_at === null) return this.rotate(db, grant, token, row, narrowed(scope, row.scopes));
+      if (row.used_at === null) return this.rotate(db, grant, token, row, scope);
       if (row.retried && row.answer && row.successor_used === false) return unseal<Tokens>(token, row.answer);
-      await this.revokeFamily(db, row.family_id);
-      return 'stolen';
+      return { revoked: await this.revokeFamily(db, row.family_id) };
     });
-    return this.orRefuse(tokens);
+    return this.orRefuse(outcome);
   }
 
-  orRefuse(tokens: Tokens | 'refused' | 'stolen'): Tokens {
-    if (tokens === 'stolen') this.keys.forget();
-    if (typeof tokens === 'string') throw invalidGrant();
-    return tokens;
+  /** RFC 7009: an access token ends alone, a refresh token with its family. A token of nobody, or of another client, is none. */
+  async revoke(client_id: string, token: string): Promise<void> {
+    const grant_id = await this.grantOf(token, client_id);
+    const revoked = await this.database.transaction(async (db) => {
+      if (grant_id === undefined)
+        return this.keys.revokeIn(db, { ...this.keys.withText(token), grant_id: grantsTo(client_id) });
+      const grant = await this.grants.hold(db, grant_id);
+      const row = grant && (await this.refreshToken(db, token));
+      return row ? this.revokeFamily(db, row.family_id) : [];
+    });
+    this.keys.forget(revoked);
   }
 
-  /** Under a grant that is held, so that no token of the family is being made meanwhile. */
-  async revokeFamily(db: EntityManager, family_id: string): Promise<void> {
-    await db.query(
-      `UPDATE api_keys SET revoked_at = now() WHERE revoked_at IS NULL
-       AND id IN (SELECT api_key_id FROM oauth_refresh_tokens WHERE family_id = $1)`,
-      [family_id],
-    );
-    await db.query('DELETE FROM oauth_refresh_tokens WHERE family_id = $1', [family_id]);
+  orRefuse(outcome: Outcome): Tokens {
+    if (outcome === 'refused') throw invalidGrant();
+    if ('revoked' in outcome) {
+      this.keys.forget(outcome.revoked);
+      throw invalidGrant();
+    }
+    return outcome;
+  }
+
+  /** Under a grant that is held, so that no token of the family is being made meanwhile; the keys that end. */
+  async revokeFamily(db: EntityManager, family_id: string): Promise<number[]> {
+    const revoked = await this.keys.revokeIn(db, {
+      id: Raw(
+        (column) => `${column} IN (SELECT api_key_id FROM oauth_refresh_tokens WHERE family_id = :family_id)`,
+        { family_id },
+      ),
+    });
+    await db.delete(OauthRefreshToken, { family_id });
+    return revoked;
+  }
+
+  private async grantOf(token: string, client_id: string): Promise<number | undefined> {
+    const row = await this.refreshTokens.findOne({
+      where: { token_hash: hashOf(token), grant_id: grantsTo(client_id) },
+      select: { token_hash: true, grant_id: true },
+    });
+    return row?.grant_id;
   }
 
   private async refreshToken(db: EntityManager, token: string): Promise<RefreshRow | undefined> {
     const [row] = await db.query<RefreshRow[]>(
-      `SELECT t.family_id, t.scopes, t.used_at, t.answer, t.expires_at <= now() AS expired,
+      `SELECT t.family_id, t.family_ends_at, t.scopes, t.used_at, t.answer,
+              least(t.expires_at, t.family_ends_at) <= now() AS expired,
               t.used_at > now() - make_interval(secs => $2) AS retried,
               (SELECT s.used_at IS NOT NULL FROM oauth_refresh_tokens s WHERE s.token_hash = t.successor_hash) AS successor_used
        FROM oauth_refresh_tokens t WHERE t.token_hash = $1`,
@@ -122,24 +164,27 @@ export class OauthTokensService {
 
   private async rotate(
     db: EntityManager,
-    grant: Grant,
+    grant: HeldGrant,
     token: string,
-    { family_id, scopes }: RefreshRow,
-    narrow: string[],
-  ): Promise<Tokens> {
-    const tokens = await this.issue(db, grant, narrow, { family_id, refreshable: scopes });
-    await db.query(
-      'UPDATE oauth_refresh_tokens SET used_at = now(), successor_hash = $2, answer = $3 WHERE token_hash = $1',
-      [hashOf(token), hashOf(tokens.refresh_token), seal(token, tokens)],
+    { family_id, family_ends_at, scopes }: RefreshRow,
+    scope: string | undefined,
+  ): Promise<Tokens | 'refused'> {
+    const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
+    const permitted = commonScopes(scopes, grant.registered);
+    // A client may ask for less than it was granted, never for more.
+    if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than was granted');
+    const family = { family_id, family_ends_at, refreshable: scopes };
+    const tokens = await this.issue(db, grant, asked.length > 0 ? asked : permitted, family);
+    if (tokens === 'refused') return tokens;
+    await db.update(
+      OauthRefreshToken,
+      { token_hash: hashOf(token) },
+      {
+        used_at: () => 'now()',
+        successor_hash: hashOf(tokens.refresh_token),
+        answer: seal(token, tokens),
+      },
     );
     return tokens;
   }
-}
-
-/** A client may ask for less than it was granted, never for more. */
-function narrowed(scope: string | undefined, granted: string[]): string[] {
-  const asked = [...new Set((scope ?? '').split(' ').filter(Boolean))].sort();
-  if (asked.length === 0) return granted;
-  if (asked.some((one) => !covers(granted, one))) throw invalidScope('more than was granted');
-  return asked;
 }

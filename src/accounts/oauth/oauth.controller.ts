@@ -1,13 +1,22 @@
-import { applyDecorators, Controller, Get, Header, Req, UseFilters } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import { applyDecorators, Controller, Get, Header, Req, UseFilters, UseGuards } from '@nestjs/common';
+import {
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiResponse,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Public } from '../../auth/access';
 import { SCOPES } from '../../auth/scopes';
 import { BodyOnly } from '../../http/openapi';
+import { Settings } from '../../config/settings';
 import { OwnAddress } from '../../http/own-address';
 import { Parameters } from '../../http/read-parameters';
 import { Post } from '../../http/post';
-import { ApplicationsService } from './applications.service';
+import { type Application, ApplicationsService } from './applications.service';
+import { BasicClientGuard } from './basic-client.guard';
 import { DeviceRequestsService } from './device-requests.service';
 import {
   DeviceAuthorizationAnswer,
@@ -17,6 +26,8 @@ import {
   OauthErrors,
   PollAnswer,
   PollRequest,
+  RevocationAnswer,
+  RevocationRequest,
   ServerMetadata,
   TokenRequest,
   TokensAnswer,
@@ -24,6 +35,7 @@ import {
 import { OauthCodesService } from './oauth-codes.service';
 import { OauthErrorFilter } from './oauth-error.filter';
 import {
+  invalidBasicClient,
   invalidClient,
   invalidGrant,
   invalidRequest,
@@ -31,7 +43,7 @@ import {
   type OauthErrorCode,
   OauthFailure,
 } from './oauth-errors';
-import { scopesOf } from './oauth-scopes';
+import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { OauthTokensService } from './oauth-tokens.service';
 
 const CHALLENGE = /^[\w-]{43}$/;
@@ -48,14 +60,23 @@ const OauthFails = (status: number, error: OauthErrorCode, ...others: string[]) 
       },
     },
   });
-const FailsAsOauth = () =>
+
+/** Takes its client as a parameter, or as the user of HTTP Basic; answers errors that an OAuth library understands. */
+const ForClients = () =>
   applyDecorators(
+    Public(),
+    UseGuards(BasicClientGuard),
+    ApiOperation({
+      description:
+        'Needs the client id of an application: as a parameter, or as the user of HTTP Basic with an empty password.',
+    }),
     ApiExtraModels(OauthErrors),
     OauthFails(
       400,
       'invalid_grant',
       'invalid_request, invalid_client, invalid_scope, unsupported_grant_type',
     ),
+    OauthFails(401, 'invalid_client'),
     OauthFails(413, 'invalid_request'),
     OauthFails(415, 'invalid_request'),
     OauthFails(429, 'slow_down'),
@@ -74,22 +95,21 @@ export class OauthController {
     private readonly tokens: OauthTokensService,
     private readonly devices: DeviceRequestsService,
     private readonly own: OwnAddress,
+    private readonly settings: Settings,
   ) {}
 
   /** Exchanges a code, a refresh token or an approved device code for an access token. */
   @Post('oauth/token')
-  @Public()
+  @ForClients()
   @BodyOnly()
   // For caches that know nothing of Cache-Control.
   @Header('Pragma', 'no-cache')
   @ApiOkResponse({ type: TokensAnswer })
-  @FailsAsOauth()
   async token(@Req() req: Request, @Parameters() request: TokenRequest): Promise<TokensAnswer> {
-    // Addresses are written into logs; what is secret comes in the body.
-    if (req.url.includes('?')) throw invalidRequest('parameters belong into the body');
+    requireBody(req);
     if (!GRANT_TYPES.includes(request.grant_type))
       throw new OauthFailure('unsupported_grant_type', 'unknown grant_type');
-    if (!(await this.applications.application(request.client_id))) throw invalidClient();
+    await this.client(req, request.client_id);
     if (request.grant_type === 'refresh_token')
       return this.tokens.refresh(request.client_id, required(request, 'refresh_token'), request.scope);
     if (request.grant_type === DEVICE_GRANT) return this.tokenOfDevice(request);
@@ -100,18 +120,32 @@ export class OauthController {
     });
   }
 
+  /** Ends an access token, or a refresh token with all that came from the same sign-in (RFC 7009). */
+  @Post('oauth/revoke')
+  @ForClients()
+  @ApiOkResponse({ type: RevocationAnswer, description: 'Also for a token that nobody knows.' })
+  async revoke(
+    @Req() req: Request,
+    @Parameters() { client_id, token }: RevocationRequest,
+  ): Promise<RevocationAnswer> {
+    requireBody(req);
+    await this.client(req, client_id);
+    await this.tokens.revoke(client_id, token);
+    return {};
+  }
+
   /** Starts a device grant, for a program without a browser. */
   @Post('oauth/device')
-  @Public()
+  @ForClients()
   @ApiOkResponse({ type: DeviceAuthorizationAnswer })
-  @FailsAsOauth()
   async device(
+    @Req() req: Request,
     @Parameters() { client_id, scope, code_challenge, code_challenge_method }: DeviceAuthorizationRequest,
   ): Promise<DeviceAuthorizationAnswer> {
-    const application = await this.applications.application(client_id);
-    if (!application) throw invalidClient();
-    const scopes = scopesOf(scope, application.scopes);
-    if ('problem' in scopes) throw invalidScope(scopes.problem);
+    const application = await this.client(req, client_id);
+    const scopes = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
+    const problem = problemOfScopes(scopes, application.scopes);
+    if (problem) throw invalidScope(problem);
     if (code_challenge !== undefined && (code_challenge_method !== 'S256' || !CHALLENGE.test(code_challenge)))
       throw invalidRequest('code_challenge must be the S256 of a verifier, and code_challenge_method S256');
     const { device_code, user_code, ...times } = await this.devices.make({
@@ -131,9 +165,8 @@ export class OauthController {
 
   /** Whether the user has decided about a device, and the code when the answer was yes. */
   @Post('oauth/device/poll')
-  @Public()
+  @ForClients()
   @ApiOkResponse({ type: PollAnswer })
-  @FailsAsOauth()
   async poll(@Parameters() { client_id, device_code }: PollRequest): Promise<PollAnswer> {
     const poll = await this.devices.poll(client_id, device_code);
     if (poll.status === 'slow_down')
@@ -157,6 +190,7 @@ export class OauthController {
       authorization_endpoint: `${issuer}/user/oauth`,
       token_endpoint: `${issuer}/oauth/token`,
       device_authorization_endpoint: `${issuer}/oauth/device`,
+      revocation_endpoint: `${issuer}/oauth/revoke`,
       jwks_uri: `${issuer}/.well-known/jwks.json`,
       service_documentation: `${issuer}/docs`,
       scopes_supported: Object.keys(SCOPES),
@@ -164,9 +198,16 @@ export class OauthController {
       response_modes_supported: ['query', 'fragment'],
       grant_types_supported: ['authorization_code', 'implicit', 'refresh_token', DEVICE_GRANT],
       token_endpoint_auth_methods_supported: ['none'],
+      revocation_endpoint_auth_methods_supported: ['none'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
     };
+  }
+
+  private async client(req: Request, client_id: string): Promise<Application> {
+    const application = await this.applications.application(client_id);
+    if (!application) throw req.parametersInHeaders ? invalidBasicClient() : invalidClient();
+    return application;
   }
 
   private async tokenOfDevice(request: TokenRequest): Promise<TokensAnswer> {
@@ -186,6 +227,11 @@ export class OauthController {
         throw new OauthFailure('expired_token', 'the device code is too old or was used');
     }
   }
+}
+
+// Addresses are written into logs; what is secret comes in the body.
+function requireBody({ url }: Request): void {
+  if (url.includes('?')) throw invalidRequest('parameters belong into the body');
 }
 
 function required(request: TokenRequest, name: 'code' | 'refresh_token' | 'device_code'): string {

@@ -12,7 +12,7 @@ export class TokenRequest {
   grant_type: string;
 
   @MaxCharacters(200)
-  @SelectorParameter('The application', { required: true })
+  @SelectorParameter('The application; or as the user of HTTP Basic, without a password', { required: true })
   client_id: string;
 
   @MaxCharacters(200)
@@ -44,7 +44,7 @@ export class TokenRequest {
 
 export class DeviceAuthorizationRequest {
   @MaxCharacters(200)
-  @SelectorParameter('The application', { required: true })
+  @SelectorParameter('The application; or as the user of HTTP Basic, without a password', { required: true })
   client_id: string;
 
   @MaxCharacters(1000)
@@ -62,9 +62,23 @@ export class DeviceAuthorizationRequest {
   code_challenge_method?: string;
 }
 
+export class RevocationRequest {
+  @MaxCharacters(200)
+  @SelectorParameter('The application; or as the user of HTTP Basic, without a password', { required: true })
+  client_id: string;
+
+  @MaxCharacters(1000)
+  @SelectorParameter('An access token or a refresh token of the application', { required: true })
+  token: string;
+
+  @MaxCharacters(100)
+  @TextParameter('Makes no difference: both kinds are looked for')
+  token_type_hint?: string;
+}
+
 export class PollRequest {
   @MaxCharacters(200)
-  @SelectorParameter('The application', { required: true })
+  @SelectorParameter('The application; or as the user of HTTP Basic, without a password', { required: true })
   client_id: string;
 
   @MaxCharacters(200)
@@ -141,6 +155,9 @@ export class PollAnswer {
   interval?: number;
 }
 
+/** RFC 7009 has nothing to say in it. */
+export class RevocationAnswer {}
+
 export class OauthErrors {
   @ApiProperty({ type: [String], minItems: 1 })
   errors: string[];
@@ -170,6 +187,9 @@ export class ServerMetadata {
   device_authorization_endpoint: string;
 
   @ApiProperty(ADDRESS)
+  revocation_endpoint: string;
+
+  @ApiProperty(ADDRESS)
   jwks_uri: string;
 
   @ApiProperty(ADDRESS)
@@ -189,6 +209,9 @@ export class ServerMetadata {
 
   @ApiProperty(NAMES)
   token_endpoint_auth_methods_supported: string[];
+
+  @ApiProperty(NAMES)
+  revocation_endpoint_auth_methods_supported: string[];
 
   @ApiProperty(NAMES)
   code_challenge_methods_supported: string[];

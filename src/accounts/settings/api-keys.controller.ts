@@ -42,8 +42,8 @@ export class ApiKeysController {
 
   @Get('api-keys')
   @SignedIn()
-  async list(@Req() req: Request, @CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
-    return this.page(req, visitor, { notice: await this.sessions.takeNotice<Notice>(visitor.token) });
+  async list(@CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
+    return this.page(visitor, { notice: await this.sessions.takeNotice<Notice>(visitor.token) });
   }
 
   @Post('api-keys')
@@ -55,20 +55,20 @@ export class ApiKeysController {
   ): Promise<PageAnswer> {
     const label = ((await formOf(req)).text('label') ?? '').trim();
     if (label === '')
-      return this.page(req, visitor, { problem: 'Give the key a label, so that you know it later.' });
+      return this.page(visitor, { problem: 'Give the key a label, so that you know it later.' });
     if ([...label].length > MAX_LABEL)
-      return this.page(req, visitor, {
+      return this.page(visitor, {
         label,
         problem: `The label must be at most ${MAX_LABEL} characters.`,
       });
-    if ((await this.keys.keysOf(user.id)).length >= MAX_KEYS)
-      return this.page(req, visitor, {
+    const made = await this.keys.make(user.id, label);
+    if (!made)
+      return this.page(visitor, {
         label,
         problem: `You have ${MAX_KEYS} keys. Revoke one that you no longer use first.`,
       });
-    const { id, key } = await this.apiKeys.create(user.id, { label });
-    this.audit.record({ event: 'api key made', request_id: req.id, user_id: user.id, api_key_id: id });
-    await this.sessions.leaveNotice(visitor.token, { made: key } satisfies Partial<Notice>);
+    this.audit.record({ event: 'api key made', request_id: req.id, user_id: user.id, api_key_id: made.id });
+    await this.sessions.leaveNotice(visitor.token, { made: made.key } satisfies Partial<Notice>);
     return seeOther(PATH);
   }
 
@@ -116,7 +116,6 @@ export class ApiKeysController {
   }
 
   private async page(
-    req: Request,
     visitor: Visitor,
     { notice = {}, problem, label = '' }: { notice?: Partial<Notice>; problem?: string; label?: string },
   ): Promise<PageAnswer> {

@@ -34,6 +34,7 @@ const EMPTY: ApplicationFields = {
   redirect_uris: [],
   scopes: ['profile:me'],
   implicit_allowed: false,
+  may_start_games: false,
 };
 
 /** Applications that somebody registered to act for others. */
@@ -82,10 +83,12 @@ export class ApplicationsController {
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
     const { problems, ...fields } = draftOf(await formOf(req));
-    if ((await this.applications.applicationsOf(user.id)).length >= MAX_APPLICATIONS)
-      problems.push(`You have ${MAX_APPLICATIONS} applications. Delete one first.`);
     if (problems.length > 0) return this.form(visitor, fields, { problems });
     const client_id = await this.applications.make(user.id, fields);
+    if (client_id === undefined)
+      return this.form(visitor, fields, {
+        problems: [`You have ${MAX_APPLICATIONS} applications. Delete one first.`],
+      });
     this.audit.record({ event: 'application made', request_id: req.id, user_id: user.id, client_id });
     await this.sessions.leaveNotice(visitor.token, {
       done: `${fields.name} is registered.`,
@@ -177,7 +180,7 @@ export class ApplicationsController {
 
   private form(
     visitor: Visitor,
-    { name, redirect_uris, scopes, implicit_allowed }: ApplicationFields,
+    { name, redirect_uris, scopes, implicit_allowed, may_start_games }: ApplicationFields,
     {
       application,
       problems = [],
@@ -223,6 +226,18 @@ ${redirect_uris.join('\n')}</textarea>
           <fieldset>
             <legend>It may ask to</legend>
             ${ALL_SCOPES.map((scope) => scopeBox(scope, scopes))}
+            <label class="check"
+              ><input
+                type="checkbox"
+                name="may_start_games"
+                value="yes"
+                ${may_start_games && html` checked`}
+              /><span
+                >Start games as you<br /><small
+                  >For launchers: it gets tokens with which games sign its user in.</small
+                ></span
+              ></label
+            >
           </fieldset>
           <fieldset>
             <legend>Ways to sign in</legend>
@@ -291,5 +306,12 @@ function draftOf(form: Form): Draft {
     if (problem) problems.push(`The redirect address ${uri.slice(0, 200)} ${problem}.`);
   }
   if (scopes.length === 0) problems.push('Choose at least one thing that it may ask for.');
-  return { name, redirect_uris, scopes, implicit_allowed: form.ticked('implicit_allowed'), problems };
+  return {
+    name,
+    redirect_uris,
+    scopes,
+    implicit_allowed: form.ticked('implicit_allowed'),
+    may_start_games: form.ticked('may_start_games'),
+    problems,
+  };
 }

@@ -4,12 +4,13 @@ import { SignedIn } from '../../auth/access';
 import { failure } from '../../http/failure';
 import { Post } from '../../http/post';
 import { Audit } from '../../auth/audit';
-import { type GrantRow, GrantsService } from '../oauth/grants.service';
+import { TokenRevocations } from '../../auth/token-revocations.service';
+import { GrantsService, type ListedGrant } from '../oauth/grants.service';
 import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
 import { html, type Html } from '../web/html';
-import { Layout, type PageAnswer, seeOther } from '../web/layout';
+import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
-import { confirmation, day, type Done, done, idOf, scopeList } from '../web/parts';
+import { confirmation, day, type Done, done, idOf, permissionList } from '../web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/authorized-apps';
@@ -22,6 +23,7 @@ export class GrantsController {
     private readonly grants: GrantsService,
     private readonly sessions: SessionsService,
     private readonly layout: Layout,
+    private readonly tokens: TokenRevocations,
     private readonly audit: Audit,
   ) {}
 
@@ -39,10 +41,34 @@ export class GrantsController {
             You allowed these to do something in your name. Take it back from those that you do not use.
           </p>
           ${done(notice.done)}
-          ${grants.length === 0 ? html`<p class="empty">No application may act for you.</p>` : grants.map(card)}`,
+          ${grants.length === 0 ? html`<p class="empty">No application may act for you.</p>` : grants.map(card)}
+          <h2>Games that you started</h2>
+          <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
+            ${formToken(visitor)}
+            <p>
+              A game that you start gets a token, by which it knows you for an hour. End all of them if
+              somebody else got one.
+            </p>
+            <div class="buttons"><button class="quiet danger">End all tokens of games</button></div>
+          </form>`,
       },
       PATH,
     );
+  }
+
+  @Post('game-tokens/revoke')
+  @SignedIn()
+  async revokeTokens(
+    @Req() req: Request,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() user: SignedInUser,
+  ): Promise<PageAnswer> {
+    await this.tokens.revokeAllOf(user.id);
+    this.audit.record({ event: 'tokens revoked', request_id: req.id, user_id: user.id });
+    await this.sessions.leaveNotice(visitor.token, {
+      done: 'All tokens of games that you started are over.',
+    } satisfies Done);
+    return seeOther(PATH);
   }
 
   @Get(':grant_id/revoke')
@@ -95,7 +121,7 @@ export class GrantsController {
 const noSuchGrant = () =>
   failure(404, 'There is no such application, or it may no longer act for you already.');
 
-const card = ({ id, name, owner, scopes, created_at, last_used_at }: GrantRow): Html =>
+const card = ({ id, name, owner, created_at, last_used_at, ...permitted }: ListedGrant): Html =>
   html`<section class="card stack" aria-labelledby="grant-${id}">
     <div class="head">
       <h2 id="grant-${id}">${name} <span class="tag">by ${owner}</span></h2>
@@ -103,7 +129,7 @@ const card = ({ id, name, owner, scopes, created_at, last_used_at }: GrantRow): 
         >Revoke<span class="hidden"> ${name}</span></a
       >
     </div>
-    ${scopeList(scopes)}
+    ${permissionList(permitted)}
     <dl class="facts">
       <dt>Since</dt>
       <dd>${day(created_at)}</dd>

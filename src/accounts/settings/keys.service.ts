@@ -1,35 +1,50 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, IsNull, type Repository } from 'typeorm';
+import { ApiKey } from '../../auth/api-key.entity';
 import { isLive } from '../../auth/api-key-lookup';
+import { ApiKeysService } from '../../auth/api-keys.service';
 import { Database } from '../../database/database';
-import { statement } from '../../database/statement';
+import { lockUser } from '../lock-user';
 
-export interface OwnKey {
-  id: number;
-  hint: string;
-  label: string | null;
-  scopes: string[] | null;
-  created_at: string;
-  last_used_at: string | null;
-}
+const COLUMNS = ['id', 'hint', 'label', 'scopes', 'created_at', 'last_used_at'] as const;
+
+export type OwnKey = Pick<ApiKey, (typeof COLUMNS)[number]>;
 
 export const MAX_KEYS = 100;
+const MOST_LISTED = 1000;
 
-// Keys that applications hold are on another page, under the application's name.
-const OWN = `SELECT k.id, k.hint, k.label, k.scopes, k.created_at, k.last_used_at
-  FROM api_keys k WHERE k.user_id = $1 AND k.grant_id IS NULL AND ${isLive('k')}`;
-const OWN_KEYS = statement<OwnKey>('own_keys', `${OWN} ORDER BY k.id DESC LIMIT 1000`);
-const OWN_KEY = statement<OwnKey>('own_key', `${OWN} AND k.id = $2`);
-
-/** The keys that somebody made, as long as they open something. */
+/** The keys that somebody made, as long as they are good. Those that applications hold are on another page. */
 @Injectable()
 export class KeysService {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
+    private readonly apiKeys: ApiKeysService,
+  ) {}
 
   keysOf(user_id: number): Promise<OwnKey[]> {
-    return this.database.rows(OWN_KEYS, [user_id]);
+    return this.own(this.keys.manager, user_id).orderBy('k.id', 'DESC').limit(MOST_LISTED).getRawMany();
   }
 
   keyOf(user_id: number, id: number): Promise<OwnKey | undefined> {
-    return this.database.row(OWN_KEY, [user_id, id]);
+    return this.own(this.keys.manager, user_id).andWhere({ id }).getRawOne();
+  }
+
+  /** undefined: the user has as many as are allowed. */
+  make(user_id: number, label: string): Promise<{ id: number; key: string } | undefined> {
+    return this.database.transaction(async (db) => {
+      await lockUser(db, user_id);
+      if ((await this.own(db, user_id).getCount()) >= MAX_KEYS) return undefined;
+      return this.apiKeys.createIn(db, { user_id, label });
+    });
+  }
+
+  private own(db: EntityManager, user_id: number) {
+    return db
+      .createQueryBuilder(ApiKey, 'k')
+      .select(COLUMNS.map((column) => `k.${column} AS ${column}`))
+      .where({ user_id, grant_id: IsNull() })
+      .andWhere(isLive('k'));
   }
 }

@@ -69,6 +69,25 @@ export class AttemptsService {
     }
   }
 
+  /**
+   * Guesses in the transaction that counts the guess, so that one which was right, or which the database could not answer,
+   * is not counted. Answers the seconds to wait where the guess may not be made.
+   */
+  guess<Found>(
+    guess: Guess,
+    find: (db: EntityManager) => Promise<Found | undefined>,
+  ): Promise<{ found?: Found; seconds?: number }> {
+    const subjects = inLockOrder([guess]);
+    const { hash, free, longest_seconds } = subjects[0]!;
+    return this.database.transaction(async (db) => {
+      const counted: unknown[] = await db.query(RESERVE, [hash, free, longest_seconds]);
+      if (counted.length === 0) return { seconds: await this.wait(db, subjects) };
+      const found = await find(db);
+      if (found) await db.query(UNCOUNT, [hash]);
+      return { found };
+    });
+  }
+
   /** The guess was right: the account's failures are forgotten, the others lose the one that was counted for it. */
   async succeeded(forgotten: Guess, ...others: Guess[]): Promise<void> {
     await this.database.transaction(async (db) => {

@@ -1,5 +1,7 @@
+import { covers } from '../../auth/scopes';
 import { failure } from '../../http/failure';
 import { readInteger, Unreadable } from '../../http/readers';
+import type { Consent } from '../oauth/grants.service';
 import { meaningOf } from '../oauth/oauth-scopes';
 import { html, type Html } from './html';
 import { formToken, type Page } from './layout';
@@ -89,14 +91,18 @@ export function idOf(text: string): number {
   return id;
 }
 
-/** What scopes let an application do, in words. */
-export const scopeList = (scopes: readonly string[], tag?: (scope: string) => string | undefined): Html =>
-  html`<ul class="scopes">
-    ${scopes.map((scope) => {
-      const text = tag?.(scope);
-      return html`<li>${meaningOf(scope)}${text && html` <span class="tag">${text}</span>`}</li>`;
-    })}
+/** What an application may do, in words; what was not granted `before` is new, unless nothing was. */
+export const permissionList = (
+  { scopes, may_start_games }: Pick<Consent, 'scopes' | 'may_start_games'>,
+  before?: Pick<Consent, 'scopes' | 'may_start_games'>,
+): Html => {
+  const line = (words: string, granted: boolean | undefined) =>
+    html`<li>${words}${granted === false && html` <span class="tag">new</span>`}</li>`;
+  return html`<ul class="scopes">
+    ${scopes.map((scope) => line(meaningOf(scope), before && covers(before.scopes, scope)))}
+    ${may_start_games && line('Start games as you', before?.may_start_games)}
   </ul>`;
+};
 
 /** Yes or no to an application; `fields` come back with the answer. */
 export const decision = (visitor: Visitor, action: string, fields: Record<string, string>): Html =>

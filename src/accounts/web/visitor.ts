@@ -15,11 +15,20 @@ export class Visitor {
   /** Every form carries this, which no other site can know. A browser that is new here gets its cookie with its first form. */
   get formToken(): string {
     this.keep();
-    return createHmac('sha256', this.token).update('form').digest('base64url');
+    return this.proofOf('form');
   }
 
   owns(formToken: string | undefined): boolean {
-    const [own, given] = [Buffer.from(this.formToken), Buffer.from(formToken ?? '')];
+    return this.hasProofOf('form', formToken);
+  }
+
+  /** Comes back with a form to prove that its page showed this text in this session. */
+  proofOf(text: string): string {
+    return createHmac('sha256', this.token).update(text).digest('base64url');
+  }
+
+  hasProofOf(text: string, proof: string | undefined): boolean {
+    const [own, given] = [Buffer.from(this.proofOf(text)), Buffer.from(proof ?? '')];
     return own.length === given.length && timingSafeEqual(own, given);
   }
 }

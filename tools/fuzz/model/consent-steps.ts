@@ -18,11 +18,11 @@ const PAGE = '/user/oauth';
 
 export const scopesOf = (list: string) => [...new Set(list.split(' '))].sort();
 
-/** What is wrong with a request, and what the application is told of it; nothing where its user is told. */
+/** What is wrong with a request, and what an application that was allowed something before is told of it; nothing: its user is told. */
 const WRONG: Record<WrongAsking, { fields: Fields; told?: string }> = {
   client: { fields: { client_id: 'nobody' } },
   address: { fields: { redirect_uri: `${CALLBACK}/../evil` } },
-  scope: { fields: { scope: 'profile:me game:view' } },
+  scope: { fields: { scope: 'profile:me game:view' }, told: 'invalid_scope' },
   response: { fields: { response_type: 'id_token' }, told: 'unsupported_response_type' },
   challenge: { fields: { code_challenge: '' }, told: 'invalid_request' },
   method: { fields: { code_challenge_method: 'plain' }, told: 'invalid_request' },
@@ -48,9 +48,9 @@ export async function askAccess(play: Play, step: Asking): Promise<void> {
   };
   const session = user === 3 ? new Session(play.target) : await play.session(user);
   const { answer } = await session.get(`${PAGE}?${queryOf(fields)}`);
-  if (isTurnedAway(answer, step)) return;
-  const scopes = scopesOf(step.scope);
   const grant = play.model.liveGrant(user);
+  if (isTurnedAway(answer, step, grant)) return;
+  const scopes = scopesOf(step.scope);
   const remembered = grant !== undefined && scopes.every((scope) => covers(grant.scopes, scope));
   if (answer.status !== (remembered ? 303 : 200)) fail('a consent is not remembered as it was given', answer);
   if (/[<>"]/.test(state) && answer.body.includes(state)) fail('shows markup that it was sent', answer);
@@ -62,20 +62,17 @@ export async function askAccess(play: Play, step: Asking): Promise<void> {
 }
 
 /** Whether the request went no further than its first answer, as it must not. */
-function isTurnedAway(answer: Answer, { user, state, wrong }: Asking): boolean {
+function isTurnedAway(answer: Answer, { user, state, wrong }: Asking, grant: Grant | undefined): boolean {
   const { told } = wrong ? WRONG[wrong] : {};
-  if (wrong && told === undefined) {
-    if (answer.status !== 400 || headerOf(answer, 'location'))
-      fail(`a request with a wrong ${wrong} is not told to its user`, answer);
-    return true;
-  }
-  if (user === 3) {
+  if (user === 3 && (!wrong || told !== undefined)) {
     if (answer.status !== 303 || !headerOf(answer, 'location')?.startsWith('/login?return_to='))
       fail('a stranger is not asked to sign in', answer);
     return true;
   }
-  if (told !== undefined) isTold(answer, { error: told, state });
-  return told !== undefined;
+  if (wrong && grant && told !== undefined) isTold(answer, { error: told, state });
+  else if (wrong && (answer.status !== 400 || headerOf(answer, 'location')))
+    fail(`a request with a wrong ${wrong} is not told to its user`, answer);
+  return wrong !== undefined;
 }
 
 /** On the consent page, which the other replica reads; undefined: nothing is given. */

@@ -1,0 +1,34 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { invalidBasicClient } from './oauth-errors';
+
+const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
+
+/** Reads the client id that a public client sends as the user of HTTP Basic, with an empty password, as a parameter. */
+@Injectable()
+export class BasicClientGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const req = context.switchToHttp().getRequest<Request>();
+    const { authorization = '' } = req.headers;
+    if (!/^basic\b/i.test(authorization)) return true;
+    const client_id = clientOf(authorization);
+    if (client_id === undefined)
+      throw invalidBasicClient('the user of Basic is the client_id, and the password is empty');
+    req.parametersInHeaders = { client_id };
+    return true;
+  }
+}
+
+/** RFC 6749, section 2.3.1: both parts are encoded as in a form first. */
+function clientOf(authorization: string): string | undefined {
+  const [, encoded] = BASIC.exec(authorization) ?? [];
+  const [user = '', password, ...more] = Buffer.from(encoded ?? '', 'base64')
+    .toString('utf8')
+    .split(':');
+  if (user === '' || password !== '' || more.length > 0) return undefined;
+  try {
+    return decodeURIComponent(user.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,19 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { VerifiedCredentials } from './verified-credentials';
+
+/** Ends JWTs before their time, such as one that was made by mistake. */
+@Injectable()
+export class TokenRevocations {
+  constructor(
+    @InjectEntityManager() private readonly db: EntityManager,
+    private readonly verified: VerifiedCredentials,
+  ) {}
+
+  /** On other replicas within a second. */
+  async revokeAllOf(user_id: number): Promise<void> {
+    await this.db.increment('User', { id: user_id }, 'token_generation', 1);
+    this.verified.forgetTokensOf(user_id);
+  }
+}
