@@ -122,7 +122,7 @@ describe('/openapi.json', () => {
   });
 
   test('says of every route what it does, who may call it, and each status that it answers with', () => {
-    for (const { name, method, operation } of operations()) {
+    for (const { name, path, method, operation } of operations()) {
       const statuses = Object.keys(operation.responses);
       expect([name, operation.summary.length > 3, /\bNeeds\b/.test(operation.description)]).toEqual([
         name,
