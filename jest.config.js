@@ -3,6 +3,8 @@ const esmOnly = [
   '@nestjs',
   '@nest-lab',
   'jose',
+  'oauth4webapi',
+  'openid-client',
   'file-type',
   '@tokenizer',
   'uint8array-extras',

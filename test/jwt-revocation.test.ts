@@ -9,6 +9,9 @@ import { type Actor, actors, baseUrl, failure, make, openApp, sql, theApp, useSt
 import { until } from './support/time';
 import { forge } from './support/tokens';
 
+// What is promised in milliseconds is measured here, on machines that others use too.
+jest.retryTimes(2);
+
 useStore();
 
 const ACCESS = '/user/settings/authorized-apps';

@@ -19,7 +19,7 @@ import {
   user,
   works,
 } from './support/oauth';
-import { type Actor, make, send, sql, theApp } from './support/store';
+import { type Actor, make, openApp, send, sql, theApp } from './support/store';
 import { until } from './support/time';
 
 useOauth();
@@ -288,12 +288,42 @@ describe('the device grant', () => {
   });
 
   test('RFC 8628 5.1: guesses at the same instant do not slip through together', async () => {
-    const guessing = await browserOf(await make.user());
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, () => send('GET', WRONG, { headers: cookieOf(guessing) })),
-    );
-    const count = (status: number) => answers.filter((answer) => answer.status === status).length;
-    expect([count(404), count(429)]).toEqual([5, 7]);
+    const guesser = await make.user();
+    const guessing = await browserOf(guesser);
+    const guess = () => send('GET', WRONG, { headers: cookieOf(guessing) });
+    const guesses = Promise.all(Array.from({ length: 60 }, guess));
+    const others = Promise.all(Array.from({ length: 20 }, () => user.get('/profile')));
+    expect((await others).filter(({ status }) => status !== 200)).toEqual([]);
+    const statuses = (await guesses).map(({ status }) => status);
+    const wrong = statuses.filter((status) => status === 404).length;
+    expect(wrong).toBeGreaterThan(0);
+    expect(wrong).toBeLessThanOrEqual(5);
+    expect(wrong).toBe(await failuresOf(guesser));
+    expect(statuses.filter((status) => status === 429)).toHaveLength(60 - wrong);
+  });
+
+  test('RFC 8628 5.1: guesses that wait for each other leave connections for others', async () => {
+    const replica = await openApp({ DATABASE_POOL_SIZE: '2' });
+    const url = await replica.getUrl();
+    const ask = async (path: string, headers: Record<string, string>) =>
+      (await fetch(url + path, { headers, redirect: 'manual' })).status;
+    const guesser = await make.user();
+    const guessing = await browserOf(guesser);
+    expect((await guessing.get(WRONG)).status).toBe(404);
+    const statuses = await theApp()
+      .get(Database)
+      .transaction(async (db) => {
+        await db.query('SELECT FROM attempts WHERE subject = sha256($1::bytea) FOR UPDATE', [
+          Buffer.from(`device code by ${guesser.id}`),
+        ]);
+        const guesses = Array.from({ length: 6 }, () => ask(WRONG, cookieOf(guessing)));
+        await until(async () => (await sql(WAITING_FOR_LOCKS)).length > 0);
+        const bystander = await ask('/profile', user.headers);
+        return { bystander, guesses };
+      });
+    expect(statuses.bystander).toBe(200);
+    expect((await Promise.all(statuses.guesses)).filter((status) => status === 429)).toHaveLength(5);
+    await replica.close();
   });
 
   test('RFC 8628 5.1: a guess that the database could not answer is not counted', async () => {

@@ -47,6 +47,8 @@ class Blocked extends Error {}
 /** Counts guesses in the database, so that the waits hold over all replicas. */
 @Injectable()
 export class AttemptsService {
+  private readonly underWay = new Set<string>();
+
   constructor(private readonly database: Database) {}
 
   /**
@@ -73,19 +75,26 @@ export class AttemptsService {
    * Guesses in the transaction that counts the guess, so that one which was right, or which the database could not answer,
    * is not counted. Answers the seconds to wait where the guess may not be made.
    */
-  guess<Found>(
+  async guess<Found>(
     guess: Guess,
     find: (db: EntityManager) => Promise<Found | undefined>,
   ): Promise<{ found?: Found; seconds?: number }> {
     const subjects = inLockOrder([guess]);
-    const { hash, free, longest_seconds } = subjects[0]!;
-    return this.database.transaction(async (db) => {
-      const counted: unknown[] = await db.query(RESERVE, [hash, free, longest_seconds]);
-      if (counted.length === 0) return { seconds: await this.wait(db, subjects) };
-      const found = await find(db);
-      if (found) await db.query(UNCOUNT, [hash]);
-      return { found };
-    });
+    const { subject, hash, free, longest_seconds } = subjects[0]!;
+    // Guesses of one subject wait for each other's lock: many at once would take all connections of the pool.
+    if (this.underWay.has(subject)) return { seconds: 1 };
+    this.underWay.add(subject);
+    try {
+      return await this.database.transaction(async (db) => {
+        const counted: unknown[] = await db.query(RESERVE, [hash, free, longest_seconds]);
+        if (counted.length === 0) return { seconds: await this.wait(db, subjects) };
+        const found = await find(db);
+        if (found) await db.query(UNCOUNT, [hash]);
+        return { found };
+      });
+    } finally {
+      this.underWay.delete(subject);
+    }
   }
 
   /** The guess was right: the account's failures are forgotten, the others lose the one that was counted for it. */
