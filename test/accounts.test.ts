@@ -519,6 +519,10 @@ describe('the frame of every page', () => {
        VALUES ('small', $1, 'Small', '{https://small.example/}', '{profile}', true)`,
       [application.id],
     );
+    await sql(
+      `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, interval_seconds, expires_at)
+       VALUES (sha256('small'), 'SMLL-CDXX', 'small', '{profile}', 5, now() + interval '1 minute')`,
+    );
     const browser = await browserOf(user);
     for (const path of [
       '/',
@@ -528,6 +532,7 @@ describe('the frame of every page', () => {
       '/user/settings/authorized-apps',
       '/user/settings/collections',
       '/user/oauth?response_type=token&client_id=small&scope=profile',
+      '/user/oauth/device?code=SMLL-CDXX',
       '/user/oauth/device',
     ]) {
       const statements = await statementsOf(() => browser.get(path));

@@ -1,4 +1,5 @@
 import type { INestApplication } from '@nestjs/common';
+import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner';
 import { Database } from '../../src/database/database';
 import type { Statement } from '../../src/database/statement';
 import { theApp } from './store';
@@ -6,19 +7,34 @@ import { theApp } from './store';
 // Sent by timers, for all requests of some time.
 const BESIDE_REQUESTS = /^(write_api_key_uses|look_for_\w+|sweep_\w+)$/;
 
-/** The names of the statements that the service sends for the work. */
+const OF_TRANSACTIONS = /^(START TRANSACTION|COMMIT|ROLLBACK)/;
+const nameOf = (text: string) =>
+  (/^\s*(\w+)\b.*?\b(?:FROM|INTO|UPDATE)\s+"?(\w+)/s.exec(text) ?? [text]).slice(1).join(' ').toLowerCase();
+
+/** The names of the statements that the service sends for the work; for TypeORM's, what is done to which table. */
 export async function statementsOf(
   work: () => Promise<unknown>,
   app: INestApplication = theApp(),
 ): Promise<string[]> {
-  const rows = jest.spyOn(app.get(Database), 'rows');
+  const database = app.get(Database);
+  const names: string[] = [];
+  const rows = jest.spyOn(database, 'rows');
+  const { query } = PostgresQueryRunner.prototype;
+  const queries = jest.spyOn(PostgresQueryRunner.prototype, 'query').mockImplementation(function (
+    this: PostgresQueryRunner,
+    text: string,
+    ...more: unknown[]
+  ) {
+    if (this.connection === database.source && !OF_TRANSACTIONS.test(text)) names.push(nameOf(text));
+    return query.call(this, text, ...(more as [])) as never;
+  });
   try {
     await work();
-    return rows.mock.calls
-      .map(([statement]: [Statement, unknown]) => statement.name)
-      .filter((name) => !BESIDE_REQUESTS.test(name));
+    names.unshift(...rows.mock.calls.map(([statement]: [Statement, unknown]) => statement.name));
+    return names.filter((name) => !BESIDE_REQUESTS.test(name));
   } finally {
     rows.mockRestore();
+    queries.mockRestore();
   }
 }
 

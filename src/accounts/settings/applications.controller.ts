@@ -11,9 +11,9 @@ import {
   MAX_APPLICATIONS,
 } from '../oauth/applications.service';
 import { Audit } from '../../auth/audit';
-import { problemOf } from '../oauth/redirect-uris';
+import { ALL_SCOPES, draftOf, EMPTY, MAX_NAME } from './application-draft';
 import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
-import { type Form, formOf } from '../web/form';
+import { formOf } from '../web/form';
 import { html, type Html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
@@ -21,21 +21,6 @@ import { alert, confirmation, copyable, day, type Done, done, table } from '../w
 import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/oauth-apps';
-const MAX_NAME = 100;
-const MAX_ADDRESSES = 20;
-const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
-
-interface Draft extends ApplicationFields {
-  problems: string[];
-}
-
-const EMPTY: ApplicationFields = {
-  name: '',
-  redirect_uris: [],
-  scopes: ['profile:me'],
-  implicit_allowed: false,
-  may_start_games: false,
-};
 
 /** Applications that somebody registered to act for others. */
 @Pages()
@@ -290,28 +275,3 @@ const scopeBox = (scope: Scope, chosen: string[]): Html =>
       >${SCOPES[scope]} <small><code>${scope}</code></small></span
     ></label
   > `;
-
-function draftOf(form: Form): Draft {
-  const name = (form.text('name') ?? '').trim();
-  const redirect_uris = [...new Set((form.text('redirect_uris') ?? '').split(/\s+/).filter(Boolean))];
-  const scopes = ALL_SCOPES.filter((scope) => form.ticked(`scope ${scope}`));
-  const problems: string[] = [];
-  if (name === '') problems.push('Give the application a name.');
-  if ([...name].length > MAX_NAME) problems.push(`The name must be at most ${MAX_NAME} characters.`);
-  if (redirect_uris.length === 0) problems.push('Give at least one redirect address.');
-  if (redirect_uris.length > MAX_ADDRESSES)
-    problems.push(`Give at most ${MAX_ADDRESSES} redirect addresses.`);
-  for (const uri of redirect_uris.slice(0, MAX_ADDRESSES)) {
-    const problem = problemOf(uri);
-    if (problem) problems.push(`The redirect address ${uri.slice(0, 200)} ${problem}.`);
-  }
-  if (scopes.length === 0) problems.push('Choose at least one thing that it may ask for.');
-  return {
-    name,
-    redirect_uris,
-    scopes,
-    implicit_allowed: form.ticked('implicit_allowed'),
-    may_start_games: form.ticked('may_start_games'),
-    problems,
-  };
-}
