@@ -8,7 +8,7 @@ import { MAX_BODY } from '../src/http/parameter-sources';
 import { gracefulStop } from '../src/operations/graceful-stop';
 import { FaultyProxy } from './support/proxy';
 import { type Actor, databaseUrl, type Environment, logged, make, openApp, useStore } from './support/store';
-import { moment, until } from './support/time';
+import { until } from './support/time';
 
 useStore();
 

@@ -86,7 +86,7 @@ describe(`a head is written as by ${WRITTEN_FOR}`, () => {
 describe('no value begins a line of its own', () => {
   const ATTACK = 'a\r\nSet-Cookie: b=c';
 
-  test.each<[string, Work<OutgoingAnswer>]>([
+  test.each<[string, (res: OutgoingAnswer) => void]>([
     ['a request id', (res) => res.setRequestId(ATTACK)],
     ['a rate limit', (res) => res.setRateLimit(ATTACK as never, 2, 1)],
     ['a line feed alone', (res) => res.setRequestId('a\nb')],
@@ -128,7 +128,7 @@ describe('an answer that was ended', () => {
   });
 
   // What Node's own answers do after `end`, and what ours do before the turn is over.
-  test.each<[string, Work<ServerResponse>, string?]>([
+  test.each<[string, (res: ServerResponse) => void, string?]>([
     ['setHeader', (res) => void res.setHeader('X-Late', 'a'), 'ERR_HTTP_HEADERS_SENT'],
     ['appendHeader', (res) => void res.appendHeader('X-Late', 'a'), 'ERR_HTTP_HEADERS_SENT'],
     ['setHeaders', (res) => void res.setHeaders(new Map([['X-Late', 'a']])), 'ERR_HTTP_HEADERS_SENT'],

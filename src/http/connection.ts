@@ -30,7 +30,7 @@ export class Connection {
   /** Node closes the connection when this answer is sent. */
   closeAfter(res: ServerResponse): void {
     this.isClosing = true;
-    res.setHeader('Connection', 'close');
+    if (!res.headersSent) res.setHeader('Connection', 'close');
   }
 
   /** Closes when every answer is sent, and this text after them. */

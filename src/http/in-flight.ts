@@ -17,7 +17,7 @@ const READ_WITHIN = 10_000;
 const SWEEP_EVERY = 100;
 const FORGET_EVERY = 10_000;
 
-const HEALTH_AT_ONCE = 100;
+const HEALTH_AT_ONCE = 1000;
 const UPLOADED_AT_ONCE = 64 * 1024 * 1024;
 // Even one that promises a single byte has headers and objects.
 const SMALLEST_UPLOAD = 16 * 1024;
@@ -87,6 +87,8 @@ export class InFlight {
   }
 
   bodyArrived(exchange: Exchange): boolean {
+    // It is no longer among those in flight: nothing would give its slot back.
+    if (exchange.isClosed) return false;
     this.endUpload(exchange);
     exchange.since = performance.now();
     return this.takeSlot(exchange);
@@ -158,7 +160,10 @@ export class InFlight {
     this.remove(exchange);
   }
 
-  private remove({ index }: Exchange): void {
+  private remove(exchange: Exchange): void {
+    const { connection, index } = exchange;
+    // An idle connection keeps no request in memory.
+    if (connection.newest === exchange) connection.newest = undefined;
     const last = this.exchanges.pop()!;
     if (last.index === index) return;
     this.exchanges[index] = last;
@@ -175,7 +180,10 @@ export class InFlight {
         if (!res.socket && !res.writableFinished) res.destroy().emit('close');
         else this.close(exchange);
       }
-    if (newest && newest.upload > 0) this.settle(newest);
+    if (!newest) return;
+    if (newest.upload > 0) this.settle(newest);
+    // Node tells no request that was answered before its body came.
+    if (!newest.req.complete) newest.req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
   }
 
   private sweep(now: number): void {

@@ -75,3 +75,8 @@ test('migrations import nothing from the service', () => {
   const wrong = files.filter((file) => /from '\.\./.test(readFileSync(join('migrations', file), 'utf8')));
   expect(wrong).toEqual([]);
 });
+
+test('what hangs on a request or an answer is declared in one place', () => {
+  const declaring = files.filter((file) => /^declare module/m.test(readFileSync(join(src, file), 'utf8')));
+  expect(declaring).toEqual([join('http', 'request.ts')]);
+});
