@@ -47,6 +47,7 @@ test.each<[string, string | Buffer, Record<string, string>, Answer]>([
     { 'content-type': JSON_TYPE },
     tooMany,
   ],
+  ['one name 1,001 times', `{${'"a":1,'.repeat(1000)}"a":1}`, { 'content-type': JSON_TYPE }, tooMany],
   [
     '1,001 fields',
     Array.from({ length: 1001 }, (_, i) => `a${i}=1`).join('&'),

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Database } from '../src/database/database';
 import { sendRaw } from './support/raw';
@@ -210,6 +211,8 @@ describe('api_key in the body of a GET', () => {
   test('does not replace what the header, the query or the path says', async () => {
     const { owner, stranger } = await actors();
     const request = { headers: FORM, body: `api_key=${owner.key}` };
+    const empty = await both('/profile?api_key=', request);
+    expect(empty.lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
     const users = [
       await both('/profile', { ...request, headers: { ...FORM, ...bearer(stranger) } }),
       await both(`/profile?api_key=${stranger.key}`, request),
@@ -246,6 +249,19 @@ describe('api_key in the body of a GET', () => {
       status: 413,
       body: errors('request too large'),
     });
+  });
+
+  test('that does not come: 408 within ten seconds, and others are served', async () => {
+    const { owner } = await actors();
+    const late = sendRaw(
+      `GET /profile HTTP/1.1\r\nHost: h\r\nContent-Type: ${FORM['content-type']}\r\nContent-Length: 1000\r\n\r\napi_key=`,
+      { base: bases.lenient },
+    );
+    await sleep(1000);
+    expect((await both('/profile', { headers: bearer(owner) })).lenient.status).toBe(200);
+    const { status, ms } = await late;
+    expect(status).toBe(408);
+    expect(ms).toBeLessThan(10_000);
   });
 
   test("the operator's token is not taken from it", async () => {

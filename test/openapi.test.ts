@@ -289,6 +289,43 @@ describe('what generators of clients read', () => {
   });
 });
 
+describe('the requests of the tests are held against the description', () => {
+  const JSON_TYPE = 'application/json';
+  const FORM = 'application/x-www-form-urlencoded';
+  const ORDER = '/collections/7/order';
+
+  test.each<[string, string, string, string | undefined]>([
+    ['GET', '/profile/collections', '', undefined],
+    ['GET', '/collections/7/collection-games?page=2&other=x', '', undefined],
+    ['POST', '/collections', '', undefined],
+    ['POST', '/collections?title=x&private=off', '', undefined],
+    ['POST', ORDER, FORM, 'game_ids=[3,1]'],
+    ['POST', ORDER, JSON_TYPE, '{"game_ids":[3,1],"remove_game_ids":null}'],
+    [
+      'POST',
+      ORDER,
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Disposition: form-data; name="game_ids"\r\n\r\n[1]\r\n--b--',
+    ],
+  ])('%s %s %s %s is allowed', (method, path, type, body) =>
+    expect(() => theContract().checkRequest(method, path, type, body)).not.toThrow(),
+  );
+
+  test.each<[string, string, string, string | undefined, string]>([
+    ['GET', '/wharf/latest?game_id=1', '', undefined, 'channel_name is missing'],
+    ['GET', '/games/x/purchases?user_id=1', '', undefined, 'game_id is not as described'],
+    ['GET', '/collections/7/collection-games?page=0', '', undefined, 'page is not as described'],
+    ['POST', ORDER, '', undefined, "required property 'game_ids'"],
+    ['POST', ORDER, FORM, 'game_ids=3', 'must be array'],
+    ['POST', ORDER, JSON_TYPE, '{"game_ids":null}', 'must be array'],
+    ['POST', '/collections', JSON_TYPE, '{"layout":"tiles"}', 'must be equal to one of the allowed values'],
+    ['POST', '/collections', FORM, 'private=maybe', 'must be boolean'],
+    ['POST', '/collections', 'text/xml', '<title/>', 'text/xml is not described'],
+  ])('control: %s %s %s %s is noticed', (method, path, type, body, problem) =>
+    expect(() => theContract().checkRequest(method, path, type, body)).toThrow(problem),
+  );
+});
+
 test('docs/clients.md lists the fields that can be null, and no other', () => {
   const [, sentence = ''] = /These can be: ([^.]*)\./.exec(readFileSync('docs/clients.md', 'utf8'))!;
   const listed = [...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name!);

@@ -20,7 +20,8 @@ const PURCHASES = 1_000_000;
 const KEYS = 500_000;
 const COLLECTIONS = 2000;
 // Not everybody is like everybody else: these have a hundred thousand of what others have ten of.
-const POPULAR_GAME = 1001;
+// Restricted, so that its keys decide who sees it.
+const POPULAR_GAME = 1000;
 const ADMIN_OF_ALL = 8;
 const COLLECTOR = 7;
 const COLLECTED = 10_000;
@@ -114,6 +115,9 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [EDITABLE_GAMES, [ownerOf(GAME)], 350],
   [VIEWABLE_GAME, [GAME, 4999], 40],
   [VIEWABLE_GAME, [GAME, ADMIN_OF_ALL], 20],
+  [VIEWABLE_GAME, [POPULAR_GAME, RESELLER], 40],
+  [VIEWABLE_GAME, [POPULAR_GAME, COLLECTOR], 40],
+  [VIEWABLE_GAME, [POPULAR_GAME, 4999], 40],
   [KEY_BY_KEY, [GAME, ownerOf(GAME), 'key-1000'], 20],
   [KEY_BY_KEY, [GAME, ADMIN_OF_ALL, 'key-1000'], 20],
   [KEY_BY_USER, [GAME, ownerOf(GAME), 1001], 40],

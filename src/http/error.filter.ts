@@ -14,7 +14,8 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const answer = isRouted(req) ? error : notFound(req, error);
-    if (answer instanceof Failure && answer.status === 405 && answeredOptions(req, res)) return;
+    if (!res.headersSent && answer instanceof Failure && answer.status === 405 && answeredOptions(req, res))
+      return;
     answerError(this.log, res, answer);
   }
 }

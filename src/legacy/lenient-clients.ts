@@ -48,7 +48,7 @@ const givenInQueryOf = (req: Request) => (req.url.includes('api_key=') ? givenIn
 
 function bearerFrom(given: Given | undefined): string | undefined {
   const key = given?.values.get('api_key');
-  if (typeof key !== 'string' || given!.repeated.has('api_key')) return undefined;
+  if (typeof key !== 'string' || key === '' || given!.repeated.has('api_key')) return undefined;
   // As Node reads a header: the bytes of UTF-8 as Latin-1.
   return `Bearer ${Buffer.from(key).toString('latin1')}`;
 }
