@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { CollectionLock } from '../src/collections/collection-lock';
+import { LOCK } from '../src/collections/collection-lock';
 import { type Actor, baseUrl, make, openApp, sql, useStore } from './support/store';
 
 useStore({ DATABASE_POOL_SIZE: '12' });
@@ -185,9 +185,10 @@ test('whatever is done at the same time happens in some order, and every read sh
 });
 
 test('control: without the lock it does not', async () => {
-  const unlocked = jest.spyOn(CollectionLock.prototype, 'take').mockReturnValue(undefined);
+  jest.replaceProperty(LOCK, 'name', 'no_lock');
+  jest.replaceProperty(LOCK, 'text', 'SELECT $1::bigint, $2::bigint');
   await expect(playAll(200)).rejects.toMatchObject({ cause: expect.any(Wrong) });
-  unlocked.mockRestore();
+  jest.restoreAllMocks();
 });
 
 test('the model tells a wrong history from a right one', () => {

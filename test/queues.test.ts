@@ -1,5 +1,5 @@
 import { Database } from '../src/database/database';
-import { statement } from '../src/database/statement';
+import { bind, type Statement, statement, write } from '../src/database/statement';
 import { sql, theApp, useStore } from './support/store';
 
 useStore();
@@ -20,19 +20,18 @@ const noted = async () => (await sql<{ n: number }>('SELECT n FROM notes ORDER B
 
 /** Locks a thing, notes a number, and then divides by another. */
 const change = (n: number, { lock = 1, divisor = 1 } = {}) =>
-  database().flight(
-    async (db) => {
-      const [, row] = await Promise.all([
-        db.row(HELD, [lock]),
-        db.row(NOTED, [n]),
-        db.row(DIVIDED, [divisor]),
-      ]);
-      return row!.transaction;
-    },
-    { lock, user_id: USER },
+  database().write(
+    write([bind(HELD, [lock]), bind(NOTED, [n]), bind(DIVIDED, [divisor])], ([, [row]]) => row!.transaction),
+    { id: lock, user_id: USER },
   );
 
-const slowChange = (lock: number) => database().flight((db) => db.rows(ASLEEP, []), { lock, user_id: USER });
+const writeOf = (asleep: Statement, lock: number) =>
+  database().write(
+    write([bind(asleep, [])], () => undefined),
+    { id: lock, user_id: USER },
+  );
+
+const slowChange = (lock: number) => writeOf(ASLEEP, lock);
 
 beforeAll(async () => {
   await sql('CREATE TABLE notes (id bigint GENERATED ALWAYS AS IDENTITY, n int)');
@@ -97,7 +96,7 @@ test('transactions that do not end hold up nothing else', async () => {
 });
 
 test('behind one that takes long, the next of the same thing follows', async () => {
-  const long = database().flight((db) => db.rows(LONG, []), { lock: 1, user_id: USER });
+  const long = writeOf(LONG, 1);
   await Promise.all([long, change(1), change(2)]);
   expect(await noted()).toEqual([1, 2]);
 });

@@ -58,9 +58,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameAnswer> {
-    return this.idempotency.once(user_id, key, request, async (db) => ({
-      collection_game: await this.entries.add(db, user_id, request),
-    }));
+    return this.idempotency.once(user_id, key, request, this.entries.add(user_id, request));
   }
 
   @Post('remove-game')
@@ -75,10 +73,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<RemovedAnswer> {
-    return this.idempotency.once(user_id, key, request, async (db) => ({
-      success: true,
-      removed: await this.entries.remove(db, user_id, request),
-    }));
+    return this.idempotency.once(user_id, key, request, this.entries.remove(user_id, request));
   }
 
   @Post('collection-games/:game_id')
@@ -93,9 +88,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameAnswer> {
-    return this.idempotency.once(user_id, key, request, async (db) => ({
-      collection_game: await this.entries.update(db, user_id, request),
-    }));
+    return this.idempotency.once(user_id, key, request, this.entries.update(user_id, request));
   }
 
   @Post('order')
@@ -114,9 +107,6 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<SuccessAnswer> {
-    return this.idempotency.once(user_id, key, request, async (db) => {
-      await this.entries.order(db, user_id, request);
-      return { success: true };
-    });
+    return this.idempotency.once(user_id, key, request, this.entries.order(user_id, request));
   }
 }

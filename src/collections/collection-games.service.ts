@@ -1,23 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
-import { longStatement, statement } from '../database/statement';
-import type { Statements } from '../database/pool/transactions';
+import { bind, longStatement, statement, type Write, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
 import {
   type AddGameRequest,
-  type CollectionGameAnswer,
   collectionGameAnswer,
   type CollectionGameRow,
   type CollectionGamesRequest,
   entryColumns,
+  type OneCollectionGameAnswer,
   type OrderRequest,
+  type RemovedAnswer,
   type RemoveGameRequest,
   type UpdateCollectionGameRequest,
 } from './collection-game.dto';
+import type { SuccessAnswer } from './collection.dto';
 import { cannotEdit, invalidCollection, notInCollection } from './refusals';
-import { CollectionLock } from './collection-lock';
+import { lockCollection } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 
 const EVERYTHING = '9223372036854775807';
@@ -167,7 +168,6 @@ export class CollectionGamesService {
   constructor(
     private readonly database: Database,
     private readonly links: StoreLinks,
-    private readonly lock: CollectionLock,
   ) {}
 
   async page(user_id: number, { collection_id, page, per_page }: CollectionGamesRequest) {
@@ -187,53 +187,61 @@ export class CollectionGamesService {
   }
 
   /** Appends the game; where it is already, the entry stays as it stands. */
-  async add(db: Statements, user_id: number, request: AddGameRequest): Promise<CollectionGameAnswer> {
-    const { collection_id, game_id, blurb } = request;
-    this.lock.take(db, collection_id, user_id);
-    const added = db.row(ADD, [collection_id, user_id, game_id, blurb]);
-    const entry = db.row(ENTRY, [collection_id, user_id, game_id]);
-    const seen = await added;
-    if (!seen?.editable) throw cannotEdit(seen);
-    if (!seen.viewable) throw invalidGame();
-    return collectionGameAnswer(collection_id, (await entry)!, this.links);
+  add(user_id: number, { collection_id, game_id, blurb }: AddGameRequest): Write<OneCollectionGameAnswer> {
+    return write(
+      [
+        lockCollection(collection_id, user_id),
+        bind(ADD, [collection_id, user_id, game_id, blurb]),
+        bind(ENTRY, [collection_id, user_id, game_id]),
+      ],
+      ([, [seen], [entry]]) => {
+        if (!seen?.editable) throw cannotEdit(seen);
+        if (!seen.viewable) throw invalidGame();
+        return { collection_game: collectionGameAnswer(collection_id, entry!, this.links) };
+      },
+    );
   }
 
-  /** Whether the game was there. */
-  async remove(
-    db: Statements,
-    user_id: number,
-    { collection_id, game_id }: RemoveGameRequest,
-  ): Promise<boolean> {
-    this.lock.take(db, collection_id, user_id);
-    const seen = await db.row(REMOVE, [collection_id, user_id, game_id]);
-    if (!seen?.editable) throw cannotEdit(seen);
-    return seen.removed;
+  remove(user_id: number, { collection_id, game_id }: RemoveGameRequest): Write<RemovedAnswer> {
+    return write(
+      [lockCollection(collection_id, user_id), bind(REMOVE, [collection_id, user_id, game_id])],
+      ([, [seen]]) => {
+        if (!seen?.editable) throw cannotEdit(seen);
+        return { success: true, removed: seen.removed };
+      },
+    );
   }
 
   /** An entry whose game the user may not view is not updated either: the answer would show the game. */
-  async update(
-    db: Statements,
+  update(
     user_id: number,
     { collection_id, game_id, blurb }: UpdateCollectionGameRequest,
-  ): Promise<CollectionGameAnswer> {
-    this.lock.take(db, collection_id, user_id);
-    const updated = db.row(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]);
-    const entry = db.row(ENTRY, [collection_id, user_id, game_id]);
-    const seen = await updated;
-    if (!seen?.editable) throw cannotEdit(seen);
-    const row = await entry;
-    if (!row) throw notInCollection();
-    return collectionGameAnswer(collection_id, row, this.links);
+  ): Write<OneCollectionGameAnswer> {
+    return write(
+      [
+        lockCollection(collection_id, user_id),
+        bind(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]),
+        bind(ENTRY, [collection_id, user_id, game_id]),
+      ],
+      ([, [seen], [entry]]) => {
+        if (!seen?.editable) throw cannotEdit(seen);
+        if (!entry) throw notInCollection();
+        return { collection_game: collectionGameAnswer(collection_id, entry, this.links) };
+      },
+    );
   }
 
   /** Removes first; then the listed games come first, in that order, and the others follow as they stood. */
-  async order(
-    db: Statements,
-    user_id: number,
-    { collection_id, game_ids, remove_game_ids }: OrderRequest,
-  ): Promise<void> {
-    this.lock.take(db, collection_id, user_id);
-    const seen = await db.row(ORDER, [collection_id, user_id, game_ids, remove_game_ids]);
-    if (!seen?.editable) throw cannotEdit(seen);
+  order(user_id: number, { collection_id, game_ids, remove_game_ids }: OrderRequest): Write<SuccessAnswer> {
+    return write(
+      [
+        lockCollection(collection_id, user_id),
+        bind(ORDER, [collection_id, user_id, game_ids, remove_game_ids]),
+      ],
+      ([, [seen]]) => {
+        if (!seen?.editable) throw cannotEdit(seen);
+        return { success: true };
+      },
+    );
   }
 }

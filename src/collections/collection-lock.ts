@@ -1,6 +1,4 @@
-import { Injectable } from '@nestjs/common';
-import { statement } from '../database/statement';
-import type { Statements } from '../database/pool/transactions';
+import { bind, statement } from '../database/statement';
 import { canEditCollection } from './visibility';
 
 export const LOCK = statement(
@@ -9,14 +7,8 @@ export const LOCK = statement(
 );
 
 /**
- * Makes the writes of one collection wait for one another. Asked for first in the transaction and in a statement of its
- * own, so that the statements behind it see all that was written before the lock was had. Those who may not edit the
- * collection hold up nobody.
+ * Makes the writes of one collection wait for one another. It is the first statement of a write and does nothing else, so
+ * that the statements behind it see all that was committed while it waited. It locks nothing for those who may not edit.
  */
-@Injectable()
-export class CollectionLock {
-  take(db: Statements, collection_id: number, user_id: number): void {
-    // Not waited for: what follows leaves at once, and fails with it if it fails.
-    void db.row(LOCK, [collection_id, user_id]);
-  }
-}
+export const lockCollection = (collection_id: number, user_id: number) =>
+  bind(LOCK, [collection_id, user_id]);

@@ -69,9 +69,7 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionAnswer> {
-    return this.idempotency.once(user_id, key, request, async (db) => ({
-      collection: await this.collections.create(db, user_id, request),
-    }));
+    return this.idempotency.once(user_id, key, request, this.collections.create(user_id, request));
   }
 
   @Post('collections/:collection_id')
@@ -86,9 +84,7 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionAnswer> {
-    return this.idempotency.once(user_id, key, request, async (db) => ({
-      collection: await this.collections.update(db, user_id, request),
-    }));
+    return this.idempotency.once(user_id, key, request, this.collections.update(user_id, request));
   }
 
   @Post('collections/:collection_id/delete')
@@ -103,9 +99,11 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<SuccessAnswer> {
-    return this.idempotency.once(user_id, key, request, async (db) => {
-      await this.collections.delete(db, user_id, request.collection_id);
-      return { success: true };
-    });
+    return this.idempotency.once(
+      user_id,
+      key,
+      request,
+      this.collections.delete(user_id, request.collection_id),
+    );
   }
 }

@@ -1,7 +1,6 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { CollectionGamesController } from './collection-games.controller';
 import { CollectionGamesService } from './collection-games.service';
-import { CollectionLock } from './collection-lock';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
 import { htmlThread } from './html-thread';
@@ -10,13 +9,7 @@ import { ResanitiseService } from './resanitise.service';
 
 @Module({
   controllers: [CollectionsController, CollectionGamesController],
-  providers: [
-    CollectionLock,
-    CollectionsService,
-    CollectionGamesService,
-    IdempotencyService,
-    ResanitiseService,
-  ],
+  providers: [CollectionsService, CollectionGamesService, IdempotencyService, ResanitiseService],
 })
 export class CollectionsModule implements OnApplicationShutdown {
   onApplicationShutdown(): void {

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
-import { longStatement, statement } from '../database/statement';
-import type { Statements } from '../database/pool/transactions';
+import { bind, longStatement, statement, type Write, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canView } from '../games/visibility';
 import { badRequest } from '../http/failure';
@@ -12,10 +11,12 @@ import {
   collectionAnswer,
   type CollectionRow,
   type CreateCollectionRequest,
+  type OneCollectionAnswer,
+  type SuccessAnswer,
   type UpdateCollectionRequest,
 } from './collection.dto';
 import { cannotEdit, invalidCollection } from './refusals';
-import { CollectionLock } from './collection-lock';
+import { lockCollection } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 
 const COLUMNS = (c: string, description = `${c}.description`) =>
@@ -166,7 +167,6 @@ export class CollectionsService {
   constructor(
     private readonly database: Database,
     private readonly links: StoreLinks,
-    private readonly lock: CollectionLock,
   ) {}
 
   /** Those that the user owns or administers, last updated first. */
@@ -198,36 +198,45 @@ export class CollectionsService {
     return { collection: collectionAnswer(row, this.links), editors };
   }
 
-  async create(db: Statements, user_id: number, request: CreateCollectionRequest): Promise<CollectionAnswer> {
+  create(user_id: number, request: CreateCollectionRequest): Write<OneCollectionAnswer> {
     const { title, private: hidden = false, description, game_id } = request;
     const blurb = game_id === undefined ? undefined : request.blurb;
     const layout = request.layout ?? (blurb ? 'list' : 'grid');
-    void db.row(LOCK_OWNER, [user_id]);
-    const row = await db.row(CREATE, [user_id, title || null, hidden, description, layout, game_id, blurb]);
-    if (row?.full) throw badRequest('too many collections');
-    if (!row?.id) throw invalidGame();
-    return collectionAnswer(row, this.links);
+    return write(
+      [
+        bind(LOCK_OWNER, [user_id]),
+        bind(CREATE, [user_id, title || null, hidden, description, layout, game_id, blurb]),
+      ],
+      ([, [row]]) => {
+        if (row?.full) throw badRequest('too many collections');
+        if (!row?.id) throw invalidGame();
+        return { collection: collectionAnswer(row, this.links) };
+      },
+    );
   }
 
-  async update(db: Statements, user_id: number, request: UpdateCollectionRequest): Promise<CollectionAnswer> {
-    const { collection_id, title, description, private: hidden, layout, on_profile } = request;
-    this.lock.take(db, collection_id, user_id);
-    const row = await db.row(UPDATE, [
-      collection_id,
-      user_id,
-      title,
-      description === null ? '' : description,
-      hidden,
-      layout,
-      on_profile,
-    ]);
-    if (!row?.editable) throw cannotEdit(row);
-    return collectionAnswer(row, this.links);
+  update(user_id: number, request: UpdateCollectionRequest): Write<OneCollectionAnswer> {
+    const { collection_id, title, private: hidden, layout, on_profile } = request;
+    const description = request.description === null ? '' : request.description;
+    return write(
+      [
+        lockCollection(collection_id, user_id),
+        bind(UPDATE, [collection_id, user_id, title, description, hidden, layout, on_profile]),
+      ],
+      ([, [row]]) => {
+        if (!row?.editable) throw cannotEdit(row);
+        return { collection: collectionAnswer(row, this.links) };
+      },
+    );
   }
 
-  async delete(db: Statements, user_id: number, collection_id: number): Promise<void> {
-    this.lock.take(db, collection_id, user_id);
-    const row = await db.row(DELETE, [collection_id, user_id]);
-    if (!row?.editable) throw cannotEdit(row);
+  delete(user_id: number, collection_id: number): Write<SuccessAnswer> {
+    return write(
+      [lockCollection(collection_id, user_id), bind(DELETE, [collection_id, user_id])],
+      ([, [row]]) => {
+        if (!row?.editable) throw cannotEdit(row);
+        return { success: true };
+      },
+    );
   }
 }

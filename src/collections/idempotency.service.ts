@@ -4,8 +4,7 @@ import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
 import type { Credential } from '../auth/credential';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
-import type { Statements } from '../database/pool/transactions';
+import { bind, statement, type Write } from '../database/statement';
 import { badRequest } from '../http/failure';
 
 const HEADER = 'Idempotency-Key';
@@ -78,20 +77,22 @@ export class IdempotencyService {
     user_id: number,
     key: RetryKey | undefined,
     request: object,
-    work: (db: Statements) => Promise<Answer>,
+    write: Write<Answer>,
   ): Promise<Answer> {
-    if (!key) return this.database.flight(work, { lock: lockOf(user_id, request), user_id });
+    if (!key) return this.database.write(write, { id: lockOf(user_id, request), user_id });
     const { credential, key_hash, route } = key;
     const fingerprint = sha256(JSON.stringify([route, request]));
-    return this.database.dialogue(async (db) => {
-      if (!(await db.row(CLAIM, [credential, key_hash, fingerprint, user_id]))) {
-        const kept = await db.row(KEPT, [credential, key_hash]);
+    return this.database.transaction(async (db) => {
+      const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
+      const [claimed] = await this.database.run(db, [claim]);
+      if (claimed.length === 0) {
+        const [[kept]] = await this.database.run(db, [bind(KEPT, [credential, key_hash])]);
         if (!kept?.fingerprint.equals(fingerprint))
           throw badRequest(`${HEADER} was used with other parameters`);
         return JSON.parse(kept.answer) as Answer;
       }
-      const answer = await work(db);
-      await db.row(KEEP, [credential, key_hash, JSON.stringify(answer)]);
+      const answer = write.result(await this.database.run(db, write.statements));
+      await this.database.run(db, [bind(KEEP, [credential, key_hash, JSON.stringify(answer)])]);
       await this.database.mark(db, user_id);
       return answer;
     });

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { statement, type Statement } from '../database/statement';
+import { bind, statement, type Statement, write } from '../database/statement';
 import { fitsHtmlLimit, sanitiseHtml } from './html';
 
 const BATCH = 500;
@@ -92,10 +92,14 @@ export class ResanitiseService {
     }
     if (changed.length === 0) return;
     const column = <Key extends keyof (typeof changed)[number]>(key: Key) => changed.map((text) => text[key]);
-    const stored = await this.database.flight((db) => {
-      void db.rows(LOCK, [column('collection_id')]);
-      return db.rows(store, [column('collection_id'), column('game_id'), column('html'), column('clean')]);
-    });
-    progress.changed += stored.length;
+    progress.changed += await this.database.write(
+      write(
+        [
+          bind(LOCK, [column('collection_id')]),
+          bind(store, [column('collection_id'), column('game_id'), column('html'), column('clean')]),
+        ],
+        ([, stored]) => stored.length,
+      ),
+    );
   }
 }

@@ -15,7 +15,7 @@ export const connectionOptions = {
   connectionTimeoutMillis: 700,
   query_timeout: 1500,
   keepAlive: true,
-  // A statement may leave before the one ahead of it was answered: see Database.flight.
+  // A statement may be sent before the one ahead of it was answered: see Database.run.
   pipeline: true,
 };
 

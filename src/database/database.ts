@@ -2,23 +2,26 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { Pool, PoolClient } from 'pg';
-import type { DataSource, EntityManager } from 'typeorm';
+import { type DataSource, type EntityManager, QueryRunnerAlreadyReleasedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
 import { Gathering } from './pool/gathering';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
-import { queryOf, type Statement } from './statement';
+import { bind, type BoundStatement, queryOf, type RowsOf, type Statement, type Write } from './statement';
 import { MARK_WRITES, Standby } from './standby';
-import { type Change, Queues } from './pool/queues';
-import { type Around, Flight, inDialogue, inTransaction, type Statements } from './pool/transactions';
+import { type Lock, Queues } from './pool/queues';
+import { inTransaction } from './pool/together';
 
 const GOODBYE = 2000;
 
+/** Traces are written by it: wraps work in a span. */
+export type Around = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+
 /** Runs statements: each on its own, gathered with others, or in a transaction. */
 @Injectable()
-export class Database implements Statements, OnApplicationShutdown {
+export class Database implements OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
   around: Around | undefined;
   /** Where reads may go that may be a moment old; undefined: none is configured. */
@@ -95,13 +98,28 @@ export class Database implements Statements, OnApplicationShutdown {
     return this.around ? this.around(statement.name, read) : read();
   }
 
-  /** In a dialogue that writes for a user, at its end: lets `rowsFor` know. */
-  mark(db: Statements, user_id: number): Promise<unknown> | undefined {
-    return this.standby && db.rows(MARK_WRITES, [[user_id]]);
+  /** At the end of a transaction that writes for a user: lets `rowsFor` know. */
+  async mark(db: EntityManager, user_id: number): Promise<void> {
+    if (this.standby) await this.run(db, [bind(MARK_WRITES, [[user_id]])]);
+  }
+
+  /** Sends the statements of a write at once. Writes that lock the same row wait for one another here, and share a transaction. */
+  async write<Result>(write: Write<Result>, lock?: Lock): Promise<Result> {
+    if (!this.pool) throw new NotConnected();
+    return this.around ? this.around('transaction', () => this.send(write, lock)) : this.send(write, lock);
+  }
+
+  private async send<Result>({ statements, result }: Write<Result>, lock: Lock | undefined): Promise<Result> {
+    const prepared = this.settings.DATABASE_PREPARED_STATEMENTS;
+    const queries = statements.map(({ statement, values }) => queryOf(statement, values, prepared));
+    const rows = lock ? this.queues!.run(lock, queries) : inTransaction(this.pool!, queries);
+    if (this.around)
+      for (const { statement } of statements) this.around(statement.name, () => rows).catch(() => undefined);
+    return result(await rows);
   }
 
   /**
-   * As TypeORM's own, but for a connection that no longer answers: its ROLLBACK would wait behind the query that hangs, and
+   * A transaction that a throw rolls back. As TypeORM's own, but for a connection that no longer answers: its ROLLBACK would wait behind the query that hangs, and
    * the connection would go back to the pool with that query still on it. It is thrown away, and the server rolls back.
    */
   async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
@@ -128,42 +146,21 @@ export class Database implements Statements, OnApplicationShutdown {
     }
   }
 
-  /**
-   * A transaction whose statements all leave at once: `work` asks for them before it waits for any, so that a lock is held
-   * for as long as the server takes and not for as long as our answers travel. Changes wait for others of the same thing.
-   */
-  flight<Result>(work: (db: Statements) => Promise<Result>, change?: Change): Promise<Result> {
-    const transacted = () => this.flown(work, change);
-    return this.around ? this.around('transaction', transacted) : transacted();
-  }
-
-  private async flown<Result>(
-    work: (db: Statements) => Promise<Result>,
-    change: Change | undefined,
-  ): Promise<Result> {
-    if (!this.pool) throw new NotConnected();
-    const flight = new Flight(this.settings.DATABASE_PREPARED_STATEMENTS, this.around);
-    const result = work(flight);
-    // It is waited for below.
-    result.catch(() => undefined);
-    const queries = flight.close();
-    if (queries.length > 0) {
-      if (change) this.queues!.join(change, flight);
-      else
-        inTransaction(this.pool, queries).then(
-          (rows) => flight.answer(rows),
-          (error: unknown) => flight.fail(error),
-        );
-    }
-    return result;
-  }
-
-  /** A transaction whose statements depend on one another's answers. */
-  async dialogue<Result>(work: (db: Statements) => Promise<Result>): Promise<Result> {
-    const { pool, around } = this;
-    if (!pool) throw new NotConnected();
-    const transacted = () => inDialogue(pool, this.settings.DATABASE_PREPARED_STATEMENTS, around, work);
-    return around ? around('transaction', transacted) : transacted();
+  /** Sends prepared statements inside of a transaction, at once; the rows of each. */
+  async run<Statements extends BoundStatement[]>(
+    db: EntityManager,
+    statements: [...Statements],
+  ): Promise<RowsOf<Statements>> {
+    const runner = db.queryRunner!;
+    // Its connection may be in use by somebody else.
+    if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
+    const client = (await runner.connect()) as PoolClient;
+    const rows = statements.map(({ statement, values }) => {
+      const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
+      const ask = async () => (await client.query(query)).rows as unknown[];
+      return this.around ? this.around(statement.name, ask) : ask();
+    });
+    return (await Promise.all(rows)) as RowsOf<Statements>;
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -4,9 +4,10 @@ import type { Settings } from '../config/settings';
 import { Batch } from './pool/batch';
 import { newPool } from './client';
 import { connectionOptions } from './data-source';
+import type { Database } from './database';
 import { faultOf } from './sqlstates';
 import { queryOf, type Statement, statement } from './statement';
-import { inTransaction, type Statements } from './pool/transactions';
+import { inTransaction } from './pool/together';
 
 /** At the end of a transaction that writes: for whom. */
 export const MARK_WRITES = statement(
@@ -66,7 +67,7 @@ export class Standby {
   private closed = false;
 
   constructor(
-    private readonly primary: Statements,
+    private readonly primary: Pick<Database, 'rows' | 'row'>,
     settings: Settings,
   ) {
     this.lag = settings.DATABASE_READ_LAG_SECONDS * 1000;

@@ -1,28 +1,31 @@
 import type { Pool, QueryConfig } from 'pg';
 import { concernsOneStatement } from '../sqlstates';
 import { queryOf, type Statement, statement } from '../statement';
-import { type Flight, inTransaction } from './transactions';
+import { inTransaction } from './together';
 
-/** What a transaction locks, by a number that is its place in the order in which all lock; and whose change it is. */
-export interface Change {
-  lock: number;
+/** What a write locks, by a number that is its place in the order in which all lock; and whose write it is. */
+export interface Lock {
+  id: number;
   user_id: number;
 }
 
-interface Waiting extends Change {
-  flight: Flight;
+interface Change {
+  user_id: number;
+  queries: QueryConfig[];
+  resolve: (rows: unknown[][]) => void;
+  reject: (error: unknown) => void;
 }
 
 /** The changes that lock one thing. */
 interface Queue {
   lock: number;
-  waiting: Waiting[];
+  waiting: Change[];
 }
 
 /** What one transaction carries of a queue. */
 interface Load {
   queue: Queue;
-  changes: Waiting[];
+  changes: Change[];
 }
 
 // A transaction that waits for the disk holds up its queues for as long, whether it carries one change or many.
@@ -60,15 +63,19 @@ export class Queues {
     private readonly mark: Statement | undefined,
   ) {}
 
-  join(change: Change, flight: Flight): void {
-    const waiting = { ...change, flight };
-    const queue = this.queues[change.lock];
+  /** The rows of each query, once all is committed. */
+  run({ id, user_id }: Lock, queries: QueryConfig[]): Promise<unknown[][]> {
+    return new Promise((resolve, reject) => this.join(id, { user_id, queries, resolve, reject }));
+  }
+
+  private join(lock: number, change: Change): void {
+    const queue = this.queues[lock];
     if (queue) {
-      queue.waiting.push(waiting);
+      queue.waiting.push(change);
       return;
     }
-    const opened = { lock: change.lock, waiting: [waiting] };
-    this.queues[change.lock] = opened;
+    const opened = { lock, waiting: [change] };
+    this.queues[lock] = opened;
     this.ready.push(opened);
     this.leave();
   }
@@ -107,40 +114,40 @@ export class Queues {
   }
 
   private async serve(loads: Load[]): Promise<void> {
-    await this.run(loads);
+    await this.commit(loads);
     for (const { queue } of loads)
       if (queue.waiting.length > 0) this.ready.push(queue);
       else delete this.queues[queue.lock];
   }
 
-  private async run(loads: Load[]): Promise<void> {
+  private async commit(loads: Load[]): Promise<void> {
     const changes = loads.flatMap((load) => load.changes);
     try {
       const before = loads.length > 1 ? [queryOf(NOT_FOR_LONG, [], this.prepared)] : [];
-      const asked = changes.map(({ flight }) => flight.close());
-      const rows = await inTransaction(this.pool, [...before, ...asked.flat(), ...this.marks(changes)]);
+      const queries = changes.flatMap((change) => change.queries);
+      const rows = await inTransaction(this.pool, [...before, ...queries, ...this.marks(changes)]);
       let next = before.length;
-      changes.forEach(({ flight }, i) => flight.answer(rows.slice(next, (next += asked[i]!.length))));
+      for (const { queries, resolve } of changes) resolve(rows.slice(next, (next += queries.length)));
     } catch (error) {
       if (!concernsOneStatement(error)) this.lose(loads, error);
-      else if (loads.length > 1) await Promise.all(loads.map((load) => this.run([load])));
+      else if (loads.length > 1) await Promise.all(loads.map((load) => this.commit([load])));
       else await this.apart(loads[0]!, error);
     }
   }
 
   private async apart({ queue, changes }: Load, error: unknown): Promise<void> {
-    if (changes.length === 1) changes[0]!.flight.fail(error);
-    else for (const change of changes) await this.run([{ queue, changes: [change] }]);
+    if (changes.length === 1) changes[0]!.reject(error);
+    else for (const change of changes) await this.commit([{ queue, changes: [change] }]);
   }
 
   /** Whoever waits behind a connection that was lost would only wait longer for the same answer. */
   private lose(loads: Load[], error: unknown): void {
     for (const { queue, changes } of loads)
-      for (const { flight } of [...changes, ...queue.waiting.splice(0)]) flight.fail(error);
+      for (const { reject } of [...changes, ...queue.waiting.splice(0)]) reject(error);
   }
 
   /** Behind all other locks: who writes in two transactions at once is no reason for them to wait in a circle. */
-  private marks(changes: Waiting[]): QueryConfig[] {
+  private marks(changes: Change[]): QueryConfig[] {
     if (!this.mark) return [];
     const users = new Set(changes.map(({ user_id }) => user_id));
     return [queryOf(this.mark, [[...users]], this.prepared)];

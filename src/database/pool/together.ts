@@ -161,6 +161,17 @@ class Together extends Query {
   }
 }
 
+/** Runs the queries in one transaction and one write to the socket; the rows of each, once all is committed. */
+export function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unknown[][]> {
+  return new Promise((resolve, reject) => {
+    const rows: unknown[][] = [];
+    sendTogether(pool, queries, {
+      answered: (some) => void rows.push(some),
+      done: (error) => (error ? reject(error) : resolve(rows)),
+    });
+  });
+}
+
 /**
  * On one connection of the pool, which is back in it when all is done; a connection that is lost is not. Nothing that the pool
  * had in its queue leads to what was answered: V8 lets a queue that has grown old keep alive whatever once stood in it.
