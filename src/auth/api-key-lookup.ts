@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
+import { BatchLoader } from '../database/pool/batch-loader';
 import { statement } from '../database/statement';
 import { ApiKeyUses } from './api-key-uses';
 import { hashApiKey } from './api-key-hash';
@@ -49,18 +50,11 @@ export interface KnownKey {
   used: number;
 }
 
-interface Question {
-  /** Under the current pepper first. */
-  hashes: string[];
-  resolve: (key: LiveKey | undefined) => void;
-  reject: (error: unknown) => void;
-}
-
 /** Finds keys by their text: one statement, shared by all requests that ask in the same turn of the event loop. */
 @Injectable()
 export class ApiKeyLookup {
   private readonly peppers: Buffer[];
-  private questions: Question[] = [];
+  private readonly liveKeys = new BatchLoader((keys: string[][]) => this.load(keys));
 
   constructor(
     private readonly database: Database,
@@ -76,7 +70,7 @@ export class ApiKeyLookup {
     if (!mayBeApiKey(text)) return undefined;
     const learned = performance.now();
     const hashes = this.peppers.map((pepper) => asBytea(hashApiKey(text, pepper)));
-    const key = await this.liveKey(hashes);
+    const key = await this.liveKeys.load(hashes);
     if (!key) return undefined;
     const { hash, id, user_id, scopes, unused_ms, lives_ms } = key;
     if (hash !== hashes[0]) this.uses.rehash(id, hashes[0]!);
@@ -104,25 +98,10 @@ export class ApiKeyLookup {
     this.uses.used(key.credential.api_key_id);
   }
 
-  private liveKey(hashes: string[]): Promise<LiveKey | undefined> {
-    return new Promise((resolve, reject) => {
-      if (this.questions.length === 0) setImmediate(() => void this.ask());
-      this.questions.push({ hashes, resolve, reject });
-    });
-  }
-
-  private async ask(): Promise<void> {
-    const questions = this.questions;
-    this.questions = [];
-    try {
-      const hashes = questions.flatMap((question) => question.hashes);
-      const keys = await this.database.rows(LIVE_KEYS, [hashes]);
-      const found = new Map(keys.map((key) => [key.hash, key]));
-      for (const { hashes, resolve } of questions)
-        resolve(hashes.map((hash) => found.get(hash)).find((key) => key !== undefined));
-    } catch (error) {
-      for (const { reject } of questions) reject(error);
-    }
+  /** Of each key the hashes, that under the current pepper first. */
+  private async load(keys: string[][]): Promise<(LiveKey | undefined)[]> {
+    const found = new Map((await this.database.rows(LIVE_KEYS, [keys.flat()])).map((key) => [key.hash, key]));
+    return keys.map((hashes) => hashes.map((hash) => found.get(hash)).find((key) => key !== undefined));
   }
 }
 

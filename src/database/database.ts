@@ -5,14 +5,14 @@ import type { Pool, PoolClient } from 'pg';
 import { type DataSource, type EntityManager, QueryRunnerAlreadyReleasedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
-import { Gathering } from './pool/gathering';
+import { inTransaction } from './pool/pipeline';
+import { StatementBatcher } from './pool/statement-batcher';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
 import { bind, type BoundStatement, queryOf, type RowsOf, type Statement, type Write } from './statement';
 import { MARK_WRITES, Standby } from './standby';
-import { type Lock, Queues } from './pool/queues';
-import { inTransaction } from './pool/together';
+import { type Lock, WriteQueues } from './pool/write-queues';
 
 const GOODBYE = 2000;
 
@@ -27,8 +27,8 @@ export class Database implements OnApplicationShutdown {
   /** Where reads may go that may be a moment old; undefined: none is configured. */
   standby: Standby | undefined;
   private pool: Pool | undefined;
-  private gathering: Gathering | undefined;
-  private queues: Queues | undefined;
+  private batcher: StatementBatcher | undefined;
+  private writeQueues: WriteQueues | undefined;
   private stopped = false;
 
   constructor(
@@ -47,7 +47,7 @@ export class Database implements OnApplicationShutdown {
     return {
       busy: totalCount - idleCount,
       idle: idleCount,
-      waiting: waitingCount + this.gathering!.waiting,
+      waiting: waitingCount + this.batcher!.waiting,
     };
   }
 
@@ -72,17 +72,21 @@ export class Database implements OnApplicationShutdown {
     await requireSupportedServer(pool);
     await requireMigrated(this.source);
     if (this.stopped) return;
-    this.gathering = new Gathering(pool);
+    this.batcher = new StatementBatcher(pool);
     this.pool = pool;
     if (this.settings.DATABASE_READ_URL) this.standby = new Standby(this, this.settings);
-    this.queues = new Queues(pool, this.settings.DATABASE_PREPARED_STATEMENTS, this.standby && MARK_WRITES);
+    this.writeQueues = new WriteQueues(
+      pool,
+      this.settings.DATABASE_PREPARED_STATEMENTS,
+      this.standby && MARK_WRITES,
+    );
   }
 
   async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotConnected();
     const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
-    const gathering = this.gathering!;
-    const ask = () => gathering.rows(query, statement);
+    const batcher = this.batcher!;
+    const ask = () => batcher.rows(query, statement);
     return this.around ? this.around(statement.name, ask) : ask();
   }
 
@@ -112,7 +116,7 @@ export class Database implements OnApplicationShutdown {
   private async send<Result>({ statements, result }: Write<Result>, lock: Lock | undefined): Promise<Result> {
     const prepared = this.settings.DATABASE_PREPARED_STATEMENTS;
     const queries = statements.map(({ statement, values }) => queryOf(statement, values, prepared));
-    const rows = lock ? this.queues!.run(lock, queries) : inTransaction(this.pool!, queries);
+    const rows = lock ? this.writeQueues!.run(lock, queries) : inTransaction(this.pool!, queries);
     if (this.around)
       for (const { statement } of statements) this.around(statement.name, () => rows).catch(() => undefined);
     return result(await rows);

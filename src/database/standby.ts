@@ -1,13 +1,13 @@
 import { Logger } from '@nestjs/common';
 import type { Pool } from 'pg';
 import type { Settings } from '../config/settings';
-import { Batch } from './pool/batch';
+import { BatchLoader } from './pool/batch-loader';
 import { newPool } from './client';
 import { connectionOptions } from './data-source';
 import type { Database } from './database';
 import { faultOf } from './sqlstates';
 import { queryOf, type Statement, statement } from './statement';
-import { inTransaction } from './pool/together';
+import { inTransaction } from './pool/pipeline';
 
 /** At the end of a transaction that writes: for whom. */
 export const MARK_WRITES = statement(
@@ -59,7 +59,7 @@ export class Standby {
   private readonly pool: Pool;
   private readonly lag: number;
   private readonly prepared: boolean;
-  private readonly writesOf = new Batch((user_ids: number[]) => this.askWrites(user_ids));
+  private readonly writesOf = new BatchLoader((user_ids: number[]) => this.askWrites(user_ids));
   /** Where the primary's log was, and when; the oldest first. */
   private readonly positions: { at: number; position: string }[] = [];
   private readonly timer: NodeJS.Timeout;
@@ -109,7 +109,7 @@ export class Standby {
       queryOf(STATE, [user_id, position], this.prepared),
       queryOf(asked, values, this.prepared),
     ]).catch((error: unknown) => this.failed(error));
-    const [writes, answer] = await Promise.all([this.writesOf.ask(user_id), read]);
+    const [writes, answer] = await Promise.all([this.writesOf.load(user_id), read]);
     if (!answer) return undefined;
     const [[state], rows] = answer as [[State], Row[]];
     if (!state.recent || state.writes < writes) {

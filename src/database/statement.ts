@@ -6,26 +6,25 @@ export interface Statement<Row = unknown> {
   row?: Row;
   name: string;
   text: string;
-  /** It shares its transaction with no other: it writes, or it reads so much that nothing is to wait behind it. */
-  alone: boolean;
-  /** It reads so much that others like it are not to take all connections. */
-  long: boolean;
+  /**
+   * How it shares connections. Small reads are sent in batches. Long reads have a connection to themselves, and all of them
+   * together at most half of the pool. Writes have one to themselves.
+   */
+  group: 'small' | 'long' | 'write';
 }
 
 const READS = /^\s*SELECT\b/;
 
-/** What begins with SELECT must do nothing but read: it may be taken back and run again with others. */
+/** What begins with SELECT must only read: it may be run again when another statement of its batch fails. */
 export const statement = <Row>(name: string, text: string): Statement<Row> => ({
   name,
   text,
-  alone: !READS.test(text),
-  long: false,
+  group: READS.test(text) ? 'small' : 'write',
 });
 export const longStatement = <Row>(name: string, text: string): Statement<Row> => ({
   name,
   text,
-  alone: true,
-  long: true,
+  group: 'long',
 });
 
 /** A statement with its values. */

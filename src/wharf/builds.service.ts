@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Batch } from '../database/pool/batch';
+import { BatchLoader } from '../database/pool/batch-loader';
 import { Database } from '../database/database';
 import { type Statement, statement } from '../database/statement';
 import { type Cacheable, cacheable } from '../http/cacheable';
@@ -75,10 +75,10 @@ export class BuildsService {
   private readonly missing = new ShortMemory<Missing>(lasting(MISSING_REMEMBERED), 1000);
   private readonly answers = new ShortMemory<Cacheable>(lasting(Infinity), MOST_ANSWERS);
   private readonly underWay = new UnderWay<Build | Missing>();
-  private readonly byGame = new Batch((asked: unknown[][]) =>
+  private readonly byGame = new BatchLoader((asked: unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
   );
-  private readonly byTarget = new Batch((asked: unknown[][]) =>
+  private readonly byTarget = new BatchLoader((asked: unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_TARGET, asked),
   );
 
@@ -129,8 +129,8 @@ export class BuildsService {
   }
 
   private newestFinishedBuild({ game_id, target, channel_name }: LatestRequest) {
-    if (target === undefined) return this.byGame.ask([game_id, channel_name]);
-    return this.byTarget.ask([...target.split('/'), channel_name]);
+    if (target === undefined) return this.byGame.load([game_id, channel_name]);
+    return this.byTarget.load([...target.split('/'), channel_name]);
   }
 
   private async newestFinishedBuilds(

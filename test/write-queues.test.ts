@@ -5,13 +5,13 @@ import { sql, theApp, useStore } from './support/store';
 useStore();
 
 const NOTED = statement<{ transaction: string }>(
-  'queues_noted',
+  'write_queues_noted',
   'INSERT INTO notes (n) VALUES ($1) RETURNING pg_current_xact_id()::text AS transaction',
 );
-const DIVIDED = statement('queues_divided', 'SELECT 1 / $1::int AS part');
-const ASLEEP = statement('queues_asleep', 'SELECT pg_sleep(30)');
-const LONG = statement('queues_long', 'SELECT pg_sleep(0.3)');
-const HELD = statement('queues_held', 'SELECT FROM things WHERE id = $1 FOR UPDATE');
+const DIVIDED = statement('write_queues_divided', 'SELECT 1 / $1::int AS part');
+const ASLEEP = statement('write_queues_asleep', 'SELECT pg_sleep(30)');
+const LONG = statement('write_queues_long', 'SELECT pg_sleep(0.3)');
+const HELD = statement('write_queues_held', 'SELECT FROM things WHERE id = $1 FOR UPDATE');
 
 const USER = 1;
 
@@ -39,28 +39,28 @@ beforeAll(async () => {
 });
 afterEach(() => sql('DELETE FROM notes'));
 
-test('what waits while a transaction is under way leaves as one, in its order', async () => {
+test('writes that wait for a transaction share the next, in their order', async () => {
   const [first, ...others] = await Promise.all([1, 2, 3, 4, 5].map((n) => change(n)));
   expect(new Set(others).size).toBe(1);
   expect(others[0]).not.toBe(first);
   expect(await noted()).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('changes of different things leave as one where transactions are under way, by the order of their locks', async () => {
+test('writes with different locks share a transaction while others are under way, in the order of the locks', async () => {
   const transactions = await Promise.all([9, 8, 7, 6, 5, 4].map((n) => change(n, { lock: n })));
   expect(new Set(transactions).size).toBe(3);
   expect(new Set(transactions.slice(2)).size).toBe(1);
   expect((await noted()).filter((n) => n < 8)).toEqual([4, 5, 6, 7]);
 });
 
-test('one that fails leaves nothing behind, and takes nobody with it', async () => {
+test('one that fails is undone as a whole, and fails alone', async () => {
   const outcomes = await Promise.allSettled([1, 2, 3, 4].map((n) => change(n, { divisor: n === 3 ? 0 : 1 })));
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   expect(outcomes[2]).toMatchObject({ reason: { code: '22012' } });
   expect(await noted()).toEqual([1, 2, 4]);
 });
 
-test('nor does it take changes of other things', async () => {
+test('nor do writes with other locks fail with it', async () => {
   const outcomes = await Promise.allSettled(
     [1, 2, 3, 4, 5, 4].map((lock, n) => change(n, { lock, divisor: n === 3 ? 0 : 1 })),
   );
@@ -70,7 +70,7 @@ test('nor does it take changes of other things', async () => {
   expect((await noted()).sort()).toEqual([0, 1, 2, 4, 5]);
 });
 
-test('a thing that somebody else holds holds up no other', async () => {
+test('a lock that somebody else holds delays no other', async () => {
   const holder = theApp().get(Database).source.createQueryRunner();
   await holder.startTransaction();
   await holder.query('SELECT FROM things WHERE id = 4 FOR UPDATE');
@@ -89,19 +89,19 @@ test('a thing that somebody else holds holds up no other', async () => {
   expect((await noted()).sort()).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-test('transactions that do not end hold up nothing else', async () => {
+test('transactions that do not end delay no others', async () => {
   const slow = [11, 12].map(slowChange);
   expect(await change(1)).toMatch(/^\d+$/);
   await Promise.all(slow.map(ended));
 });
 
-test('behind one that takes long, the next of the same thing follows', async () => {
+test('behind a slow write, the next with the same lock follows', async () => {
   const long = writeOf(LONG, 1);
   await Promise.all([long, change(1), change(2)]);
   expect(await noted()).toEqual([1, 2]);
 });
 
-test('behind a connection that is lost nobody waits, and the queue goes on', async () => {
+test('writes behind a lost connection are refused, and the queue goes on', async () => {
   const slow = slowChange(1);
   const behind = change(1);
   const lost = Promise.allSettled([slow, behind]);

@@ -3,11 +3,11 @@ import { serialize } from 'pg-protocol';
 import { pgTypes } from '../pg-types';
 import { concernsOneStatement } from '../sqlstates';
 
-/** What pg's connection is beyond its types: pg's own Query uses it in the same way. */
+/** The part of pg's connection that its types leave out, as pg's own Query uses it. */
 interface Wire extends Connection {
-  /** By name, the texts that the server has. */
+  /** By name, the texts of the statements that the server has prepared. */
   parsedStatements: Record<string, string>;
-  /** By name, the texts that are on their way to it. */
+  /** By name, the texts that were sent and are not prepared yet. */
   submittedNamedStatements: Record<string, string>;
   _send(messages: Buffer): boolean;
 }
@@ -33,7 +33,7 @@ class Columns {
   }
 
   rowOf(values: (string | null)[]): Row {
-    // A copy of a whole row keeps its shape; a row that grows column by column changes it with each.
+    // A copy keeps its hidden class; an object that grows column by column changes it with each.
     const row = { ...this.empty };
     for (let i = 0; i < values.length; i++) {
       const value = values[i];
@@ -43,7 +43,7 @@ class Columns {
   }
 }
 
-// Of a prepared statement they never change: the server would refuse to run it.
+// Those of a prepared statement never change: the server would refuse to run it.
 const columnsOn = new WeakMap<Wire, Map<string, Columns>>();
 
 function columnsOf(connection: Wire): Map<string, Columns> {
@@ -58,25 +58,24 @@ const SYNC = serialize.sync();
 const EXECUTE = serialize.execute();
 const DESCRIBE = serialize.describe({ type: 'P', name: '' });
 
-export interface Told {
-  /** The rows of each statement that was run, in their order; those of a transaction count once all is done. */
-  answered(rows: Row[]): void;
-  /** Once, at the end; and why not all were run. */
-  done(error: Error | undefined): void;
+/** Receives the results of a pipeline. */
+export interface PipelineListener {
+  /** Called with the rows of each statement, in their order. */
+  onRows(rows: Row[]): void;
+  /** Called once at the end, with the error if any. */
+  onEnd(error: Error | undefined): void;
 }
 
 /**
- * Statements that are sent as one: one write, one Sync and with it one transaction of the server's, one answer; and columns
- * are described once a connection. For pg it is one query, whose handlers it calls for every message; `name` and `text` are
- * those of the statement whose answer is coming, by which pg knows what is prepared.
- *
- * The first that fails ends the transaction: those behind it are not run.
+ * Several statements as one query of pg: one write to the socket and one Sync, which makes them one transaction. When one
+ * fails, the server undoes those before it and skips those behind it. pg calls the handlers for every message; `name` and
+ * `text` are those of the statement whose result comes next, as pg notes by them what is prepared.
  */
-class Together extends Query {
+class PipelineQuery extends Query {
   declare name: string | undefined;
   declare text: string;
   declare callback: (error?: Error) => void;
-  told: Told | undefined;
+  listener: PipelineListener | undefined;
   private answered = 0;
   private readonly columns: (Columns | undefined)[];
   private found: Row[] = [];
@@ -84,10 +83,10 @@ class Together extends Query {
 
   constructor(
     private readonly queries: QueryConfig[],
-    told: Told,
+    listener: PipelineListener,
   ) {
     super({ text: '' });
-    this.told = told;
+    this.listener = listener;
     this.columns = new Array<Columns | undefined>(queries.length).fill(undefined);
     this.expectNext();
   }
@@ -98,7 +97,7 @@ class Together extends Query {
     try {
       connection._send(this.messagesFor(connection));
     } catch (error) {
-      // A value that cannot be written: pg hands it to handleError.
+      // A value could not be serialised: pg passes what is returned to handleError.
       return error;
     }
     return undefined;
@@ -139,7 +138,7 @@ class Together extends Query {
     this.found = [];
     this.answered++;
     this.expectNext();
-    this.told?.answered(found);
+    this.listener?.onRows(found);
   }
 
   handleReadyForQuery(): void {
@@ -165,35 +164,33 @@ class Together extends Query {
 export function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unknown[][]> {
   return new Promise((resolve, reject) => {
     const rows: unknown[][] = [];
-    sendTogether(pool, queries, {
-      answered: (some) => void rows.push(some),
-      done: (error) => (error ? reject(error) : resolve(rows)),
+    sendPipeline(pool, queries, {
+      onRows: (some) => void rows.push(some),
+      onEnd: (error) => (error ? reject(error) : resolve(rows)),
     });
   });
 }
 
-/**
- * On one connection of the pool, which is back in it when all is done; a connection that is lost is not. Nothing that the pool
- * had in its queue leads to what was answered: V8 lets a queue that has grown old keep alive whatever once stood in it.
- */
-export function sendTogether(pool: Pool, queries: QueryConfig[], told: Told): void {
-  let waiting: Told | undefined = told;
+/** Sends the queries on one connection of the pool. A connection that is lost does not go back to it. */
+export function sendPipeline(pool: Pool, queries: QueryConfig[], listener: PipelineListener): void {
+  // The pool's queue may keep this callback alive for long, but not what the listener leads to.
+  let waiting: PipelineListener | undefined = listener;
   pool.connect((refused, client, release) => {
-    const whom = waiting!;
+    const served = waiting!;
     waiting = undefined;
     if (refused) {
-      whom.done(refused);
+      served.onEnd(refused);
       return;
     }
-    const together = new Together(queries, whom);
-    together.callback = (error) => {
-      const { told } = together;
-      // After a timeout pg goes on to fail the query with its connection.
-      if (!told) return;
-      together.told = undefined;
+    const query = new PipelineQuery(queries, served);
+    query.callback = (error) => {
+      const { listener } = query;
+      // After a timeout pg fails the query once more, with its connection.
+      if (!listener) return;
+      query.listener = undefined;
       release(error !== undefined && !concernsOneStatement(error));
-      told.done(error);
+      listener.onEnd(error);
     };
-    client!.query(together as never);
+    client!.query(query as never);
   });
 }

@@ -1,0 +1,107 @@
+import type { Pool, QueryConfig } from 'pg';
+import { connectionOptions } from '../data-source';
+import { concernsOneStatement, NotConnected } from '../sqlstates';
+import type { Statement } from '../statement';
+import { sendPipeline } from './pipeline';
+import { Semaphore } from './semaphore';
+
+interface Request {
+  query: QueryConfig;
+  resolve: (rows: never[]) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Statements that are sent together. */
+interface Batch {
+  opened: number;
+  requests: Request[];
+}
+
+// A statement waits for the slow ones in front of it; larger batches gain little more.
+const MAX_STATEMENTS = 8;
+
+// In milliseconds. A batch times out as a whole, when its oldest statement has waited too long.
+const MAX_AGE = 100;
+
+// Shares of the pool's connections. More backends at once would only compete for the server's processors.
+const SMALL_SHARE = 0.4;
+const LONG_SHARE = 0.5;
+
+/**
+ * Sends the small reads of one turn of the event loop together, on one connection, and those that come while many batches
+ * are under way in the next one: docs/decisions/statement-batches.md. A statement that fails fails alone; one that times out
+ * ends its connection, and with it the rest of its batch.
+ */
+export class StatementBatcher {
+  /** The batch that takes more statements; undefined: the last one was sent. */
+  private open: Batch | undefined;
+  private readonly small: Semaphore;
+  private readonly long: Semaphore;
+
+  constructor(private readonly pool: Pool) {
+    const semaphore = (share: number) =>
+      new Semaphore(Math.ceil(pool.options.max * share), connectionOptions.connectionTimeoutMillis);
+    this.small = semaphore(SMALL_SHARE);
+    this.long = semaphore(LONG_SHARE);
+  }
+
+  /** Batches and long statements that wait for a semaphore, and so not yet for a connection of the pool. */
+  get waiting(): number {
+    return this.small.waiting + this.long.waiting;
+  }
+
+  rows<Row>(query: QueryConfig, { group }: Statement<Row>): Promise<Row[]> {
+    return new Promise((resolve, reject) => {
+      const request = { query, resolve, reject };
+      if (group === 'small') this.join(request);
+      else if (group === 'long') this.sendWith(this.long, [request]);
+      else this.send([request]);
+    });
+  }
+
+  private join(request: Request): void {
+    const now = performance.now();
+    const { open } = this;
+    if (open && open.requests.length < MAX_STATEMENTS && now - open.opened < MAX_AGE) {
+      open.requests.push(request);
+      return;
+    }
+    const batch = { opened: now, requests: [request] };
+    this.open = batch;
+    const close = () => {
+      if (this.open === batch) this.open = undefined;
+    };
+    setImmediate(() => this.sendWith(this.small, batch.requests, close));
+  }
+
+  private sendWith(semaphore: Semaphore, requests: Request[], close?: () => void): void {
+    semaphore.acquire(
+      (release) => {
+        close?.();
+        this.send(requests, release);
+      },
+      () => {
+        close?.();
+        for (const { reject } of requests) reject(new NotConnected());
+      },
+    );
+  }
+
+  private send(requests: Request[], release?: () => void): void {
+    const queries = requests.map(({ query }) => query);
+    let answered = 0;
+    sendPipeline(this.pool, queries, {
+      onRows: (rows) => requests[answered++]!.resolve(rows as never[]),
+      onEnd: (error) => {
+        release?.();
+        const [failed, ...skipped] = requests.slice(answered);
+        if (!failed) return;
+        failed.reject(error);
+        if (skipped.length === 0) return;
+        // The server did not run them, and the connection may be fine.
+        if (concernsOneStatement(error)) this.send(skipped);
+        else for (const { reject } of skipped) reject(error);
+      },
+    });
+  }
+}

@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { serialize } from 'pg-protocol';
+
+// What src/database/pool/pipeline.ts was written for.
+const WRITTEN_FOR = { pg: '8.23.1', 'pg-pool': '3.14.0', 'pg-protocol': '1.16.1' };
+
+const WHAT_TO_DO = `
+src/database/pool/pipeline.ts uses parts of pg that are no public interface, and another version of pg is installed than it was
+written for. Before you change the versions in this test:
+  1. Compare with the version before: lib/query.js (submit and the handle... methods of Query), lib/client.js (query() with its
+     timeout, _handleErrorMessage, _handleParseComplete, _pulsePipelinedQueryQueue) and lib/connection.js (_send,
+     parsedStatements, submittedNamedStatements) of pg; lib/index.js (connect, release) of pg-pool; the serializer of pg-protocol.
+  2. Change pipeline.ts where they differ in what it uses.
+  3. Run the tests that speak through it: npx jest statement-batcher write-queues faults lost-connections standby
+What it is for: docs/decisions/statement-batches.md.`;
+
+const versionOf = (name: string) =>
+  (JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8')) as { version: string })
+    .version;
+
+test('pg is the version whose inside pipeline.ts was written for', () => {
+  const installed = Object.fromEntries(Object.keys(WRITTEN_FOR).map((name) => [name, versionOf(name)]));
+  const changed = Object.entries(WRITTEN_FOR).filter(([name, version]) => installed[name] !== version);
+  if (changed.length > 0)
+    throw new Error(
+      `${changed.map(([name, version]) => `${name} is ${installed[name]}, not ${version}.`).join('\n')}\n${WHAT_TO_DO}`,
+    );
+});
+
+test('every part of pg that pipeline.ts uses is there', () => {
+  const connection: object = new pg.Connection();
+  const parts: Record<string, unknown> = {
+    'Connection._send': (connection as { _send?: unknown })._send,
+    'Connection.parsedStatements': (connection as { parsedStatements?: unknown }).parsedStatements,
+    'Connection.submittedNamedStatements': (connection as { submittedNamedStatements?: unknown })
+      .submittedNamedStatements,
+    'utils.prepareValue': (pg as { utils?: { prepareValue?: unknown } }).utils?.prepareValue,
+  };
+  const { prototype } = pg.Query as unknown as { prototype: Record<string, unknown> };
+  for (const name of [
+    'submit',
+    'handleRowDescription',
+    'handleDataRow',
+    'handleCommandComplete',
+    'handleReadyForQuery',
+    'handleError',
+  ])
+    parts[`Query.${name}`] = prototype[name];
+  for (const name of ['parse', 'bind', 'describe', 'execute', 'sync'] as const)
+    parts[`serialize.${name}`] = serialize[name];
+  const missing = Object.keys(parts).filter((name) => parts[name] === undefined);
+  if (missing.length > 0) throw new Error(`pg has no ${missing.join(', ')}.\n${WHAT_TO_DO}`);
+});
