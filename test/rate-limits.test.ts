@@ -437,9 +437,9 @@ describe('counters of a process', () => {
     const counters = new LocalCounters(1000);
     const use = (name: string, now: number) => (counters.of(name, now).full_at = now + 900);
     for (let i = 0; i < 50; i++) use(`idle ${i}`, 0);
-    for (let now = 0; now <= 10_000; now += 500) use('busy', now);
-    for (let i = 0; i < 10; i++) use(`new ${i}`, 10_000);
+    for (let now = 0; now <= 600_000; now += 500) use('busy', now);
+    for (let i = 0; i < 10; i++) use(`new ${i}`, 600_000);
     expect(counters.size).toBe(11);
-    expect(counters.spent('busy', 10_000)).toBe(900);
+    expect(counters.spent('busy', 600_000)).toBe(900);
   });
 });

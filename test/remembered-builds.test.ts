@@ -129,7 +129,7 @@ describe('what two replicas have known for longer than they would without lookin
   test('nobody looks when nobody asks', async () => {
     const { game } = await gameWithBuild();
     const questions = questionsOf(theApp());
-    const looks = () => questions.named(/^look_for_build_changes$/);
+    const looks = () => questions.named(/^poll_build_changes$/);
     await until(async () => (await replicas.answers(ask({ game_id: game.id }))) && looks() > 0);
     elapse(31_000);
     try {

@@ -237,7 +237,7 @@ test('what was noted is swept after it was seen for ten minutes', async () => {
     until(async () => (await ask(asking.key)(baseUrl())) !== '' && condition());
   try {
     elapse(11 * 60_000);
-    const looks = () => questions.named(/^look_for_api_key_changes$/);
+    const looks = () => questions.named(/^poll_api_key_changes$/);
     const before = looks();
     await askUntil(() => looks() > before + 1);
     expect(await notes()).toBe(1);

@@ -43,8 +43,8 @@ interface LiveKey {
 export interface KnownKey {
   credential: Credential & { api_key_id: number };
   limited_as: LimitedAs;
-  /** When the question was sent: it is as true as that. */
-  learned: number;
+  /** When the lookup was sent. */
+  readAt: number;
   ends: number;
   /** When its last use was noted. */
   used: number;
@@ -68,7 +68,7 @@ export class ApiKeyLookup {
 
   async find(text: string): Promise<KnownKey | undefined> {
     if (!mayBeApiKey(text)) return undefined;
-    const learned = performance.now();
+    const readAt = performance.now();
     const hashes = this.peppers.map((pepper) => asBytea(hashApiKey(text, pepper)));
     const key = await this.liveKeys.load(hashes);
     if (!key) return undefined;
@@ -83,11 +83,11 @@ export class ApiKeyLookup {
     const known: KnownKey = {
       credential,
       limited_as: limitedAs(credential),
-      learned,
-      ends: learned + (lives_ms ?? Infinity),
-      used: learned - (unused_ms ?? Infinity),
+      readAt,
+      ends: readAt + (lives_ms ?? Infinity),
+      used: readAt - (unused_ms ?? Infinity),
     };
-    this.used(known, learned);
+    this.used(known, readAt);
     return known;
   }
 

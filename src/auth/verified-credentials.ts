@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { ShortMemory } from '../caching/short-memory';
-import { UnderWay } from '../caching/under-way';
+import { ExpiringCache } from '../caching/expiring-cache';
+import { SingleFlight } from '../caching/single-flight';
 import { type Counter, Measurements } from '../http/measurements';
 import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
 import { type Credential, limitedAs, type LimitedAs } from './credential';
@@ -11,34 +11,34 @@ import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 
 // JWTs are few and end soon. With the time of a request, a revocation on another replica takes effect within a second.
-const TOKENS_BELIEVED = 700;
-// For longer it is only remembered whose they are.
-const TOKENS_KNOWN = 10 * 60_000;
-const MOST_TOKENS = 20_000;
-const MOST_REVOKED = 1000;
+const TOKEN_MAX_AGE = 700;
+// For longer it is only known whose they are.
+const TOKEN_OWNER_MAX_AGE = 10 * 60_000;
+const MAX_TOKENS = 20_000;
+const MAX_REVOKED = 1000;
 // For as long as they are known not to have changed: docs/decisions/remembered-credentials.md.
-const MOST_KEYS = 100_000;
+const MAX_KEYS = 100_000;
 
 interface KnownToken {
   credential: Credential;
   limited_as: LimitedAs;
-  /** When its verification began, by `performance.now()`. */
-  learned: number;
+  /** When it was verified, by `performance.now()`. */
+  readAt: number;
 }
 
-/** Verifies credentials of both kinds, and remembers which ones were good. */
+/** Verifies credentials of both kinds, and caches those that are good. */
 @Injectable()
 export class VerifiedCredentials {
-  // Refused ones are not remembered: however much garbage comes, it displaces nothing.
-  private readonly keys: ShortMemory<KnownKey>;
-  private readonly tokens = new ShortMemory<KnownToken>(
-    { freshAfter: (now) => now - TOKENS_BELIEVED, staleUntil: (now) => now - TOKENS_KNOWN },
-    MOST_TOKENS,
+  // Refused ones are not cached, so that garbage displaces nothing.
+  private readonly keys: ExpiringCache<KnownKey>;
+  private readonly tokens = new ExpiringCache<KnownToken>(
+    { freshAfter: (now) => now - TOKEN_MAX_AGE, staleUntil: (now) => now - TOKEN_OWNER_MAX_AGE },
+    MAX_TOKENS,
   );
-  /** When users ended all their JWTs, for as long as those may be believed; the oldest first. */
+  /** When users ended all their JWTs, for as long as those may be cached; the oldest first. */
   private readonly tokensEnded = new Map<number, number>();
   private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
-  private readonly underWay = new UnderWay<Credential>();
+  private readonly verifying = new SingleFlight<Credential>();
 
   constructor(
     private readonly lookup: ApiKeyLookup,
@@ -46,7 +46,7 @@ export class VerifiedCredentials {
     private readonly changes: KeyChanges,
     measurements: Measurements,
   ) {
-    this.keys = new ShortMemory(changes, MOST_KEYS);
+    this.keys = new ExpiringCache(changes, MAX_KEYS);
     this.counters = measurements.results(
       'gamewharf_credential_lookups_total',
       'Credentials, by what it took to know them',
@@ -66,41 +66,41 @@ export class VerifiedCredentials {
 
   /** Only chooses the limits, for a credential that was good at some time; does not authenticate. */
   limitedAs({ text, type }: Presented): LimitedAs | undefined {
-    return (type === 'key' ? this.keys : this.tokens).last(text)?.limited_as;
+    return (type === 'key' ? this.keys : this.tokens).peek(text)?.limited_as;
   }
 
   verify(presented: Presented): Promise<Credential> {
-    return this.underWay.ask(`${presented.type} ${presented.text}`, () => this.learn(presented));
+    return this.verifying.run(`${presented.type} ${presented.text}`, () => this.learn(presented));
   }
 
-  /** After a revocation: forgets these keys and their JWTs, without ids all, and ignores answers that are on their way. */
+  /** After a revocation: forgets these keys and their JWTs (without ids: all), and ignores lookups that are running. */
   forget(api_key_ids?: readonly number[]): void {
     if (api_key_ids === undefined) {
-      this.keys.forget();
-      this.tokens.forget();
+      this.keys.clear();
+      this.tokens.clear();
     } else {
       for (const id of api_key_ids) this.changes.note(id);
       // KeyChanges tells only so many apart, and JWTs do not ask it whether it did.
-      if (api_key_ids.length > MOST_REVOKED) this.tokens.forget();
+      if (api_key_ids.length > MAX_REVOKED) this.tokens.clear();
     }
-    this.underWay.forget();
+    this.verifying.forget();
   }
 
   /** After a user ended all their JWTs. */
   forgetTokensOf(user_id: number): void {
     const now = performance.now();
     for (const [oldest, at] of this.tokensEnded) {
-      if (now - at < TOKENS_BELIEVED) break;
+      if (now - at < TOKEN_MAX_AGE) break;
       this.tokensEnded.delete(oldest);
     }
     this.tokensEnded.delete(user_id);
     this.tokensEnded.set(user_id, now);
-    this.underWay.forget();
+    this.verifying.forget();
   }
 
   private rememberedKey(text: string, now: number): Credential | undefined {
     const key = this.keys.get(text, now);
-    if (!key || now >= key.ends || this.changes.changedSince(key.credential.api_key_id, key.learned))
+    if (!key || now >= key.ends || this.changes.changedSince(key.credential.api_key_id, key.readAt))
       return undefined;
     this.lookup.used(key, now);
     return key.credential;
@@ -109,11 +109,11 @@ export class VerifiedCredentials {
   private rememberedToken(text: string, now: number): Credential | undefined {
     const token = this.tokens.get(text, now);
     if (!token) return undefined;
-    const { credential, learned } = token;
+    const { credential, readAt } = token;
     const { api_key_id, user_id } = credential;
     const isRevoked =
-      this.tokensEnded.get(user_id)! >= learned ||
-      (api_key_id !== null && this.changes.changedSince(api_key_id, learned));
+      this.tokensEnded.get(user_id)! >= readAt ||
+      (api_key_id !== null && this.changes.changedSince(api_key_id, readAt));
     return isRevoked || hasEnded(credential) ? undefined : credential;
   }
 
@@ -131,14 +131,14 @@ export class VerifiedCredentials {
   private async learnKey(text: string): Promise<Credential> {
     const key = await this.lookup.find(text);
     if (!key) throw invalidKey();
-    this.keys.set(text, key, key.learned);
+    this.keys.set(text, key, key.readAt);
     return key.credential;
   }
 
   private async learnToken(text: string): Promise<Credential> {
-    const learned = performance.now();
+    const readAt = performance.now();
     const credential = await this.issuer.credentialOf(text);
-    this.tokens.set(text, { credential, limited_as: limitedAs(credential), learned }, learned);
+    this.tokens.set(text, { credential, limited_as: limitedAs(credential), readAt }, readAt);
     return credential;
   }
 }

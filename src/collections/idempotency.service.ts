@@ -10,7 +10,7 @@ import { badRequest } from '../http/failure';
 const HEADER = 'Idempotency-Key';
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
-/** What a retry is recognised by: whose it is, the key that the caller chose, and the route. */
+/** What identifies a retry: the caller, the key that the caller chose, and the route. */
 export interface RetryKey {
   credential: string;
   key_hash: Buffer;
@@ -47,8 +47,8 @@ export const OncePerKey = () =>
 // Rows that are older are deleted by ExpiredRowsService.
 const LIFE = `interval '24 hours'`;
 
-// Waits for a transaction that holds the same key, and claims the key where that one failed, a day has passed, or the
-// credential belongs to another user now.
+// Waits for a transaction that holds the same key. Succeeds where that one failed, a day has passed, or the credential
+// belongs to another user now.
 const CLAIM = statement(
   'idempotency_claim',
   `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id) VALUES ($1, $2, $3, $4)
@@ -68,7 +68,7 @@ const KEEP = statement(
   'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
 );
 
-/** Runs a write once for each key: its answer is kept in the transaction of its effect. Failures are not kept. */
+/** Runs a write once for each key, and stores its answer in the same transaction. Failures are not stored. */
 @Injectable()
 export class IdempotencyService {
   constructor(private readonly database: Database) {}

@@ -10,8 +10,7 @@ const compiled = join(__dirname, '..', '..');
 /** Of every connection that serves requests. */
 export const connectionOptions = {
   types: pgTypes,
-  // Waiting is bounded here and not by options of the connection, which a pooler in between refuses. Both together
-  // stay below the 2.3 s after which a request is answered in any case.
+  // Timeouts of the client, as poolers refuse those of the connection. Their sum is below the request's deadline of 2.3 s.
   connectionTimeoutMillis: 700,
   query_timeout: 1500,
   keepAlive: true,

@@ -14,17 +14,18 @@ import { bind, type BoundStatement, queryOf, type RowsOf, type Statement, type W
 import { MARK_WRITES, Standby } from './standby';
 import { type Lock, WriteQueues } from './pool/write-queues';
 
-const GOODBYE = 2000;
+const CLOSE_TIMEOUT = 2000;
 
-/** Traces are written by it: wraps work in a span. */
-export type Around = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+/** Wraps work in a span. */
+export type Trace = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
-/** Runs statements: each on its own, gathered with others, or in a transaction. */
+/** Runs statements: each on its own, as a write whose statements are sent at once, or in a transaction. */
 @Injectable()
 export class Database implements OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
-  around: Around | undefined;
-  /** Where reads may go that may be a moment old; undefined: none is configured. */
+  /** Undefined when tracing is off. */
+  trace: Trace | undefined;
+  /** For reads that may be a moment old; undefined when none is configured. */
   standby: Standby | undefined;
   private pool: Pool | undefined;
   private batcher: StatementBatcher | undefined;
@@ -40,7 +41,6 @@ export class Database implements OnApplicationShutdown {
     return this.pool !== undefined;
   }
 
-  /** What the pool is doing now. */
   get connections(): { busy: number; idle: number; waiting: number } {
     if (!this.pool) return { busy: 0, idle: 0, waiting: 0 };
     const { totalCount, idleCount, waitingCount } = this.pool;
@@ -51,16 +51,16 @@ export class Database implements OnApplicationShutdown {
     };
   }
 
-  /** Waits for the server as long as it takes; a schema that is too old is the operator's to mend. */
+  /** Waits for the server as long as it takes. Fails where only the operator can help, as with a schema that is too old. */
   async connect(): Promise<void> {
     for (let attempt = 0; !this.stopped; attempt++) {
       try {
         if (!this.source.isInitialized) await this.source.initialize();
-        await this.begin((this.source.driver as PostgresDriver).master as Pool);
+        await this.use((this.source.driver as PostgresDriver).master as Pool);
         return;
       } catch (error) {
         const problem = connectionProblem(this.settings.DATABASE_URL, error);
-        // A server that is there and refuses us will go on doing so.
+        // A server that refuses us will not change its mind.
         if (faultOf(error) !== 'unavailable') throw problem ?? error;
         if (attempt % 10 === 0) this.log.warn(`Waiting: ${problem?.message}`);
         await sleep(500);
@@ -68,7 +68,7 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
-  private async begin(pool: Pool): Promise<void> {
+  private async use(pool: Pool): Promise<void> {
     await requireSupportedServer(pool);
     await requireMigrated(this.source);
     if (this.stopped) return;
@@ -86,8 +86,7 @@ export class Database implements OnApplicationShutdown {
     if (!this.pool) throw new NotConnected();
     const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
     const batcher = this.batcher!;
-    const ask = () => batcher.rows(query, statement);
-    return this.around ? this.around(statement.name, ask) : ask();
+    return this.traced(statement.name, () => batcher.rows(query, statement));
   }
 
   async row<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row | undefined> {
@@ -98,8 +97,7 @@ export class Database implements OnApplicationShutdown {
   rowsFor<Row>(user_id: number, statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     const { standby } = this;
     if (!standby) return this.rows(statement, values);
-    const read = () => standby.rows(user_id, statement, values);
-    return this.around ? this.around(statement.name, read) : read();
+    return this.traced(statement.name, () => standby.rows(user_id, statement, values));
   }
 
   /** At the end of a transaction that writes for a user: lets `rowsFor` know. */
@@ -107,74 +105,77 @@ export class Database implements OnApplicationShutdown {
     if (this.standby) await this.run(db, [bind(MARK_WRITES, [[user_id]])]);
   }
 
-  /** Sends the statements of a write at once. Writes that lock the same row wait for one another here, and share a transaction. */
+  /** Sends the statements of a write at once. Writes with the same lock are queued here, and may share a transaction. */
   async write<Result>(write: Write<Result>, lock?: Lock): Promise<Result> {
     if (!this.pool) throw new NotConnected();
-    return this.around ? this.around('transaction', () => this.send(write, lock)) : this.send(write, lock);
+    return this.traced('transaction', () => this.send(write, lock));
   }
 
   private async send<Result>({ statements, result }: Write<Result>, lock: Lock | undefined): Promise<Result> {
     const prepared = this.settings.DATABASE_PREPARED_STATEMENTS;
     const queries = statements.map(({ statement, values }) => queryOf(statement, values, prepared));
     const rows = lock ? this.writeQueues!.run(lock, queries) : inTransaction(this.pool!, queries);
-    if (this.around)
-      for (const { statement } of statements) this.around(statement.name, () => rows).catch(() => undefined);
+    if (this.trace)
+      for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
     return result(await rows);
   }
 
   /**
-   * A transaction that a throw rolls back. As TypeORM's own, but for a connection that no longer answers: its ROLLBACK would wait behind the query that hangs, and
-   * the connection would go back to the pool with that query still on it. It is thrown away, and the server rolls back.
+   * A transaction that a throw rolls back. A connection that no longer answers is closed, and the server rolls back; with
+   * TypeORM's own method, ROLLBACK would wait for the query that hangs, and the connection would go back to the pool with it.
    */
   async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
-    const transacted = () => this.transacted(work);
-    return this.around ? this.around('transaction', transacted) : transacted();
+    return this.traced('transaction', () => this.transact(work));
   }
 
-  private async transacted<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
+  private async transact<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     const runner = this.source.createQueryRunner();
     const connection = (await runner.connect()) as PoolClient;
-    const discard = (error: unknown) => void connection.emit('error', error as Error);
+    // TypeORM releases a connection that has an error, and the pool closes it.
+    const close = (error: unknown) => void connection.emit('error', error as Error);
     try {
       await runner.startTransaction();
       const result = await work(runner.manager);
       await runner.commitTransaction();
       return result;
     } catch (error) {
-      if (isConnectionLost(error)) discard(error);
-      else if (!runner.isReleased) await runner.rollbackTransaction().catch(discard);
+      if (isConnectionLost(error)) close(error);
+      else if (!runner.isReleased) await runner.rollbackTransaction().catch(close);
       throw error;
     } finally {
       await runner.release();
     }
   }
 
-  /** Sends prepared statements inside of a transaction, at once; the rows of each. */
+  /** Sends prepared statements at once, inside of a transaction; the rows of each. */
   async run<Statements extends BoundStatement[]>(
     db: EntityManager,
     statements: [...Statements],
   ): Promise<RowsOf<Statements>> {
     const runner = db.queryRunner!;
-    // Its connection may be in use by somebody else.
+    // The pool may have given its connection to somebody else.
     if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
     const client = (await runner.connect()) as PoolClient;
     const rows = statements.map(({ statement, values }) => {
       const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
-      const ask = async () => (await client.query(query)).rows as unknown[];
-      return this.around ? this.around(statement.name, ask) : ask();
+      return this.traced(statement.name, async () => (await client.query(query)).rows as unknown[]);
     });
     return (await Promise.all(rows)) as RowsOf<Statements>;
+  }
+
+  private traced<T>(name: string, work: () => Promise<T>): Promise<T> {
+    return this.trace ? this.trace(name, work) : work();
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.stopped = true;
     this.pool = undefined;
-    const goodbye = async () => {
+    const close = async () => {
       await this.standby?.close();
       if (this.source.isInitialized) await this.source.destroy();
     };
-    // A server that hangs says goodbye to nobody.
-    await Promise.race([goodbye(), sleep(GOODBYE, undefined, { ref: false })]);
+    // A server that hangs closes no connection.
+    await Promise.race([close(), sleep(CLOSE_TIMEOUT, undefined, { ref: false })]);
   }
 }

@@ -7,14 +7,14 @@ import { DatabaseClient } from './client';
 import { dataSourceOptions } from './data-source';
 import { connectionProblem, lostConnection, requireSupportedServer } from './reachable';
 
-// Any number that no other program on the same database takes for a lock of its own.
+// Any number that no other program uses for a lock in the same database.
 const MIGRATION_LOCK = 7_104_201_886;
 const LOCK_NOT_AVAILABLE = '55P03';
 const ATTEMPTS = 150;
 
 /**
- * Runs what is pending, one transaction each. A lock that a migration cannot have at once is given up after 200 ms and
- * asked for again, so that readers and writers never queue behind it. A second migrator waits for the first.
+ * Runs pending migrations, each in a transaction. A lock is requested for 200 ms at a time, so that readers and writers
+ * never queue behind it. A second migrator waits for the first.
  */
 export async function migrate(
   settings: Pick<Settings, 'DATABASE_URL'>,
@@ -50,7 +50,7 @@ export async function migrate(
   }
 }
 
-/** Asks again and again: a statement that waits holds a snapshot, which an index that is built concurrently waits for. */
+/** Polls: a statement that waited would hold a snapshot, for which CREATE INDEX CONCURRENTLY waits. */
 async function waitFor(lock: Client): Promise<void> {
   const taken = async () =>
     (await lock.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK]))

@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings';
 import { openEmbeddedPostgres } from './embedded/embedded-postgres';
 
 export interface OpenDatabase {
-  /** The settings, completed by what was found or made for this machine. */
+  /** The settings, with the address and secrets that were found or made on this machine. */
   settings: Settings;
   embedded: boolean;
   stop(): Promise<void>;

@@ -3,11 +3,11 @@ import { OperatorError } from '../config/operator-error';
 import { faultOf, isConnectionLost } from './sqlstates';
 
 const OLDEST = 15;
-// Node's names of what may be wrong with a certificate, or of what the other side speaks instead of TLS.
+// Node's error codes for bad certificates and for servers that do not speak TLS.
 const TLS = /TLS|SSL|CERT|SIGNATURE|INVALID_CA|EPROTO/;
 const NO_TLS = /does not support SSL|SSL connection/;
 
-/** What the operator can do about a server that does not let us in; undefined: nothing is known that would help. */
+/** What the operator can do about a failed connection; undefined: no known problem. */
 export function connectionProblem(url: string | undefined, error: unknown): OperatorError | undefined {
   const { hostname, port, pathname, username } = new URL(url ?? 'postgres://localhost');
   const where = `${hostname || 'localhost'}:${port || 5432}`;
@@ -45,7 +45,7 @@ export function lostConnection(error: unknown): OperatorError | undefined {
   );
 }
 
-/** Refuses a server that lacks what our statements use. */
+/** Refuses a server that is too old for our statements. */
 export async function requireSupportedServer(client: Pick<ClientBase | Pool, 'query'>): Promise<void> {
   const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num');
   const major = Math.floor(Number(rows[0]!.server_version_num) / 10_000);

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { DatabaseError } from 'pg';
 import { EntityMetadataNotFoundError, QueryFailedError } from 'typeorm';
 
-/** Asked before the first connection, after the last, or while all that it may use were busy for too long. */
+/** There is no connection yet, none any more, or none was free in time. */
 export class NotConnected extends Error {}
 
 // A retry may succeed: connection lost, server stopping or starting, out of connections, memory or disk, read-only
@@ -41,10 +41,10 @@ const causeOf = (error: unknown): unknown =>
 
 const NOT_UNICODE = /^(22021|22P05)$/;
 
-// Also one of Node's own that was born outside of the test's realm.
+// jest runs tests in a realm of their own, where errors of Node's are of another class.
 const isError = (error: unknown): error is Error => types.isNativeError(error) || error instanceof Error;
 
-/** What kind of fault an error of the database is; undefined: none that a caller could do anything about. */
+/** The kind of fault that an error of the database is; undefined: none that concerns the caller. */
 export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
   if (!isError(error)) return undefined;
   // TypeORM reads the entities when it first connects.

@@ -9,7 +9,7 @@ import { faultOf } from './sqlstates';
 import { queryOf, type Statement, statement } from './statement';
 import { inTransaction } from './pool/pipeline';
 
-/** At the end of a transaction that writes: for whom. */
+/** Run at the end of a transaction that writes, with the users who write. */
 export const MARK_WRITES = statement(
   'mark_user_writes',
   `INSERT INTO user_writes AS w (user_id) SELECT id FROM unnest($1::bigint[]) AS id ORDER BY id
@@ -26,7 +26,7 @@ const POSITION = statement<{ position: string }>(
   'SELECT pg_current_wal_insert_lsn()::text AS position',
 );
 
-// In front of the read, on the same server: what is true now is true of the read that follows.
+// Run in front of the read, in the same transaction: the read sees at least this state.
 const STATE = statement(
   'standby_state',
   `SELECT coalesce((SELECT writes FROM user_writes WHERE user_id = $1), 0) AS writes,
@@ -38,32 +38,32 @@ interface State {
   recent: boolean;
 }
 
-// Together they leave the primary the time to answer before the request's deadline.
-const CONNECT_WITHIN = 300;
-const ANSWER_WITHIN = 700;
-const LOOKS_PER_LAG = 4;
-const LOOK_WITHIN = 1000;
+// In milliseconds. The two timeouts leave the primary enough time to answer before the request's deadline.
+const CONNECT_TIMEOUT = 300;
+const QUERY_TIMEOUT = 700;
+const MAX_CHECK_INTERVAL = 1000;
+const CHECKS_PER_LAG = 4;
 const NOBODY = 0;
 
 /**
- * Answers reads that may be a moment old. Each read asks the standby what it knows of the reader's own writes, and at the
- * same time the primary, in one question for all that read in this turn of the event loop. Where the standby knows less,
- * is further behind than allowed or does not answer, the primary is read: see docs/decisions/read-replicas.md.
+ * Runs reads that may be a moment old on a standby. Each read compares the number of the reader's own writes on the standby
+ * with that on the primary. Where the standby has fewer, is too far behind or does not answer, the read runs on the primary:
+ * docs/decisions/read-replicas.md.
  */
 export class Standby {
-  /** Reads, by what became of them; `refused`: not tried, as the standby was set aside. */
+  /** Counts reads by their result; `refused`: not tried, as the standby was not usable. */
   readonly reads = { answered: 0, outdated: 0, failed: 0, refused: 0 };
-  /** Undefined: not known yet. */
+  /** Undefined until the first check. */
   usable: boolean | undefined;
   private readonly log = new Logger(Standby.name);
   private readonly pool: Pool;
   private readonly lag: number;
   private readonly prepared: boolean;
-  private readonly writesOf = new BatchLoader((user_ids: number[]) => this.askWrites(user_ids));
-  /** Where the primary's log was, and when; the oldest first. */
+  private readonly writeCounts = new BatchLoader((user_ids: number[]) => this.loadWriteCounts(user_ids));
+  /** Positions of the primary's log, the oldest first. */
   private readonly positions: { at: number; position: string }[] = [];
   private readonly timer: NodeJS.Timeout;
-  private looking = false;
+  private checking = false;
   private closed = false;
 
   constructor(
@@ -77,16 +77,19 @@ export class Standby {
       application_name: 'gamewharf',
       max: settings.DATABASE_POOL_SIZE,
       ...connectionOptions,
-      connectionTimeoutMillis: CONNECT_WITHIN,
-      query_timeout: ANSWER_WITHIN,
+      connectionTimeoutMillis: CONNECT_TIMEOUT,
+      query_timeout: QUERY_TIMEOUT,
     });
-    this.timer = setInterval(() => void this.look(), Math.min(this.lag / LOOKS_PER_LAG, LOOK_WITHIN)).unref();
-    void this.look();
+    this.timer = setInterval(
+      () => void this.check(),
+      Math.min(this.lag / CHECKS_PER_LAG, MAX_CHECK_INTERVAL),
+    ).unref();
+    void this.check();
   }
 
-  async rows<Row>(user_id: number, asked: Statement<Row>, values: unknown[]): Promise<Row[]> {
-    const rows = await this.tried(user_id, asked, values);
-    return rows ?? this.primary.rows(asked, values);
+  async rows<Row>(user_id: number, statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
+    const rows = await this.tryStandby(user_id, statement, values);
+    return rows ?? this.primary.rows(statement, values);
   }
 
   close(): Promise<void> {
@@ -95,21 +98,21 @@ export class Standby {
     return this.pool.end();
   }
 
-  private async tried<Row>(
+  private async tryStandby<Row>(
     user_id: number,
-    asked: Statement<Row>,
+    statement: Statement<Row>,
     values: unknown[],
   ): Promise<Row[] | undefined> {
-    const position = this.usable ? this.leastPosition() : undefined;
+    const position = this.usable ? this.requiredPosition() : undefined;
     if (position === undefined) {
       this.reads.refused++;
       return undefined;
     }
     const read = inTransaction(this.pool, [
       queryOf(STATE, [user_id, position], this.prepared),
-      queryOf(asked, values, this.prepared),
+      queryOf(statement, values, this.prepared),
     ]).catch((error: unknown) => this.failed(error));
-    const [writes, answer] = await Promise.all([this.writesOf.load(user_id), read]);
+    const [writes, answer] = await Promise.all([this.writeCounts.load(user_id), read]);
     if (!answer) return undefined;
     const [[state], rows] = answer as [[State], Row[]];
     if (!state.recent || state.writes < writes) {
@@ -122,39 +125,39 @@ export class Standby {
 
   private failed(error: unknown): undefined {
     this.reads.failed++;
-    // What is wrong with the statement is the primary's to say, and no reason to ask the standby nothing more.
+    // Where the statement itself is wrong, the primary will say so, and the standby can still be used.
     if (faultOf(error) === 'unavailable') this.set(false, (error as Error).message);
   }
 
-  private async askWrites(user_ids: number[]): Promise<number[]> {
+  private async loadWriteCounts(user_ids: number[]): Promise<number[]> {
     const rows = await this.primary.rows(WRITES, [user_ids]);
     const writes = new Map(rows.map((row) => [row.user_id, row.writes]));
     return user_ids.map((user_id) => writes.get(user_id) ?? 0);
   }
 
-  /** What a standby must have replayed to be as recent as is allowed; undefined: the primary was not asked for so long. */
-  private leastPosition(): string | undefined {
-    const earliest = performance.now() - this.lag;
-    while (this.positions.length > 0 && this.positions[0]!.at < earliest) this.positions.shift();
+  /** What a standby must have replayed to be recent enough; undefined: no check of the primary succeeded in that time. */
+  private requiredPosition(): string | undefined {
+    const oldest = performance.now() - this.lag;
+    while (this.positions.length > 0 && this.positions[0]!.at < oldest) this.positions.shift();
     return this.positions[0]?.position;
   }
 
-  /** Asks both where they are, so that a standby is used again by itself, and no request waits for one that is not there. */
-  private async look(): Promise<void> {
-    if (this.looking) return;
-    this.looking = true;
+  /** Decides whether the standby is used, so that no request waits for one that does not answer. */
+  private async check(): Promise<void> {
+    if (this.checking) return;
+    this.checking = true;
     try {
       const at = performance.now();
       const { position } = (await this.primary.row(POSITION, []))!;
       this.positions.push({ at, position });
       const { rows } = await this.pool.query<State>(
-        queryOf(STATE, [NOBODY, this.leastPosition()], this.prepared),
+        queryOf(STATE, [NOBODY, this.requiredPosition()], this.prepared),
       );
       this.set(rows[0]!.recent, 'it is too far behind');
     } catch (error) {
       this.set(false, (error as Error).message);
     } finally {
-      this.looking = false;
+      this.checking = false;
     }
   }
 
@@ -162,6 +165,6 @@ export class Standby {
     if (this.closed || usable === this.usable) return;
     this.usable = usable;
     if (usable) this.log.log('Reads go to the standby');
-    else this.log.warn(`Reads go to the primary, the standby is set aside: ${reason}`);
+    else this.log.warn(`Reads go to the primary, as the standby cannot be used: ${reason}`);
   }
 }

@@ -1,4 +1,4 @@
-import { ShortMemory } from '../caching/short-memory';
+import { ExpiringCache } from '../caching/expiring-cache';
 
 /** Changed in place: a number of its own for each request would be garbage that old objects lead to. */
 export interface Counter {
@@ -7,16 +7,19 @@ export interface Counter {
 }
 
 // 23 MB of each limit at most, however many addresses somebody has.
-const MOST = 100_000;
+const MAX_COUNTERS = 100_000;
+const MINUTE = 60_000;
 
-/** Counters of this process, those that were used last. One without a use in two periods has nothing left to tell. */
+/** Counters of this process, those that were used last. One that nobody used for two periods is full again. */
 export class LocalCounters {
-  private readonly counters: ShortMemory<Counter>;
+  private readonly counters: ExpiringCache<Counter>;
 
-  constructor(period_ms: number, most = MOST) {
-    this.counters = new ShortMemory(
-      { freshAfter: (now) => now - period_ms, staleUntil: (now) => now - 2 * period_ms },
-      most,
+  constructor(period_ms: number, maxCounters = MAX_COUNTERS) {
+    // To move a counter to the end costs as much as several uses: once in a while is enough.
+    const maxAge = Math.max(period_ms, MINUTE);
+    this.counters = new ExpiringCache(
+      { freshAfter: (now) => now - maxAge, staleUntil: (now) => now - 2 * maxAge },
+      maxCounters,
     );
   }
 
@@ -26,14 +29,14 @@ export class LocalCounters {
 
   /** Milliseconds until all that was spent is back. */
   spent(name: string, now: number): number {
-    return Math.max(0, (this.counters.last(name)?.full_at ?? now) - now);
+    return Math.max(0, (this.counters.peek(name)?.full_at ?? now) - now);
   }
 
-  /** To be changed: it is kept as one that is in use. */
+  /** The counter itself, to be changed in place. */
   of(name: string, now: number): Counter {
     const fresh = this.counters.get(name, now);
     if (fresh) return fresh;
-    const counter = this.counters.last(name) ?? { full_at: now };
+    const counter = this.counters.peek(name) ?? { full_at: now };
     this.counters.set(name, counter, now);
     return counter;
   }

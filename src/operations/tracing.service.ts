@@ -48,7 +48,7 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
       current.run(trace.setSpan(ROOT_CONTEXT, span), next, req, res);
     };
     this.frontDoor.observers.push((req, res) => this.ended(req, res));
-    this.database.around = async (name, work) => {
+    this.database.trace = async (name, work) => {
       const parent = current.getStore();
       if (!parent) return work();
       const span = tracer.startSpan(

@@ -1,24 +1,24 @@
 import { Injectable } from '@nestjs/common';
-import { Changes } from '../caching/changes';
+import { ChangePoller } from '../caching/change-poller';
 import { Database } from '../database/database';
 import { Measurements } from '../http/measurements';
 
-/** Until when answers about builds stand: any change of a build, a game or a name may have changed any of them. */
+/** How long cached builds count: until any build, game or user name changes, as each may change any answer. */
 @Injectable()
-export class BuildChanges extends Changes {
+export class BuildChanges extends ChangePoller {
   constructor(database: Database, measurements: Measurements) {
-    const help = 'Looks whether remembered builds still stand, by what they found';
-    const looks = measurements.results(
+    const help = 'Polls for changed builds, by result';
+    const polls = measurements.results(
       'gamewharf_build_change_looks_total',
       help,
       'quiet',
       'changed',
       'failed',
     );
-    super(database, looks, {
+    super(database, polls, {
       table: 'build_changes',
       subject: '0::bigint',
-      most: 1,
+      maxSubjects: 1,
     });
   }
 }

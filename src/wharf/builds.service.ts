@@ -5,8 +5,8 @@ import { type Statement, statement } from '../database/statement';
 import { type Cacheable, cacheable } from '../http/cacheable';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
-import { lasting, ShortMemory } from '../caching/short-memory';
-import { UnderWay } from '../caching/under-way';
+import { ExpiringCache, maxAge } from '../caching/expiring-cache';
+import { SingleFlight } from '../caching/single-flight';
 import { BuildChanges } from './build-changes';
 
 // Of many questions at once, the n-th of which is row n of `asked`. A private game is no game.
@@ -70,11 +70,11 @@ const LONGEST_ADDRESS = 600;
 @Injectable()
 export class BuildsService {
   // Versions rather than answers: an answer takes as much memory as all the rest of an entry.
-  private readonly found: ShortMemory<string | null>;
+  private readonly found: ExpiringCache<string | null>;
   // Apart, so that questions for what does not exist displace no answer.
-  private readonly missing = new ShortMemory<Missing>(lasting(MISSING_REMEMBERED), 1000);
-  private readonly answers = new ShortMemory<Cacheable>(lasting(Infinity), MOST_ANSWERS);
-  private readonly underWay = new UnderWay<Build | Missing>();
+  private readonly missing = new ExpiringCache<Missing>(maxAge(MISSING_REMEMBERED), 1000);
+  private readonly answers = new ExpiringCache<Cacheable>(maxAge(Infinity), MOST_ANSWERS);
+  private readonly asking = new SingleFlight<Build | Missing>();
   private readonly byGame = new BatchLoader((asked: unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
   );
@@ -86,7 +86,7 @@ export class BuildsService {
     private readonly database: Database,
     changes: BuildChanges,
   ) {
-    this.found = new ShortMemory(changes, MOST_REMEMBERED, bytesOf);
+    this.found = new ExpiringCache(changes, MOST_REMEMBERED, bytesOf);
   }
 
   /** The answer to a question that was asked in the same words before. */
@@ -105,7 +105,7 @@ export class BuildsService {
     const build = await (address === undefined
       ? this.newestFinishedBuild(request)
       : (this.missing.get(address, performance.now()) ??
-        this.underWay.ask(address, () => this.learn(request, address))));
+        this.asking.run(address, () => this.learn(request, address))));
     if (typeof build === 'string') throw failure(404, build);
     return this.answerOf(build.version);
   }
@@ -121,7 +121,7 @@ export class BuildsService {
 
   /** An answer follows from its version alone, so it never goes stale. No version is the empty text. */
   private answerOf(version: string | null): Cacheable {
-    const known = this.answers.last(version ?? '');
+    const known = this.answers.peek(version ?? '');
     if (known) return known;
     const answer = cacheable({ latest: version ?? undefined } satisfies LatestAnswer);
     this.answers.set(version ?? '', answer, performance.now());

@@ -1,5 +1,5 @@
 import { KeyChanges } from '../../src/auth/key-changes';
-import { LONGEST } from '../../src/caching/changes';
+import { MAX_AGE } from '../../src/caching/change-poller';
 import type { Database } from '../../src/database/database';
 import { Measurements } from '../../src/http/measurements';
 
@@ -28,11 +28,11 @@ test('the last change of a key counts', () => {
 
 test('a change is known for as long as anything learned before it could be believed', () => {
   const first = 1000;
-  expect(noted([1, first], [2, first + LONGEST - 1]).changedSince(1, first)).toBe(true);
-  expect(noted([1, first], [2, first + LONGEST]).changedSince(1, first)).toBe(false);
+  expect(noted([1, first], [2, first + MAX_AGE - 1]).changedSince(1, first)).toBe(true);
+  expect(noted([1, first], [2, first + MAX_AGE]).changedSince(1, first)).toBe(false);
 });
 
 test('a key that changes again is not let go of with its first change', () => {
-  const changes = noted([1, 0], [2, 1], [1, 2], [3, LONGEST + 1]);
+  const changes = noted([1, 0], [2, 1], [1, 2], [3, MAX_AGE + 1]);
   expect([1, 2, 3].map((id) => changes.changedSince(id, 0))).toEqual([true, false, true]);
 });

@@ -43,9 +43,9 @@ export const TARGETS: Record<string, Target> = {
   keys: {
     mutate: [
       ...under('src/auth', 'api-key', 'presented', 'refusals', 'sealed'),
-      'src/caching/short-memory.ts',
+      'src/caching/expiring-cache.ts',
     ],
-    tests: tests('unit/api-key', 'unit/presented', 'unit/refusals', 'unit/sealed', 'short-memory'),
+    tests: tests('unit/api-key', 'unit/presented', 'unit/refusals', 'unit/sealed', 'expiring-cache'),
   },
   credentials: {
     mutate: [

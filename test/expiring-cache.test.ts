@@ -1,0 +1,77 @@
+import { ExpiringCache, maxAge } from '../src/caching/expiring-cache';
+
+test('a value expires, counted from when it was asked for', () => {
+  const cache = new ExpiringCache<string>(maxAge(500), 10);
+  cache.set('a', 'one', 1000);
+  expect(cache.get('a', 1499)).toBe('one');
+  expect(cache.get('a', 1500)).toBeUndefined();
+  cache.set('a', 'two', 1500);
+  expect(cache.get('a', 1999)).toBe('two');
+});
+
+test('it holds no more than its size, and deletes the oldest', () => {
+  const cache = new ExpiringCache<number>(maxAge(500), 3);
+  for (let i = 0; i < 5; i++) cache.set(`n${i}`, i, 1000 + i);
+  cache.set('n2', 22, 1010);
+  cache.set('n5', 5, 1011);
+  expect(['n0', 'n1', 'n2', 'n3', 'n4', 'n5'].map((name) => cache.get(name, 1012))).toEqual([
+    undefined,
+    undefined,
+    22,
+    undefined,
+    4,
+    5,
+  ]);
+});
+
+test('each new entry deletes a few stale ones', () => {
+  const cache = new ExpiringCache<number>(maxAge(500), 1000);
+  for (let i = 0; i < 100; i++) cache.set(`n${i}`, i, 1000);
+  cache.set('new', 1, 1500);
+  expect(cache.size).toBeLessThan(100);
+  expect(cache.size).toBeGreaterThan(80);
+  for (let i = 0; i < 15; i++) cache.set(`new${i}`, i, 1501);
+  expect(cache.size).toBe(16);
+});
+
+test('its size may be counted by entry, also when an entry changes', () => {
+  const cache = new ExpiringCache<string>(maxAge(500), 10, (name, value) => name.length + value.length);
+  const known = () => ['a', 'b', 'c', 'd'].filter((name) => cache.get(name, 1004) !== undefined).join('');
+  cache.set('a', '12', 1000);
+  cache.set('b', '12', 1001);
+  cache.set('c', '12', 1002);
+  expect(known()).toBe('abc');
+  cache.set('c', '123', 1003);
+  expect(known()).toBe('abc');
+  cache.set('d', '123', 1004);
+  expect(known()).toBe('cd');
+  cache.clear();
+  cache.set('a', '123456789', performance.now() + 1);
+  expect(cache.size).toBe(1);
+});
+
+test('clearing it also refuses values that were asked for before', () => {
+  const cache = new ExpiringCache<string>(maxAge(500), 10);
+  const before = performance.now();
+  cache.set('known', 'one', before);
+  cache.clear();
+  const now = performance.now();
+  expect(cache.get('known', now)).toBeUndefined();
+  cache.set('late', 'two', before);
+  expect(cache.get('late', now)).toBeUndefined();
+  cache.set('new', 'three', now + 1);
+  expect(cache.get('new', now + 1)).toBe('three');
+});
+
+test('setting every key again takes as long as the first time: no hole is passed twice', () => {
+  const cache = new ExpiringCache<number>(maxAge(500), 100_000);
+  const keys = Array.from({ length: 100_000 }, (_, i) => `n${i}`);
+  const setAll = (at: number) => {
+    const before = process.cpuUsage();
+    for (const key of keys) cache.set(key, 1, at);
+    return process.cpuUsage(before).user;
+  };
+  const first = setAll(1000);
+  expect(setAll(1400)).toBeLessThan(10 * first);
+  expect(cache.size).toBe(100_000);
+});
