@@ -1,7 +1,8 @@
 import { sanitiseHtml } from '../src/collections/html';
 import { HtmlThread } from '../src/collections/html-thread';
 import { ATTACKS } from './support/html-attacks';
-import { make, type Actor, useStore } from './support/store';
+import { type Actor, make, useStore } from './support/store';
+import { until } from './support/time';
 
 useStore();
 
@@ -66,6 +67,12 @@ describe('a thread', () => {
     const outcomes = await Promise.allSettled(texts);
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(101);
     expect(outcomes.filter(({ status }) => status === 'rejected').length).toBe(99);
+  });
+
+  test('that waits for the next text keeps no process alive', async () => {
+    await thread.sanitise(LONG);
+    await until(() => !process.getActiveResourcesInfo().includes('MessagePort'));
+    expect(await thread.sanitise(LONG)).toBe(clean);
   });
 
   test('that ended begins again', async () => {

@@ -61,7 +61,6 @@ export class HtmlThread {
 
   private start(): Worker {
     const worker = new Worker(require.resolve('./html.worker'), { resourceLimits: MEGABYTES });
-    worker.unref();
     worker.on('message', (clean: string | null) => {
       if (worker !== this.worker) return;
       this.running?.resolve(clean);
@@ -71,6 +70,8 @@ export class HtmlThread {
     worker.on('exit', () => {
       if (worker === this.worker) this.end();
     });
+    // Behind the listeners, which would keep the process alive again.
+    worker.unref();
     return worker;
   }
 }
