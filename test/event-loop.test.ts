@@ -5,7 +5,7 @@ import { browserOf } from './support/browser';
 import { longestBlock, shortestBlock } from './support/event-loop';
 import { OPERATOR_TOKEN } from './support/importing';
 import { everyBody, everyHeader, everyParameter, everyRecord, formOf, type Input } from './support/largest';
-import { type Actor, baseUrl, make, theApp, useStore } from './support/store';
+import { type Actor, baseUrl, make, sql, theApp, useStore } from './support/store';
 
 useStore({ OPERATOR_TOKEN });
 jest.setTimeout(300_000);
@@ -117,4 +117,77 @@ test('no field of a form', async () => {
 
 test('no record of an import', async () => {
   expect(await slow(everyRecord(), { authorization: `Bearer ${OPERATOR_TOKEN}` })).toEqual([]);
+});
+
+test('no answer that grows with data', async () => {
+  const user = await make.user();
+  const LONG = `repeat(chr(19968 + i % 100), 20000)`;
+  await sql(
+    `INSERT INTO collections (user_id, title, description)
+     SELECT $1, 'List ' || i, CASE WHEN i <= 300 THEN ${LONG} ELSE '<p>Words</p>' END FROM generate_series(1, 15000) i`,
+    [user.id],
+  );
+  await sql(
+    `INSERT INTO games (user_id, slug, title, short_text, published_at)
+     SELECT $1, 'g' || i, 'Game ' || i, repeat('words ', 100), now() FROM generate_series(1, 4000) i`,
+    [user.id],
+  );
+  const noted = await make.collection({ owner: user });
+  await sql(
+    `INSERT INTO collection_games (collection_id, game_id, sort_key, user_id, blurb)
+     SELECT $1, id, i, $2, ${LONG} FROM (
+       SELECT id, row_number() OVER (ORDER BY id)::int AS i FROM games WHERE user_id = $2 LIMIT 500) g`,
+    [noted.id, user.id],
+  );
+  const game = await make.game({ owner: user });
+  await sql(
+    `WITH made AS (
+       INSERT INTO purchases (user_id, email, source, currency, amount)
+       SELECT $1, 'a@example.com', 'card', 'USD', 500 FROM generate_series(1, 5000) RETURNING id)
+     INSERT INTO purchase_games (purchase_id, game_id) SELECT id, $2 FROM made`,
+    [user.id, game.id],
+  );
+  await sql(
+    `INSERT INTO api_keys (key_hash, hint, label, user_id)
+     SELECT sha256(i::text::bytea), 'hint', repeat('l', 200), $1 FROM generate_series(1, 1500) i`,
+    [user.id],
+  );
+  await sql(
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+     SELECT 'client' || i, $1, repeat('n', 100), ARRAY['https://a.example/' || i], ARRAY['profile:me'] FROM generate_series(1, 1500) i`,
+    [user.id],
+  );
+  await sql(
+    `INSERT INTO oauth_grants (user_id, client_id, scopes)
+     SELECT $1, 'client' || i, ARRAY['profile:me', 'profile:games', 'collection:view'] FROM generate_series(1, 1500) i`,
+    [user.id],
+  );
+  const get = (path: string): Input => ({
+    name: `GET ${path}`,
+    method: 'GET',
+    path,
+    headers: {},
+    body: Buffer.alloc(0),
+  });
+  const lists = [
+    '/profile/collections',
+    `/profile/collections?game_id=${game.id}`,
+    `/collections/${noted.id}/collection-games?per_page=500`,
+    '/profile/games',
+    '/api/1/key/my-games',
+    `/games/${game.id}/purchases?user_id=${user.id}`,
+    `/api/1/key/game/${game.id}/purchases?user_id=${user.id}`,
+    '/openapi.json',
+    '/.well-known/jwks.json',
+  ];
+  expect(await slow(lists.map(get), user.headers)).toEqual([]);
+  const browser = await browserOf(user);
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ');
+  const pages = ['api-keys', 'oauth-apps', 'authorized-apps', 'collections'];
+  expect(
+    await slow(
+      pages.map((page) => get(`/user/settings/${page}`)),
+      { cookie },
+    ),
+  ).toEqual([]);
 });

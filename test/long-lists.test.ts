@@ -161,6 +161,36 @@ test.each(['/games/ID/purchases', '/api/1/key/game/ID/purchases'])(
   },
 );
 
+test('a page with long notes is complete and in order', async () => {
+  const owner = await make.user();
+  const collection = await make.collection({ owner });
+  await sql(
+    `WITH made AS (
+       INSERT INTO games (user_id, slug, title, published_at)
+       SELECT $1, 'noted' || i, 'Noted ' || i, now() FROM generate_series(1, 60) i RETURNING id)
+     INSERT INTO collection_games (collection_id, game_id, sort_key, user_id, blurb)
+     SELECT $2, id, -id, $1, CASE WHEN id % 2 = 0 THEN repeat(chr(19968 + (id % 100)::int), 20000)
+                                  WHEN id % 3 = 0 THEN 'a note' END FROM made`,
+    [owner.id, collection.id],
+  );
+  await sql('UPDATE collections SET games_count = 60 WHERE id = $1', [collection.id]);
+  const entries = await sql<{ game_id: number; blurb: string | null }>(
+    'SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 ORDER BY sort_key',
+    [collection.id],
+  );
+  const pageOf = async (page: number) =>
+    (await owner.get(`/collections/${collection.id}/collection-games`, { page, per_page: 40 })).body as {
+      page: number;
+      per_page: number;
+      collection_games: { game_id: number; blurb: string | null; position: number }[];
+    };
+  const [first, second] = [await pageOf(1), await pageOf(2)];
+  expect([first.page, first.per_page, second.page, second.per_page]).toEqual([1, 40, 2, 40]);
+  const read = [...first.collection_games, ...second.collection_games];
+  expect(read.map(({ game_id, blurb }) => ({ game_id, blurb }))).toEqual(entries);
+  expect(read.map(({ position }) => position)).toEqual(entries.map((_, i) => i + 1));
+});
+
 describe('whoever asks for a long list', () => {
   let owner: Actor;
   beforeAll(async () => {

@@ -129,7 +129,7 @@ type EntryWords = [
 ];
 
 /** The columns of a row for the entry `e` and its game `g`. */
-export const entryColumns = (position: string) => `
+export const entryColumns = (position: string, blurb = 'e.blurb') => `
   ${words(
     'e.game_id',
     position,
@@ -143,7 +143,9 @@ export const entryColumns = (position: string) => `
     'g.min_price',
     'g.created_at',
     'g.published_at',
-  )}, e.blurb, g.title, g.short_text, g.cover_url`;
+  )}, ${blurb}, g.title, g.short_text, g.cover_url`;
+
+export const gameIdOf = ({ words }: CollectionGameRow) => Number(words.slice(0, words.indexOf('|')));
 
 export function collectionGameAnswer(
   collection_id: number,

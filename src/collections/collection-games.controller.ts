@@ -2,11 +2,15 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
+import { StoreLinks } from '../config/store-links';
+import { type LongList, LongLists } from '../http/long-lists';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
 import { Post } from '../http/post';
 import {
   AddGameRequest,
+  collectionGameAnswer,
+  type CollectionGameRow,
   CollectionGamesAnswer,
   CollectionGamesRequest,
   OneCollectionGameAnswer,
@@ -24,6 +28,8 @@ import { IdempotencyService, OncePerKey, RetryKey } from './idempotency.service'
 export class CollectionGamesController {
   constructor(
     private readonly entries: CollectionGamesService,
+    private readonly lists: LongLists,
+    private readonly links: StoreLinks,
     private readonly idempotency: IdempotencyService,
   ) {}
 
@@ -36,11 +42,19 @@ export class CollectionGamesController {
   @Scopes('collection:view')
   @ApiOkResponse({ type: CollectionGamesAnswer })
   @Fails(404, 'invalid collection')
-  page(
+  async page(
     @Parameters() request: CollectionGamesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<CollectionGamesAnswer> {
-    return this.entries.page(user_id, request);
+  ): Promise<CollectionGamesAnswer | LongList<CollectionGameRow>> {
+    const { collection_id, page, per_page } = request;
+    const rows = await this.entries.page(user_id, request);
+    return this.lists.answer(
+      'collection_games',
+      user_id,
+      rows,
+      (row) => collectionGameAnswer(collection_id, row, this.links),
+      { page, per_page },
+    );
   }
 
   @Post('add-game')

@@ -3,6 +3,7 @@ import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
 import { bind, longStatement, statement, type Write, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
+import { type Rows, SHORT_LIST } from '../http/long-lists';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
 import {
   type AddGameRequest,
@@ -10,6 +11,7 @@ import {
   type CollectionGameRow,
   type CollectionGamesRequest,
   entryColumns,
+  gameIdOf,
   type OneCollectionGameAnswer,
   type OrderRequest,
   type RemovedAnswer,
@@ -23,6 +25,9 @@ import { canEditCollection, canViewCollection } from './visibility';
 
 const EVERYTHING = '9223372036854775807';
 
+// In place of a blurb that is too long to be read with many others: '' is never stored.
+const SHORT_BLURB = `CASE WHEN octet_length(e.blurb) > ${SHORT_LIST.text_bytes} THEN '' ELSE e.blurb END AS blurb`;
+
 /**
  * A page of the entries that the caller may see, with positions that count all, by a walk along the index of sort keys.
  * The planner is kept from knowing which collection it is and where the walk ends, and from turning the question of what
@@ -32,7 +37,7 @@ const EVERYTHING = '9223372036854775807';
 const pageOf = (from: { before: string; condition: string }) => `
   SELECT page.* FROM collections c
   LEFT JOIN (
-    SELECT ${entryColumns(`${from.before} + e.place`)}
+    SELECT ${entryColumns(`${from.before} + e.place`, SHORT_BLURB)}
     FROM (
       SELECT e.*, e.game_id + 0 AS key_of_game, row_number() OVER (ORDER BY e.sort_key) AS place
       FROM collection_games e
@@ -65,6 +70,13 @@ export const LATER_PAGE = longStatement<CollectionGameRow>(
      before: '(SELECT entries FROM before)',
      condition: 'AND e.sort_key >= (SELECT sort_key FROM first)',
    })}`,
+);
+
+// So many of the longest are a slice.
+const LONG_BLURBS_AT_ONCE = 4;
+const LONG_BLURBS = longStatement<{ game_id: number; blurb: string | null }>(
+  'collection_games_long_blurbs',
+  'SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 AND game_id = ANY ($2::bigint[])',
 );
 
 const SEEN = `seen AS (
@@ -170,7 +182,10 @@ export class CollectionGamesService {
     private readonly links: StoreLinks,
   ) {}
 
-  async page(user_id: number, { collection_id, page, per_page }: CollectionGamesRequest) {
+  async page(
+    user_id: number,
+    { collection_id, page, per_page }: CollectionGamesRequest,
+  ): Promise<Rows<CollectionGameRow>> {
     const asked = [collection_id, user_id, per_page];
     const rows =
       page === 1
@@ -178,12 +193,28 @@ export class CollectionGamesService {
         : await this.database.rowsFor(user_id, LATER_PAGE, [...asked, (page - 1) * per_page]);
     if (rows.length === 0) throw invalidCollection();
     // An empty page is one row without an entry.
-    const entries = (rows[0]!.words as string | null) === null ? [] : rows;
-    return {
-      page,
-      per_page,
-      collection_games: entries.map((row) => collectionGameAnswer(collection_id, row, this.links)),
-    };
+    if ((rows[0]!.words as string | null) === null) return [];
+    return rows.some(({ blurb }) => blurb === '') ? this.slicesOf(user_id, collection_id, rows) : rows;
+  }
+
+  private async *slicesOf(
+    user_id: number,
+    collection_id: number,
+    rows: CollectionGameRow[],
+  ): AsyncGenerator<CollectionGameRow[]> {
+    for (let start = 0, end = 0; start < rows.length; start = end) {
+      const long: number[] = [];
+      while (end < rows.length && long.length < LONG_BLURBS_AT_ONCE) {
+        const row = rows[end++]!;
+        if (row.blurb === '') long.push(gameIdOf(row));
+      }
+      const read =
+        long.length > 0 ? await this.database.rowsFor(user_id, LONG_BLURBS, [collection_id, long]) : [];
+      const blurbs = new Map(read.map(({ game_id, blurb }) => [game_id, blurb]));
+      yield rows
+        .slice(start, end)
+        .map((row) => (row.blurb === '' ? { ...row, blurb: blurbs.get(gameIdOf(row)) ?? null } : row));
+    }
   }
 
   /** Appends the game; where it is already, the entry stays as it stands. */

@@ -28,24 +28,16 @@ export class LongLists {
   private readonly underWay: number[] = [];
   private waiting: Waiting[] = [];
 
-  answer<Row, Name extends string, Entry extends object>(
+  /** `{"NAME": [...]}`, with what stands before the list. */
+  answer<Row, Name extends string, Entry extends object, Head extends object = object>(
     name: Name,
     user_id: number,
     rows: Rows<Row>,
     entryOf: (row: Row) => Entry,
-  ): Record<Name, Entry[]> | LongList<Row> {
-    if (Array.isArray(rows)) return { [name]: rows.map(entryOf) } as Record<Name, Entry[]>;
-    return this.long(`{"${name}":`, user_id, rows, entryOf);
-  }
-
-  /** `head`: the JSON of the answer up to its list. */
-  long<Row>(
-    head: string,
-    user_id: number,
-    slices: AsyncIterable<Row[]>,
-    entryOf: (row: Row) => object,
-  ): LongList<Row> {
-    return new LongList(this, head, user_id, slices, entryOf);
+    head?: Head,
+  ): (Head & Record<Name, Entry[]>) | LongList<Row> {
+    if (Array.isArray(rows)) return { ...head, [name]: rows.map(entryOf) } as Head & Record<Name, Entry[]>;
+    return new LongList(this, JSON.stringify({ ...head, [name]: [] }), user_id, rows, entryOf);
   }
 
   /** Waits until there is room for one more; rejects with 503 when that takes too long. */
@@ -88,7 +80,7 @@ export class LongLists {
 export class LongList<Row> extends WebAnswer {
   constructor(
     private readonly lists: LongLists,
-    private readonly head: string,
+    private readonly frame: string,
     private readonly user_id: number,
     private readonly slices: AsyncIterable<Row[]>,
     private readonly entryOf: (row: Row) => object,
@@ -113,7 +105,8 @@ export class LongList<Row> extends WebAnswer {
       res.end();
       return;
     }
-    let text = `${this.head}[`;
+    // Without the brackets that end the list and the answer.
+    let text = this.frame.slice(0, -2);
     let separator = '';
     for await (const rows of this.slices) {
       if (rows.length === 0) continue;
