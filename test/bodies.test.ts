@@ -49,6 +49,30 @@ test.each<[string, string | Buffer, Record<string, string>, Answer]>([
   ],
   ['one name 1,001 times', `{${'"a":1,'.repeat(1000)}"a":1}`, { 'content-type': JSON_TYPE }, tooMany],
   [
+    '10,001 values in a member that nobody knows',
+    JSON.stringify({ a: new Array(10_000).fill(1) }),
+    { 'content-type': JSON_TYPE },
+    tooMany,
+  ],
+  [
+    'a list of 20,000 ids',
+    JSON.stringify({ game_ids: new Array(20_000).fill(1) }),
+    { 'content-type': JSON_TYPE },
+    tooMany,
+  ],
+  [
+    '1,002 parts without a name',
+    '--x\r\ncontent-disposition: form-data\r\n\r\n1\r\n'.repeat(1002) + '--x--\r\n',
+    { 'content-type': 'multipart/form-data; boundary=x' },
+    tooMany,
+  ],
+  [
+    'a file',
+    '--x\r\ncontent-disposition: form-data; name="a"; filename="b"\r\n\r\n1\r\n--x--\r\n',
+    { 'content-type': 'multipart/form-data; boundary=x' },
+    failure(400, 'files are not accepted'),
+  ],
+  [
     '1,001 fields',
     Array.from({ length: 1001 }, (_, i) => `a${i}=1`).join('&'),
     { 'content-type': FORM },

@@ -528,6 +528,16 @@ describe('problems', () => {
       'collection 3: description must be at most 20000 characters',
     ],
     [
+      'a description that is far too long, whatever is left of it',
+      collection(3, { description: '<b>'.repeat(30_000) }),
+      'collection 3: description must be at most 20000 characters',
+    ],
+    [
+      'a bundle of too many games',
+      purchase(7, { game_id: Array.from({ length: 10_001 }, (_, i) => i + 1) }),
+      'purchase 7: game_id must have at most 10000 ids',
+    ],
+    [
       'games that are no list',
       collection(3, { games: { game_id: 1 } }),
       'collection 3: games must be a list',

@@ -160,12 +160,13 @@ export const idsOf = (type: string): Kind => ({
 });
 
 /** One id or several, staged as a list. */
-export const idOrIdsOf = (type: string): Kind => {
+export const idOrIdsOf = (type: string, max: number): Kind => {
   const several = idsOf(type);
   return {
     ...several,
     encode(value, refuse) {
       if (!Array.isArray(value)) return `{${idText(value, refuse)}}`;
+      if (value.length > max) return refuse(`must have at most ${max} ids`);
       return value.length ? several.encode(value, refuse) : refuse('must not be empty');
     },
   };

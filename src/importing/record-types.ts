@@ -98,6 +98,8 @@ const line = text({ max: 1000 });
 const trimmedTitle = (max: number) => text({ max, stored: (title) => title.trim() });
 const scopes = texts({ max: 100, known: Object.keys(SCOPES) });
 const cleanHtml = html({ max: MAX_HTML_CHARACTERS, sanitise: sanitiseHtml, isWorthSanitising });
+// Every answer that shows the purchase has them all.
+const MAX_BUNDLE = 10_000;
 const LARGEST_INTEGER = 2 ** 31 - 1;
 
 /** Where a plain password waits until it is hashed: it never reaches the database. */
@@ -204,7 +206,7 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
     key: 'id',
     fields: withBits([
       required('id', id),
-      required('game_id', idOrIdsOf('game'), {
+      required('game_id', idOrIdsOf('game', MAX_BUNDLE), {
         columns: [{ name: 'game_ids', sql: 'bigint[]' }],
         list: true,
       }),
