@@ -61,6 +61,7 @@ const MAX_FIELDS = 1000;
 export const MAX_BODY = 512 * 1024;
 // Of the account pages: 20 redirect addresses of 2,000 characters, each percent-encoded, and room for the rest.
 export const MAX_FORM = 128 * 1024;
+const MULTIPART_SLICE = 64 * 1024;
 const [PLUS, BLANK] = [0x2b, 0x20];
 
 function decode(text: string): string | undefined {
@@ -193,6 +194,13 @@ function readMultipart(body: Buffer, given: Given, req: Request): Promise<void> 
       parser.on(limit, () => reject(failure(413, 'too many parameters')));
     parser.on('error', () => reject(malformed));
     parser.on('close', resolve);
-    parser.end(body);
+    // Others have their turn in between: headers of parts may take long to read.
+    const feed = (start: number) => {
+      const end = start + MULTIPART_SLICE;
+      parser.write(body.subarray(start, end));
+      if (end < body.length && !parser.destroyed) setImmediate(feed, end);
+      else parser.end();
+    };
+    feed(0);
   });
 }
