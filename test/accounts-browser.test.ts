@@ -41,7 +41,8 @@ if (!chromiumPath)
     const owner = await make.user({ username: `maker${++serial}` });
     const client_id = `browser-client-${serial}`;
     await sql(
-      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes) VALUES ($1, $2, $3, $4, $5)`,
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed)
+       VALUES ($1, $2, $3, $4, $5, true)`,
       [
         client_id,
         owner.id,
@@ -357,8 +358,8 @@ if (!chromiumPath)
         [user.id, client_id],
       );
       await sql(
-        `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
-         VALUES ('skippers-own', $1, 'Captain’s log', '{https://log.example/}', '{profile:me}') ON CONFLICT DO NOTHING`,
+        `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed)
+         VALUES ('skippers-own', $1, 'Captain’s log', '{https://log.example/}', '{profile:me}', true) ON CONFLICT DO NOTHING`,
         [user.id],
       );
       const consent = asked({

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { sendRaw } from './support/raw';
 import { type Actor, type Answer, baseUrl, failure, make, send, sql, useStore } from './support/store';
 import { moment } from './support/time';
@@ -19,6 +19,7 @@ async function post(body: string | Buffer, headers: Record<string, string>): Pro
   const answer = await send('POST', '/collections', { headers: { ...owner.headers, ...headers }, body });
   return { status: answer.status, body: answer.body };
 }
+afterEach(() => sql('DELETE FROM collections'));
 const madeSoFar = () => sql('SELECT title FROM collections');
 
 const notAnObject = failure(400, 'the body must be a JSON object');
@@ -95,6 +96,31 @@ test('a gzip bomb is not unpacked', async () => {
     Array.from({ length: 10 }, () => post(BOMB, { 'content-type': FORM, 'content-encoding': 'gzip' })),
   );
   expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+});
+
+test.each([
+  ['in one piece', 'title=Sent'],
+  ['too long for its parameter', `title=${'x'.repeat(61)}`],
+])('a client that closes its half after the body is served: %s', async (_how, body) => {
+  const { hostname, port } = new URL(baseUrl());
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  socket.end(
+    `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\nContent-Type: ${FORM}\r\n` +
+      `Content-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  const isMade = body === 'title=Sent';
+  expect(answer.toString()).toMatch(isMade ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 400 /);
+  expect(await madeSoFar()).toEqual(isMade ? [{ title: 'Sent' }] : []);
+});
+
+test.each(['gzip', 'deflate', 'br'] as const)('a body in %s is decoded', async (encoding) => {
+  const encode = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }[encoding];
+  const headers = { 'content-type': FORM, 'content-encoding': encoding };
+  expect((await post(encode(title), headers)).status).toBe(200);
+  expect(await madeSoFar()).toEqual([{ title: 'Sent' }]);
+  expect(await post(title, headers)).toEqual(failure(400, 'malformed request'));
+  expect((await owner.get('/profile')).status).toBe(200);
 });
 
 describe('a body that does not come', () => {

@@ -53,7 +53,7 @@ describe('the Go client', () => {
       status: 401,
       body: { errors: ['invalid key'] },
     });
-    expect(await exchange([...head('GET /profile/owned-keys?page=1'), gzip])).toEqual({
+    expect(await exchange([...head('GET /profile/library?page=1'), gzip])).toEqual({
       status: 404,
       body: { errors: ['invalid api endpoint'] },
     });

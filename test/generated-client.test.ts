@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -7,8 +7,12 @@ import { baseUrl, make, send, sql, useStore } from './support/store';
 useStore();
 
 const calls = resolve(__dirname, 'generated-client', 'calls.ts');
-const run = (program: string, ...args: string[]) =>
-  execFileSync(process.execPath, [resolve('node_modules', program), ...args], { encoding: 'utf8' });
+function run(program: string, ...args: string[]): void {
+  const { status, stdout } = spawnSync(process.execPath, [resolve('node_modules', program), ...args], {
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(stdout);
+}
 
 interface Document {
   paths: Record<

@@ -569,7 +569,7 @@ describe('problems', () => {
     [
       'a scope that there is not',
       apiKey('abc', { scopes: ['profile:them'] }),
-      'api_key: scopes[0] must be one of profile, profile:me, profile:games, profile:collections, game, game:view, game:view:purchases, collection, collection:view, collection:edit',
+      'api_key: scopes[0] must be one of profile, profile:me, profile:games, profile:owned, profile:collections, game, game:view, game:view:ownership, game:view:purchases, collection, collection:view, collection:edit',
     ],
     [
       'a redirect to a script',

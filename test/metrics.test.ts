@@ -99,7 +99,8 @@ describe('where another process has the port', () => {
   });
 
   test('in production it does not start', async () => {
-    await expect(second({ NODE_ENV: 'production', DRAIN_SECONDS: '0' })).rejects.toThrow(
+    const production = { NODE_ENV: 'production', PUBLIC_URL: 'https://games.example', DRAIN_SECONDS: '0' };
+    await expect(second(production)).rejects.toThrow(
       /\(EADDRINUSE\): set METRICS_PORT to another, or to off/,
     );
   });

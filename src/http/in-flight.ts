@@ -161,9 +161,9 @@ export class InFlight {
   }
 
   private remove(exchange: Exchange): void {
-    const { connection, index } = exchange;
+    const { connection, index, req } = exchange;
     // An idle connection keeps no request in memory.
-    if (connection.newest === exchange) connection.newest = undefined;
+    if (connection.newest === exchange && req.complete) connection.newest = undefined;
     const last = this.exchanges.pop()!;
     if (last.index === index) return;
     this.exchanges[index] = last;

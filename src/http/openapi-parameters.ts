@@ -58,7 +58,7 @@ function describeAddress(operation: Json, parameters: Parameter[]): void {
 }
 
 function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
-  const required = parameters.filter((one) => one.required).map(({ name }) => name);
+  const required = parameters.filter((one) => one.required && !one.mayBeInHeader).map(({ name }) => name);
   const lists = parameters.filter(isList).map(({ name }) => name);
   const objectOf = (schemaOf: (parameter: Parameter) => Json) => ({
     type: 'object',

@@ -1,7 +1,6 @@
-import { promisify } from 'node:util';
-import bodyParser from 'body-parser';
 import busboy from 'busboy';
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
+import { readBody } from './body';
 import { badRequest, failure } from './failure';
 import { readJsonObject } from './json-body';
 
@@ -74,17 +73,6 @@ function decode(text: string): string | undefined {
   }
 }
 
-const bodyUpTo = (limit: number) =>
-  promisify(
-    bodyParser.raw({ type: () => true, limit }) as (
-      req: Request,
-      res: Response,
-      next: (error?: unknown) => void,
-    ) => void,
-  );
-const readBody = bodyUpTo(MAX_BODY);
-const readForm = bodyUpTo(MAX_FORM);
-
 export function givenInQuery(req: Request): Given {
   const given = new Given();
   const question = req.url.indexOf('?');
@@ -103,9 +91,9 @@ const contentType = ({ headers }: Request) =>
 
 export const hasReadableBody = (req: Request) => hasBody(req) && contentType(req)[0]! in READERS;
 
-export const givenInForm = (req: Request, given: Given) => givenInBody(req, given, readForm);
+export const givenInForm = (req: Request, given: Given) => givenInBody(req, given, MAX_FORM);
 
-export async function givenInBody(req: Request, given: Given, readAll = readBody): Promise<void> {
+export async function givenInBody(req: Request, given: Given, limit = MAX_BODY): Promise<void> {
   // Clients send an empty POST with no type, or with any.
   if (!hasBody(req)) return;
   const [mediaType = '', ...parameters] = contentType(req);
@@ -119,10 +107,9 @@ export async function givenInBody(req: Request, given: Given, readAll = readBody
   if (charset && charset !== 'utf-8' && charset !== 'utf8') throw failure(415, 'unsupported charset');
   // The parser would wait for all of it before it says so.
   if (Number(req.headers['content-length']) > MAX_BODY) throw failure(413, 'request too large');
-  await readAll(req, undefined as never);
+  const body = await readBody(req, limit);
   req.exchange.bodyArrived();
-  const body = req.body as Buffer | undefined;
-  if (!Buffer.isBuffer(body) || body.length === 0) return;
+  if (body.length === 0) return;
   if (!read) throw failure(415, 'unsupported media type');
   await read(body, given, req);
 }

@@ -14,6 +14,8 @@ export interface Parameter {
   name: string;
   in: 'path' | 'request';
   required: boolean;
+  /** Somebody else may read it from a header. */
+  mayBeInHeader: boolean;
   read: Reader<unknown>;
   /** What its kind says; class-validator's decorators say the rest. `nullable`: null clears it. */
   schema: Record<string, unknown>;
@@ -44,6 +46,7 @@ export const parametersOf = (request: abstract new () => object): Declared =>
 interface Options {
   in?: 'path';
   required?: boolean;
+  mayBeInHeader?: boolean;
   default?: unknown;
   example?: unknown;
 }
@@ -51,12 +54,16 @@ interface Options {
 /** Makes the decorator of a kind of parameter. */
 export const parameter =
   (read: Reader<unknown>, schema: Record<string, unknown>) =>
-  (description: string, { in: place, required, ...more }: Options = {}): PropertyDecorator =>
+  (
+    description: string,
+    { in: place, required, mayBeInHeader = false, ...more }: Options = {},
+  ): PropertyDecorator =>
   (prototype, name) => {
     declarationOf(prototype).parameters.push({
       name: String(name),
       in: place ?? 'request',
       required: required ?? place === 'path',
+      mayBeInHeader,
       read,
       schema: { ...schema, ...more },
       description,

@@ -23,7 +23,7 @@ export interface Store {
 /** As a generator for forms reads `encoding`: a field whose content type is JSON is one JSON text. */
 const formOf =
   (encoding: Record<string, { contentType?: string }> = {}) =>
-  (fields: object) =>
+  (fields: object = {}) =>
     new URLSearchParams(
       Object.entries(fields).map(([name, value]): [string, string] => [
         name,
@@ -68,6 +68,12 @@ export async function callEverything(store: Store): Promise<string[]> {
   user.cover_url satisfies string | null;
   const { games } = dataOf(await client.GET('/profile/games'));
   games[0]!.traits satisfies ('p_windows' | 'p_linux' | string)[];
+  const { owned_keys } = dataOf(await client.GET('/profile/owned-keys', { params: { query: { page: 1 } } }));
+  owned_keys satisfies { purchase_id: number | null }[];
+  const { game } = dataOf(await client.GET('/games/{game_id}', { params: { path: { game_id } } }));
+  game.user.username satisfies string;
+  const { owns } = dataOf(await client.GET('/games/{game_id}/ownership', { params: { path: { game_id } } }));
+  owns satisfies boolean;
   const { scopes } = dataOf(await client.GET('/credentials/info'));
   scopes satisfies string[];
   const subkey = await client.POST('/credentials/subkey', { body: { game_id, scope: 'profile:me' } });
@@ -157,6 +163,8 @@ export async function callEverything(store: Store): Promise<string[]> {
   dataOf(await open.GET('/api/1/{KEY}/credentials/info', { params: { path: legacy } }));
   dataOf(await open.GET('/api/1/{KEY}/me', { params: { path: legacy } }));
   dataOf(await open.GET('/api/1/{KEY}/my-games', { params: { path: legacy } }));
+  dataOf(await open.GET('/api/1/{KEY}/my-owned-keys', { params: { path: legacy } }));
+  dataOf(await open.GET('/api/1/{KEY}/game/{game_id}', { params: { path: { ...legacy, game_id } } }));
   const ofGame = { params: { path: { ...legacy, game_id }, query: { user_id } } };
   dataOf(await open.GET('/api/1/{KEY}/game/{game_id}/download_keys', ofGame));
   dataOf(await open.GET('/api/1/{KEY}/game/{game_id}/purchases', ofGame));
@@ -189,5 +197,6 @@ export async function callEverything(store: Store): Promise<string[]> {
     !/slow_down|authorization_pending/.test(token.error.error)
   )
     throw new Error(JSON.stringify(token));
+  dataOf(await open.POST('/oauth/revoke', { ...asForm, body: { client_id, token: 'unknown' } }));
   return [...called].sort();
 }

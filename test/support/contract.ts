@@ -100,8 +100,11 @@ export class Contract {
     if (!operation.requestBody) return;
     // As its description says: parameters may stand in the query string too.
     const given = fieldsOf(type, body);
-    const media = body instanceof FormData ? MULTIPART : (given && type.split(';')[0]!.trim()) || FORM;
-    const described = operation.requestBody.content[media];
+    const { content } = operation.requestBody;
+    const sent = type.split(';')[0]!.trim();
+    // An empty body may have any type.
+    const media = body instanceof FormData ? MULTIPART : (given || !(FORM in content)) && sent ? sent : FORM;
+    const described = content[media];
     if (!described) throw new Error(`${name}: ${media} is not described`);
     const properties = described.schema?.properties;
     if (!properties) return;

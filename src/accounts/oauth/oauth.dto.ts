@@ -6,13 +6,19 @@ import { MaxCharacters } from '../../http/rules';
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT];
 
+const ClientIdParameter = () =>
+  SelectorParameter('The application. Required, unless it is the user of HTTP Basic (without a password)', {
+    required: true,
+    mayBeInHeader: true,
+  });
+
 export class TokenRequest {
   @MaxCharacters(200)
   @SelectorParameter(`One of ${GRANT_TYPES.join(', ')}`, { required: true, example: 'authorization_code' })
   grant_type: string;
 
   @MaxCharacters(200)
-  @SelectorParameter('The application; or as the user of HTTP Basic, without a password', { required: true })
+  @ClientIdParameter()
   client_id: string;
 
   @MaxCharacters(200)
@@ -44,7 +50,7 @@ export class TokenRequest {
 
 export class DeviceAuthorizationRequest {
   @MaxCharacters(200)
-  @SelectorParameter('The application; or as the user of HTTP Basic, without a password', { required: true })
+  @ClientIdParameter()
   client_id: string;
 
   @MaxCharacters(1000)
@@ -64,7 +70,7 @@ export class DeviceAuthorizationRequest {
 
 export class RevocationRequest {
   @MaxCharacters(200)
-  @SelectorParameter('The application; or as the user of HTTP Basic, without a password', { required: true })
+  @ClientIdParameter()
   client_id: string;
 
   @MaxCharacters(1000)
@@ -78,7 +84,7 @@ export class RevocationRequest {
 
 export class PollRequest {
   @MaxCharacters(200)
-  @SelectorParameter('The application; or as the user of HTTP Basic, without a password', { required: true })
+  @ClientIdParameter()
   client_id: string;
 
   @MaxCharacters(200)
