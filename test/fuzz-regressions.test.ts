@@ -10,7 +10,7 @@ import { ATTACKER, OPERATOR_TOKEN, Tenant } from '../tools/fuzz/world';
 import { baseUrl, databaseUrl, PEPPER, theApp, useStore } from './support/store';
 
 /** A flood needs processes of its own: `npm run fuzz` begins with those. */
-const ELSEWHERE = ['flood', 'connection'];
+const ELSEWHERE = ['flood'];
 
 let pool: Pool;
 let target: Target;

@@ -16,6 +16,8 @@ const DECODERS: Partial<Record<string, () => ReturnType<typeof createGunzip>>> =
  */
 export async function readBody(req: Request, limit: number): Promise<Buffer> {
   const encoding = req.headers['content-encoding']?.toLowerCase() ?? 'identity';
+  // The connection was lost.
+  if (!req.readable) throw failure(400, 'malformed request');
   if (encoding === 'identity') return readAll(req, { length: req.headers['content-length'], limit });
   const decoder = DECODERS[encoding]?.();
   if (!decoder) throw failure(415, 'unsupported media type');

@@ -172,6 +172,14 @@ export class Answers {
     return { purchases };
   }
 
+  owns(game: Game, user: number): boolean {
+    const { purchases } = this.purchases(game.id, game.owner, { user_id: user })!;
+    const hasKey = this.keys.some(
+      (key) => key.game_id === game.id && !key.revoked && this.ownerOf(key) === user,
+    );
+    return canEdit(game, user) || hasKey || (purchases as Json[]).length > 0;
+  }
+
   private purchaseOf({ purchase_id }: DownloadKey): Purchase | undefined {
     return this.bought.find(({ id }) => id === purchase_id);
   }

@@ -156,6 +156,16 @@ function ofObject(
         ),
       );
     }
+    case '/game/{game_id}':
+    case '/games/{game_id}': {
+      const game = tenant.game(game_id!);
+      return game && canView(game, bearer!.user) ? { statuses: [200] } : refused(404, 'invalid game');
+    }
+    case '/games/{game_id}/ownership': {
+      const game = tenant.game(game_id!);
+      const owns = game !== undefined && answers.owns(game, bearer!.user);
+      return game && (owns || canView(game, bearer!.user)) ? success({ owns }) : refused(404, 'invalid game');
+    }
     case '/wharf/latest':
       return found(
         answers.latest({

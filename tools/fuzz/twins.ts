@@ -30,7 +30,7 @@ function kindsOf(operation: string): Pick<Twins, 'user' | 'name' | 'hidden'>[] {
       kinds.push(...[7].map((n) => ({ user: ALICE, name: 'game_id', hidden: id(n) })));
     return kinds;
   }
-  if (/\/games?\/\{game_id\}/.test(operation))
+  if (/\/games?\/\{game_id\}\/(purchases|download_keys)$/.test(operation))
     return [
       { user: CAROL, name: 'game_id', hidden: id(1) },
       { user: ALICE, name: 'game_id', hidden: id(7) },
@@ -40,7 +40,10 @@ function kindsOf(operation: string): Pick<Twins, 'user' | 'name' | 'hidden'>[] {
       { user: CAROL, name: 'game_id', hidden: id(3) },
       { user: CAROL, name: 'target', hidden: slugOf(7) },
     ];
-  if (operation === 'POST /collections' || operation === 'POST /credentials/subkey')
+  if (
+    ['POST /collections', 'POST /credentials/subkey'].includes(operation) ||
+    /\/games?\/\{game_id\}/.test(operation)
+  )
     return [
       { user: CAROL, name: 'game_id', hidden: id(2) },
       { user: ALICE, name: 'game_id', hidden: id(7) },
