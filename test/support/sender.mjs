@@ -139,7 +139,7 @@ const KINDS = {
             socket.write(at(path).repeat(10));
             sent += 10;
           }
-          await sleep(50);
+          await sleep(pause);
         }
         socket.destroy();
       }
