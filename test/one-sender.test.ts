@@ -3,9 +3,11 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Capacity } from '../src/http/capacity';
+import { loadSettings } from '../src/config/settings';
 import { FrontDoor } from '../src/http/front-door';
 import { MAX_BODY } from '../src/http/parameter-sources';
 import { gracefulStop } from '../src/operations/graceful-stop';
+import { Server } from '../src/process/server';
 import { FaultyProxy } from './support/proxy';
 import { type Actor, databaseUrl, type Environment, logged, make, openApp, useStore } from './support/store';
 import { until } from './support/time';
@@ -197,6 +199,30 @@ describe('bodies that are promised', () => {
   });
 });
 
+test('turns of the event loop: whoever asks little does not wait for all requests of whoever asks much', async () => {
+  await start({});
+  const quiet = await open(OTHER);
+  const noisy = await Promise.all(many(600, () => open()));
+  const answered: string[] = [];
+  app!.get(FrontDoor).observers.push(({ url }) => answered.push(url!));
+  // The kernel has all of them before the service reads the first.
+  for (const socket of noisy) socket.write('GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n');
+  quiet.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until(() => answered.length === 601);
+  expect(answered.indexOf('/health/live')).toBeLessThan(200);
+});
+
+test('turns of the event loop: an address that hangs up gives way to those of its requests that are left', async () => {
+  await start({});
+  const gone = await Promise.all(many(300, () => open()));
+  const left = await Promise.all(many(20, () => open()));
+  const texts = left.map((socket) => once(socket, 'data').then(([data]) => String(data)));
+  for (const socket of [...gone, ...left]) socket.write('GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n');
+  for (const socket of gone) socket.resetAndDestroy();
+  for (const text of await Promise.all(texts)) expect(text).toMatch(/^HTTP\/1.1 200 /);
+  await until(() => inFlight().count === 0);
+});
+
 test('connections: one address gets three quarters, and another is let in', async () => {
   await start({ MAX_CONNECTIONS: '8' });
   await until(() => inFlight().connections.used === 0);
@@ -204,6 +230,31 @@ test('connections: one address gets three quarters, and another is let in', asyn
   await until(() => opened.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length === 2);
   expect(inFlight().connections).toMatchObject({ used: 6, refusals: 2 });
   expect(await answerTo(ask('/profile', { from: OTHER }))).toMatchObject({ status: 200 });
+});
+
+test('connections: a thousand of one address at once keep nobody else from connecting', async () => {
+  const printed = jest.spyOn(console, 'log').mockImplementation();
+  const exit = jest.spyOn(process, 'exit').mockImplementation();
+  const server = new Server();
+  await server.start(() =>
+    loadSettings({ NODE_ENV: 'test', PORT: '0', DEMO_DATA: 'false', DATABASE_URL: databaseUrl() }),
+  );
+  const [, port] = /http:\S+:(\d+)/.exec(String(printed.mock.calls[0]![0]))!;
+  const from = (localAddress: string) => {
+    const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress });
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+    return socket;
+  };
+  // All in one turn of the event loop, in which the service accepts none.
+  many(1000, () => from(ONE));
+  const begun = performance.now();
+  await once(from(OTHER), 'connect');
+  const took = performance.now() - begun;
+  await server.stop(0);
+  printed.mockRestore();
+  exit.mockRestore();
+  expect(took).toBeLessThan(900);
 });
 
 describe('health', () => {

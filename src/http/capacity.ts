@@ -1,4 +1,4 @@
-import type { Sender } from './senders';
+import type { Holdings } from './senders';
 
 // The rest is for addresses that hold less than an equal part of all.
 const OPEN_TO_EVERYBODY = 3 / 4;
@@ -14,11 +14,11 @@ export class Capacity {
   private senders = 0;
 
   constructor(
-    readonly name: keyof Sender,
+    readonly name: keyof Holdings,
     readonly total: number,
   ) {}
 
-  take(sender: Sender, amount = 1): boolean {
+  take(sender: Holdings, amount = 1): boolean {
     const held = sender[this.name];
     const used = this.used + amount;
     if (used > this.total * OPEN_TO_EVERYBODY && (used > this.total || held + amount > this.partOf(held))) {
@@ -31,7 +31,7 @@ export class Capacity {
     return true;
   }
 
-  giveBack(sender: Sender, amount = 1): void {
+  giveBack(sender: Holdings, amount = 1): void {
     this.used -= amount;
     sender[this.name] -= amount;
     if (sender[this.name] === 0) this.senders--;

@@ -5,12 +5,14 @@ import type { Settings } from '../config/settings';
 import { sendFailure } from './answer';
 import { BrokenRequests } from './broken-requests';
 import type { Connection } from './connection';
+import type { Exchange } from './exchange';
 import { Failure, failure, serviceUnavailable } from './failure';
 import { InFlight } from './in-flight';
 import { type Counter, Measurements } from './measurements';
 import { type FixedHeader, fixedHeaders } from './outgoing-answer';
 import type { ClientSocket, FrontDoorHooks, Handler, Observer } from './request';
 import { RequestLog } from './request-log';
+import { Turns } from './turns';
 
 export const SECURITY_HEADERS: Record<string, string> = {
   'Access-Control-Allow-Origin': '*',
@@ -60,6 +62,7 @@ export class FrontDoor implements FrontDoorHooks {
     const next: Handler = (req, res) => {
       if (!this.shortcut?.(req, res)) route(req, res);
     };
+    const turns = new Turns((exchange) => this.serve(exchange, next));
     return (req, res) => {
       const at = performance.now();
       const { client } = req.socket as ClientSocket;
@@ -76,13 +79,21 @@ export class FrontDoor implements FrontDoorHooks {
       if (refusal || this.draining) client.closeAfter(res);
 
       if (refusal) sendFailure(res, refusal);
-      else if (!this.inFlight.admit(exchange)) sendFailure(res, serviceUnavailable());
-      else {
-        if (isPreflight(req)) allowAnyOrigin(res);
-        if (this.trace) this.trace(req, res, next);
-        else next(req, res);
+      else if (!turns.take(exchange)) {
+        client.closeAfter(res);
+        sendFailure(res, serviceUnavailable());
       }
     };
+  }
+
+  private serve(exchange: Exchange, next: Handler): void {
+    const { req, res } = exchange;
+    if (!this.inFlight.admit(exchange)) sendFailure(res, serviceUnavailable());
+    else {
+      if (isPreflight(req)) allowAnyOrigin(res);
+      if (this.trace) this.trace(req, res, next);
+      else next(req, res);
+    }
   }
 
   /** No client needs it, and one that does not read would hold every slot. */

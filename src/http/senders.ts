@@ -2,17 +2,26 @@ import type { IncomingMessage } from 'node:http';
 import type { Request } from 'express';
 import { clientNetwork, networkOf } from './client-address';
 import type { Connection } from './connection';
+import type { Exchange } from './exchange';
 
 /** What one network address holds of each capacity. */
-export class Sender {
+export class Holdings {
   connections = 0;
   health = 0;
   slots = 0;
   uploads = 0;
 }
 
-const holdsNothing = ({ connections, health, slots, uploads }: Sender) =>
-  connections + health + slots + uploads === 0;
+/** One network address. */
+export class Sender extends Holdings {
+  /** Requests that were begun in this turn of the event loop: see turns.ts. */
+  begun = 0;
+  /** Requests that wait for a later one. */
+  waiting: Exchange[] = [];
+}
+
+const holdsNothing = ({ connections, health, slots, uploads, waiting }: Sender) =>
+  connections + health + slots + uploads + waiting.length === 0;
 
 const MAX_FORWARDED = 10_000;
 

@@ -64,11 +64,12 @@ export class Server {
 }
 
 /** By hand, and not by Nest, which would log the error that we explain. */
-async function listen(app: NestExpressApplication, { PORT, HOST }: Settings): Promise<void> {
+async function listen(app: NestExpressApplication, { PORT, HOST, MAX_CONNECTIONS }: Settings): Promise<void> {
   await app.init();
   const server = app.getHttpServer() as HttpServer;
   try {
-    server.listen(PORT, HOST);
+    // With Node's 511, somebody who opens a thousand at once makes others wait until they try again, a second later.
+    server.listen({ port: PORT, host: HOST, backlog: MAX_CONNECTIONS });
     await once(server, 'listening');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
