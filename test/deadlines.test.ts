@@ -2,6 +2,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
 import { FrontDoor } from '../src/http/front-door';
 import { gracefulStop } from '../src/operations/graceful-stop';
+import { browserOf } from './support/browser';
 import { FaultyProxy } from './support/proxy';
 import { databaseUrl, make, openApp, useStore } from './support/store';
 import { moment } from './support/time';
@@ -54,6 +55,19 @@ describe('a request has 2.5 seconds in all, however often it waits', () => {
   test('control: a server that does not look after its requests takes longer', async () => {
     expect((await waitTwice((app) => app.get(FrontDoor).inFlight.stop())).ms).toBeGreaterThan(2550);
   });
+});
+
+test('a page that fails keeps what it shows once for the next time', async () => {
+  const path = '/user/settings/api-keys';
+  app = await openApp();
+  const url = await app.getUrl();
+  const browser = await browserOf(await make.user(), () => url);
+  await browser.get(path);
+  await browser.submit(path, { label: 'build server' });
+  const { over } = await holds('api_keys', 2700);
+  expect(await browser.get(path)).toMatchObject({ status: 503 });
+  await over;
+  expect((await browser.get(path)).text).toMatch(/gw_[0-9A-Za-z]{38}/);
 });
 
 test.each([

@@ -143,9 +143,9 @@ export const cookieOf = (browser: Browser) => ({
 });
 
 /** A browser with which somebody is signed in. */
-export async function browserOf(actor: Actor): Promise<Browser> {
+export async function browserOf(actor: Actor, base?: () => string): Promise<Browser> {
   await withPassword(actor);
-  const browser = new Browser();
+  const browser = new Browser({}, base);
   await browser.signIn(actor.username);
   if (browser.page.status !== 303)
     throw new Error(`sign-in answered ${browser.page.status}: ${browser.words}`);

@@ -43,7 +43,7 @@ export class ApiKeysController {
   @Get('api-keys')
   @SignedIn()
   async list(@CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
-    return this.page(visitor, { notice: await this.sessions.takeNotice<Notice>(visitor.token) });
+    return this.page(visitor, { takesNotice: true });
   }
 
   @Post('api-keys')
@@ -117,9 +117,10 @@ export class ApiKeysController {
 
   private async page(
     visitor: Visitor,
-    { notice = {}, problem, label = '' }: { notice?: Partial<Notice>; problem?: string; label?: string },
+    { takesNotice = false, problem, label = '' }: { takesNotice?: boolean; problem?: string; label?: string },
   ): Promise<PageAnswer> {
     const keys = await this.keys.keysOf(visitor.user!.id);
+    const notice = takesNotice ? await this.sessions.takeNotice<Notice>(visitor.token) : {};
     return this.layout.show(
       visitor,
       {

@@ -36,8 +36,8 @@ export class ApplicationsController {
   @Get()
   @SignedIn()
   async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
-    const notice = await this.sessions.takeNotice<Done>(visitor.token);
     const applications = await this.applications.applicationsOf(user.id);
+    const notice = await this.sessions.takeNotice<Done>(visitor.token);
     return this.show(visitor, {
       title: 'Applications',
       main: html`<div class="head">

@@ -30,8 +30,8 @@ export class GrantsController {
   @Get()
   @SignedIn()
   async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
-    const notice = await this.sessions.takeNotice<Done>(visitor.token);
     const grants = await this.grants.grantsOf(user.id);
+    const notice = await this.sessions.takeNotice<Done>(visitor.token);
     return this.layout.show(
       visitor,
       {

@@ -34,9 +34,9 @@ export class ProfileCollectionsController {
     @CurrentVisitor() visitor: Visitor,
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
-    const notice = await this.sessions.takeNotice<Done>(visitor.token);
     const page = pageOf(queryOf(req).text('page'));
     const found = await this.collections.collectionsOf(user.id, page);
+    const notice = await this.sessions.takeNotice<Done>(visitor.token);
     const row = (collection: ShownCollection) => this.row(visitor, collection, page);
     return this.layout.show(
       visitor,

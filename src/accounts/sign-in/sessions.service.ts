@@ -71,6 +71,7 @@ export class SessionsService {
     await this.database.rows(NOTE, [hashOf(token), seal(token, notice)]);
   }
 
+  /** The last statement of a page: if another one failed afterwards, nobody would see the notice. */
   async takeNotice<Notice extends object>(token: string): Promise<Partial<Notice>> {
     const row = await this.database.row(TAKE_NOTICE, [hashOf(token)]);
     return row ? unseal<Notice>(token, row.notice) : {};
