@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { Pool } from 'pg';
+import { PasswordQueue } from '../src/accounts/sign-in/password-queue';
 import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { registerCollectionCommands } from '../src/collections/collections.command';
@@ -35,6 +36,10 @@ const UNAVAILABLE = { status: 503, body: { errors: ['service unavailable'] } };
 const TERMINATE_ALL = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND application_name IN ('gamewharf', 'gamewharf import')`;
+
+const WAITING_FOR_ATTEMPTS = `
+  SELECT pid FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%attempts%'`;
 
 /** Terminates all connections of the service again and again, until 25 were lost; at most `pause` ms in between. */
 async function whileConnectionsAreLost(
@@ -115,6 +120,25 @@ describe('a connection that is lost before anybody listens', () => {
 test("TypeORM's words for a transaction whose connection was lost are known", () => {
   for (const error of [new QueryRunnerAlreadyReleasedError(), new QueryRunnerProviderAlreadyReleasedError()])
     expect(answerFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
+});
+
+whereWeConnect('a right password is not counted as a guess, although its connection was lost', async () => {
+  const { username } = await withPassword(await make.user());
+  const holder = await connectTo({ DATABASE_URL: databaseUrl() });
+  const passwords = theApp().get(PasswordQueue);
+  const matches = passwords.matches.bind(passwords);
+  jest.spyOn(passwords, 'matches').mockImplementationOnce(async (...given) => {
+    const result = await matches(...given);
+    await holder.query('BEGIN; LOCK TABLE attempts IN ACCESS EXCLUSIVE MODE');
+    return result;
+  });
+  const browser = new Browser({ 'x-forwarded-for': '10.200.0.1' });
+  const answer = browser.signIn(username);
+  await until(async () => (await sql(WAITING_FOR_ATTEMPTS)).length === 1);
+  await sql(TERMINATE_ALL);
+  await holder.end();
+  expect((await answer).status).toBe(303);
+  expect(await sql('SELECT FROM attempts WHERE failures > 0')).toEqual([]);
 });
 
 describe('connections are terminated all the time under', () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Database } from '../../database/database';
+import { isConnectionLost } from '../../database/sqlstates';
 
 /** What is being guessed at or who guesses: so many failures are free, then each doubles the wait, up to the longest. */
 export interface Guess {
@@ -99,7 +100,7 @@ export class AttemptsService {
 
   /** The guess was right: the account's failures are forgotten, the others lose the one that was counted for it. */
   async succeeded(forgotten: Guess, ...others: Guess[]): Promise<void> {
-    await this.database.transaction(async (db) => {
+    await this.takeBack(async (db) => {
       for (const { hash, subject } of inLockOrder([forgotten, ...others]))
         if (subject === forgotten.subject) await db.query('DELETE FROM attempts WHERE subject = $1', [hash]);
         else await db.query(UNCOUNT, [hash]);
@@ -108,9 +109,19 @@ export class AttemptsService {
 
   /** Nobody could tell whether the guess was right: what was counted for it is taken back. */
   async withdrawn(...guesses: Guess[]): Promise<void> {
-    await this.database.transaction(async (db) => {
+    await this.takeBack(async (db) => {
       for (const { hash } of inLockOrder(guesses)) await db.query(UNCOUNT, [hash]);
     });
+  }
+
+  /** Once more when the connection was lost: what stays counted makes others at the address wait, for a day. */
+  private async takeBack(work: (db: EntityManager) => Promise<void>): Promise<void> {
+    try {
+      await this.database.transaction(work);
+    } catch (error) {
+      if (!isConnectionLost(error)) throw error;
+      await this.database.transaction(work);
+    }
   }
 
   private async wait(db: EntityManager, subjects: { hash: Buffer }[]): Promise<number> {
