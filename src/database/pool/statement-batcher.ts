@@ -82,7 +82,7 @@ export class StatementBatcher {
       },
       () => {
         close?.();
-        for (const { reject } of requests) reject(new NotConnected());
+        for (const { reject } of requests) reject(new NotConnected('no connection was free in time'));
       },
     );
   }
