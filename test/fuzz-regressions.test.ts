@@ -9,9 +9,6 @@ import { Target } from '../tools/fuzz/target';
 import { ATTACKER, OPERATOR_TOKEN, Tenant } from '../tools/fuzz/world';
 import { baseUrl, databaseUrl, PEPPER, theApp, useStore } from './support/store';
 
-/** A flood needs processes of its own: `npm run fuzz` begins with those. */
-const ELSEWHERE = ['flood'];
-
 let pool: Pool;
 let target: Target;
 
@@ -34,20 +31,16 @@ beforeAll(async () => {
 });
 
 // What the fuzzer found once, as small as it could make it: see docs/fuzzing.md.
-test.each(regressions().filter((name) => !ELSEWHERE.includes(readRegression(name).kind)))(
-  '%s',
-  async (name) => {
-    await replay(target, readRegression(name));
-  },
-);
+test.each(regressions())('%s', async (name) => {
+  await replay(target, readRegression(name));
+});
 
 function frontOf(base: string): Front {
-  const metrics = new Metrics(`http://127.0.0.1:${theApp().get(MetricsService).port}`);
+  const metrics = new Metrics(`http://127.0.0.1:${theApp().get(MetricsService).port}`, process.pid);
   return {
     base,
     port: Number(new URL(base).port),
     metrics,
-    elsewhere: { base, metrics },
     leaked: 0,
     isRunning: () => true,
     restart: () => Promise.reject(new Error('a service within a test is not started again')),

@@ -106,7 +106,10 @@ class Connection {
     this.socket.on('data', (chunk) => this.read(chunk));
     this.socket.on('error', () => undefined);
     this.socket.setTimeout(IDLE, () => {
-      if (!this.current) this.socket.destroy();
+      if (this.current) return;
+      // Before it is closed, which takes a turn of the event loop: nobody must be given it meanwhile.
+      this.lost(this);
+      this.socket.destroy();
     });
     this.socket.on('close', () => this.closed());
   }

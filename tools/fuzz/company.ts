@@ -1,4 +1,4 @@
-import { Bystander, LEAST_SHARE } from './bystander';
+import { Bystander, LEAST_SHARE } from './bystander/bystander';
 import { Watch } from './metrics';
 import type { Replica } from './server';
 import { BYSTANDERS } from './world';
@@ -6,17 +6,29 @@ import { BYSTANDERS } from './world';
 const SETTLED_WITHIN = 5000;
 const MOST_MEMORY = 700;
 
+interface Post {
+  replica: Replica;
+  bystander: Bystander;
+  watch: Watch;
+  left: number;
+}
+
 /** A bystander and a watch at each replica, for as long as a campaign goes on. */
 export class Company {
-  private readonly all: { replica: Replica; bystander: Bystander; watch: Watch; left: number }[];
+  private constructor(
+    private readonly all: Post[],
+    private readonly kills: boolean,
+  ) {}
 
-  constructor(replicas: Replica[]) {
-    this.all = replicas.map((replica, index) => ({
+  /** `kills`: connections to the database are terminated meanwhile. */
+  static async join(replicas: Replica[], kills: boolean): Promise<Company> {
+    const postAt = async (replica: Replica, index: number): Promise<Post> => ({
       replica,
-      bystander: new Bystander(replica.base, BYSTANDERS[index]!),
+      bystander: await Bystander.start(replica.base, BYSTANDERS[index]!),
       watch: new Watch(replica.metrics),
       left: NaN,
-    }));
+    });
+    return new Company(await Promise.all(replicas.map(postAt)), kills);
   }
 
   /** To be called when all other clients are gone; answers what is wrong. */
@@ -28,7 +40,7 @@ export class Company {
       one.left = await replica.metrics.lowest(SETTLED_WITHIN).catch(() => NaN);
       await watch.stop();
       const name = `replica ${index + 1}`;
-      if (!bystander.isServed)
+      if (!bystander.isServed({ busy: watch.isStarved, kills: this.kills }))
         problems.push(`bystander: served less than ${LEAST_SHARE * 100} % by ${name}: ${bystander}`);
       if (one.left !== 0) problems.push(`in flight: ${one.left} requests of nobody at ${name}`);
       if (watch.most.resident_mb > MOST_MEMORY) problems.push(`memory: ${name} took ${watch}`);

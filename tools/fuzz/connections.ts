@@ -162,7 +162,8 @@ export async function runConnection(target: Target, given: Connection): Promise<
   );
 }
 
-const SETTLED_WITHIN = 3000;
+// A bystander is always there: on a busy machine it takes a while until none of its requests is in flight either.
+const SETTLED_WITHIN = 20_000;
 
 /** When all clients are gone, nothing of theirs is in flight. */
 export async function checkNothingInFlight({ front }: Target): Promise<void> {

@@ -5,8 +5,6 @@ export interface Front {
   base: string;
   port: number;
   metrics: Metrics;
-  /** A replica beside it. */
-  elsewhere: { base: string; metrics: Metrics };
   /** Requests that are in flight for ever, as found before. */
   leaked: number;
   isRunning: () => boolean;

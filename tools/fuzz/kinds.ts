@@ -2,7 +2,6 @@ import fc, { type Arbitrary } from 'fast-check';
 import type { Ask } from './ask';
 import { askFor } from './asks';
 import { checkNothingInFlight, type Connection, connections, runConnection } from './connections';
-import { type Flood, floods, runFlood } from './floods/flood';
 import { type Grant, grants, resetGrants, runGrant } from './grants';
 import { type Import, imports, runImport } from './imports';
 import { runSequence } from './model/sequence';
@@ -60,7 +59,6 @@ export const KINDS = {
     run: runConnection,
     after: checkNothingInFlight,
   } satisfies Kind<Connection>,
-  flood: { together: 1, cases: () => floods, run: runFlood } satisfies Kind<Flood>,
 };
 
 export type KindName = keyof typeof KINDS;

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 
 /** What a replica says of itself on its metrics port. */
@@ -11,9 +12,24 @@ export interface Sample {
 const MEGABYTE = 1024 ** 2;
 const PATIENCE = 15_000;
 const EVERY = 500;
+/** Beyond this the machine has too much else to do for any judgement of times. */
+const MOST_WAITING = 0.25;
 
 export class Metrics {
-  constructor(private readonly base: string) {}
+  constructor(
+    private readonly base: string,
+    private readonly pid: number,
+  ) {}
+
+  /** For how long its main thread has waited for a processor until now; 0 where the system does not tell (only Linux does). */
+  get waited_ms(): number {
+    try {
+      const [, waited_ns] = readFileSync(`/proc/${this.pid}/schedstat`, 'utf8').split(' ');
+      return Number(waited_ns) / 1e6;
+    } catch {
+      return 0;
+    }
+  }
 
   async sample(): Promise<Sample> {
     const text = await textOf(`${this.base}/metrics`);
@@ -42,8 +58,13 @@ export class Watch {
   first: Sample | undefined;
   private readonly timer: NodeJS.Timeout;
   private last: Promise<void> = Promise.resolve();
+  private readonly begun = performance.now();
+  private readonly waited_before: number;
+  /** The part of the time in which the process waited for a processor. */
+  private waiting = 0;
 
   constructor(private readonly metrics: Metrics) {
+    this.waited_before = metrics.waited_ms;
     this.timer = setInterval(() => (this.last = this.last.then(() => this.look())), EVERY).unref();
     this.last = this.look();
   }
@@ -51,13 +72,22 @@ export class Watch {
   async stop(): Promise<this> {
     clearInterval(this.timer);
     await this.last;
+    this.waiting = Math.max(
+      0,
+      (this.metrics.waited_ms - this.waited_before) / (performance.now() - this.begun),
+    );
     await this.look();
     return this;
   }
 
+  /** Late answers prove nothing then. */
+  get isStarved(): boolean {
+    return this.waiting > MOST_WAITING;
+  }
+
   toString(): string {
     const { in_flight, resident_mb, delay_ms } = this.most;
-    return `up to ${in_flight} in flight, ${resident_mb.toFixed(0)} MB (${(this.first?.resident_mb ?? 0).toFixed(0)} before), event-loop delay up to ${delay_ms.toFixed(0)} ms`;
+    return `up to ${in_flight} in flight, ${resident_mb.toFixed(0)} MB (${(this.first?.resident_mb ?? 0).toFixed(0)} before), event-loop delay up to ${delay_ms.toFixed(0)} ms, waited for a processor ${(this.waiting * 100).toFixed(0)} % of the time${this.isStarved ? ': too busy a machine to judge times' : ''}`;
   }
 
   private async look(): Promise<void> {

@@ -67,14 +67,13 @@ export async function startServer(tenants: Tenant[], build = '.'): Promise<Serve
     return {
       child,
       base: await log.follow(child),
-      metrics: new Metrics(`http://127.0.0.1:${metricsPort}`),
+      metrics: new Metrics(`http://127.0.0.1:${metricsPort}`, child.pid!),
     };
   };
-  const startFront = async (elsewhere: Replica): Promise<Front> => {
+  const startFront = async (): Promise<Front> => {
     let now = await start('');
     const front: Front = {
       ...addressOf(now),
-      elsewhere,
       leaked: 0,
       isRunning: () => isRunning(now.child),
       restart: async () => {
@@ -88,7 +87,7 @@ export async function startServer(tenants: Tenant[], build = '.'): Promise<Serve
   };
   try {
     const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => start('off')));
-    const front = await startFront(replicas[0]!);
+    const front = await startFront();
     return { replicas, front, sql, log, stop, isRunning: () => [...children].every(isRunning) };
   } catch (error) {
     await stop();
@@ -132,11 +131,12 @@ async function stopReplica(child: ChildProcess): Promise<void> {
 const ADDRESS = /@(mail\.fuzz|elsewhere)\.example/;
 
 // What is answered 503, to somebody who may have hung up.
-const TURNED_AWAY = /connection timeout|timeout exceeded when trying to connect|Query read timeout/;
+const TURNED_AWAY =
+  /connection timeout|timeout exceeded when trying to connect|Query read timeout|no connection was free in time/;
 
 /** Answered 503 too, where connections are terminated on purpose. */
 const TERMINATED =
-  /terminating connection due to administrator command|Connection terminated|already released/;
+  /terminating connection due to administrator command|Connection terminated|already released|write EPIPE/;
 
 /** What the replicas write. */
 class Log {

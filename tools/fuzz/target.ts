@@ -16,7 +16,7 @@ const ATTEMPTS = 5;
 /** On a slow machine one kill after the other meets the same request. */
 const ATTEMPTS_BETWEEN_KILLS = 20;
 
-/** While connections to the database are terminated, nobody knows whether a write that was answered 503 was made. */
+/** While connections to the database are terminated, nobody knows what became of a write that was answered 503. */
 export class Interrupted extends Error {}
 
 export interface Answered {
@@ -95,7 +95,13 @@ export class Target {
 
   /** Sends, and holds the answer against what is true of all answers. */
   async send(message: Message, about: Partial<Asked> = {}, replica = 0): Promise<Answered> {
-    const answer = await this.patientExchange(message, this.clients[replica % this.clients.length]!);
+    // Nobody knows whether a write was made, or what is shown once was taken, when the answer is 503.
+    const changes = message.method === 'POST' || about.makesCredential === true;
+    const answer = await this.patientExchange(
+      message,
+      this.clients[replica % this.clients.length]!,
+      this.kills && changes,
+    );
     const { method, path } = message;
     const { operation, page } = about;
     this.coverage.count(operation?.name ?? (page ? `${method} ${page}` : 'other requests'), answer.status);
@@ -106,13 +112,13 @@ export class Target {
    * A machine that is busy with other things may lose a connection to the database in time: that is answered 503, nothing is
    * written, and the caller tries again. Only who is told so every time has found something.
    */
-  private async patientExchange(message: Message, client: Client): Promise<Answer> {
+  private async patientExchange(message: Message, client: Client, once: boolean): Promise<Answer> {
     const attempts = this.kills ? ATTEMPTS_BETWEEN_KILLS : ATTEMPTS;
     for (let attempt = 1; ; attempt++) {
       const answer = await client.exchange(bytesOf(message), message.method === 'HEAD');
       if (answer.status !== 503 || attempt === attempts) return answer;
       this.turnedAway.add(headerOf(answer, 'x-request-id')!);
-      if (this.kills && message.method === 'POST') throw new Interrupted();
+      if (once) throw new Interrupted();
       await sleep(Math.min(attempt, ATTEMPTS) * 200);
     }
   }

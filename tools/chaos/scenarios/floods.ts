@@ -1,11 +1,10 @@
 import { Pool } from 'pg';
-import { flood, type Flooded, type Place } from '../../fuzz/floods/flood';
+import { flood, type Flooded } from '../../fuzz/floods/flood';
 import type { ShapeName } from '../../fuzz/floods/shapes';
 import { Metrics } from '../../fuzz/metrics';
-import { ATTACKER, BYSTANDERS, ndjsonOf, recordsOf, type Tenant } from '../../fuzz/world';
+import { ATTACKER, BYSTANDERS, ndjsonOf, recordsOf } from '../../fuzz/world';
 import { ask } from '../ask';
 import type { Scenario } from '../scenario';
-import type { Service } from '../service';
 
 /** Those that need nothing but connections; `npm run fuzz` knows more. */
 const SHAPES: ShapeName[] = ['pipelining', 'half-closes', 'promised-bodies', 'slow-bodies', 'health'];
@@ -21,22 +20,17 @@ export const floods: Scenario = {
     const postgres = await lab.postgres();
     await postgres.start();
     const service = await lab.service(postgres.url, { without: guarded ? undefined : 'ends of connections' });
-    const elsewhere = await lab.service(postgres.url);
-    await Promise.all([service.start(), elsewhere.start()]);
+    await service.start();
     await ask(`${service.url}/operator/import`, {
       method: 'POST',
       headers: { authorization: `Bearer ${lab.operator_token}`, 'content-type': 'application/x-ndjson' },
       body: ndjsonOf([ATTACKER, ...BYSTANDERS].flatMap(recordsOf)),
     });
     const sql = new Pool({ connectionString: postgres.url, max: 1 });
-    const placeOf = ({ url, metrics_port }: Service, bystander: Tenant): Place => ({
-      base: url,
-      metrics: new Metrics(`http://127.0.0.1:${metrics_port}`),
-      bystander,
-    });
     const at: Flooded = {
-      ...placeOf(service, BYSTANDERS[0]!),
-      elsewhere: placeOf(elsewhere, BYSTANDERS[1]!),
+      base: service.url,
+      metrics: new Metrics(`http://127.0.0.1:${service.metrics_port}`, service.pid),
+      bystander: BYSTANDERS[0]!,
       sql,
       isRunning: () => service.running,
     };

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import fc, { type Arbitrary } from 'fast-check';
-import { Bystander, LEAST_SHARE } from '../bystander';
+import { Bystander, LEAST_SHARE } from '../bystander/bystander';
 import { type Metrics, Watch } from '../metrics';
 import { tidy } from '../model/tenant-rows';
 import { Finding } from '../oracles';
@@ -16,12 +15,6 @@ export interface Flood {
   seed: number;
 }
 
-export const floods: Arbitrary<Flood> = fc.record({
-  shape: fc.constantFrom(...(Object.keys(SHAPES) as ShapeName[])),
-  seconds: fc.constant(5),
-  seed: fc.nat(),
-});
-
 /** Around the flood the bystander is alone, as in better times. */
 const BEFORE = 300;
 const SETTLED_WITHIN = 5000;
@@ -30,17 +23,12 @@ const MOST_MEMORY = 400;
 const MOST_DELAY = 500;
 
 /** A replica, and a bystander whose rows are in its database. */
-export interface Place {
+export interface Flooded {
   base: string;
   metrics: Metrics;
   bystander: Tenant;
-}
-
-export interface Flooded extends Place {
   sql: Pool;
   isRunning: () => boolean;
-  /** Another replica on the same machine: where it is slow too, the machine is too busy for any judgement of times. */
-  elsewhere: Place;
 }
 
 export interface Outcome {
@@ -50,31 +38,29 @@ export interface Outcome {
 }
 
 export async function flood(at: Flooded, { shape, seconds, seed }: Flood): Promise<Outcome> {
-  const { base, metrics, sql, elsewhere, isRunning } = at;
+  const { base, metrics, sql, isRunning } = at;
   const attack = new Attack(base, sql, seconds, seed);
-  const [watch, calm] = [new Watch(metrics), new Watch(elsewhere.metrics)];
-  const bystander = new Bystander(base, at.bystander);
-  const other = new Bystander(elsewhere.base, elsewhere.bystander);
+  const bystander = await Bystander.start(base, at.bystander);
+  const watch = new Watch(metrics);
   await sleep(BEFORE);
   attack.begin();
   const broken = (await (SHAPES[shape] as Shape)(attack).finally(() => attack.end())) ?? [];
-  await Promise.all([bystander.stop(), other.stop()]);
+  await bystander.stop();
   const left = await metrics.lowest(SETTLED_WITHIN).catch(() => NaN);
-  await Promise.all([watch.stop(), calm.stop()]);
-  const isBusy = !other.isServed || calm.most.delay_ms > MOST_DELAY / 2;
+  await watch.stop();
   const { resident_mb, delay_ms } = watch.most;
   const grown = resident_mb - (watch.first?.resident_mb ?? 0);
   const failed = attack.seen.get(500) ?? 0;
   if (!isRunning()) broken.push('the process has ended');
   if (failed > 0) broken.push(`${failed} answers are 500`);
-  if (isBusy ? !bystander.isAnswered : !bystander.isServed)
+  if (!bystander.isServed({ busy: watch.isStarved }))
     broken.push(`a bystander is served less than ${LEAST_SHARE * 100} %`);
   if (isRunning() && left !== 0) broken.push('requests stay in flight after their clients have gone');
   if (grown > MOST_MEMORY) broken.push('memory grows without bounds');
-  if (!isBusy && delay_ms > MOST_DELAY)
+  if (!watch.isStarved && delay_ms > MOST_DELAY)
     broken.push(`the event loop is held up for more than ${MOST_DELAY} ms`);
   return {
-    seen: `${attack}; bystander: ${bystander}; service: ${watch}, ${left} in flight afterwards${isBusy ? `; too busy a machine to judge times: elsewhere ${other}` : ''}`,
+    seen: `${attack}; bystander: ${bystander}; service: ${watch}, ${left} in flight afterwards`,
     broken,
   };
 }
@@ -84,15 +70,13 @@ export async function runFlood(target: Target, one: Flood): Promise<string> {
   const front = target.front!;
   await tidy(target.sql, ATTACKER);
   const { base, metrics, isRunning } = front;
-  const [elsewhere, ...others] = BYSTANDERS;
   const { seen, broken } = await flood(
     {
       base,
       metrics,
       isRunning,
       sql: target.sql,
-      bystander: others.at(-1)!,
-      elsewhere: { ...front.elsewhere, bystander: elsewhere! },
+      bystander: BYSTANDERS.at(-1)!,
     },
     one,
   );

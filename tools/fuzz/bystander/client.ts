@@ -1,28 +1,33 @@
 import { Agent, request } from 'node:http';
-import { ALICE, type Tenant } from './world';
+import { ALICE, type Tenant } from '../world';
 
 /** An address that no other client of the fuzzer has. */
 const ADDRESS = '127.0.0.2';
 const EVERY = 50;
 const IN_TIME = 1000;
 const PATIENCE = 5000;
-export const LEAST_SHARE = 0.95;
+
+/** What became of the requests of a bystander. */
+export interface Seen {
+  /** By result: right, late, wrong, a status, or an error of the connection. */
+  results: Record<string, number>;
+  slowest_ms: number;
+  /** The first wrong answer, if any. */
+  wrong: string;
+}
 
 interface Reply {
   status: number;
   body: string;
 }
 
-/** An ordinary client, beside whatever else is sent: 20 small requests a second, each with one right answer, on time. */
-export class Bystander {
-  /** By what became of it: right, late, wrong, a status, or no answer at all. */
-  readonly seen = new Map<string, number>();
+/** An ordinary client: 20 small requests a second, whatever became of those before, each with one right answer. */
+export class BystanderClient {
+  private readonly seen: Seen = { results: {}, slowest_ms: 0, wrong: '' };
   private readonly agent = new Agent({ keepAlive: true, localAddress: ADDRESS });
   private readonly pending = new Set<Promise<void>>();
   private readonly timer: NodeJS.Timeout;
   private readonly key: string;
-  private slowest = 0;
-  private firstWrong = '';
   /** No other bystander gives the same titles. */
   private readonly name = `Bystander ${Date.now().toString(36)}`;
   private turn = 0;
@@ -37,47 +42,24 @@ export class Bystander {
     this.timer = setInterval(() => {
       const asked = this.ask(this.turn++).finally(() => this.pending.delete(asked));
       this.pending.add(asked);
-    }, EVERY).unref();
+    }, EVERY);
   }
 
-  get total(): number {
-    return [...this.seen.values()].reduce((sum, count) => sum + count, 0);
-  }
-
-  get share(): number {
-    return (this.seen.get('right') ?? 0) / Math.max(1, this.total);
-  }
-
-  /** Rightly answered, on time or late. */
-  get isAnswered(): boolean {
-    const answered = (this.seen.get('right') ?? 0) + (this.seen.get('late') ?? 0);
-    return answered >= LEAST_SHARE * this.total;
-  }
-
-  get isServed(): boolean {
-    return this.share >= LEAST_SHARE;
-  }
-
-  async stop(): Promise<this> {
+  async stop(): Promise<Seen> {
     clearInterval(this.timer);
     await Promise.all(this.pending);
     this.agent.destroy();
-    return this;
-  }
-
-  toString(): string {
-    const counts = [...this.seen].sort(([, a], [, b]) => b - a).map(([what, count]) => `${count} ${what}`);
-    const wrong = this.firstWrong && `, such as ${this.firstWrong}`;
-    return `${(this.share * 100).toFixed(1)} % of ${this.total} served (${counts.join(', ')}${wrong}), the slowest in ${this.slowest.toFixed(0)} ms`;
+    return this.seen;
   }
 
   private async ask(turn: number): Promise<void> {
     const begun = performance.now();
     const what = await this.turnOf(turn).catch((error: NodeJS.ErrnoException) => error.code ?? error.message);
     const ms = performance.now() - begun;
-    this.slowest = Math.max(this.slowest, ms);
+    const { seen } = this;
+    seen.slowest_ms = Math.max(seen.slowest_ms, ms);
     const result = what === 'right' && ms > IN_TIME ? 'late' : what;
-    this.seen.set(result, (this.seen.get(result) ?? 0) + 1);
+    seen.results[result] = (seen.results[result] ?? 0) + 1;
   }
 
   private turnOf(turn: number): Promise<string> {
@@ -107,7 +89,7 @@ export class Bystander {
     const { status, body } = await this.exchange('GET', path);
     if (status !== 200) return String(status);
     if (isRight(JSON.parse(body) as Body)) return 'right';
-    this.firstWrong ||= `${path}: ${body.slice(0, 300)}`;
+    this.seen.wrong ||= `${path}: ${body.slice(0, 300)}`;
     return 'wrong';
   }
 

@@ -1,0 +1,68 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import type { Tenant } from '../world';
+import type { Seen } from './client';
+
+export const LEAST_SHARE = 0.95;
+/** Connections that are terminated once a second have to be made again. */
+const MOST_UNAVAILABLE = 0.2;
+
+export type ToBystander = { type: 'start'; base: string; tenant: number } | { type: 'stop' };
+export type FromBystander = { type: 'started' } | { type: 'stopped'; seen: Seen };
+
+/** Whoever asks beside the fuzzer, in a process of its own: what it waits for is the service, and not the fuzzer's event loop. */
+export class Bystander {
+  private seen: Seen = { results: {}, slowest_ms: 0, wrong: '' };
+
+  private constructor(private readonly child: ChildProcess) {}
+
+  static async start(base: string, { number }: Tenant): Promise<Bystander> {
+    const bystander = new Bystander(fork(join(__dirname, 'process.js')));
+    await bystander.exchange({ type: 'start', base, tenant: number });
+    return bystander;
+  }
+
+  async stop(): Promise<this> {
+    const answer = await this.exchange({ type: 'stop' });
+    if (answer.type === 'stopped') this.seen = answer.seen;
+    return this;
+  }
+
+  /** Whether nearly all were answered rightly and on time. Some may be late on a busy machine, or 503 when the database was lost. */
+  isServed({ busy = false, kills = false } = {}): boolean {
+    const { right = 0, late = 0, '503': unavailable = 0 } = this.seen.results;
+    const { total } = this;
+    const excused = (busy ? late : 0) + (kills ? Math.min(unavailable, MOST_UNAVAILABLE * total) : 0);
+    return right + excused >= LEAST_SHARE * total;
+  }
+
+  toString(): string {
+    const { results, slowest_ms, wrong } = this.seen;
+    const counts = Object.entries(results)
+      .sort(([, a], [, b]) => b - a)
+      .map(([result, count]) => `${count} ${result}`);
+    const example = wrong && `, such as ${wrong}`;
+    return `${(this.share * 100).toFixed(1)} % of ${this.total} served (${counts.join(', ')}${example}), the slowest in ${slowest_ms.toFixed(0)} ms`;
+  }
+
+  private get total(): number {
+    return Object.values(this.seen.results).reduce((sum, count) => sum + count, 0);
+  }
+
+  private get share(): number {
+    return (this.seen.results.right ?? 0) / Math.max(1, this.total);
+  }
+
+  private exchange(message: ToBystander): Promise<FromBystander> {
+    const { child } = this;
+    return new Promise((resolve, reject) => {
+      const ended = () => reject(new Error('the process of a bystander has ended'));
+      child.once('exit', ended);
+      child.once('message', (answer) => {
+        child.off('exit', ended);
+        resolve(answer as FromBystander);
+      });
+      child.send(message, (error) => error && reject(error));
+    });
+  }
+}

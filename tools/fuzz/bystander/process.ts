@@ -1,0 +1,20 @@
+import { Tenant } from '../world';
+import { BystanderClient } from './client';
+import type { FromBystander, ToBystander } from './bystander';
+
+// What `Bystander` starts: a client in a process of its own.
+const send = (message: FromBystander) => process.send?.(message);
+
+let client: BystanderClient | undefined;
+
+process.on('message', async (message: ToBystander) => {
+  if (message.type === 'start') {
+    client = new BystanderClient(message.base, new Tenant(message.tenant));
+    send({ type: 'started' });
+  } else if (client) {
+    send({ type: 'stopped', seen: await client.stop() });
+    process.disconnect();
+  }
+});
+// A fuzzer that was killed leaves nobody behind.
+process.on('disconnect', () => process.exit());
