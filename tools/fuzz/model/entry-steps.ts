@@ -115,7 +115,9 @@ export async function burst(play: Play, { collection: index, writes }: Of<'burst
   if (!collection) return;
   const before = await readCollection(play.target.sql, collection.id);
   const started = Math.floor(Date.now() / 1000);
-  await Promise.all(writes.map((write, i) => writeOf(play, collection.id, write, i)));
+  // All of them to the end, also when one was interrupted: none may reach into the next case.
+  const written = await Promise.allSettled(writes.map((write, i) => writeOf(play, collection.id, write, i)));
+  for (const one of written) if (one.status === 'rejected') throw one.reason;
   const after = await readCollection(play.target.sql, collection.id);
   const games = new Set(after.entries.map(({ game_id }) => game_id));
   if (games.size !== after.entries.length || after.games_count !== games.size)
