@@ -11,6 +11,7 @@ export class Attack {
   /** Answers by status. */
   readonly seen = new Map<number, number>();
   sent = 0;
+  private bytes = 0;
   private deadline = Infinity;
   private readonly sockets = new Set<Socket>();
 
@@ -49,7 +50,7 @@ export class Attack {
       allowHalfOpen: true,
       noDelay: true,
     });
-    this.sent++;
+    this.count(bytes.length);
     this.sockets.add(socket);
     socket.on('error', () => undefined);
     socket.on('end', () => socket.destroy());
@@ -66,8 +67,9 @@ export class Attack {
     await Promise.all(
       Array.from({ length: count }, async (_, number) => {
         while (!this.isOver) {
-          this.sent++;
-          const { status } = await client.exchange(bytesOf(next(number))).catch(() => ({ status: 0 }));
+          const bytes = bytesOf(next(number));
+          this.count(bytes.length);
+          const { status } = await client.exchange(bytes).catch(() => ({ status: 0 }));
           this.seen.set(status, (this.seen.get(status) ?? 0) + 1);
           // Whoever got nothing does not hammer.
           if (pause || status === 0) await sleep(pause || 50);
@@ -94,6 +96,11 @@ export class Attack {
     if (status !== 200) throw new Error(`what a flood needs was not imported: ${status} ${body}`);
   }
 
+  private count(bytes: number): void {
+    this.sent++;
+    this.bytes += bytes;
+  }
+
   /** All that it opened is closed at once. */
   end(): void {
     for (const socket of this.sockets) socket.destroy();
@@ -103,7 +110,7 @@ export class Attack {
     const statuses = [...this.seen]
       .sort(([a], [b]) => a - b)
       .map(([status, n]) => `${n} × ${status || 'none'}`);
-    return `${this.sent} sent${statuses.length > 0 ? ` (${statuses.join(', ')})` : ''}`;
+    return `${this.sent} sent, ${(this.bytes / 1000 / this.seconds).toFixed(0)} kB a second${statuses.length > 0 ? ` (${statuses.join(', ')})` : ''}`;
   }
 }
 
