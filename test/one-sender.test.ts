@@ -223,6 +223,24 @@ test('turns of the event loop: an address that hangs up gives way to those of it
   await until(() => inFlight().count === 0);
 });
 
+test('turns of the event loop: of one address so many and no more wait', async () => {
+  await start({});
+  const quiet = await open(OTHER);
+  const noisy = await Promise.all(many(250, () => open()));
+  await until(() => inFlight().connections.used === 251);
+  const statuses: Record<number, number> = {};
+  app!.get(FrontDoor).observers.push((_, { statusCode }) => {
+    statuses[statusCode] = (statuses[statusCode] ?? 0) + 1;
+  });
+  for (const socket of noisy)
+    socket.resume().write('GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(9));
+  await until(() => statuses[200] !== undefined && inFlight().count === 0);
+  // 64 are begun and 2,000 wait. Each connection of the others is refused once, and closes.
+  expect(statuses).toEqual({ 200: 64 + 2000, 503: Math.ceil((250 * 9 - 64 - 2000) / 9) });
+  quiet.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
+  expect(String(await once(quiet, 'data'))).toMatch(/^HTTP\/1.1 200 /);
+});
+
 test('connections: one address gets three quarters, and another is let in', async () => {
   await start({ MAX_CONNECTIONS: '8' });
   await until(() => inFlight().connections.used === 0);

@@ -42,7 +42,7 @@ export class FrontDoor implements FrontDoorHooks {
   readonly brokenRequests: BrokenRequests;
   readonly log: RequestLog;
   private readonly fixed: FixedHeader[];
-  private readonly pipelined: Counter;
+  private readonly refused: Record<'pipelined' | 'waiting', Counter>;
 
   constructor(settings: Settings, logger: Logger) {
     this.log = new RequestLog(logger);
@@ -55,7 +55,7 @@ export class FrontDoor implements FrontDoorHooks {
       }),
     });
     this.brokenRequests = new BrokenRequests(this.fixed, this.measurements);
-    this.pipelined = this.measure();
+    this.refused = this.measure();
   }
 
   before(route: Handler): Handler {
@@ -80,6 +80,7 @@ export class FrontDoor implements FrontDoorHooks {
 
       if (refusal) sendFailure(res, refusal);
       else if (!turns.take(exchange)) {
+        this.refused.waiting.value++;
         client.closeAfter(res);
         sendFailure(res, serviceUnavailable());
       }
@@ -99,7 +100,7 @@ export class FrontDoor implements FrontDoorHooks {
   /** No client needs it, and one that does not read would hold every slot. */
   private isCrowded({ unanswered }: Connection): boolean {
     const crowded = unanswered >= MAX_PIPELINED;
-    if (crowded) this.pipelined.value++;
+    if (crowded) this.refused.pipelined.value++;
     return crowded;
   }
 
@@ -113,7 +114,7 @@ export class FrontDoor implements FrontDoorHooks {
     return undefined;
   }
 
-  private measure(): Counter {
+  private measure(): Record<'pipelined' | 'waiting', Counter> {
     const { slots, uploads, health, connections } = this.inFlight;
     this.measurements.gauge('gamewharf_http_in_flight', 'Requests being answered', () => this.inFlight.count);
     this.measurements.gauge(
@@ -127,7 +128,8 @@ export class FrontDoor implements FrontDoorHooks {
     ];
     for (const capacity of [slots, uploads, health, connections])
       this.measurements.total(name, help, () => capacity.refusals, { limit: capacity.name });
-    return this.measurements.counter(name, help, { limit: 'pipelined' });
+    const counter = (limit: string) => this.measurements.counter(name, help, { limit });
+    return { pipelined: counter('pipelined'), waiting: counter('waiting') };
   }
 }
 
