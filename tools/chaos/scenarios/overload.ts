@@ -5,12 +5,12 @@ import { Clients } from '../clients';
 import { offer } from '../open-loop';
 import { type Scenario, which } from '../scenario';
 import type { Service } from '../service';
-import { KEYS } from '../store';
+import { APPLICATION } from '../store';
 
 const AT_ONCE = 200;
 const ALIVE_WITHIN = 200;
 /** What the service may do at one time for one address, which gets three quarters of MAX_IN_FLIGHT. */
-const PLACES = 32;
+const PLACES = 12;
 const MAX_IN_FLIGHT = Math.ceil((PLACES * 4) / 3);
 /** Each way between the service and its database: this is what limits it, and not the processors that make the load. */
 const DISTANCE = 50;
@@ -38,7 +38,7 @@ export const overload: Scenario = {
       pause: 50,
     });
     const agent = keptConnections();
-    const tally = await offer(3 * best, seconds, (n) => write(service, n, agent));
+    const tally = await offer(3 * best, seconds, () => write(service, agent));
     agent.destroy();
     const alive = await liveness.stop();
     const goodput = tally.count(200) / seconds / best;
@@ -57,18 +57,18 @@ export const overload: Scenario = {
   },
 };
 
-const write = (service: Service, n: number, agent: Agent): Promise<Answer> =>
-  ask(`${service.url}/collections`, {
+/** A transaction that goes to the database and back several times, on a connection of its own. None waits for another's lock. */
+const write = (service: Service, agent: Agent): Promise<Answer> =>
+  ask(`${service.url}/oauth/device`, {
     method: 'POST',
-    key: KEYS[n % PLACES],
-    form: { title: `The ${n}th` },
+    form: { client_id: APPLICATION, scope: 'profile:me' },
     agent,
     timeout: 10_000,
   });
 
 /** Answers of 200 a second, with as many clients as there are places. */
 async function rateOf(service: Service, seconds: number): Promise<number> {
-  const clients = new Clients(PLACES, (client, agent) => write(service, client, agent));
+  const clients = new Clients(PLACES, (_, agent) => write(service, agent));
   await moment(seconds * 1000);
   return (await clients.stop()).count(200) / seconds;
 }
