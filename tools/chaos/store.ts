@@ -9,8 +9,8 @@ const keyOf = (user: number) => `chaos-${String(user).padStart(36, '0')}`;
 export const KEYS = Array.from({ length: USERS }, (_, i) => keyOf(i + 1));
 /** Who makes the first games, with a few words for each. */
 export const DEVELOPER = KEYS[0]!;
-/** Who makes all others, with many words for each: their list is an answer of a megabyte. */
-export const NOVELIST = KEYS[1]!;
+/** Who make all others, a thousand each with many words: the list of each is an answer of four megabytes. */
+export const NOVELISTS = KEYS.slice(1, 5);
 export const GAME = 1;
 /** Who signs in with a password. */
 export const SIGNED_IN = ['user31', 'user32', 'user33'];
@@ -23,7 +23,7 @@ export function* storeRecords(): Generator<Record<string, unknown>> {
     const emails = [{ email: `user${id}@example.com`, verified: true }];
     const username = `user${id}`;
     const password = SIGNED_IN.includes(username) ? PASSWORD : null;
-    yield { type: 'user', id, username, password, developer: id <= 2, emails };
+    yield { type: 'user', id, username, password, developer: id <= 1 + NOVELISTS.length, emails };
   }
   yield {
     type: 'oauth_application',
@@ -34,9 +34,9 @@ export function* storeRecords(): Generator<Record<string, unknown>> {
     scopes: ['profile'],
   };
   for (let id = 1; id <= USERS; id++) yield { type: 'api_key', key: keyOf(id), user_id: id };
-  for (let id = 1; id <= GAMES + NOVELS; id++) {
-    const user_id = id <= GAMES ? 1 : 2;
-    const short_text = 'A game of waves and cranes. '.repeat(user_id === 1 ? 2 : 35);
+  for (let id = 1; id <= GAMES + NOVELS * NOVELISTS.length; id++) {
+    const user_id = id <= GAMES ? 1 : 2 + (id % NOVELISTS.length);
+    const short_text = user_id === 1 ? 'A game of waves and cranes.' : '🌊'.repeat(1000);
     const slug = `game-${id}`;
     yield { type: 'game', id, user_id, slug, title: `Game ${id}`, short_text, published_at: PUBLISHED };
   }

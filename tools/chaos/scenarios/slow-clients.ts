@@ -5,9 +5,10 @@ import { Clients } from '../clients';
 import { memoryOf } from '../processes';
 import { type Scenario, which } from '../scenario';
 import type { Service } from '../service';
-import { DEVELOPER, NOVELIST } from '../store';
+import { DEVELOPER, NOVELISTS } from '../store';
 
-const DEAF = 10;
+/** Each of a user of its own: one user's long answers are few at once, and the others of it are short refusals. */
+const DEAF = NOVELISTS.length;
 const DRIPPING = 200;
 const MEGABYTE = 1024 ** 2;
 /** Ten answers of a megabyte for each who does not read, three times as much while they are made. */
@@ -35,8 +36,8 @@ export const slowClients: Scenario = {
     await moment(2000);
     const before = await memoryOf(service.pid);
     const slow = Array.from({ length: DRIPPING }, () => drippingInto(service));
-    for (let i = 0; i < DEAF; i++) {
-      slow.push(deafTo(service));
+    for (const novelist of NOVELISTS) {
+      slow.push(deafTo(service, novelist));
       // Their many large answers are work: this is not about how much of it there is at once.
       await moment(200);
     }
@@ -63,9 +64,9 @@ export const slowClients: Scenario = {
 };
 
 /** Asks for far more than any socket buffers, and reads nothing. */
-function deafTo(service: Service): Socket {
+function deafTo(service: Service, key: string): Socket {
   const socket = connect(service.port, '127.0.0.1');
-  const request = `GET /profile/games HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${NOVELIST}\r\n\r\n`;
+  const request = `GET /profile/games HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`;
   socket.on('error', () => undefined).write(request.repeat(9));
   socket.pause();
   // What is not read hides that the other end has hung up: only writing shows it.
