@@ -31,6 +31,12 @@ export class Attack {
     return performance.now() >= this.deadline;
   }
 
+  /** One after the other, each for an equal part of the time. */
+  inTurn<Item>(items: readonly Item[]): Item {
+    const left = Math.max(0, this.deadline - performance.now()) / (this.seconds * 1000);
+    return items[Math.min(items.length - 1, Math.floor((1 - left) * items.length))]!;
+  }
+
   /** From 0 up to, and without, `below`. */
   random(below: number): number {
     // A linear congruential generator, whose upper bits are good enough for choices.
