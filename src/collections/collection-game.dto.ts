@@ -1,11 +1,10 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { Max, Min } from 'class-validator';
 import type { StoreLinks } from '../config/store-links';
-import { listOf, words, wordsOf } from '../database/words';
-import { EmbeddedGameAnswer } from '../games/embedded-game.dto';
-import type { GAME_TRAITS } from '../games/game.entity';
+import { EmbeddedGameAnswer, embeddedGameAnswer } from '../games/embedded-game.dto';
 import { IdListParameter, IntegerParameter } from '../http/parameters';
 import { modernTimestamp } from '../formats/timestamps';
+import type { CollectionGameRow } from './collection-game-row';
 import { CollectionRequest, HtmlParameter, SuccessAnswer } from './collection.dto';
 
 const MAX_PAGE = 1_000_000;
@@ -102,90 +101,16 @@ export class RemovedAnswer extends SuccessAnswer {
   removed: boolean;
 }
 
-type Trait = (typeof GAME_TRAITS)[number];
-
-/** An entry with its game, as the statements select it. */
-export interface CollectionGameRow {
-  words: string;
-  blurb: string | null;
-  title: string;
-  short_text: string | null;
-  cover_url: string | null;
-}
-
-type EntryWords = [
-  game_id: string,
-  position: string,
-  user_id: string,
-  created_at: string,
-  owner_name: string,
-  slug: string,
-  type: EmbeddedGameAnswer['type'],
-  classification: EmbeddedGameAnswer['classification'],
-  traits: string,
-  min_price: string,
-  game_created_at: string,
-  published_at?: string,
-];
-
-/** The columns of a row for the entry `e` and its game `g`. */
-export const entryColumns = (position: string, blurb = 'e.blurb') => `
-  ${words(
-    'e.game_id',
-    position,
-    'e.user_id',
-    'e.created_at',
-    'g.owner_name',
-    'g.slug',
-    'g.type',
-    'g.classification',
-    'g.traits',
-    'g.min_price',
-    'g.created_at',
-    'g.published_at',
-  )}, ${blurb}, g.title, g.short_text, g.cover_url`;
-
-export const gameIdOf = ({ words }: CollectionGameRow) => Number(words.slice(0, words.indexOf('|')));
-
-export function collectionGameAnswer(
+export const collectionGameAnswer = (
   collection_id: number,
   row: CollectionGameRow,
   links: StoreLinks,
-): CollectionGameAnswer {
-  const [
-    game,
-    position,
-    user,
-    created_at,
-    owner_name,
-    slug,
-    type,
-    classification,
-    traits,
-    min_price,
-    game_created_at,
-    published_at,
-  ] = wordsOf<EntryWords>(row.words);
-  const game_id = Number(game);
-  return {
-    collection_id,
-    game_id,
-    position: Number(position),
-    blurb: row.blurb,
-    user_id: Number(user),
-    created_at: modernTimestamp(created_at),
-    game: {
-      id: game_id,
-      title: row.title,
-      short_text: row.short_text,
-      url: links.game(owner_name, slug),
-      cover_url: row.cover_url,
-      type,
-      classification,
-      traits: listOf(traits) as Trait[],
-      min_price: Number(min_price),
-      published_at: published_at === undefined ? null : modernTimestamp(published_at),
-      created_at: modernTimestamp(game_created_at),
-    },
-  };
-}
+): CollectionGameAnswer => ({
+  collection_id,
+  game_id: row.id,
+  position: row.position,
+  blurb: row.blurb,
+  user_id: row.user_id,
+  created_at: modernTimestamp(row.added_at),
+  game: embeddedGameAnswer(row, links),
+});

@@ -10,7 +10,6 @@ import { Post } from '../http/post';
 import {
   AddGameRequest,
   collectionGameAnswer,
-  type CollectionGameRow,
   CollectionGamesAnswer,
   CollectionGamesRequest,
   OneCollectionGameAnswer,
@@ -19,6 +18,7 @@ import {
   RemoveGameRequest,
   UpdateCollectionGameRequest,
 } from './collection-game.dto';
+import type { CollectionGameRow } from './collection-game-row';
 import { SuccessAnswer } from './collection.dto';
 import { CollectionGamesService } from './collection-games.service';
 import { IdempotencyService, OncePerKey, RetryKey } from './idempotency.service';

@@ -1,5 +1,5 @@
 import { types } from 'pg';
-import { listOf } from './words';
+import { listOf } from './packed-row';
 
 const { INT8, NUMERIC, TIMESTAMPTZ } = types.builtins;
 const INT8_ARRAY = 1016;

@@ -2,8 +2,8 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
 import { modernTimestamp } from '../formats/timestamps';
 import { IntegerParameter } from '../http/parameters';
-import type { User } from '../users/user.entity';
-import { type Game, GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
+import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
+import type { EmbeddedGameRow, GameWithUserRow } from './game-row';
 
 export class GameRequest {
   @IntegerParameter('The game', { in: 'path' })
@@ -73,31 +73,19 @@ export class OneGameAnswer {
   game: GameWithUserAnswer;
 }
 
-type GameColumns = Pick<
-  Game,
-  | 'id'
-  | 'slug'
-  | 'title'
-  | 'short_text'
-  | 'cover_url'
-  | 'type'
-  | 'classification'
-  | 'traits'
-  | 'min_price'
-  | 'published_at'
-  | 'created_at'
->;
-
-/** A game and who uploaded it. */
-export interface GameWithUserRow extends GameColumns, Pick<User, 'username' | 'display_name'> {
-  owner_id: number;
-  owner_cover_url: string | null;
-}
-
-/** The columns of a row for the game `g` of the user `u`. */
-export const GAME_WITH_USER_COLUMNS = `
-  g.id, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits, g.min_price, g.published_at, g.created_at,
-  u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url`;
+export const embeddedGameAnswer = (row: EmbeddedGameRow, links: StoreLinks): EmbeddedGameAnswer => ({
+  id: row.id,
+  title: row.title,
+  short_text: row.short_text,
+  url: links.game(row.owner_name, row.slug),
+  cover_url: row.cover_url,
+  type: row.type,
+  classification: row.classification,
+  traits: row.traits,
+  min_price: row.min_price,
+  published_at: row.published_at && modernTimestamp(row.published_at),
+  created_at: modernTimestamp(row.created_at),
+});
 
 export const gameUserAnswer = (row: GameWithUserRow, links: StoreLinks): GameUserAnswer => ({
   id: row.owner_id,
@@ -108,16 +96,6 @@ export const gameUserAnswer = (row: GameWithUserRow, links: StoreLinks): GameUse
 });
 
 export const gameWithUserAnswer = (row: GameWithUserRow, links: StoreLinks): GameWithUserAnswer => ({
-  id: row.id,
-  title: row.title,
-  short_text: row.short_text,
-  url: links.game(row.username, row.slug),
-  cover_url: row.cover_url,
-  type: row.type,
-  classification: row.classification,
-  traits: row.traits,
-  min_price: row.min_price,
-  published_at: row.published_at && modernTimestamp(row.published_at),
-  created_at: modernTimestamp(row.created_at),
+  ...embeddedGameAnswer(row, links),
   user: gameUserAnswer(row, links),
 });

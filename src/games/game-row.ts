@@ -1,100 +1,53 @@
-import { listOf, words, wordsOf } from '../database/words';
+import {
+  type ColumnsOf,
+  freeText,
+  list,
+  nullableText,
+  number,
+  PackedRow,
+  type RowOf,
+  text,
+} from '../database/packed-row';
 import type { Game } from './game.entity';
 
-/** What a game's answers are made of; timestamps as PostgreSQL writes them. */
-export interface GameRow extends Pick<
-  Game,
-  | 'id'
-  | 'owner_name'
-  | 'slug'
-  | 'title'
-  | 'short_text'
-  | 'cover_url'
-  | 'type'
-  | 'classification'
-  | 'traits'
-  | 'min_price'
-  | 'views_count'
-  | 'downloads_count'
-  | 'purchases_count'
-> {
-  published_at: string | null;
-  created_at: string;
-  /** Currency code and minor units in one text each (`USD500`), by currency. */
-  earnings: string[];
-}
+/** What every answer with a game is made of, for the game `g`. */
+export const EMBEDDED_GAME = {
+  id: number('g.id'),
+  owner_name: text('g.owner_name'),
+  slug: text('g.slug'),
+  title: freeText('g.title'),
+  short_text: freeText('g.short_text'),
+  cover_url: freeText('g.cover_url'),
+  type: text('g.type'),
+  classification: text('g.classification'),
+  traits: list('g.traits'),
+  min_price: number('g.min_price'),
+  published_at: nullableText('g.published_at'),
+  created_at: text('g.created_at'),
+} satisfies ColumnsOf<Game>;
 
-/** As `gameColumns` selects it. */
-export interface SelectedGame extends Pick<GameRow, 'title' | 'short_text' | 'cover_url'> {
-  words: string;
-}
+/** What the answers for those who can edit the game are made of. */
+export const GAME_ROW = new PackedRow({
+  ...EMBEDDED_GAME,
+  views_count: number('g.views_count'),
+  downloads_count: number('g.downloads_count'),
+  purchases_count: number('g.purchases_count'),
+  // Currency code and minor units in one text each (`USD500`), by currency.
+  earnings: list(
+    'ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)',
+  ),
+});
 
-type GameWords = [
-  id: string,
-  owner_name: string,
-  slug: string,
-  type: Game['type'],
-  classification: Game['classification'],
-  traits: string,
-  created_at: string,
-  min_price: string,
-  views_count: string,
-  downloads_count: string,
-  purchases_count: string,
-  earnings: string,
-  published_at?: string,
-];
+/** A game and who uploaded it, the user `u`. */
+export const GAME_WITH_USER = {
+  ...EMBEDDED_GAME,
+  owner_id: number('u.id'),
+  username: text('u.username'),
+  display_name: freeText<string | null>('u.display_name'),
+  owner_cover_url: freeText<string | null>('u.cover_url'),
+};
+export const GAME_WITH_USER_ROW = new PackedRow(GAME_WITH_USER);
 
-/** The columns of a row for the game `g`. */
-export const GAME_COLUMNS = `
-  ${words(
-    'g.id',
-    'g.owner_name',
-    'g.slug',
-    'g.type',
-    'g.classification',
-    'g.traits',
-    'g.created_at',
-    'g.min_price',
-    'g.views_count',
-    'g.downloads_count',
-    'g.purchases_count',
-    `ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)`,
-    'g.published_at',
-  )}, g.title, g.short_text, g.cover_url`;
-
-export function gameRow({ words, title, short_text, cover_url }: SelectedGame): GameRow {
-  const [
-    id,
-    owner_name,
-    slug,
-    type,
-    classification,
-    traits,
-    created_at,
-    min_price,
-    views_count,
-    downloads_count,
-    purchases_count,
-    earnings,
-    published_at,
-  ] = wordsOf<GameWords>(words);
-  return {
-    id: Number(id),
-    owner_name,
-    slug,
-    title,
-    short_text,
-    cover_url,
-    type,
-    classification,
-    traits: listOf(traits) as GameRow['traits'],
-    published_at: published_at ?? null,
-    created_at,
-    min_price: Number(min_price),
-    views_count: Number(views_count),
-    downloads_count: Number(downloads_count),
-    purchases_count: Number(purchases_count),
-    earnings: listOf(earnings),
-  };
-}
+export type GameRow = RowOf<typeof GAME_ROW>;
+export type GameWithUserRow = RowOf<typeof GAME_WITH_USER_ROW>;
+export type EmbeddedGameRow = Pick<GameRow, keyof typeof EMBEDDED_GAME>;

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
+import type { Packed } from '../database/packed-row';
 import { longStatement, statement } from '../database/statement';
-import { GAME_WITH_USER_COLUMNS, type GameWithUserRow } from './embedded-game.dto';
-import { GAME_COLUMNS, gameRow, type GameRow, type SelectedGame } from './game-row';
+import { GAME_ROW, GAME_WITH_USER_ROW, type GameRow, type GameWithUserRow } from './game-row';
 import { invalidGame } from './refusals';
 import { type Rows, SHORT_LIST } from '../http/long-lists';
 import { canEdit, canView } from './visibility';
@@ -17,9 +17,9 @@ const NEWEST_FIRST = 'g.created_at DESC, g.id DESC';
 const ONE_TOO_MANY = `LIMIT ${SHORT_LIST.rows + 1}`;
 
 /** A short list, or enough of a long one to tell. */
-export const EDITABLE_GAMES = longStatement<SelectedGame>(
+export const EDITABLE_GAMES = longStatement<Packed>(
   'editable_games',
-  `SELECT ${GAME_COLUMNS} FROM ${editableBy('$1', ONE_TOO_MANY)} ORDER BY ${NEWEST_FIRST} ${ONE_TOO_MANY}`,
+  `SELECT ${GAME_ROW.sql} FROM ${editableBy('$1', ONE_TOO_MANY)} ORDER BY ${NEWEST_FIRST} ${ONE_TOO_MANY}`,
 );
 
 const GAMES_IN_SLICE = 200;
@@ -31,9 +31,9 @@ const SLICES = longStatement<{ ids: string }>(
    GROUP BY (place - 1) / ${GAMES_IN_SLICE} ORDER BY (place - 1) / ${GAMES_IN_SLICE}`,
 );
 
-const SLICE = longStatement<SelectedGame>(
+const SLICE = longStatement<Packed>(
   'editable_games_slice',
-  `SELECT ${GAME_COLUMNS}
+  `SELECT ${GAME_ROW.sql}
    FROM unnest($2::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN games g ON g.id = listed.id
    WHERE ${canEdit('g', '$1')} ORDER BY listed.place`,
 );
@@ -43,9 +43,9 @@ export const VIEWABLE_GAME = statement(
   `SELECT g.id FROM games g WHERE g.id = $1 AND ${canView('g', '$2')}`,
 );
 
-export const GAME = statement<GameWithUserRow>(
+export const GAME = statement<Packed>(
   'game',
-  `SELECT ${GAME_WITH_USER_COLUMNS} FROM games g JOIN users u ON u.id = g.user_id
+  `SELECT ${GAME_WITH_USER_ROW.sql} FROM games g JOIN users u ON u.id = g.user_id
    WHERE g.id = $1 AND ${canView('g', '$2')}`,
 );
 
@@ -56,20 +56,20 @@ export class GamesService {
   /** The games that the user uploaded or administers, newest first. */
   async editableBy(user_id: number): Promise<Rows<GameRow>> {
     const games = await this.database.rowsFor(user_id, EDITABLE_GAMES, [user_id]);
-    return games.length <= SHORT_LIST.rows ? games.map(gameRow) : this.slicesOf(user_id);
+    return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.slicesOf(user_id);
   }
 
   /** Which games and in which order is decided at the start. What they are is read slice by slice. */
   private async *slicesOf(user_id: number): AsyncGenerator<GameRow[]> {
     for (const { ids } of await this.database.rowsFor(user_id, SLICES, [user_id]))
-      yield (await this.database.rowsFor(user_id, SLICE, [user_id, ids])).map(gameRow);
+      yield (await this.database.rowsFor(user_id, SLICE, [user_id, ids])).map(GAME_ROW.read);
   }
 
   /** The game, for those who may view it. */
   async find(id: number, user_id: number): Promise<GameWithUserRow> {
     const game = await this.database.row(GAME, [id, user_id]);
     if (!game) throw invalidGame();
-    return game;
+    return GAME_WITH_USER_ROW.read(game);
   }
 
   async isViewableBy(id: number, user_id: number): Promise<boolean> {

@@ -1,0 +1,96 @@
+/** A column of a row: its SQL, and how to read it from text. Without `read` it is not packed. */
+export interface Column<Value> {
+  sql: string;
+  read?: (text: string) => Value;
+  /** Never set: the type of the value. */
+  value?: Value;
+}
+
+export const number = (sql: string): Column<number> => ({ sql, read: Number });
+
+export const nullableNumber = (sql: string): Column<number | null> => ({
+  sql: `coalesce(${sql}::text, '')`,
+  read: (text) => (text === '' ? null : Number(text)),
+});
+
+/** Text that never holds the separator: names, timestamps, constants. */
+export const text = <Value extends string>(sql: string): Column<Value> => ({
+  sql,
+  read: (text) => text as Value,
+});
+
+export const nullableText = (sql: string): Column<string | null> => ({
+  sql: `coalesce(${sql}::text, '')`,
+  read: (text) => text || null,
+});
+
+/** A text array whose elements need no quotes. */
+export const list = <Value extends string>(sql: string): Column<Value[]> => ({
+  sql,
+  read: (text) => listOf(text) as Value[],
+});
+
+/** Text that users write may hold anything, so it stays a column of its own. */
+export const freeText = <Value extends string | null>(sql: string): Column<Value> => ({ sql });
+
+/** The elements of an array as PostgreSQL writes it, where they need no quotes. */
+export const listOf = (text: string): string[] => (text === '{}' ? [] : text.slice(1, -1).split(','));
+
+type Columns = Record<string, Column<unknown>>;
+
+/** The columns that are those of an entity, with its types. */
+export type ColumnsOf<Entity> = { [Name in keyof Entity]?: Column<Entity[Name]> };
+
+export type RowOf<Row> =
+  Row extends PackedRow<infer Of>
+    ? { [Name in keyof Of]: Of[Name] extends Column<infer Value> ? Value : never }
+    : never;
+
+/** What a statement selects of a packed row. */
+export interface Packed {
+  /** Null where an outer join found nothing. */
+  packed: string | null;
+  [freeText: string]: unknown;
+}
+
+const SEPARATOR = '|';
+
+/**
+ * A row of many columns that PostgreSQL sends as one text, because receiving each column costs more than splitting a text:
+ * docs/decisions/rows-of-lists.md.
+ */
+export class PackedRow<Of extends Columns> {
+  /** The select list. */
+  readonly sql: string;
+  private readonly packed: [name: string, read: (text: string) => unknown][] = [];
+  private readonly free: string[] = [];
+  private readonly empty: Record<string, unknown> = {};
+
+  constructor(columns: Of) {
+    const packed: string[] = [];
+    const free: string[] = [];
+    for (const [name, { sql, read }] of Object.entries(columns)) {
+      this.empty[name] = null;
+      if (read) {
+        this.packed.push([name, read]);
+        packed.push(sql);
+      } else {
+        this.free.push(name);
+        free.push(`${sql} AS ${name}`);
+      }
+    }
+    this.sql = [`concat_ws('${SEPARATOR}', ${packed.join(', ')}) AS packed`, ...free].join(', ');
+  }
+
+  read = (selected: Packed): RowOf<this> => {
+    // A copy keeps the hidden class; an object that gets its properties one by one changes it with each.
+    const row = { ...this.empty };
+    const texts = selected.packed!.split(SEPARATOR);
+    for (let i = 0; i < texts.length; i++) {
+      const [name, read] = this.packed[i]!;
+      row[name] = read(texts[i]!);
+    }
+    for (const name of this.free) row[name] = selected[name];
+    return row as RowOf<this>;
+  };
+}
