@@ -49,6 +49,11 @@ test('every folder has its place', () => {
   expect([...folders].filter((folder) => !rank.has(folder))).toEqual([]);
 });
 
+test('the page about the architecture has the folders in their order', () => {
+  const page = readFileSync(join('docs', 'architecture.md'), 'utf8');
+  expect([...page.matchAll(/^src\/(\w+)\/ /gm)].map(([, folder]) => folder)).toEqual(ORDER.flat());
+});
+
 // The embedded server hands its own environment on to PostgreSQL's programs; it takes no setting from there.
 test('nobody but the composition root reads the environment', () => {
   const candidates = files.filter((file) => !file.startsWith(join('database', 'embedded')));

@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { APP_GUARD } from '@nestjs/core';
+import { AppModule } from '../../src/app.module';
+
+const page = readFileSync('docs/architecture.md', 'utf8');
+const sources = (readdirSync('src', { recursive: true }) as string[])
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => ({ path: join('src', file), text: readFileSync(join('src', file), 'utf8') }));
+
+const sectionOf = (heading: string) => page.split(/^##+ /m).find((one) => one.startsWith(`${heading}\n`))!;
+const firstCells = (heading: string) =>
+  [...sectionOf(heading).matchAll(/^\| `([^`]+)`/gm)].map(([, cell]) => cell!);
+const having = (pattern: RegExp) => sources.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
+
+test('the page has the global guards in their order, and names every other one', () => {
+  const providers = Reflect.getMetadata('providers', AppModule) as {
+    provide: unknown;
+    useClass?: { name: string };
+    useExisting?: { name: string };
+  }[];
+  const guards = providers.filter(({ provide }) => provide === APP_GUARD);
+  expect(firstCells('The guards')).toEqual(
+    guards.map(({ useClass, useExisting }) => (useClass ?? useExisting)!.name),
+  );
+  const unnamed = having(/implements CanActivate/).filter(
+    (path) => !sectionOf('The guards').includes(`\`${path}\``),
+  );
+  expect(unnamed).toEqual([]);
+});
+
+test('the page has every place where an error becomes an answer', () => {
+  const places = having(/\b(?:answerError|sendFailure|envelope)\(|implements ExceptionFilter/);
+  expect(firstCells('Where an error becomes an answer').toSorted()).toEqual(
+    places.filter((path) => path !== join('src', 'http', 'answer.ts')).toSorted(),
+  );
+});
