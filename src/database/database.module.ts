@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { Settings } from '../config/settings';
 import { dataSourceOptions } from './data-source';
 import { Database } from './database';
+import { newDataSource } from './new-data-source';
 
 @Global()
 @Module({
@@ -11,6 +12,7 @@ import { Database } from './database';
       inject: [Settings],
       // Connected by Database, in the background: the service answers 503 while the server cannot be reached.
       useFactory: (settings: Settings) => ({ ...dataSourceOptions(settings), manualInitialization: true }),
+      dataSourceFactory: (options) => Promise.resolve(newDataSource(options!)),
     }),
   ],
   providers: [Database],
