@@ -621,7 +621,10 @@ describe('signing keys', () => {
   test('are read for the first token, and for no other', async () => {
     const { owner } = await actors();
     const other = await replica();
-    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual(['signing_keys', 'select users']);
+    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual([
+      'select signing_keys',
+      'select users',
+    ]);
     expect(await statementsOf(() => issue(other, owner.id), other)).toEqual(['select users']);
     await other.close();
   });

@@ -1,6 +1,5 @@
 import { Client } from 'pg';
 import { LIVE_KEYS } from '../src/auth/api-key-lookup';
-import { KEYS_OF_USER } from '../src/auth/api-keys.service';
 import { LIVE_USER } from '../src/auth/tokens.service';
 import { FIRST_PAGE } from '../src/collections/collection-games.service';
 import { statement, type Statement } from '../src/database/statement';
@@ -111,7 +110,6 @@ const hashes = (...keys: string[]) =>
 const LOOKUPS: [Statement, unknown[], number][] = [
   [USER, [17], 5],
   [LIVE_USER, [17, 16, 0], 10],
-  [KEYS_OF_USER, [17], 20],
   [EDITABLE_GAMES, [ownerOf(GAME)], 350],
   [VIEWABLE_GAME, [GAME, 4999], 40],
   [VIEWABLE_GAME, [GAME, ADMIN_OF_ALL], 20],

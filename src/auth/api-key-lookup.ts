@@ -73,7 +73,7 @@ export class ApiKeyLookup {
     const key = await this.liveKeys.load(hashes);
     if (!key) return undefined;
     const { hash, id, user_id, scopes, unused_ms, lives_ms } = key;
-    if (hash !== hashes[0]) this.uses.rehash(id, hashes[0]!);
+    if (hash !== hashes[0]) this.uses.rehash(id, hashApiKey(text, this.peppers[0]!));
     const credential: KnownKey['credential'] = {
       type: 'key',
       api_key_id: id,

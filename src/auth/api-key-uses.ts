@@ -1,12 +1,15 @@
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
+import { ApiKey } from './api-key.entity';
 
-const WRITE_EVERY = 1000;
-const MOST_WAITING = 10_000;
-const MOST_AT_ONCE = 1000;
+const WRITE_INTERVAL = 1000;
+const MAX_WAITING = 10_000;
+const BATCH_SIZE = 1000;
 
-// SKIP LOCKED: another replica that writes these keys writes the same minute.
+// SKIP LOCKED: another replica is writing the same minute.
 const WRITE_USES = statement(
   'write_api_key_uses',
   `UPDATE api_keys SET last_used_at = now() WHERE id IN (
@@ -15,28 +18,26 @@ const WRITE_USES = statement(
      FOR UPDATE SKIP LOCKED)`,
 );
 
-const REHASH = statement('rehash_api_key', 'UPDATE api_keys SET key_hash = $2 WHERE id = $1');
-
-/**
- * Writes when keys were last used, to the minute, and their hashes under the current pepper. No request waits for it; where
- * more keys are used than can be written, some uses are dropped.
- */
+/** Writes in the background when keys were last used, and their hashes under the current pepper. A full queue drops some. */
 @Injectable()
 export class ApiKeyUses implements BeforeApplicationShutdown {
   private readonly log = new Logger(ApiKeyUses.name);
   private readonly waiting = new Set<number>();
-  private readonly rehashes = new Map<number, string>();
+  private readonly rehashes = new Map<number, Buffer>();
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
+  ) {}
 
   used(id: number): void {
-    if (this.waiting.size < MOST_WAITING) this.waiting.add(id);
+    if (this.waiting.size < MAX_WAITING) this.waiting.add(id);
     this.writeSoon();
   }
 
-  rehash(id: number, hash: string): void {
-    if (this.rehashes.size < MOST_WAITING) this.rehashes.set(id, hash);
+  rehash(id: number, hash: Buffer): void {
+    if (this.rehashes.size < MAX_WAITING) this.rehashes.set(id, hash);
     this.writeSoon();
   }
 
@@ -46,17 +47,17 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
   }
 
   private writeSoon(): void {
-    this.timer ??= setTimeout(() => void this.write(), WRITE_EVERY).unref();
+    this.timer ??= setTimeout(() => void this.write(), WRITE_INTERVAL).unref();
   }
 
   private async write(): Promise<void> {
-    const ids = [...this.waiting].slice(0, MOST_AT_ONCE);
-    const rehashes = [...this.rehashes].slice(0, MOST_AT_ONCE);
+    const ids = [...this.waiting].slice(0, BATCH_SIZE);
+    const rehashes = [...this.rehashes].slice(0, BATCH_SIZE);
     for (const id of ids) this.waiting.delete(id);
     for (const [id] of rehashes) this.rehashes.delete(id);
     try {
       if (ids.length > 0) await this.database.rows(WRITE_USES, [ids]);
-      for (const rehash of rehashes) await this.database.rows(REHASH, rehash);
+      for (const [id, key_hash] of rehashes) await this.keys.update({ id }, { key_hash });
     } catch (error) {
       this.log.warn(`Uses of API keys were not written: ${(error as Error).message}`);
     }

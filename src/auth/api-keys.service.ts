@@ -2,23 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository } from 'typeorm';
 import { Settings } from '../config/settings';
-import { Database } from '../database/database';
-import { statement } from '../database/statement';
 import { hintOf, newApiKey } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { hashApiKey } from './api-key-hash';
 import { VerifiedCredentials } from './verified-credentials';
-
-/** A key as its owner sees it; timestamps as PostgreSQL writes them. */
-export interface ApiKeyRow {
-  id: number;
-  hint: string;
-  label: string | null;
-  scopes: string[] | null;
-  created_at: string;
-  last_used_at: string | null;
-  revoked_at: string | null;
-}
 
 interface NewKey {
   user_id: number;
@@ -27,18 +14,11 @@ interface NewKey {
   label?: string | null;
 }
 
-export const KEYS_OF_USER = statement<ApiKeyRow>(
-  'api_keys_of_user',
-  `SELECT id, hint, label, scopes, created_at, last_used_at, revoked_at
-   FROM api_keys WHERE user_id = $1 ORDER BY id DESC`,
-);
-
 @Injectable()
 export class ApiKeysService {
   private readonly peppers: Buffer[];
 
   constructor(
-    private readonly database: Database,
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
     private readonly verified: VerifiedCredentials,
     { API_KEY_PEPPER = '', API_KEY_PEPPER_PREVIOUS }: Settings,
@@ -91,8 +71,8 @@ export class ApiKeysService {
   }
 
   /** Newest first, revoked ones included. */
-  keysOf(user_id: number): Promise<ApiKeyRow[]> {
-    return this.database.rows(KEYS_OF_USER, [user_id]);
+  keysOf(user_id: number): Promise<ApiKey[]> {
+    return this.keys.find({ where: { user_id }, order: { id: 'DESC' } });
   }
 
   /** Whether there was a live key to revoke; of one user, or of anybody. Its JWTs end with it. */

@@ -1,7 +1,8 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
-import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
 import { RequestLog } from '../http/request-log';
+import { AuditEventRow } from './audit-event.entity';
 
 export type AuditEvent = {
   /** Absent: an operator did it, with a command. */
@@ -22,73 +23,42 @@ export type AuditEvent = {
   | { event: 'grant revoked'; user_id: number; client_id: string }
 );
 
-export interface AuditRow {
-  id: number;
-  at: string;
-  event: string;
-  user_id: number | null;
-  request_id: string | null;
-  details: Record<string, unknown>;
-}
+// More means that the database does not answer. The events are in the log all the same.
+const MAX_PENDING = 1000;
 
-const RECORD = statement(
-  'record_audit_event',
-  'INSERT INTO audit_events (event, user_id, request_id, details) VALUES ($1, $2, $3, $4)',
-);
-
-const NEWEST = statement<AuditRow>(
-  'newest_audit_events',
-  `SELECT id, at, event, user_id, request_id, details FROM audit_events
-   WHERE ($1::bigint IS NULL OR user_id = $1) AND ($2::text IS NULL OR event = $2)
-   ORDER BY id DESC LIMIT $3`,
-);
-
-// Beyond it the database is not there to take them, and the log has the lines.
-const MOST_PENDING = 1000;
-
-/** What changes who may do what: a line in the log and, but for tokens of launched games, a row that nobody changes. Never a password, a key or a token. */
+/** Logs and stores events that change who may do what. No event holds a password, a key or a token. */
 @Injectable()
 export class Audit implements BeforeApplicationShutdown {
   private readonly pending = new Set<Promise<unknown>>();
 
   constructor(
-    private readonly database: Database,
+    @InjectRepository(AuditEventRow) private readonly events: Repository<AuditEventRow>,
     private readonly log: RequestLog,
   ) {}
 
-  /** For what happens too often for a row each: a line in the log alone. */
+  /** Only logs the event: for those too frequent to store. */
   note(entry: AuditEvent): void {
     this.log.audited(entry);
   }
 
-  /** What it tells of has happened already: it is not undone because this could not be stored. */
+  /** Logs the event and stores it. It has happened already, so a failure to store it is only logged. */
   record(entry: AuditEvent): void {
     this.note(entry);
-    if (this.pending.size >= MOST_PENDING) return;
-    const { event, user_id = null, request_id = null, ...details } = entry;
-    const stored = this.store([event, user_id, request_id, JSON.stringify(details)])
+    if (this.pending.size >= MAX_PENDING) return;
+    const { event, user_id, request_id, ...details } = entry;
+    const stored = this.events
+      .insert({ event, user_id, request_id, details })
       .catch((error: unknown) => this.log.failed(request_id ?? 'audit', error))
       .finally(() => this.pending.delete(stored));
     this.pending.add(stored);
   }
 
-  newest({
-    user_id = null,
-    event = null,
-    count,
-  }: {
-    user_id?: number | null;
-    event?: string | null;
-    count: number;
-  }) {
-    return this.database.rows(NEWEST, [user_id, event, count]);
+  newest({ user_id, event, count }: { user_id?: number; event?: string; count: number }) {
+    const where = { ...(user_id !== undefined && { user_id }), ...(event !== undefined && { event }) };
+    return this.events.find({ where, order: { id: 'DESC' }, take: count });
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.pending);
-  }
-
-  private async store(values: unknown[]): Promise<void> {
-    await this.database.rows(RECORD, values);
   }
 }

@@ -1,9 +1,9 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { type Command, InvalidArgumentError } from 'commander';
+import { EntityManager } from 'typeorm';
 import type { CommandRunner } from '../config/operator-command';
-import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { ignoringCase } from '../database/ignoring-case';
 import { modernTimestamp, timestampOf } from '../formats/timestamps';
 import { OperatorError } from '../config/operator-error';
 import { printTable } from '../formats/print-table';
@@ -108,7 +108,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
       ({ user, game, scope, lifetime }: { user: string; game: number; scope: string[]; lifetime?: number }) =>
         run(async (app) => {
           const user_id = await userNamed(app, user);
-          if (!(await app.get(Database).row(GAME_EXISTS, [game])))
+          if (!(await app.get(EntityManager).existsBy('Game', { id: game })))
             throw new OperatorError(`There is no game ${game}.`);
           const tokens = app.get(TokensService);
           const order = { user_id, game_id: game, scopes: scope, api_key_id: null, lifetime };
@@ -217,14 +217,11 @@ const stateOf = ({ kid, signs_from }: Key, current: string | undefined) =>
 
 const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : '-');
 
-const USER_NAMED = statement<{ id: number }>(
-  'user_named',
-  'SELECT id FROM users WHERE lower(username) = lower($1)',
-);
-const GAME_EXISTS = statement('game_exists', 'SELECT id FROM games WHERE id = $1');
-
+// By entity names: `auth` may not import from `users` and `games`.
 async function userNamed(app: INestApplicationContext, username: string): Promise<number> {
-  const user = await app.get(Database).row(USER_NAMED, [username]);
+  const user = await app
+    .get(EntityManager)
+    .findOneBy<{ id: number; username: string }>('User', { username: ignoringCase(username) });
   if (!user) throw new OperatorError(`There is no user ${username}.`);
   return user.id;
 }

@@ -6,10 +6,12 @@ import { ApiKeyLookup } from './api-key-lookup';
 import { ApiKeyUses } from './api-key-uses';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
+import { AuditEventRow } from './audit-event.entity';
 import { BearerStrategy } from './bearer.strategy';
 import { KeyChanges } from './key-changes';
 import { OperatorToken } from './operator-token';
 import { requireAccess } from './routes';
+import { SigningKey } from './signing-key.entity';
 import { SigningKeysService } from './signing-keys.service';
 import { TokenRevocations } from './token-revocations.service';
 import { TokensService } from './tokens.service';
@@ -17,7 +19,7 @@ import { VerifiedCredentials } from './verified-credentials';
 
 @Global()
 @Module({
-  imports: [TypeOrmModule.forFeature([ApiKey])],
+  imports: [TypeOrmModule.forFeature([ApiKey, AuditEventRow, SigningKey])],
   providers: [
     ApiKeyLookup,
     ApiKeyUses,

@@ -8,34 +8,34 @@ import {
 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, LessThan, type Repository } from 'typeorm';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
 import { OperatorError } from '../config/operator-error';
 import { seal, unseal } from './sealed';
+import { SigningKey } from './signing-key.entity';
 
-/** Seconds for which others may keep the published keys. */
+/** Seconds for which others may cache the published keys. */
 export const PUBLISHED_FOR = 300;
-// A new key is published before it signs, for so long that every copy of the published keys has it by then.
+// Seconds between the publication of a key and its first signature: every cache has the key by then.
 const PUBLISHED_AHEAD = 2 * PUBLISHED_FOR;
 const RELOAD_EVERY = 10_000;
-// Tokens may name any key: those that we do not know cost one statement in this time, whoever asks.
-const RELOAD_APART = 200;
+// Tokens may name any key: unknown keys cause at most one statement in this time.
+const MIN_RELOAD_INTERVAL = 200;
 /** Seconds by which clocks may differ. */
 export const LEEWAY = 60;
-// What its last tokens outlive a key's time by: a replica that signs a little longer, and clocks.
+// Another replica may sign with the previous key until it reloads its keys, and its clock may differ.
 const GRACE = RELOAD_EVERY / 1000 + 2 * LEEWAY;
 
-interface Row {
-  kid: string;
-  public_key: Buffer;
-  private_key: Buffer;
-  token_lifetime: number;
+/** Times are seconds since 1970. */
+type Row = Pick<SigningKey, 'kid' | 'public_key' | 'private_key' | 'token_lifetime'> & {
   signs_from: number;
+  /** Null: no key signs after this one. */
   verifies_until: number | null;
-}
+};
 
-/** A key, in times of seconds since 1970. */
+/** A key, with times in seconds since 1970. */
 export interface Key {
   kid: string;
   publicKey: KeyObject;
@@ -44,29 +44,6 @@ export interface Key {
   signs_from: number;
   verifies_until: number;
 }
-
-export const SIGNING_KEYS = statement<Row>(
-  'signing_keys',
-  `SELECT * FROM (
-     SELECT kid, public_key, private_key, token_lifetime,
-            extract(epoch FROM signs_from)::float8 AS signs_from,
-            extract(epoch FROM lead(signs_from) OVER (ORDER BY signs_from, kid))::float8
-              + token_lifetime + ${GRACE} AS verifies_until
-     FROM signing_keys) k
-   WHERE verifies_until IS NULL OR verifies_until > extract(epoch FROM now())
-   ORDER BY signs_from, kid`,
-);
-
-const OUTLIVE = statement(
-  'raise_token_lifetime',
-  'UPDATE signing_keys SET token_lifetime = $2 WHERE kid = $1 AND token_lifetime < $2',
-);
-
-const RESEAL = statement('reseal_signing_key', 'UPDATE signing_keys SET private_key = $2 WHERE kid = $1');
-
-const INSERT = `
-  INSERT INTO signing_keys (kid, public_key, private_key, token_lifetime, signs_from)
-  VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`;
 
 const now = () => Date.now() / 1000;
 
@@ -95,6 +72,7 @@ export class SigningKeysService implements OnModuleDestroy {
 
   constructor(
     private readonly database: Database,
+    @InjectRepository(SigningKey) private readonly signingKeys: Repository<SigningKey>,
     private readonly settings: Settings,
   ) {
     this.peppers = [settings.API_KEY_PEPPER ?? '', ...settings.API_KEY_PEPPER_PREVIOUS];
@@ -106,7 +84,7 @@ export class SigningKeysService implements OnModuleDestroy {
     clearInterval(this.timer);
   }
 
-  /** All keys that tokens in use may be signed with, now or soon. */
+  /** All keys that valid tokens are signed with, now or soon. */
   async published(): Promise<Key[]> {
     await this.ready();
     return [...this.keys.values()].filter((key) => key.verifies_until > now());
@@ -125,19 +103,22 @@ export class SigningKeysService implements OnModuleDestroy {
     const key = this.current();
     if (!key) throw new Error('no signing key has begun to sign');
     if (key.token_lifetime < lifetime) {
-      await this.database.rows(OUTLIVE, [key.kid, lifetime]);
+      await this.signingKeys.update(
+        { kid: key.kid, token_lifetime: LessThan(lifetime) },
+        { token_lifetime: lifetime },
+      );
       key.token_lifetime = lifetime;
     }
     return key;
   }
 
-  /** Which of the keys signs at this moment. */
+  /** The key that signs now. */
   current(): Key | undefined {
     if (this.configured) return this.configured[0];
     return [...this.keys.values()].findLast((key) => key.signs_from <= now());
   }
 
-  /** Makes the next key, which is published at once and signs when everybody knows it; `at_once` where the old one is not trusted. */
+  /** Makes the next key, which is published now and signs ten minutes later; `at_once`: signs now, as the old one is not trusted. */
   async rotate({ at_once = false } = {}): Promise<Key> {
     this.refuseConfigured();
     await this.reload();
@@ -146,25 +127,25 @@ export class SigningKeysService implements OnModuleDestroy {
       throw new OperatorError(
         `Key ${waiting.kid} is published already and signs from ${timeOf(waiting.signs_from)}; --now makes another that signs at once.`,
       );
-    const { kid, values } = this.newKey(at_once ? 0 : PUBLISHED_AHEAD);
+    const key = this.newKey(at_once ? 0 : PUBLISHED_AHEAD);
+    const expired = (await this.rows()).filter(hasExpired).map(({ kid }) => kid);
     await this.database.transaction(async (db) => {
-      await db.query(INSERT, values);
-      // Those that the statement leaves out have outlived their last token.
-      await db.query(`DELETE FROM signing_keys WHERE kid NOT IN (SELECT kid FROM (${SIGNING_KEYS.text}) k)`);
+      await db.insert(SigningKey, key);
+      if (expired.length > 0) await db.delete(SigningKey, { kid: In(expired) });
     });
     await this.reload();
-    return this.keys.get(kid)!;
+    return this.keys.get(key.kid)!;
   }
 
-  /** Ends a key and every token that it signed: on other replicas when they next reload their keys. */
+  /** Deletes a key, which ends all its tokens: on other replicas when they next reload their keys. */
   async revoke(kid: string): Promise<void> {
     this.refuseConfigured();
     await this.reload();
     if (!this.keys.has(kid)) throw new OperatorError(`There is no signing key ${kid}.`);
     const signing = this.current()?.kid ?? kid;
     await this.database.transaction(async (db) => {
-      if (signing === kid) await db.query(INSERT, this.newKey(0).values);
-      await db.query('DELETE FROM signing_keys WHERE kid = $1', [kid]);
+      if (signing === kid) await db.insert(SigningKey, this.newKey(0));
+      await db.delete(SigningKey, { kid });
     });
     await this.reload();
   }
@@ -181,8 +162,13 @@ export class SigningKeysService implements OnModuleDestroy {
     const { publicKey, privateKey } = generateKeyPairSync('ed25519');
     const x = publicKey.export({ format: 'jwk' }).x!;
     const kid = thumbprintOf(x);
-    const sealed = seal(privateKey.export({ format: 'der', type: 'pkcs8' }), kid, this.peppers[0]!);
-    return { kid, values: [kid, Buffer.from(x, 'base64url'), sealed, this.settings.JWT_LIFETIME, signs_in] };
+    return {
+      kid,
+      public_key: Buffer.from(x, 'base64url'),
+      private_key: seal(privateKey.export({ format: 'der', type: 'pkcs8' }), kid, this.peppers[0]!),
+      token_lifetime: this.settings.JWT_LIFETIME,
+      signs_from: () => `now() + make_interval(secs => ${signs_in})`,
+    };
   }
 
   private async ready(): Promise<void> {
@@ -192,10 +178,10 @@ export class SigningKeysService implements OnModuleDestroy {
     this.timer ??= setInterval(() => void this.reload().catch(() => undefined), RELOAD_EVERY).unref();
   }
 
-  /** One reload at a time and not too often; whoever asks waits for one that begins after the question. */
+  /** Waits for a reload that begins after the call. Calls at the same time share it. */
   private reloadSoon(): Promise<void> {
     this.nextReload ??= (async () => {
-      await sleep(Math.max(0, this.lastReload + RELOAD_APART - performance.now()));
+      await sleep(Math.max(0, this.lastReload + MIN_RELOAD_INTERVAL - performance.now()));
       this.nextReload = undefined;
       await this.reload();
     })();
@@ -205,33 +191,48 @@ export class SigningKeysService implements OnModuleDestroy {
   private async reload(): Promise<void> {
     if (this.configured) return;
     this.lastReload = performance.now();
-    let rows = await this.database.rows(SIGNING_KEYS, []);
+    let rows = await this.rows();
     if (rows.length === 0) {
       await this.createFirst();
-      rows = await this.database.rows(SIGNING_KEYS, []);
+      rows = await this.rows();
     }
     this.remember(
-      rows.map((row) => ({
-        ...(this.keys.get(row.kid) ?? this.opened(row)),
-        token_lifetime: row.token_lifetime,
-        signs_from: row.signs_from,
-        verifies_until: row.verifies_until ?? Infinity,
-      })),
+      rows
+        .filter((row) => !hasExpired(row))
+        .map((row) => ({
+          ...(this.keys.get(row.kid) ?? this.opened(row)),
+          token_lifetime: row.token_lifetime,
+          signs_from: row.signs_from,
+          verifies_until: row.verifies_until ?? Infinity,
+        })),
     );
+  }
+
+  private rows(): Promise<Row[]> {
+    return this.signingKeys
+      .createQueryBuilder('k')
+      .select([
+        ...(['kid', 'public_key', 'private_key', 'token_lifetime'] as const).map(
+          (column) => `k.${column} AS ${column}`,
+        ),
+        'extract(epoch FROM k.signs_from)::float8 AS signs_from',
+        `extract(epoch FROM lead(k.signs_from) OVER (ORDER BY k.signs_from, k.kid))::float8
+           + k.token_lifetime + ${GRACE} AS verifies_until`,
+      ])
+      .orderBy('k.signs_from')
+      .addOrderBy('k.kid')
+      .getRawMany();
   }
 
   private remember(keys: Key[]): void {
     this.keys = new Map(keys.map((key) => [key.kid, key]));
   }
 
-  /** Replicas that start together on an empty store make one key. */
+  /** Replicas that start together on an empty store create one key. */
   private createFirst(): Promise<void> {
     return this.database.transaction(async (db) => {
       await db.query('LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE');
-      const [{ none }] = (await db.query('SELECT NOT EXISTS (SELECT FROM signing_keys) AS none')) as [
-        { none: boolean },
-      ];
-      if (none) await db.query(INSERT, this.newKey(0).values);
+      if (!(await db.exists(SigningKey))) await db.insert(SigningKey, this.newKey(0));
     });
   }
 
@@ -241,7 +242,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return {
       kid: row.kid,
       publicKey: createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }),
-      // Opened by the first token that is signed with it: verifying needs no secret.
+      // Decrypted when a token is first signed with it: verifying needs no secret.
       privateKey: () => (privateKey ??= this.unsealed(row)),
     };
   }
@@ -260,13 +261,16 @@ export class SigningKeysService implements OnModuleDestroy {
   }
 
   private reseal(kid: string, text: Buffer): void {
-    this.database
-      .rows(RESEAL, [kid, seal(text, kid, this.peppers[0]!)])
+    this.signingKeys
+      .update({ kid }, { private_key: seal(text, kid, this.peppers[0]!) })
       .catch((error: unknown) =>
         this.log.warn(`Signing key ${kid} stays sealed under a previous pepper: ${(error as Error).message}`),
       );
   }
 }
+
+/** Its last token has expired. */
+const hasExpired = ({ verifies_until }: Row) => verifies_until !== null && verifies_until <= now();
 
 export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
 

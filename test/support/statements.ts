@@ -9,7 +9,10 @@ const BESIDE_REQUESTS = /^(write_api_key_uses|poll_\w+|delete_old_\w+|sweep_\w+)
 
 const OF_TRANSACTIONS = /^(START TRANSACTION|COMMIT|ROLLBACK)/;
 const nameOf = (text: string) =>
-  (/^\s*(\w+)\b.*?\b(?:FROM|INTO|UPDATE)\s+"?(\w+)/s.exec(text) ?? [text]).slice(1).join(' ').toLowerCase();
+  (/^\s*(\w+)\b.*?\b(?<!extract\(epoch )(?:FROM|INTO|UPDATE)\s+"?(\w+)/s.exec(text) ?? [text])
+    .slice(1)
+    .join(' ')
+    .toLowerCase();
 
 /** The names of the statements that the service sends for the work; for TypeORM's, what is done to which table. */
 export async function statementsOf(
