@@ -1,20 +1,16 @@
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
+import { EntityManager } from 'typeorm';
 import { Audit } from '../auth/audit';
 import type { CommandRunner } from '../config/operator-command';
-import { Database } from '../database/database';
-import { statement } from '../database/statement';
 import { OperatorError } from '../config/operator-error';
+import { ignoringCase } from '../database/ignoring-case';
+import { User } from '../users/user.entity';
 import { hashPassword } from './sign-in/password-hash';
 import { SessionsService } from './sign-in/sessions.service';
 
-const SHORTEST = 8;
-const LONGEST = 1000;
-
-const SET_PASSWORD = statement<{ id: number }>(
-  'set_password',
-  'UPDATE users SET password_hash = $2 WHERE lower(username) = lower($1) RETURNING id',
-);
+const MIN_LENGTH = 8;
+const MAX_LENGTH = 1000;
 
 export function registerAccountCommands(program: Command, run: CommandRunner): void {
   program
@@ -28,11 +24,19 @@ export function registerAccountCommands(program: Command, run: CommandRunner): v
     .action((name: string) =>
       run(async (app) => {
         const password = await readPassword();
-        if ([...password].length < SHORTEST)
-          throw new OperatorError(`The password must have at least ${SHORTEST} characters.`);
-        if (password.length > LONGEST)
-          throw new OperatorError(`The password must have at most ${LONGEST} characters.`);
-        const user = await app.get(Database).row(SET_PASSWORD, [name, await hashPassword(password)]);
+        if ([...password].length < MIN_LENGTH)
+          throw new OperatorError(`The password must have at least ${MIN_LENGTH} characters.`);
+        if (password.length > MAX_LENGTH)
+          throw new OperatorError(`The password must have at most ${MAX_LENGTH} characters.`);
+        const { raw } = await app
+          .get(EntityManager)
+          .createQueryBuilder()
+          .update(User)
+          .set({ password_hash: await hashPassword(password) })
+          .where({ username: ignoringCase(name) })
+          .returning('id')
+          .execute();
+        const [user] = raw as Pick<User, 'id'>[];
         if (!user) throw new OperatorError(`There is no user ${name}.`);
         await app.get(SessionsService).endAllOf(user.id);
         app.get(Audit).record({ event: 'password set', user_id: user.id });
@@ -41,7 +45,7 @@ export function registerAccountCommands(program: Command, run: CommandRunner): v
     );
 }
 
-/** From a terminal without showing it, twice; from a pipe its first line. Never from an argument, which every user of the machine can see. */
+/** From a terminal, typed twice and hidden; from a pipe, the first line. An argument would show in the list of processes. */
 async function readPassword(): Promise<string> {
   if (!process.stdin.isTTY) return firstLine();
   const password = await ask('New password: ');

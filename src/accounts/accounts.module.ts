@@ -1,6 +1,9 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ApiKey } from '../auth/api-key.entity';
+import { Collection } from '../collections/collection.entity';
+import { ProfileCollection } from '../collections/profile-collection.entity';
+import { User } from '../users/user.entity';
 import { ApiKeysController } from './settings/api-keys.controller';
 import { ApplicationsController } from './settings/applications.controller';
 import { ApplicationsService } from './oauth/applications.service';
@@ -25,6 +28,7 @@ import { OauthTokensService } from './oauth/oauth-tokens.service';
 import { PasswordQueue } from './sign-in/password-queue';
 import { ProfileCollectionsController } from './settings/profile-collections.controller';
 import { ProfileCollectionsService } from './settings/profile-collections.service';
+import { Session } from './sign-in/session.entity';
 import { SessionsService } from './sign-in/sessions.service';
 import { SignInController } from './sign-in/sign-in.controller';
 import { SignInService } from './sign-in/sign-in.service';
@@ -38,11 +42,15 @@ import { Visitors } from './web/visitors';
   imports: [
     TypeOrmModule.forFeature([
       ApiKey,
+      Collection,
       OauthApplication,
       OauthCode,
       OauthDeviceRequest,
       OauthGrant,
       OauthRefreshToken,
+      ProfileCollection,
+      Session,
+      User,
     ]),
   ],
   controllers: [

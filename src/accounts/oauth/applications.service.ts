@@ -7,7 +7,13 @@ import { Database } from '../../database/database';
 import { lockUser } from '../lock-user';
 import { OauthApplication } from './oauth-application.entity';
 
-const FIELDS = ['name', 'redirect_uris', 'scopes', 'implicit_allowed', 'may_start_games'] as const;
+const FIELDS = [
+  'name',
+  'redirect_uris',
+  'scopes',
+  'implicit_allowed',
+  'may_start_games',
+] as const satisfies (keyof OauthApplication)[];
 
 export type ApplicationFields = Pick<OauthApplication, (typeof FIELDS)[number]>;
 

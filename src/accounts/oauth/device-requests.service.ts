@@ -38,15 +38,8 @@ export type Poll =
   | { status: 'approved'; code: string; code_challenge: string | null }
   | { status: 'denied' | 'expired' };
 
-interface PollRow {
-  scopes: string[];
-  code_challenge: string | null;
-  interval_seconds: number;
-  too_fast: boolean;
-  expired: boolean;
-  denied: boolean;
-  grant_id: number | null;
-}
+type PollRow = Pick<OauthDeviceRequest, 'scopes' | 'code_challenge' | 'interval_seconds' | 'grant_id'> &
+  Record<'too_fast' | 'expired' | 'denied', boolean>;
 
 /** As a condition: nobody has decided about it yet, and it is not too late. */
 const pending = (user_code: string) => ({
@@ -128,9 +121,10 @@ export class DeviceRequestsService {
       const interval = row.too_fast
         ? Math.min(row.interval_seconds + INTERVAL, SLOWEST)
         : row.interval_seconds;
-      await db.query(
-        'UPDATE oauth_device_requests SET polled_at = clock_timestamp(), interval_seconds = $2 WHERE device_code_hash = $1',
-        [hashOf(device_code), interval],
+      await db.update(
+        OauthDeviceRequest,
+        { device_code_hash: hashOf(device_code) },
+        { polled_at: () => 'clock_timestamp()', interval_seconds: interval },
       );
       return { status: row.too_fast ? 'slow_down' : 'pending', interval };
     });

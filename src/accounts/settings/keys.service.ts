@@ -7,14 +7,21 @@ import { ApiKeysService } from '../../auth/api-keys.service';
 import { Database } from '../../database/database';
 import { lockUser } from '../lock-user';
 
-const COLUMNS = ['id', 'hint', 'label', 'scopes', 'created_at', 'last_used_at'] as const;
+const COLUMNS = [
+  'id',
+  'hint',
+  'label',
+  'scopes',
+  'created_at',
+  'last_used_at',
+] as const satisfies (keyof ApiKey)[];
 
 export type OwnKey = Pick<ApiKey, (typeof COLUMNS)[number]>;
 
 export const MAX_KEYS = 100;
-const MOST_LISTED = 1000;
+const MAX_LISTED = 1000;
 
-/** The keys that somebody made, as long as they are good. Those that applications hold are on another page. */
+/** A user's own live keys. Keys that applications hold are on another page. */
 @Injectable()
 export class KeysService {
   constructor(
@@ -24,14 +31,14 @@ export class KeysService {
   ) {}
 
   keysOf(user_id: number): Promise<OwnKey[]> {
-    return this.own(this.keys.manager, user_id).orderBy('k.id', 'DESC').limit(MOST_LISTED).getRawMany();
+    return this.own(this.keys.manager, user_id).orderBy('k.id', 'DESC').limit(MAX_LISTED).getRawMany();
   }
 
   keyOf(user_id: number, id: number): Promise<OwnKey | undefined> {
     return this.own(this.keys.manager, user_id).andWhere({ id }).getRawOne();
   }
 
-  /** undefined: the user has as many as are allowed. */
+  /** undefined: the user has MAX_KEYS keys. */
   make(user_id: number, label: string): Promise<{ id: number; key: string } | undefined> {
     return this.database.transaction(async (db) => {
       await lockUser(db, user_id);

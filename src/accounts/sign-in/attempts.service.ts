@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
 import { Database } from '../../database/database';
 import { isConnectionLost } from '../../database/sqlstates';
+import { Attempt } from './attempt.entity';
 
-/** What is being guessed at or who guesses: so many failures are free, then each doubles the wait, up to the longest. */
+/** What is guessed at, or who guesses. After the free failures each further one doubles the wait. */
 export interface Guess {
   subject: string;
   free: number;
   longest_seconds: number;
 }
 
-/** By the account where there is one, since it has several names; else by the name, as the database folds it. */
+/** By account, since an account has several names; by name where there is no account. */
 export const guessAtAccount = ({ id, name }: { id: number | null; name: string }): Guess => ({
   subject: id === null ? `name ${name}` : `user ${id}`,
   free: 5,
@@ -40,21 +41,18 @@ const RESERVE = `
   WHERE old.blocked_until <= now()
   RETURNING failures`;
 
-const UNCOUNT =
-  'UPDATE attempts SET failures = greatest(failures - 1, 0), blocked_until = now() WHERE subject = $1';
-
 class Blocked extends Error {}
 
 /** Counts guesses in the database, so that the waits hold over all replicas. */
 @Injectable()
 export class AttemptsService {
-  private readonly underWay = new Set<string>();
+  private readonly running = new Set<string>();
 
   constructor(private readonly database: Database) {}
 
   /**
-   * Counts a failure before it is known to be one, so that guesses made at the same time cannot all slip through.
-   * Answers the seconds to wait, which is 0 for a guess that may be made.
+   * Counts each guess as a failure before the guess is checked, so that concurrent guesses are all counted.
+   * Returns the seconds to wait; 0: the guess may be checked now.
    */
   async reserve(guesses: Guess[]): Promise<number> {
     const subjects = inLockOrder(guesses);
@@ -73,8 +71,8 @@ export class AttemptsService {
   }
 
   /**
-   * Guesses in the transaction that counts the guess, so that one which was right, or which the database could not answer,
-   * is not counted. Answers the seconds to wait where the guess may not be made.
+   * Checks a guess in the transaction that counts it. Only a wrong guess stays counted. Returns the seconds to wait where
+   * the guess may not be checked yet.
    */
   async guess<Found>(
     guess: Guess,
@@ -82,35 +80,35 @@ export class AttemptsService {
   ): Promise<{ found?: Found; seconds?: number }> {
     const subjects = inLockOrder([guess]);
     const { subject, hash, free, longest_seconds } = subjects[0]!;
-    // Guesses of one subject wait for each other's lock: many at once would take all connections of the pool.
-    if (this.underWay.has(subject)) return { seconds: 1 };
-    this.underWay.add(subject);
+    // Guesses at one subject wait for the same row lock: many of them would use up the connection pool.
+    if (this.running.has(subject)) return { seconds: 1 };
+    this.running.add(subject);
     try {
       return await this.database.transaction(async (db) => {
         const counted: unknown[] = await db.query(RESERVE, [hash, free, longest_seconds]);
         if (counted.length === 0) return { seconds: await this.wait(db, subjects) };
         const found = await find(db);
-        if (found) await db.query(UNCOUNT, [hash]);
+        if (found) await uncount(db, hash);
         return { found };
       });
     } finally {
-      this.underWay.delete(subject);
+      this.running.delete(subject);
     }
   }
 
-  /** The guess was right: the account's failures are forgotten, the others lose the one that was counted for it. */
+  /** After a right guess: deletes the failures of `forgotten`, and uncounts this guess for the others. */
   async succeeded(forgotten: Guess, ...others: Guess[]): Promise<void> {
     await this.takeBack(async (db) => {
       for (const { hash, subject } of inLockOrder([forgotten, ...others]))
-        if (subject === forgotten.subject) await db.query('DELETE FROM attempts WHERE subject = $1', [hash]);
-        else await db.query(UNCOUNT, [hash]);
+        if (subject === forgotten.subject) await db.delete(Attempt, { subject: hash });
+        else await uncount(db, hash);
     });
   }
 
-  /** Nobody could tell whether the guess was right: what was counted for it is taken back. */
+  /** Uncounts a guess that could not be checked. */
   async withdrawn(...guesses: Guess[]): Promise<void> {
     await this.takeBack(async (db) => {
-      for (const { hash } of inLockOrder(guesses)) await db.query(UNCOUNT, [hash]);
+      for (const { hash } of inLockOrder(guesses)) await uncount(db, hash);
     });
   }
 
@@ -125,13 +123,21 @@ export class AttemptsService {
   }
 
   private async wait(db: EntityManager, subjects: { hash: Buffer }[]): Promise<number> {
-    const [row] = await db.query<{ seconds: number | null }[]>(
-      `SELECT ceil(extract(epoch FROM max(blocked_until) - now()))::int AS seconds FROM attempts WHERE subject = ANY ($1)`,
-      [subjects.map(({ hash }) => hash)],
-    );
+    const row = await db
+      .createQueryBuilder(Attempt, 'a')
+      .select('ceil(extract(epoch FROM max(a.blocked_until) - now()))::int', 'seconds')
+      .where({ subject: In(subjects.map(({ hash }) => hash)) })
+      .getRawOne<{ seconds: number | null }>();
     return Math.max(row?.seconds ?? 1, 1);
   }
 }
+
+const uncount = (db: EntityManager, subject: Buffer) =>
+  db.update(
+    Attempt,
+    { subject },
+    { failures: () => 'greatest(failures - 1, 0)', blocked_until: () => 'now()' },
+  );
 
 const inLockOrder = (guesses: Guess[]) =>
   guesses

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 // OWASP's first choice for argon2id; the library's default algorithm is argon2id.
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-// Only when somebody signs in: most replicas never need its memory.
+// Loaded at the first sign-in: most replicas never need its memory.
 const argon2 = () => import('@node-rs/argon2');
 
 export const hashPassword = async (password: string): Promise<string> =>
@@ -12,7 +12,7 @@ export const hashPassword = async (password: string): Promise<string> =>
 export const verifyPassword = async (passwordHash: string, password: string): Promise<boolean> =>
   (await argon2()).verify(passwordHash, password);
 
-/** Takes as long to verify as any other, and is of no password that anybody could know. */
+/** Takes as long to verify as any other hash; no password matches it. */
 export function hashOfNoPassword(): string {
   const { memoryCost, timeCost, parallelism } = COST;
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');

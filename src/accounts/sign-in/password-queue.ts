@@ -2,24 +2,24 @@ import { Injectable } from '@nestjs/common';
 import { serviceUnavailable } from '../../http/failure';
 import { hashOfNoPassword, verifyPassword } from './password-hash';
 
-const AT_ONCE = 2;
+const CONCURRENCY = 2;
 const MAX_WAITING = 8;
 
-/** A hash takes 19 MB and a core: two at a time, a few may wait, and whoever comes then is told to come back. */
+/** Verifies passwords, two at a time, since each takes 19 MB and a core. When the queue is full the answer is 503. */
 @Injectable()
 export class PasswordQueue {
   private running = 0;
   private readonly waiting: (() => void)[] = [];
   private readonly decoy = hashOfNoPassword();
 
-  /** Takes as long for an account that does not exist, or has no password, as for a wrong password. */
+  /** Takes the same time for an unknown account, an account without a password and a wrong password. */
   async matches(passwordHash: string | null | undefined, password: string): Promise<boolean> {
     const matches = await this.run(() => verifyPassword(passwordHash ?? this.decoy, password));
     return matches && typeof passwordHash === 'string';
   }
 
   private async run<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.running === AT_ONCE) {
+    if (this.running === CONCURRENCY) {
       if (this.waiting.length === MAX_WAITING) throw serviceUnavailable();
       await new Promise<void>((resolve) => this.waiting.push(resolve));
     } else this.running++;

@@ -1,74 +1,73 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
 import { Settings } from '../../config/settings';
 import { Database } from '../../database/database';
 import { statement } from '../../database/statement';
+import type { User } from '../../users/user.entity';
 import { hashOf, randomToken, seal, unseal } from '../web/sealed';
+import { Session } from './session.entity';
 
-export interface SignedInUser {
-  id: number;
-  username: string;
-  display_name: string | null;
-}
+const USER_COLUMNS = ['id', 'username', 'display_name'] as const satisfies (keyof User)[];
 
-const SESSION = statement<SignedInUser & { stale: boolean }>(
-  'session',
-  `SELECT u.id, u.username, u.display_name, s.seen_at < now() - interval '1 minute' AS stale
-   FROM sessions s JOIN users u ON u.id = s.user_id
-   WHERE s.token_hash = $1 AND s.expires_at > now() AND s.seen_at > now() - make_interval(mins => $2)
-     AND ($3::text IS NULL OR lower(u.username) = lower($3))`,
-);
-const SEEN = statement('session_seen', 'UPDATE sessions SET seen_at = now() WHERE token_hash = $1');
-const START = statement(
-  'start_session',
-  `INSERT INTO sessions (token_hash, user_id, expires_at) VALUES ($1, $2, now() + make_interval(days => $3))`,
-);
-const END = statement('end_session', 'DELETE FROM sessions WHERE token_hash = $1');
-const END_ALL = statement('end_sessions_of', 'DELETE FROM sessions WHERE user_id = $1');
-const NOTE = statement('note_in_session', 'UPDATE sessions SET notice = $2 WHERE token_hash = $1');
+export type SignedInUser = Pick<User, (typeof USER_COLUMNS)[number]>;
+
+// Raw SQL for the lock: of two pages at the same time one shows the notice.
 const TAKE_NOTICE = statement<{ notice: Buffer }>(
   'take_notice',
   `UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
    WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice`,
 );
 
-/** Who is signed in with which browser. The browser holds the token, the database only its hash. */
+/** Sessions of browsers. The browser holds the token, the database only its hash. */
 @Injectable()
 export class SessionsService {
   constructor(
     private readonly database: Database,
+    @InjectRepository(Session) private readonly sessions: Repository<Session>,
     private readonly settings: Settings,
   ) {}
 
-  /** `username`: the session counts only if it is this user's. */
-  async userOf(token: string, username: string | null = null): Promise<SignedInUser | undefined> {
-    const row = await this.database.row(SESSION, [
-      hashOf(token),
-      this.settings.SESSION_IDLE_MINUTES,
-      username,
-    ]);
+  /** The user who is signed in; with `username`, only if it is that user. */
+  async userOf(token: string, username?: string): Promise<SignedInUser | undefined> {
+    const token_hash = hashOf(token);
+    const session = this.sessions
+      .createQueryBuilder('s')
+      .innerJoin('s.user', 'u')
+      .select([
+        ...USER_COLUMNS.map((column) => `u.${column} AS ${column}`),
+        `s.seen_at < now() - interval '1 minute' AS stale`,
+      ])
+      .where({ token_hash })
+      .andWhere('s.expires_at > now() AND s.seen_at > now() - make_interval(mins => :idle)', {
+        idle: this.settings.SESSION_IDLE_MINUTES,
+      });
+    if (username !== undefined) session.andWhere('lower(u.username) = lower(:username)', { username });
+    const row = await session.getRawOne<SignedInUser & { stale: boolean }>();
     if (!row) return undefined;
     const { stale, ...user } = row;
-    if (stale) await this.database.rows(SEEN, [hashOf(token)]);
+    if (stale) await this.sessions.update({ token_hash }, { seen_at: () => 'now()' });
     return user;
   }
 
   async start(user_id: number): Promise<string> {
     const token = randomToken();
-    await this.database.rows(START, [hashOf(token), user_id, this.settings.SESSION_DAYS]);
+    const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
+    await this.sessions.insert({ token_hash: hashOf(token), user_id, expires_at });
     return token;
   }
 
   async end(token: string): Promise<void> {
-    await this.database.rows(END, [hashOf(token)]);
+    await this.sessions.delete({ token_hash: hashOf(token) });
   }
 
   async endAllOf(user_id: number): Promise<void> {
-    await this.database.rows(END_ALL, [user_id]);
+    await this.sessions.delete({ user_id });
   }
 
-  /** Keeps something for the next page, which shows it once: a reload neither repeats the deed nor shows it again. */
+  /** Stores a notice that the next page shows once; a reload does not show it again. */
   async leaveNotice(token: string, notice: object): Promise<void> {
-    await this.database.rows(NOTE, [hashOf(token), seal(token, notice)]);
+    await this.sessions.update({ token_hash: hashOf(token) }, { notice: seal(token, notice) });
   }
 
   /** The last statement of a page: if another one failed afterwards, nobody would see the notice. */

@@ -7,14 +7,14 @@ import { PasswordQueue } from './password-queue';
 export type SignIn = { user_id: number } | { refused: 'wrong' } | { refused: 'wait'; seconds: number };
 
 interface Account {
-  /** What was typed, as the database folds names: JavaScript folds some letters otherwise. */
+  /** The typed name in lower case, by the database's rules: JavaScript's differ for some letters. */
   name: string;
-  /** Null: nobody has the name. */
+  /** Null: there is no such account. */
   id: number | null;
   password_hash: string | null;
 }
 
-// A user name has no @, and a verified address belongs to one account.
+// Raw SQL for the UNION. It has one row at most: a username has no @, and a verified address belongs to one account.
 const ACCOUNT = statement<Account>(
   'account_to_sign_in',
   `SELECT typed.name, found.id, found.password_hash
@@ -33,7 +33,7 @@ export class SignInService {
     private readonly passwords: PasswordQueue,
   ) {}
 
-  /** Says the same, after the same time, of a name that nobody has and of a password that is wrong. */
+  /** An unknown name and a wrong password give the same answer after the same time. */
   async signIn(name: string, password: string, network: string): Promise<SignIn> {
     const account = (await this.database.row(ACCOUNT, [name]))!;
     const guesses = [guessAtAccount(account), guessFrom(network)] as const;

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
 import type { Request, Response } from 'express';
+import type { Repository } from 'typeorm';
 import { Settings } from '../../config/settings';
-import { Database } from '../../database/database';
-import { statement } from '../../database/statement';
+import { ignoringCase } from '../../database/ignoring-case';
 import { failure } from '../../http/failure';
 import { isTrustedPeer } from '../../http/trusted-peer';
+import { User } from '../../users/user.entity';
 import { SessionsService } from '../sign-in/sessions.service';
 import { randomToken } from './sealed';
 import { Visitor } from './visitor';
@@ -12,12 +14,7 @@ import { Visitor } from './visitor';
 const TOKEN = /^[\w-]{43}$/;
 const DAY = 86_400;
 
-const USER_NAMED = statement<{ id: number }>(
-  'user_named',
-  'SELECT id FROM users WHERE lower(username) = lower($1)',
-);
-
-/** Knows a browser by its cookie, or by what a trusted proxy says of its user. */
+/** Identifies a browser by its cookie, or its user by the header of a trusted proxy. */
 @Injectable()
 export class Visitors {
   private readonly cookie: string;
@@ -25,7 +22,7 @@ export class Visitors {
 
   constructor(
     private readonly sessions: SessionsService,
-    private readonly database: Database,
+    @InjectRepository(User) private readonly users: Repository<User>,
     private readonly settings: Settings,
   ) {
     const https = settings.PUBLIC_URL?.startsWith('https:') ?? false;
@@ -47,7 +44,7 @@ export class Visitors {
     return user ? new Visitor(token, user) : this.stranger(token, res);
   }
 
-  /** A new cookie at every sign-in: one that somebody else planted opens nothing. */
+  /** Each sign-in gets a new cookie, so that a planted one is never signed in. */
   async signIn(user_id: number, previous: Visitor, res: Response): Promise<void> {
     await this.sessions.end(previous.token);
     this.keep(res, await this.sessions.start(user_id), `; Max-Age=${this.settings.SESSION_DAYS * DAY}`);
@@ -65,7 +62,7 @@ export class Visitors {
   }
 
   private async signedInAs(name: string, res: Response): Promise<Visitor> {
-    const found = await this.database.row(USER_NAMED, [name]);
+    const found = await this.users.findOneBy({ username: ignoringCase(name) });
     if (!found) throw failure(403, 'Your account is not known here yet.');
     const token = await this.sessions.start(found.id);
     this.keep(res, token);
