@@ -108,7 +108,7 @@ describe('collections resanitise', () => {
     const { printed, failed } = await run('collections', 'resanitise');
     expect(printed).toMatch(/^1,\d{3} texts looked at, 1,200 changed\.$/);
     expect(failed).toBe(
-      `These would be longer than is allowed, and stand as they were:\n  the description of collection ${id}`,
+      `These would be longer than is allowed, and are unchanged:\n  the description of collection ${id}`,
     );
     expect(
       await sql(`SELECT FROM collections WHERE title = 'Many' AND description !~ '^<i>\\d+<u></u></i>$'`),

@@ -6,13 +6,14 @@ import { statement } from '../database/statement';
 import { ApiKeyUses } from './api-key-uses';
 import { hashApiKey } from './api-key-hash';
 import { mayBeApiKey } from './api-key';
+import type { ApiKey } from './api-key.entity';
 import { type Credential, limitedAs, type LimitedAs } from './credential';
 import { ROOT_SCOPES } from './scopes';
 
-/** Days after which a token that came in a redirect ends, where nobody uses it. */
+/** Days without use after which a token of the implicit grant expires. */
 export const UNUSED_DAYS = 90;
 
-/** Whether a row of api_keys is good, as a condition for a WHERE clause. A token that came in a redirect has no expiry. */
+/** Whether a row of api_keys is live, as a condition for a WHERE clause. A token of the implicit grant has no fixed expiry. */
 export const isLive = (key: string) =>
   `${key}.revoked_at IS NULL AND (${key}.expires_at > now() OR ${key}.expires_at IS NULL AND (
      ${key}.grant_id IS NULL
@@ -28,29 +29,26 @@ export const LIVE_KEYS = statement<LiveKey>(
 
 const MINUTE = 60_000;
 
-interface LiveKey {
+interface LiveKey extends Pick<ApiKey, 'id' | 'user_id' | 'scopes'> {
   hash: string;
-  id: number;
-  user_id: number;
-  scopes: string[] | null;
   /** Null: never used. */
   unused_ms: number | null;
-  /** Null: until it is revoked. */
+  /** Null: the key has no expiry. */
   lives_ms: number | null;
 }
 
-/** What is known of a key that is good. Times are those of `performance.now()`. */
+/** A live key. Times are those of `performance.now()`. */
 export interface KnownKey {
   credential: Credential & { api_key_id: number };
   limited_as: LimitedAs;
   /** When the lookup was sent. */
   readAt: number;
   ends: number;
-  /** When its last use was noted. */
+  /** When its last use was recorded. */
   used: number;
 }
 
-/** Finds keys by their text: one statement, shared by all requests that ask in the same turn of the event loop. */
+/** Finds keys by their text. Lookups in the same turn of the event loop share one statement. */
 @Injectable()
 export class ApiKeyLookup {
   private readonly peppers: Buffer[];
@@ -91,14 +89,14 @@ export class ApiKeyLookup {
     return known;
   }
 
-  /** Uses are noted to the minute. */
+  /** Uses are recorded to the minute. */
   used(key: KnownKey, now: number): void {
     if (now - key.used < MINUTE) return;
     key.used = now;
     this.uses.used(key.credential.api_key_id);
   }
 
-  /** Of each key the hashes, that under the current pepper first. */
+  /** Takes the hashes of each key; the hash under the current pepper is the first. */
   private async load(keys: string[][]): Promise<(LiveKey | undefined)[]> {
     const found = new Map((await this.database.rows(LIVE_KEYS, [keys.flat()])).map((key) => [key.hash, key]));
     return keys.map((hashes) => hashes.map((hash) => found.get(hash)).find((key) => key !== undefined));

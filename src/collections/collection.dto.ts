@@ -6,13 +6,13 @@ import { BooleanParameter, IntegerParameter, parameter, TextParameter } from '..
 import { type Reader, readText, Unreadable } from '../http/readers';
 import { MaxCharacters } from '../http/rules';
 import { modernTimestamp } from '../formats/timestamps';
-import { COLLECTION_LAYOUTS } from './collection.entity';
+import { type Collection, COLLECTION_LAYOUTS } from './collection.entity';
 import { fitsHtmlLimit, isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
 import { htmlThread } from './html-thread';
 
 const MAX_TITLE = 60;
 
-// Blanks, what Unicode says to show as nothing, interlinear annotations and the empty Braille pattern.
+// White space, default-ignorable characters, interlinear annotations and the empty Braille pattern.
 const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;
 
 const readTitle: Reader<string> = (given) => {
@@ -22,7 +22,7 @@ const readTitle: Reader<string> = (given) => {
   return INVISIBLE.test(title) ? '' : title;
 };
 
-// Those that are longer take milliseconds, and may take twenty.
+// Longer texts may take twenty milliseconds, and are sanitised in another thread.
 const SHORT_HTML = 2000;
 const tooLong = () => new Unreadable(`must be at most ${MAX_HTML_CHARACTERS} characters`);
 const fitting = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLong());
@@ -45,7 +45,7 @@ const TitleParameter = (description: string) =>
 const LayoutParameter = (description: string) =>
   applyDecorators(TextParameter(description), IsIn(COLLECTION_LAYOUTS));
 
-/** Read as what is left after sanitising; null: nothing. */
+/** Sanitised HTML; null: nothing is left of it. */
 export const HtmlParameter = parameter(readHtml, { type: 'string', nullable: true });
 
 export class ListCollectionsRequest {
@@ -96,17 +96,18 @@ export class UpdateCollectionRequest extends CollectionRequest {
   on_profile?: boolean;
 }
 
-/** The columns that a collection's answer is made of. */
-export interface CollectionRow {
-  id: number;
-  user_id: number;
-  title: string;
-  private: boolean;
-  description: string | null;
-  layout: (typeof COLLECTION_LAYOUTS)[number];
-  games_count: number;
-  created_at: string;
-  updated_at: string;
+export const COLLECTION_COLUMNS = [
+  'id',
+  'user_id',
+  'title',
+  'private',
+  'layout',
+  'games_count',
+  'created_at',
+  'updated_at',
+] as const satisfies (keyof Collection)[];
+
+export interface CollectionRow extends Pick<Collection, (typeof COLLECTION_COLUMNS)[number] | 'description'> {
   has_game?: boolean | null;
 }
 
@@ -156,7 +157,6 @@ export const collectionAnswer = (row: CollectionRow, links: StoreLinks): ListedC
   private: row.private,
   description: row.description,
   layout: row.layout,
-  // Left out of the answer where it is undefined.
   has_game: row.has_game ?? undefined,
   created_at: modernTimestamp(row.created_at),
   updated_at: modernTimestamp(row.updated_at),

@@ -50,7 +50,7 @@ export function registerCollectionCommands(program: Command, run: CommandRunner)
         if (done.too_long.length > 0)
           throw new OperatorError(
             [
-              'These would be longer than is allowed, and stand as they were:',
+              'These would be longer than is allowed, and are unchanged:',
               ...done.too_long.map(({ collection_id, game_id }) =>
                 game_id === null
                   ? `  the description of collection ${collection_id}`

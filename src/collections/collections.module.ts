@@ -1,4 +1,7 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Collection } from './collection.entity';
+import { CollectionGame } from './collection-game.entity';
 import { CollectionGamesController } from './collection-games.controller';
 import { CollectionGamesService } from './collection-games.service';
 import { CollectionsController } from './collections.controller';
@@ -8,6 +11,7 @@ import { IdempotencyService } from './idempotency.service';
 import { ResanitiseService } from './resanitise.service';
 
 @Module({
+  imports: [TypeOrmModule.forFeature([Collection, CollectionGame])],
   controllers: [CollectionsController, CollectionGamesController],
   providers: [CollectionsService, CollectionGamesService, IdempotencyService, ResanitiseService],
 })

@@ -1,12 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
-import { bind, longStatement, statement, type Write, write } from '../database/statement';
+import { bind, columnsOf, longStatement, statement, type Write, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canView } from '../games/visibility';
 import { badRequest } from '../http/failure';
 import { type Rows, SHORT_LIST, SLICE_BYTES } from '../http/long-lists';
 import {
+  COLLECTION_COLUMNS,
   type CollectionAnswer,
   collectionAnswer,
   type CollectionRow,
@@ -15,20 +18,20 @@ import {
   type SuccessAnswer,
   type UpdateCollectionRequest,
 } from './collection.dto';
+import { Collection } from './collection.entity';
 import { cannotEdit, invalidCollection } from './refusals';
 import { lockCollection } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 
 const COLUMNS = (c: string, description = `${c}.description`) =>
-  `${c}.id, ${c}.user_id, ${c}.title, ${c}.private, ${description}, ${c}.layout, ${c}.games_count,
-   ${c}.created_at, ${c}.updated_at`;
+  `${columnsOf(c, COLLECTION_COLUMNS)}, ${description}`;
 
 const ONE = statement<CollectionRow>(
   'collection',
   `SELECT ${COLUMNS('c')} FROM collections c WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
 );
 
-/** Those that the user owns or administers, of either kind no more than `limit` says. */
+/** The collections that the user owns and those that the user administers, each with the `limit`. */
 const editableBy = (user: string, limit: string) => `(
   (SELECT * FROM collections WHERE user_id = ${user} ${limit})
   UNION ALL
@@ -39,10 +42,10 @@ const LAST_UPDATED_FIRST = 'c.updated_at DESC, c.id DESC';
 const ONE_TOO_MANY = `LIMIT ${SHORT_LIST.rows + 1}`;
 const HAS_GAME = 'EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $2)';
 
-// In place of a description that is too long to be read with many others: '' is never stored.
+// '' marks a description that is too long for a short list; it is never stored.
 const SHORT_DESCRIPTION = `CASE WHEN octet_length(c.description) > ${SHORT_LIST.text_bytes} THEN '' ELSE c.description END AS description`;
 
-/** A short list, or enough of a long one to tell. */
+/** At most one row more than a short list has. */
 const shortList = (more: string) => `
   SELECT ${COLUMNS('c', SHORT_DESCRIPTION)} ${more} FROM ${editableBy('$1', ONE_TOO_MANY)}
   ORDER BY ${LAST_UPDATED_FIRST} ${ONE_TOO_MANY}`;
@@ -56,7 +59,7 @@ const LIST_WITH_GAME = statement<CollectionRow>(
   shortList(`, ${HAS_GAME} AS has_game`),
 );
 
-// What stands in an answer beside the description takes some 500 bytes.
+// The other columns take some 500 bytes in an answer.
 const SLICES = longStatement<{ ids: string }>(
   'collections_editable_slices',
   `SELECT array_agg(id ORDER BY place)::text AS ids
@@ -76,14 +79,14 @@ const SLICE = longStatement<CollectionRow>(
 
 export const MAX_COLLECTIONS = 1000;
 
-// In a statement of its own, so that the next one counts what was made by those it waited for. Not the user's row: an
-// import of the user's games holds that until it ends. The first number is any, and no other lock's.
+// A statement of its own, so that the next one counts what was committed while this one waited. Not a lock of the user's
+// row, which an import of the user's games locks until it ends. The first number identifies this kind of lock.
 export const LOCK_OWNER = statement(
   'collection_owner_lock',
   'SELECT pg_advisory_xact_lock(7305809, hashint8($1::bigint))',
 );
 
-// A username may be longer than a title: the part of it that leaves room for the rest.
+// left(): a username may be longer than a title.
 export const CREATE = statement<CollectionRow & { full: boolean; id: number | null }>(
   'collection_create',
   `WITH game AS (SELECT g.id FROM games g WHERE g.id = $6 AND ${canView('g', '$1')}),
@@ -101,7 +104,7 @@ export const CREATE = statement<CollectionRow & { full: boolean; id: number | nu
    SELECT own.full, ${COLUMNS('collection')} FROM own LEFT JOIN collection ON true`,
 );
 
-// $3 to $6 NULL: as it stands. A description is cleared by '', which is never stored.
+// $3 to $6 NULL: unchanged. '' clears the description.
 const UPDATE = statement<CollectionRow & { editable: boolean }>(
   'collection_update',
   `WITH seen AS (
@@ -136,11 +139,7 @@ const DELETE = statement<{ editable: boolean }>(
    SELECT seen.editable FROM seen`,
 );
 
-const ANY = statement<CollectionRow>(
-  'collection_any',
-  `SELECT ${COLUMNS('c')} FROM collections c WHERE c.id = $1`,
-);
-
+// Raw SQL for the UNION.
 const EDITORS = statement<Editor>(
   'collection_editors',
   `SELECT u.username, e.role, EXISTS (
@@ -154,11 +153,11 @@ const EDITORS = statement<Editor>(
    ORDER BY e.role = 'admin', lower(u.username)`,
 );
 
-/** Somebody who may edit a collection. */
+/** A user who may edit a collection. */
 export interface Editor {
   username: string;
   role: 'owner' | 'admin';
-  /** Whether it shows on this user's profile. */
+  /** Whether this user's profile shows the collection. */
   on_profile: boolean;
 }
 
@@ -166,10 +165,11 @@ export interface Editor {
 export class CollectionsService {
   constructor(
     private readonly database: Database,
+    @InjectRepository(Collection) private readonly collections: Repository<Collection>,
     private readonly links: StoreLinks,
   ) {}
 
-  /** Those that the user owns or administers, last updated first. */
+  /** The collections that the user owns or administers, last updated first. */
   async editableBy(user_id: number, game_id?: number): Promise<Rows<CollectionRow>> {
     const rows =
       game_id === undefined
@@ -178,7 +178,7 @@ export class CollectionsService {
     return isShort(rows) ? rows : this.slicesOf(user_id, game_id);
   }
 
-  /** Which collections and in which order is decided at the start. What is in them is read slice by slice. */
+  /** The first statement selects and orders the collections; the others read them. */
   private async *slicesOf(user_id: number, game_id: number | undefined): AsyncGenerator<CollectionRow[]> {
     for (const { ids } of await this.database.rowsFor(user_id, SLICES, [user_id]))
       yield await this.database.rowsFor(user_id, SLICE, [user_id, game_id, ids]);
@@ -190,9 +190,9 @@ export class CollectionsService {
     return collectionAnswer(row, this.links);
   }
 
-  /** Any collection with those who may edit it: for operators, who see all. */
+  /** Any collection with its editors: for operators, who see all. */
   async withEditors(id: number): Promise<{ collection: CollectionAnswer; editors: Editor[] } | undefined> {
-    const row = await this.database.row(ANY, [id]);
+    const row = await this.collections.findOneBy({ id });
     if (!row) return undefined;
     const editors = await this.database.rows(EDITORS, [id]);
     return { collection: collectionAnswer(row, this.links), editors };

@@ -1,6 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
 import { Database } from '../database/database';
 import { bind, statement, type Statement, write } from '../database/statement';
+import { Collection } from './collection.entity';
+import { CollectionGame } from './collection-game.entity';
 import { fitsHtmlLimit, sanitiseHtml } from './html';
 
 const BATCH = 500;
@@ -8,7 +12,7 @@ const BATCH = 500;
 export interface ResanitiseProgress {
   looked_at: number;
   changed: number;
-  /** Texts that would be too long now, and stand as they were: the collection, and the game of a blurb. */
+  /** Texts that would be too long now, and are unchanged: the collection, and the game of a blurb. */
   too_long: { collection_id: number; game_id: number | null }[];
 }
 
@@ -18,26 +22,15 @@ interface Text {
   html: string;
 }
 
-const DESCRIPTIONS = statement<Text>(
-  'resanitise_descriptions',
-  `SELECT id AS collection_id, NULL::bigint AS game_id, description AS html FROM collections
-   WHERE id > $1 AND $2::bigint IS NOT NULL AND description IS NOT NULL ORDER BY id LIMIT ${BATCH}`,
-);
+type Position = Pick<Text, 'collection_id' | 'game_id'>;
 
-const BLURBS = statement<Text>(
-  'resanitise_blurbs',
-  `SELECT collection_id, game_id, blurb AS html FROM collection_games
-   WHERE (collection_id, game_id) > ($1, $2) AND blurb IS NOT NULL
-   ORDER BY collection_id, game_id LIMIT ${BATCH}`,
-);
-
-// In the order of the ids, and before anything in them, as every writer locks collections.
+// In the order of the ids, and before their entries, as every writer locks collections.
 const LOCK = statement(
   'resanitise_lock',
   'SELECT FROM collections WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
 );
 
-// Only what still stands as it was read: what its owner wrote meanwhile was sanitised by the list of today.
+// Only texts that are unchanged since they were read: newer ones were sanitised by the current allow-list.
 const STORE_DESCRIPTIONS = statement(
   'resanitise_store_descriptions',
   `UPDATE collections c SET description = changed.new
@@ -53,25 +46,29 @@ const STORE_BLURBS = statement(
    RETURNING 1`,
 );
 
-/** Brings stored HTML to the allow-list of today, a batch at a time and beside the running service. */
+/** Sanitises stored HTML by the current allow-list, a batch at a time, while the service runs. */
 @Injectable()
 export class ResanitiseService {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(Collection) private readonly collections: Repository<Collection>,
+    @InjectRepository(CollectionGame) private readonly entries: Repository<CollectionGame>,
+  ) {}
 
   async run(
     report: (progress: ResanitiseProgress) => void,
     signal?: AbortSignal,
   ): Promise<ResanitiseProgress> {
     const progress: ResanitiseProgress = { looked_at: 0, changed: 0, too_long: [] };
-    const walks: [Statement<Text>, Statement][] = [
-      [DESCRIPTIONS, STORE_DESCRIPTIONS],
-      [BLURBS, STORE_BLURBS],
+    const passes: [(last: Position) => Promise<Text[]>, Statement][] = [
+      [(last) => this.descriptionsAfter(last), STORE_DESCRIPTIONS],
+      [(last) => this.blurbsAfter(last), STORE_BLURBS],
     ];
-    for (const [read, store] of walks) {
-      let last: Pick<Text, 'collection_id' | 'game_id'> = { collection_id: 0, game_id: 0 };
+    for (const [read, store] of passes) {
+      let last: Position = { collection_id: 0, game_id: 0 };
       for (;;) {
         signal?.throwIfAborted();
-        const texts = await this.database.rows(read, [last.collection_id, last.game_id ?? 0]);
+        const texts = await read(last);
         if (texts.length === 0) break;
         await this.batch(texts, store, progress);
         report(progress);
@@ -79,6 +76,27 @@ export class ResanitiseService {
       }
     }
     return progress;
+  }
+
+  private descriptionsAfter({ collection_id }: Position): Promise<Text[]> {
+    return this.collections
+      .createQueryBuilder('c')
+      .select(['c.id AS collection_id', 'NULL::bigint AS game_id', 'c.description AS html'])
+      .where('c.id > :collection_id AND c.description IS NOT NULL', { collection_id })
+      .orderBy('c.id')
+      .limit(BATCH)
+      .getRawMany();
+  }
+
+  private blurbsAfter(last: Position): Promise<Text[]> {
+    return this.entries
+      .createQueryBuilder('e')
+      .select(['e.collection_id AS collection_id', 'e.game_id AS game_id', 'e.blurb AS html'])
+      .where('(e.collection_id, e.game_id) > (:collection_id, :game_id) AND e.blurb IS NOT NULL', last)
+      .orderBy('e.collection_id')
+      .addOrderBy('e.game_id')
+      .limit(BATCH)
+      .getRawMany();
   }
 
   private async batch(texts: Text[], store: Statement, progress: ResanitiseProgress): Promise<void> {

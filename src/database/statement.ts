@@ -27,6 +27,10 @@ export const longStatement = <Row>(name: string, text: string): Statement<Row> =
   group: 'long',
 });
 
+/** The columns of a row of `table` in a statement. */
+export const columnsOf = (table: string, columns: readonly string[]) =>
+  columns.map((column) => `${table}.${column}`).join(', ');
+
 /** A statement with its values. */
 export interface BoundStatement<Row = unknown> {
   statement: Statement<Row>;

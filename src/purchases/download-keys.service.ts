@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { columnsOf, statement } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../games/key-owners';
 import { canEdit } from '../games/visibility';
 import { failure } from '../http/failure';
-import type { UserRow } from '../users/user.dto';
+import { USER_COLUMNS, type UserRow } from '../users/user.dto';
+import type { DownloadKey } from './download-key.entity';
 
 /** Exactly one of them is given. */
 export interface DownloadKeySelector {
@@ -14,32 +15,24 @@ export interface DownloadKeySelector {
   email?: string;
 }
 
-/** created_at as PostgreSQL writes it; owner null: the key belongs to no account. */
-export interface DownloadKeyRow {
-  id: number;
-  created_at: string;
-  downloads: number;
-  key: string;
-  game_id: number;
+const COLUMNS = ['created_at', 'downloads', 'key'] as const satisfies (keyof DownloadKey)[];
+type KeyColumns = Pick<DownloadKey, (typeof COLUMNS)[number]>;
+
+export interface DownloadKeyRow extends KeyColumns, Pick<DownloadKey, 'id' | 'game_id'> {
+  /** Null: the key belongs to no account. */
   owner: UserRow | null;
 }
 
-interface Row extends Record<keyof UserRow, unknown> {
+interface Row extends KeyColumns, Record<keyof UserRow, unknown> {
+  /** Null: no key was found. */
   key_id: number | null;
-  created_at: string;
-  downloads: number;
-  key: string;
 }
 
-/**
- * A row whenever the caller may edit the game, with the chosen key if there is one: so that "no such game" and "no such
- * key" come out of one statement. The selector is $3; `chosen` selects rows of download_keys.
- */
+/** No row: the caller may not edit the game. The selector is $3; `chosen` selects rows of download_keys. */
 const lookup = (name: string, chosen: string) =>
   statement<Row>(
     name,
-    `SELECT dk.id AS key_id, dk.created_at, dk.downloads, dk.key,
-            u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url
+    `SELECT dk.id AS key_id, ${columnsOf('dk', COLUMNS)}, ${columnsOf('u', USER_COLUMNS)}
      FROM games g
      LEFT JOIN LATERAL (${chosen}) dk ON true
      LEFT JOIN users u ON u.id = ${ownerOf('dk')}
@@ -61,7 +54,7 @@ export const KEY_BY_EMAIL = lookup('download_key_by_email', newestOf(keysFoundBy
 export class DownloadKeysService {
   constructor(private readonly database: Database) {}
 
-  /** The key that the selector names, the newest where several do; for those who may edit the game. */
+  /** The newest key that the selector finds; only for users who may edit the game. */
   async find(game_id: number, selector: DownloadKeySelector, editor_id: number): Promise<DownloadKeyRow> {
     const { download_key, user_id, email } = selector;
     const row =

@@ -19,7 +19,7 @@ export const OWNERSHIP_IN_GAME = statement<{ owns: boolean }>(
   `SELECT ${owns('$2')} AS owns FROM games g WHERE g.id = $1`,
 );
 
-/** A key ($3) that a user made asks about what they may view or own; an application's, about games that its owner can edit. */
+/** With a key ($3) of the user's own: games that the user may view or owns. With an application's: games that its owner can edit. */
 export const OWNERSHIP = statement<{ owns: boolean }>(
   'ownership',
   `SELECT asked.owns
@@ -38,7 +38,7 @@ export const OWNERSHIP = statement<{ owns: boolean }>(
 export class OwnershipService {
   constructor(private readonly database: Database) {}
 
-  /** Whether the credential's user owns the game, where the credential may ask about it. */
+  /** Whether the credential's user owns the game. */
   async owns(
     game_id: number,
     { type, user_id, api_key_id, game_id: own_game }: Credential,

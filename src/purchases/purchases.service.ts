@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { longStatement, statement } from '../database/statement';
+import { columnsOf, longStatement, statement } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canEdit } from '../games/visibility';
 import type { Rows } from '../http/long-lists';
-import type { PURCHASE_TYPES } from './purchase.entity';
+import type { Purchase } from './purchase.entity';
 
 /** Exactly one of them is given. */
 export interface PurchaseSelector {
@@ -12,28 +12,30 @@ export interface PurchaseSelector {
   user_id?: number;
 }
 
-/** created_at as PostgreSQL writes it; game_ids: all games of a bundle, null for anything else. */
-export interface PurchaseRow {
-  id: number;
-  donation: boolean;
-  email: string;
-  created_at: string;
-  source: string;
-  currency: string;
-  amount: number;
-  sale_rate: number;
-  quantity: number;
+const COLUMNS = [
+  'id',
+  'donation',
+  'email',
+  'created_at',
+  'source',
+  'currency',
+  'amount',
+  'sale_rate',
+  'quantity',
+  'purchase_type',
+] as const satisfies (keyof Purchase)[];
+
+export interface PurchaseRow extends Pick<Purchase, (typeof COLUMNS)[number]> {
   status: 'complete';
-  purchase_type: (typeof PURCHASE_TYPES)[number];
+  /** All games of a bundle; null: no bundle. */
   game_ids: number[] | null;
 }
 
-const PURCHASE = `p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity,
-  p.status, p.purchase_type,
+const PURCHASE = `${columnsOf('p', COLUMNS)}, p.status,
   CASE p.purchase_type WHEN 'bundle' THEN
     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids`;
 
-// A bundle may have thousands of games.
+// Short, since a bundle may have thousands of games.
 const SHORT_LIST = 100;
 
 /** `bought` selects what was bought of the game by $3. */
@@ -42,10 +44,7 @@ const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${boug
 
 const NEWEST_FIRST = 'p.created_at DESC, p.id DESC';
 
-/**
- * A short list, or enough of a long one to tell. At least one row whenever the caller may edit the game, with an empty
- * purchase if there is none: so that "no such game" and "no purchases" come out of one statement.
- */
+/** At most one row more than a short list has. No row: the caller may not edit the game. A row of nulls: no purchases. */
 const lookup = (name: string, bought: string) =>
   statement<PurchaseRow>(
     name,
@@ -95,7 +94,7 @@ const SLICES_BY_EMAIL = slicesOf('purchases_by_email_slices', BY_EMAIL);
 export class PurchasesService {
   constructor(private readonly database: Database) {}
 
-  /** Completed purchases of the game by whom the selector names, newest first; for those who may edit the game. */
+  /** The buyer's completed purchases of the game, newest first; only for users who may edit the game. */
   async find(
     game_id: number,
     { email, user_id }: PurchaseSelector,
@@ -113,7 +112,7 @@ export class PurchasesService {
     return this.slices(editor_id, user_id === undefined ? SLICES_BY_EMAIL : SLICES_BY_USER, asked);
   }
 
-  /** Which purchases and in which order is decided at the start. */
+  /** The first statement selects and orders the purchases; the others read them. */
   private async *slices(
     editor_id: number,
     statement: typeof SLICES_BY_USER,

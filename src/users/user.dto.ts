@@ -1,16 +1,18 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
+import type { User } from './user.entity';
 
-/** The columns that a user's answer is made of. */
-export interface UserRow {
-  id: number;
-  username: string;
-  display_name: string | null;
-  gamer: boolean;
-  developer: boolean;
-  press_user: boolean;
-  cover_url: string | null;
-}
+export const USER_COLUMNS = [
+  'id',
+  'username',
+  'display_name',
+  'gamer',
+  'developer',
+  'press_user',
+  'cover_url',
+] as const satisfies (keyof User)[];
+
+export type UserRow = Pick<User, (typeof USER_COLUMNS)[number]>;
 
 export class UserAnswer {
   @ApiProperty({ type: 'integer', format: 'int64', example: 29789 })
