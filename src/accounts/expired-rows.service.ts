@@ -2,10 +2,10 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 
-const EVERY = 10 * 60_000;
-const AT_ONCE = 1000;
+const INTERVAL = 10 * 60_000;
+const BATCH_SIZE = 1000;
 
-// Some are kept for a day more, in which they tell a replay from a guess.
+// Some are kept for another day, to tell a replay from an unknown token.
 const EXPIRED: [table: string, key: string, expired: string][] = [
   ['sessions', 'token_hash', 'expires_at < now()'],
   ['attempts', 'subject', 'expires_at < now()'],
@@ -16,17 +16,17 @@ const EXPIRED: [table: string, key: string, expired: string][] = [
   ['idempotency_keys', 'credential, key_hash', `created_at < now() - interval '24 hours'`],
 ];
 
-// Several replicas sweep at the same time: each takes rows that no other one holds.
+// Raw SQL for SKIP LOCKED: replicas that sweep at the same time delete different rows.
 const SWEEPS = EXPIRED.map(([table, key, expired]) =>
   statement(
     `sweep_${table}`,
     `DELETE FROM ${table}
-     WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${expired} LIMIT ${AT_ONCE} FOR UPDATE SKIP LOCKED)
+     WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${expired} LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
      RETURNING 1`,
   ),
 );
 
-/** Deletes what has expired, of all tables, a few rows at a time. */
+/** Deletes expired rows of all tables, in batches. */
 @Injectable()
 export class ExpiredRowsService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger(ExpiredRowsService.name);
@@ -35,8 +35,8 @@ export class ExpiredRowsService implements OnApplicationBootstrap, OnApplication
   constructor(private readonly database: Database) {}
 
   onApplicationBootstrap(): void {
-    // Not all replicas at the same second.
-    this.timer = setInterval(() => void this.sweep(), EVERY * (0.9 + Math.random() / 5)).unref();
+    // Random, so that replicas do not sweep at the same second.
+    this.timer = setInterval(() => void this.sweep(), INTERVAL * (0.9 + Math.random() / 5)).unref();
   }
 
   onApplicationShutdown(): void {
@@ -45,7 +45,7 @@ export class ExpiredRowsService implements OnApplicationBootstrap, OnApplication
 
   async sweep(): Promise<void> {
     try {
-      for (const sweep of SWEEPS) while ((await this.database.rows(sweep, [])).length === AT_ONCE);
+      for (const sweep of SWEEPS) while ((await this.database.rows(sweep, [])).length === BATCH_SIZE);
     } catch (error) {
       this.log.warn(`Expired rows could not be deleted: ${(error as Error).message}`);
     }

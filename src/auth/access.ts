@@ -6,7 +6,7 @@ export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' |
 
 const ACCESS = 'gamewharf:access';
 
-/** Who may enter a handler, as it declares; undefined: it declares nothing, and nobody may. */
+/** The access that a handler declares; undefined: none, and nobody may call it. */
 export const accessOf = (handler: object): Access | undefined =>
   Reflect.getMetadata(ACCESS, handler) as Access | undefined;
 
@@ -20,9 +20,9 @@ export const AnyCredential = () =>
 export const AnyApiKey = () =>
   applyDecorators(SetMetadata(ACCESS, 'any api key' satisfies Access), ApiSecurity('bearer', []));
 
-/** A page for people who signed in: their session counts, and no credential does. */
+/** A page that needs a session; credentials do not count. */
 export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 
-/** The credential must carry this scope or one above it. */
+/** The credential must have this scope or one above it. */
 export const Scopes = (scope: Scope) =>
   applyDecorators(SetMetadata(ACCESS, scope), ApiSecurity('bearer', [scope]));

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
 
-/** A key is stored as this alone: without the pepper, which the database never holds, a stolen table opens nothing. */
+/** Only this hash is stored. Without the pepper, which is not in the database, a stolen table is of no use. */
 export const hashApiKey = (key: string, pepper: Buffer): Buffer =>
   createHmac('sha256', pepper).update(key).digest();

@@ -27,7 +27,7 @@ export class ApiKey {
   @Column('bytea')
   key_hash: Buffer;
 
-  /** The first characters of the key, so that its owner recognises it in a list. */
+  /** The first characters of the key, for lists. */
   @Column('text')
   hint: string;
 
@@ -50,11 +50,11 @@ export class ApiKey {
   @Column('timestamptz', { nullable: true })
   revoked_at: string | null;
 
-  /** null: lives until it is revoked; set for what an application refreshes. */
+  /** null: valid until it is revoked; set for tokens that an application refreshes. */
   @Column('timestamptz', { nullable: true })
   expires_at: string | null;
 
-  /** The user's consent that an application holds this key by; null: the user's own. */
+  /** The consent under which an application holds this key; null: the user's own key. */
   @Column('bigint', { nullable: true })
   grant_id: number | null;
 
@@ -62,7 +62,7 @@ export class ApiKey {
   @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'api_keys_grant_id_fkey' })
   grant?: ObjectLiteral;
 
-  // By name: auth lies left of users and imports nothing from there.
+  // By name: `auth` may not import from `users`.
   @ManyToOne('User', { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'api_keys_user_id_fkey' })
   user?: ObjectLiteral;

@@ -15,21 +15,21 @@ const base62 = (value: number): string =>
 
 const checksumOf = (text: string) => base62(crc32(text)).padStart(CHECKSUM_CHARACTERS, '0');
 
-/** A prefix that secret scanners can look for, 190 random bits, and a checksum that tells a mistyped key from a revoked one. */
+/** A prefix for secret scanners, 190 random bits, and a checksum that shows typing errors. */
 export function newApiKey(): string {
   const random = Array.from({ length: RANDOM_CHARACTERS }, () => ALPHABET[randomInt(62)]).join('');
   return PREFIX + random + checksumOf(PREFIX + random);
 }
 
-/** Whether the text can be a key at all: imported keys have any form, one in our form has its checksum. */
+/** Whether the text can be a key: imported keys have any form, generated ones a valid checksum. */
 export const mayBeApiKey = (text: string): boolean =>
   text.length <= 2 * MAX_CHARACTERS &&
   (!OURS.test(text) || checksumOf(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS));
 
-/** Three base64url parts are a JWT, whatever else they might be; the last is empty where somebody left the signature out. */
+/** Three base64url parts are a JWT; the last is empty in a JWT without a signature. */
 export const hasFormOfJwt = (text: string): boolean => JWT.test(text);
 
-/** What a list of keys shows: enough to recognise a key, never enough to use it. */
+/** The first characters of a key, by which its owner recognises it in a list. */
 export function hintOf(key: string): string {
   const characters = [...key];
   return characters.slice(0, Math.min(8, Math.floor(characters.length / 3))).join('');

@@ -26,23 +26,23 @@ export class ApiKeysService {
     this.peppers = [API_KEY_PEPPER, ...API_KEY_PEPPER_PREVIOUS].map((pepper) => Buffer.from(pepper));
   }
 
-  /** The key is in the answer and nowhere else: what is stored cannot be turned back into it. */
+  /** Returns the only copy of the key: its hash alone is stored. */
   create(user_id: number, more: Omit<NewKey, 'user_id'> = {}): Promise<{ id: number; key: string }> {
     return this.createIn(this.keys.manager, { user_id, ...more });
   }
 
-  /** For an application, under a user's consent, in the transaction that holds it. */
+  /** For an application, in the transaction that locks the user's grant. */
   createUnder(
     db: EntityManager,
     grant: { id: number; user_id: number },
     scopes: readonly string[],
-    lives: { seconds: number },
+    lifetime: { seconds: number },
   ): Promise<{ id: number; key: string }> {
-    const expires_at = () => `now() + make_interval(secs => ${lives.seconds})`;
+    const expires_at = () => `now() + make_interval(secs => ${lifetime.seconds})`;
     return this.createIn(db, { user_id: grant.user_id, scopes }, { grant_id: grant.id, expires_at });
   }
 
-  /** The token that came in a redirect, of which a consent has one: the new one replaces it. `forget` the old ones then. */
+  /** Makes the token of the implicit grant. A consent has one: `forget` the `replaced` ones after the commit. */
   async replaceImplicit(
     db: EntityManager,
     grant: { id: number; user_id: number },
@@ -75,14 +75,14 @@ export class ApiKeysService {
     return this.keys.find({ where: { user_id }, order: { id: 'DESC' } });
   }
 
-  /** Whether there was a live key to revoke; of one user, or of anybody. Its JWTs end with it. */
+  /** Revokes a key and its JWTs, of one user or (null) of any; false: no such live key. */
   async revoke(id: number, user_id: number | null): Promise<boolean> {
     const revoked = await this.revokeIn(this.keys.manager, { id, ...(user_id !== null && { user_id }) });
     this.forget(revoked);
     return revoked.length > 0;
   }
 
-  /** Whether it may make JWTs for games: a key of the user's own may, an application's if its user has read so. */
+  /** Whether the key may make JWTs for games: the user's own keys may, an application's only if the user agreed. */
   mayStartGames(id: number): Promise<boolean> {
     return this.keys
       .createQueryBuilder('k')
@@ -93,19 +93,19 @@ export class ApiKeysService {
       .getExists();
   }
 
-  /** As a condition: the key with this text, under whichever pepper. */
+  /** As a condition: the key with this text, under any pepper. */
   withText(text: string): FindOptionsWhere<ApiKey> {
     return { key_hash: In(this.peppers.map((pepper) => hashApiKey(text, pepper))) };
   }
 
-  /** In a transaction; `forget` these once it is committed. */
+  /** In a transaction; call `forget` with the result after the commit. */
   async revokeIn(db: EntityManager, keys: FindOptionsWhere<ApiKey>): Promise<number[]> {
     const { raw } = await db
       .createQueryBuilder()
       .update(ApiKey)
       .set({
         revoked_at: () => 'now()',
-        // What an application held is deleted a day later, with what expired.
+        // An application's key expires too, so that ExpiredRowsService deletes it.
         expires_at: () => 'CASE WHEN grant_id IS NULL THEN expires_at ELSE least(expires_at, now()) END',
       })
       .where({ ...keys, revoked_at: IsNull() })
@@ -114,7 +114,7 @@ export class ApiKeysService {
     return (raw as { id: number }[]).map(({ id }) => id);
   }
 
-  /** Nothing that was learned of these keys before counts on this replica any more; without ids, of any. */
+  /** Removes these keys (without ids: all) from this replica's cache. */
   forget(ids?: readonly number[]): void {
     this.verified.forget(ids);
   }

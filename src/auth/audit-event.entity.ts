@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
-/** Something that changed who may do what; kept when the user is gone. A trigger refuses every change. */
+/** An event that changed who may do what; kept when its user is deleted. A trigger refuses updates and deletes. */
 @Entity('audit_events')
 @Check('audit_events_id_check', `id >= 1 AND id <= '9007199254740991'::bigint`)
 @Index('audit_events_user_id_id_idx', ['user_id', 'id'])

@@ -4,17 +4,17 @@ import type { LimitedAs } from '../http/request';
 
 export type { LimitedAs };
 
-/** A verified credential: who it acts for, and what it may do. */
+/** A verified credential. */
 export interface Credential {
   type: 'key' | 'jwt';
   user_id: number;
-  /** Sorted, each once. */
+  /** Sorted, without duplicates. */
   scopes: readonly string[];
   /** The API key, or the one that a JWT was made from; null: a JWT that an operator made. */
   api_key_id: number | null;
   /** The game that a JWT was made for. */
   game_id?: number;
-  /** Seconds since 1970; only JWTs end by themselves. */
+  /** Of a JWT, in seconds since 1970. */
   expires_at?: number;
 }
 

@@ -3,16 +3,16 @@ import { ChangePoller, MAX_AGE } from '../caching/change-poller';
 import { Database } from '../database/database';
 import { Measurements } from '../http/measurements';
 
-// Recorded when all keys were deleted at once.
+// The trigger's id for a TRUNCATE of all keys.
 const ALL_KEYS = 0;
-// To take in so many takes some milliseconds.
+// So many take some milliseconds to process.
 const MAX_SUBJECTS = 10_000;
 const MAX_CHANGED_KEYS = 50_000;
 
-/** How long cached API keys count: until they change, each by itself. */
+/** The expiry of cached API keys: each is valid until it changes. */
 @Injectable()
 export class KeyChanges extends ChangePoller {
-  /** When each key was last seen to have changed, the oldest first. */
+  /** The time of each key's last change, the oldest first. */
   private readonly changedAt = new Map<number, number>();
 
   constructor(database: Database, measurements: Measurements) {

@@ -6,7 +6,7 @@ import { failure } from '../http/failure';
 import { authorizationOf } from './presented';
 import { authenticationRequired, invalidToken } from './refusals';
 
-/** The token of whoever runs the store. It is no credential of a user. */
+/** The operator's token, which is not a user's credential. */
 @Injectable()
 export class OperatorToken {
   private readonly digest: Buffer | undefined;
@@ -15,7 +15,7 @@ export class OperatorToken {
     this.digest = OPERATOR_TOKEN === undefined ? undefined : digestOf(OPERATOR_TOKEN);
   }
 
-  /** Refuses a request without it; where none is configured there is no such route. */
+  /** Refuses a request without the token. Where none is configured, the route does not exist. */
   require(req: Request): void {
     if (!this.digest) throw failure(404, 'invalid api endpoint');
     const given = authorizationOf(req);
@@ -24,5 +24,5 @@ export class OperatorToken {
   }
 }
 
-// Digests have one length, whatever the length of the token that is tried.
+// Compared by digest, since timingSafeEqual needs equal lengths.
 const digestOf = (token: string) => createHash('sha256').update(token).digest();

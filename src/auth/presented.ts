@@ -12,27 +12,27 @@ export function presentedBy(req: Request): Presented | undefined {
 }
 
 /**
- * The credential stands in the Authorization header, as `Bearer CREDENTIAL` or bare. On the routes whose path has a KEY it may be
- * the KEY itself; or the KEY says which kind the header holds.
+ * Reads the Authorization header, as `Bearer CREDENTIAL` or bare. On legacy routes the KEY of the path is the credential,
+ * or the kind of credential in the header.
  */
 function readCredential(req: Request): Presented | undefined {
   const key = req.params.KEY as string | undefined;
   if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
   const text = authorizationOf(req);
-  // No credential has a blank: this is another scheme.
+  // A blank means another scheme.
   if (text === '' || BLANK.test(text)) return undefined;
   const type = hasFormOfJwt(text) ? 'jwt' : 'key';
   if (key !== undefined && key !== type) throw key === 'key' ? invalidKey() : invalidToken();
   return { type, text };
 }
 
-/** What the Authorization header holds, without the word Bearer; empty where there is none. */
+/** The Authorization header without `Bearer`; empty where there is none. */
 export function authorizationOf(req: Request): string {
   if (hasTwoAuthorizations(req)) throw badRequest('Authorization must be given once');
   return withoutScheme(req.headers.authorization ?? '');
 }
 
-// Node keeps the first of them alone.
+// Node keeps only the first in req.headers.
 function hasTwoAuthorizations({ rawHeaders }: Request): boolean {
   let found = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)
@@ -49,7 +49,7 @@ const ASCII = /^[\x00-\x7f]*$/;
 const BYTES = /^[\x00-\xff]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-// Node reads headers as Latin-1. A key that was imported may hold any letter, which clients send as UTF-8, or as Latin-1.
+// Node reads headers as Latin-1. Imported keys may hold any letter, which clients send as UTF-8 or Latin-1.
 function decoded(text: string): string {
   if (ASCII.test(text) || !BYTES.test(text)) return text;
   try {

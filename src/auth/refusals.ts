@@ -22,7 +22,7 @@ export const insufficientScope = ({ type }: Credential, scope: string) =>
     `, error="insufficient_scope", scope="${scope}"`,
   );
 
-/** The user has not read on a consent page that this application starts games. */
+/** The user has not agreed that this application starts games. */
 export const startsNoGames = () =>
   challenge(
     403,
@@ -30,10 +30,9 @@ export const startsNoGames = () =>
     `, error="insufficient_scope", error_description="the application may not start games"`,
   );
 
-/** No credential of this user would do: none is named as what is missing. */
+/** No other credential of this user would help, so the challenge names none. */
 export const forbidden = (text: string) => challenge(403, text, '');
 
-/** Another credential, not another scope, is what the caller lacks. */
 export const apiKeyRequired = () =>
   challenge(
     403,

@@ -7,16 +7,16 @@ export interface Route {
   method: string;
   /** With its parameters: `/games/:game_id/purchases`. */
   path: string;
-  /** undefined: the handler does not say, and nobody gets in. */
+  /** undefined: the handler declares none. */
   access: Access | undefined;
   handler: string;
-  /** Of a success, where the handler names it. */
+  /** The status of a success, where the handler declares one. */
   status: number | undefined;
 }
 
 type Controller = { name: string; prototype: Record<string, object> };
 
-/** Every route of the application, from the declarations themselves. */
+/** Every route of the application, from its decorators. */
 export function routesOf(modules: ModulesContainer): Route[] {
   const controllers = [...modules.values()].flatMap((module) =>
     [...module.controllers.values()].map(({ metatype }) => metatype as unknown as Controller),
@@ -26,11 +26,11 @@ export function routesOf(modules: ModulesContainer): Route[] {
     .toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
 }
 
-/** A handler that does not say who may enter is a mistake that nobody would see until somebody calls it. */
+/** Refuses to start with a handler that declares no access: it would answer 404 to every request. */
 export function requireAccess(modules: ModulesContainer): void {
-  const silent = routesOf(modules).filter(({ access }) => access === undefined);
-  if (silent.length === 0) return;
-  const names = silent.map(({ handler, method, path }) => `${handler} (${method} ${path})`);
+  const undeclared = routesOf(modules).filter(({ access }) => access === undefined);
+  if (undeclared.length === 0) return;
+  const names = undeclared.map(({ handler, method, path }) => `${handler} (${method} ${path})`);
   throw new OperatorError(`Say who may enter, with @Scopes or @Public: ${names.join(', ')}.`);
 }
 

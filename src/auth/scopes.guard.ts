@@ -12,7 +12,7 @@ import { VerifiedCredentials } from './verified-credentials';
 /** Lets BearerStrategy verify the credential, and then checks what the handler's @Scopes asks for. Closed by default. */
 @Injectable()
 export class ScopesGuard implements CanActivate {
-  // Read once a handler: reflecting costs more than the rest of the guard.
+  // Cached: reading metadata costs more than the rest of the guard.
   private readonly accesses = new Map<object, Access | undefined>();
 
   constructor(
@@ -34,7 +34,7 @@ export class ScopesGuard implements CanActivate {
     return admit(remembered, access);
   }
 
-  // Not through AuthGuard('bearer'): passport keeps one strategy a process, that of the application made last.
+  // Not through AuthGuard('bearer'): passport has one strategy for a process, of the application created last.
   private async verify(req: Request, presented: Presented, access: Access): Promise<boolean> {
     const credential = await this.strategy.validate(presented);
     req.user = credential;

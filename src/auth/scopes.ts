@@ -1,4 +1,4 @@
-/** Every scope there is, with what it lets an application do, in words for the person who grants it. */
+/** All scopes, with the text that a consent page shows. */
 export const SCOPES = {
   profile: 'See everything on your profile',
   'profile:me': 'See who you are',
@@ -16,7 +16,7 @@ export const SCOPES = {
 
 export type Scope = keyof typeof SCOPES;
 
-/** What an unscoped credential reaches. */
+/** The scopes of an unscoped API key. */
 export const ROOT_SCOPES: readonly Scope[] = ['collection', 'game', 'profile'];
 
 /** A granted scope covers itself and everything below it. */

@@ -5,7 +5,7 @@ const TAG_BYTES = 16;
 
 const keyOf = (secret: string) => Buffer.from(hkdfSync('sha256', secret, '', 'gamewharf signing keys', 32));
 
-/** AES-256-GCM, bound to a name: a sealed text that is moved to another name does not open. */
+/** AES-256-GCM with the name as additional data: a text cannot be opened under another name. */
 export function seal(text: Buffer, name: string, secret: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', keyOf(secret), nonce).setAAD(Buffer.from(name));

@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { VerifiedCredentials } from './verified-credentials';
 
-/** Ends JWTs before their time, such as one that was made by mistake. */
+/** Revokes JWTs before they expire. */
 @Injectable()
 export class TokenRevocations {
   constructor(
@@ -11,7 +11,7 @@ export class TokenRevocations {
     private readonly verified: VerifiedCredentials,
   ) {}
 
-  /** On other replicas within a second. */
+  /** Takes effect on other replicas within a second. */
   async revokeAllOf(user_id: number): Promise<void> {
     await this.db.increment('User', { id: user_id }, 'token_generation', 1);
     this.verified.forgetTokensOf(user_id);

@@ -16,7 +16,7 @@ const ALGORITHM = 'EdDSA';
 const TYPE = 'JWT';
 const MOST_GENERATIONS = 2 ** 31 - 1;
 
-// A JWT ends with the API key that it was made from, and when its user ends all of a generation.
+// A JWT ends with its API key, or when its user revokes all JWTs by a new generation.
 export const LIVE_USER = statement(
   'live_user_of_token',
   `SELECT u.id FROM users u
@@ -28,7 +28,7 @@ export interface TokenOrder {
   user_id: number;
   game_id: number;
   scopes: readonly string[];
-  /** The key that it is made from; null: an operator's order. */
+  /** The key that the token depends on; null: an operator's command. */
   api_key_id: number | null;
   /** Seconds. */
   lifetime?: number;
@@ -48,7 +48,7 @@ interface Generation {
   token_generation: number;
 }
 
-/** JWTs, which act for a user in a game: made here and verified here, and by whoever reads the published keys. */
+/** Issues and verifies JWTs, which act for a user in a game. */
 @Injectable()
 export class TokensService {
   constructor(
@@ -100,7 +100,7 @@ export class TokensService {
     return { type: 'jwt', user_id, scopes, api_key_id, game_id, expires_at };
   }
 
-  // By name: auth lies left of users and imports nothing from there.
+  // By name: `auth` may not import from `users`.
   private async generationOf(user_id: number): Promise<number> {
     const select = { id: true, token_generation: true };
     const user = await this.db.findOne<Generation>('User', { where: { id: user_id }, select });
@@ -124,7 +124,7 @@ export class TokensService {
   }
 }
 
-/** The header says which of our keys to try, and may say nothing else: no key, no address of one, no other algorithm. */
+/** The `kid` of the header, which may hold nothing else: no key, no address of a key, no other algorithm. */
 function kidOf(token: string): string {
   let header: Record<string, unknown>;
   try {

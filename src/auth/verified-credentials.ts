@@ -10,13 +10,13 @@ import { invalidKey } from './refusals';
 import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 
-// JWTs are few and end soon. With the time of a request, a revocation on another replica takes effect within a second.
+// In milliseconds. Together with the time of a request, a revocation on another replica takes effect within a second.
 const TOKEN_MAX_AGE = 700;
-// For longer it is only known whose they are.
+// After that only the owner of the token is used, for rate limits.
 const TOKEN_OWNER_MAX_AGE = 10 * 60_000;
 const MAX_TOKENS = 20_000;
 const MAX_REVOKED = 1000;
-// For as long as they are known not to have changed: docs/decisions/remembered-credentials.md.
+// Cached until they change: docs/decisions/remembered-credentials.md.
 const MAX_KEYS = 100_000;
 
 interface KnownToken {
@@ -26,16 +26,16 @@ interface KnownToken {
   readAt: number;
 }
 
-/** Verifies credentials of both kinds, and caches those that are good. */
+/** Verifies credentials of both kinds, and caches valid ones. */
 @Injectable()
 export class VerifiedCredentials {
-  // Refused ones are not cached, so that garbage displaces nothing.
+  // Refused ones are not cached: an attacker could displace valid ones.
   private readonly keys: ExpiringCache<KnownKey>;
   private readonly tokens = new ExpiringCache<KnownToken>(
     { freshAfter: (now) => now - TOKEN_MAX_AGE, staleUntil: (now) => now - TOKEN_OWNER_MAX_AGE },
     MAX_TOKENS,
   );
-  /** When users ended all their JWTs, for as long as those may be cached; the oldest first. */
+  /** When users revoked all their JWTs, the oldest first; kept while those may be cached. */
   private readonly tokensEnded = new Map<number, number>();
   private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
   private readonly verifying = new SingleFlight<Credential>();
@@ -56,7 +56,7 @@ export class VerifiedCredentials {
     );
   }
 
-  /** The credential if it was found good and is still known to be. */
+  /** The cached credential, if it is still valid. */
   remembered({ text, type }: Presented): Credential | undefined {
     const now = performance.now();
     const credential = type === 'key' ? this.rememberedKey(text, now) : this.rememberedToken(text, now);
@@ -64,7 +64,7 @@ export class VerifiedCredentials {
     return credential;
   }
 
-  /** Only chooses the limits, for a credential that was good at some time; does not authenticate. */
+  /** Chooses the rate limits by a credential that was valid before; does not authenticate. */
   limitedAs({ text, type }: Presented): LimitedAs | undefined {
     return (type === 'key' ? this.keys : this.tokens).peek(text)?.limited_as;
   }
@@ -80,13 +80,13 @@ export class VerifiedCredentials {
       this.tokens.clear();
     } else {
       for (const id of api_key_ids) this.changes.note(id);
-      // KeyChanges tells only so many apart, and JWTs do not ask it whether it did.
+      // KeyChanges tracks only so many keys; beyond that it does not cover JWTs.
       if (api_key_ids.length > MAX_REVOKED) this.tokens.clear();
     }
     this.verifying.forget();
   }
 
-  /** After a user ended all their JWTs. */
+  /** After a user revoked all JWTs. */
   forgetTokensOf(user_id: number): void {
     const now = performance.now();
     for (const [oldest, at] of this.tokensEnded) {

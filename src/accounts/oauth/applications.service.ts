@@ -20,14 +20,14 @@ export type ApplicationFields = Pick<OauthApplication, (typeof FIELDS)[number]>;
 export interface Application extends ApplicationFields {
   client_id: string;
   created_at: string;
-  /** Whose application it is. */
+  /** The owner's username. */
   owner: string;
 }
 
 export const MAX_APPLICATIONS = 50;
-const MOST_LISTED = 1000;
+const MAX_LISTED = 1000;
 
-/** What people registered to act for others. */
+/** OAuth applications that users registered. */
 @Injectable()
 export class ApplicationsService {
   constructor(
@@ -45,7 +45,7 @@ export class ApplicationsService {
       .where({ user_id })
       .orderBy('a.created_at', 'DESC')
       .addOrderBy('a.client_id')
-      .limit(MOST_LISTED)
+      .limit(MAX_LISTED)
       .getRawMany();
   }
 
@@ -53,7 +53,7 @@ export class ApplicationsService {
     return this.withOwners().where({ user_id, client_id }).getRawOne();
   }
 
-  /** The new client id; undefined: the user has as many applications as are allowed. */
+  /** Returns the new client id; undefined: the user has MAX_APPLICATIONS already. */
   make(user_id: number, fields: ApplicationFields): Promise<string | undefined> {
     return this.database.transaction(async (db) => {
       await lockUser(db, user_id);
@@ -68,12 +68,12 @@ export class ApplicationsService {
     return (await this.applications.update({ user_id, client_id }, fields)).affected === 1;
   }
 
-  /** With all that was granted to it: its tokens are revoked. */
+  /** Deletes an application with its grants, and revokes its tokens. */
   async delete(user_id: number, client_id: string): Promise<boolean> {
     const revoked = await this.database.transaction(async (db) => {
       const lock = { mode: 'pessimistic_write' } as const;
       if (!(await db.findOne(OauthApplication, { where: { user_id, client_id }, lock }))) return undefined;
-      // Tokens are made by whoever holds the grant: none is being made now, and none can be any more.
+      // Issuing a token locks the grant first: no token can be issued from here on.
       await db.query('SELECT FROM oauth_grants WHERE client_id = $1 ORDER BY id FOR UPDATE', [client_id]);
       const keys = await this.keys.revokeIn(db, { grant_id: grantsTo(client_id) });
       await db.delete(OauthApplication, { client_id });
@@ -94,6 +94,6 @@ export class ApplicationsService {
   }
 }
 
-/** As a condition for `grant_id`: what people granted to the application. */
+/** As a condition for `grant_id`: a grant to the application. */
 export const grantsTo = (client_id: string) =>
   Raw((column) => `${column} IN (SELECT id FROM oauth_grants WHERE client_id = :client_id)`, { client_id });

@@ -19,17 +19,16 @@ const FIELDS = [
 const CHALLENGE = /^[\w-]{43}$/;
 const MAX_STATE = 4000;
 
-/** An application that asks, with an address that is really its own. */
+/** A request for consent, with a redirect address that the application registered. */
 export interface Asked {
   application: Application;
-  /** Where the answer goes. */
   redirect_uri: string;
   /** The request, for the form that repeats it. */
   fields: Partial<Record<(typeof FIELDS)[number], string>>;
   scopes: string[];
 }
 
-/** An answer that the application itself is to have. */
+/** An error that is redirected to the application. */
 export interface Refusal {
   error: string;
   error_description: string;
@@ -42,7 +41,7 @@ export class AuthorizationRequests {
     private readonly settings: Settings,
   ) {}
 
-  /** Whatever is wrong here is shown and never sent to an address that nobody registered. */
+  /** Errors here are shown to the user: the redirect address is not verified yet. */
   async read(form: Form): Promise<Asked> {
     const fields: Asked['fields'] = {};
     for (const name of FIELDS) {
@@ -61,7 +60,7 @@ export class AuthorizationRequests {
     return { application, redirect_uri, fields, scopes: listOfScopes(fields.scope, { lenient }) };
   }
 
-  /** Where signing in may lead through this page: undefined: nowhere else. */
+  /** The sources that a sign-in which returns to `path` may redirect to. */
   async formTargets(path: string): Promise<string[]> {
     const url = new URL(path, 'http://here.invalid');
     if (url.pathname !== '/user/oauth') return [];
@@ -79,7 +78,7 @@ export class AuthorizationRequests {
 
 function redirectOf(application: Application, asked: string | undefined): string {
   const { redirect_uris } = application;
-  // Without a choice there is nothing to name.
+  // With one registered address the parameter is optional.
   const redirect_uri = asked ?? (redirect_uris.length === 1 ? redirect_uris[0] : undefined);
   if (redirect_uri === undefined)
     throw failure(400, `${application.name} did not say where to send you back to: redirect_uri is missing.`);
@@ -88,7 +87,7 @@ function redirectOf(application: Application, asked: string | undefined): string
   return redirect_uri;
 }
 
-/** What is wrong with the rest of a request, in the words of RFC 6749, section 4.1.2.1. */
+/** The error of a request, as in RFC 6749, section 4.1.2.1; undefined: none. */
 export function refusalOf({ application, fields, scopes }: Asked): Refusal | undefined {
   const refuse = (error: string, error_description: string): Refusal => ({ error, error_description });
   if (fields.response_type === undefined) return refuse('invalid_request', 'response_type is missing');

@@ -26,7 +26,7 @@ interface Notice {
   text: string;
 }
 
-/** Where an application sends its user to be allowed something. */
+/** The authorization endpoint: asks the user for consent, and redirects to the application. */
 @Pages()
 @Controller('user/oauth')
 export class AuthorizationController {
@@ -46,7 +46,7 @@ export class AuthorizationController {
   @Public()
   async ask(@Req() req: Request, @CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
     const asked = await this.requests.read(queryOf(req));
-    // Nobody is sent on to an application, not even with an error, who has not come here on purpose.
+    // Only a signed-in user is redirected to an application, even with an error.
     if (!visitor.user) throw new SignInRequired(req.originalUrl);
     const refusal = refusalOf(asked);
     const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
@@ -78,7 +78,7 @@ export class AuthorizationController {
     });
   }
 
-  /** For applications without an address: what they got, to be copied. */
+  /** Shows the token or code of an application without a redirect address, to be copied. */
   @Get('result')
   @SignedIn()
   async result(@CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
@@ -99,7 +99,7 @@ export class AuthorizationController {
     });
   }
 
-  /** `consent` is what the user agreed to just now, beside the scopes; absent: nothing, a consent is remembered. */
+  /** `consent` is what the user agreed to on the page, beside the scopes; absent: an earlier consent is used. */
   private async allow(
     req: Request,
     visitor: Visitor,
@@ -141,7 +141,7 @@ export class AuthorizationController {
     );
   }
 
-  /** Sends an error to an application that its user allowed something before; any other could send people anywhere by it. */
+  /** Redirects errors only to applications that the user has granted something: any other could be an open redirect. */
   private refuse(visitor: Visitor, asked: Asked, refusal: Refusal, grant: Grant | undefined): PageAnswer {
     const { application, redirect_uri } = asked;
     const back = redirect_uri === OUT_OF_BAND ? undefined : this.withRefusal(asked, refusal);
@@ -201,7 +201,7 @@ export class AuthorizationController {
   }
 }
 
-/** Whether its user has agreed to all of this on a page already. */
+/** Whether an earlier consent covers the request. */
 const isRemembered = ({ application, redirect_uri, scopes, fields }: Asked, grant: Grant): boolean =>
   isClaimed(redirect_uri) &&
   scopes.every((scope) => covers(grant.scopes, scope)) &&

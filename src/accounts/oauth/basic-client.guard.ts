@@ -4,7 +4,7 @@ import { invalidBasicClient } from './oauth-errors';
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 
-/** Reads the client id that a public client sends as the user of HTTP Basic, with an empty password, as a parameter. */
+/** Accepts the client id of a public client as the user of HTTP Basic, with an empty password. */
 @Injectable()
 export class BasicClientGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
@@ -19,7 +19,7 @@ export class BasicClientGuard implements CanActivate {
   }
 }
 
-/** RFC 6749, section 2.3.1: both parts are encoded as in a form first. */
+/** RFC 6749, section 2.3.1: both parts are form-encoded. */
 function clientOf(authorization: string): string | undefined {
   const [, encoded] = BASIC.exec(authorization) ?? [];
   const [user = '', password, ...more] = Buffer.from(encoded ?? '', 'base64')

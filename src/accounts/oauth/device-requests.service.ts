@@ -10,11 +10,12 @@ import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
 import { hashOf, randomToken } from '../web/sealed';
 
-// No vowels, so that no word comes out, and nothing that looks like something else.
+// Without vowels, which could spell words, and without letters that look like digits.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
-const LIVES = 600;
+// Seconds.
+const LIFETIME = 600;
 const INTERVAL = 5;
-const SLOWEST = 60;
+const MAX_INTERVAL = 60;
 
 export interface NewDeviceRequest {
   client_id: string;
@@ -29,7 +30,7 @@ export interface DeviceAnswer {
   interval: number;
 }
 
-/** What a user decides about, and who asks. */
+/** A request as the consent page shows it. */
 export type ShownRequest = Pick<OauthDeviceRequest, 'user_code' | 'scopes'> &
   Pick<Application, 'name' | 'owner' | 'may_start_games'>;
 
@@ -41,7 +42,7 @@ export type Poll =
 type PollRow = Pick<OauthDeviceRequest, 'scopes' | 'code_challenge' | 'interval_seconds' | 'grant_id'> &
   Record<'too_fast' | 'expired' | 'denied', boolean>;
 
-/** As a condition: nobody has decided about it yet, and it is not too late. */
+/** As a condition: undecided and not expired. */
 const pending = (user_code: string) => ({
   user_code,
   denied_at: IsNull(),
@@ -64,9 +65,9 @@ export class DeviceRequestsService {
       const rows: unknown[] = await this.requests.query(
         `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) ON CONFLICT (user_code) DO NOTHING RETURNING user_code`,
-        [hashOf(device_code), user_code, client_id, scopes, code_challenge ?? null, INTERVAL, LIVES],
+        [hashOf(device_code), user_code, client_id, scopes, code_challenge ?? null, INTERVAL, LIFETIME],
       );
-      if (rows.length > 0) return { device_code, user_code, expires_in: LIVES, interval: INTERVAL };
+      if (rows.length > 0) return { device_code, user_code, expires_in: LIFETIME, interval: INTERVAL };
     }
   }
 
@@ -86,8 +87,8 @@ export class DeviceRequestsService {
       .getRawOne();
   }
 
-  /** As long as the transaction lasts nobody else decides about it. */
-  hold(db: EntityManager, user_code: string): Promise<OauthDeviceRequest | null> {
+  /** Locks the request until the transaction ends. */
+  lockPending(db: EntityManager, user_code: string): Promise<OauthDeviceRequest | null> {
     return db.findOne(OauthDeviceRequest, {
       where: pending(user_code),
       lock: { mode: 'pessimistic_write' },
@@ -102,7 +103,7 @@ export class DeviceRequestsService {
     return (await this.requests.update(pending(user_code), { denied_at: () => 'now()' })).affected === 1;
   }
 
-  /** What the user decided. Whoever asks faster than told is told to slow down, and must. */
+  /** Returns the user's decision. A device that polls too fast gets a longer interval. */
   poll(client_id: string, device_code: string): Promise<Poll> {
     return this.database.transaction(async (db) => {
       const row = await this.lock(db, client_id, device_code);
@@ -119,7 +120,7 @@ export class DeviceRequestsService {
       }
       if (row.expired) return { status: 'expired' };
       const interval = row.too_fast
-        ? Math.min(row.interval_seconds + INTERVAL, SLOWEST)
+        ? Math.min(row.interval_seconds + INTERVAL, MAX_INTERVAL)
         : row.interval_seconds;
       await db.update(
         OauthDeviceRequest,
@@ -135,7 +136,7 @@ export class DeviceRequestsService {
     client_id: string,
     device_code: string,
   ): Promise<PollRow | undefined> {
-    // A second is given to clocks and networks.
+    // One second of tolerance for clocks and networks.
     const [row] = await db.query<PollRow[]>(
       `SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
               denied_at IS NOT NULL OR EXISTS (
@@ -148,7 +149,7 @@ export class DeviceRequestsService {
   }
 }
 
-/** Only the device can make it up from its own code, so there is nothing to keep until it asks. */
+/** Derived from the device code, so that it need not be stored. */
 const codeFor = (device_code: string) => createHmac('sha256', device_code).update('code').digest('base64url');
 
 function newUserCode(): string {
@@ -156,7 +157,7 @@ function newUserCode(): string {
   return `${letters.slice(0, 4)}-${letters.slice(4)}`;
 }
 
-/** As a person types it: in any case, with or without the dash. */
+/** The code that a person typed, in any case, with or without the dash. */
 export function userCodeOf(typed: string): string {
   const letters = typed.toUpperCase().replace(/[^A-Z]/g, '');
   return `${letters.slice(0, 4)}-${letters.slice(4)}`;

@@ -17,7 +17,7 @@ import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/oauth/device';
 
-/** Where somebody enters the code that a device shows. */
+/** The page on which a user enters the code that a device shows. */
 @Pages()
 @Controller('user/oauth/device')
 export class DeviceController {
@@ -65,7 +65,7 @@ export class DeviceController {
   ): Promise<PageAnswer> {
     const form = await formOf(req);
     const user_code = userCodeOf(form.text('code') ?? '');
-    // Any other code would be a guess that nobody counts.
+    // Without this proof, posting codes would be guessing without a limit.
     if (!visitor.hasProofOf(shown(user_code), form.text('shown')))
       return this.entry(visitor, '', {
         status: 403,
@@ -98,7 +98,7 @@ export class DeviceController {
     may_start_games: boolean,
   ): Promise<boolean> {
     const approved = await this.database.transaction(async (db) => {
-      const request = await this.devices.hold(db, user_code);
+      const request = await this.devices.lockPending(db, user_code);
       if (!request) return undefined;
       const { client_id, scopes } = request;
       const consent = { scopes, may_start_games, implicit_allowed: false };

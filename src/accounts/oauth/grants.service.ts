@@ -10,24 +10,27 @@ import { OauthRefreshToken } from './oauth-refresh-token.entity';
 /** What a user agreed to on a page. */
 export type Consent = Pick<OauthGrant, 'scopes' | 'may_start_games' | 'implicit_allowed'>;
 
-/** A user's consent to an application, as it stands. */
+/** A user's current consent to an application. */
 export type Grant = Consent & Pick<OauthGrant, 'id' | 'user_id' | 'client_id'>;
 
-/** One whose row is locked, with what its application may ask for today. */
-export type HeldGrant = Grant & { registered: string[] };
+/** A grant whose row is locked, with the scopes that its application has registered. */
+export type LockedGrant = Grant & { registered: string[] };
 
-export interface ListedGrant {
-  id: number;
-  client_id: string;
+const COLUMNS = [
+  'id',
+  'client_id',
+  'scopes',
+  'may_start_games',
+  'created_at',
+] as const satisfies (keyof OauthGrant)[];
+
+export interface ListedGrant extends Pick<OauthGrant, (typeof COLUMNS)[number]> {
   name: string;
   owner: string;
-  scopes: string[];
-  may_start_games: boolean;
-  created_at: string;
   last_used_at: string | null;
 }
 
-const MOST_LISTED = 1000;
+const MAX_LISTED = 1000;
 
 @Injectable()
 export class GrantsService {
@@ -42,21 +45,21 @@ export class GrantsService {
   }
 
   grantsOf(user_id: number): Promise<ListedGrant[]> {
-    return this.listed(user_id).orderBy('g.id', 'DESC').limit(MOST_LISTED).getRawMany();
+    return this.listed(user_id).orderBy('g.id', 'DESC').limit(MAX_LISTED).getRawMany();
   }
 
   grantOf(user_id: number, id: number): Promise<ListedGrant | undefined> {
     return this.listed(user_id).andWhere({ id }).getRawOne();
   }
 
-  /** Adds to what was granted before, and holds the row until the transaction ends. */
+  /** Adds to what was granted before, and locks the row until the transaction ends. */
   async give(
     db: EntityManager,
     user_id: number,
     client_id: string,
     { scopes, may_start_games, implicit_allowed }: Consent,
   ): Promise<Grant> {
-    // From the application's row, which may have been deleted while its user was thinking.
+    // SELECT: the application may have been deleted while the page was open.
     const [grant] = await db.query<Grant[]>(
       `INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
        SELECT $1, client_id, $3, may_start_games AND $4, $5 FROM oauth_applications WHERE client_id = $2
@@ -71,8 +74,8 @@ export class GrantsService {
     return grant;
   }
 
-  /** What hangs on a grant is made and revoked by whoever holds its row: one after the other. */
-  async hold(db: EntityManager, id: number): Promise<HeldGrant | undefined> {
+  /** Locks a live grant. Tokens are issued and revoked only under this lock. */
+  async lock(db: EntityManager, id: number): Promise<LockedGrant | undefined> {
     const grant = await db
       .createQueryBuilder(OauthGrant, 'g')
       .innerJoinAndSelect('g.application', 'a')
@@ -82,10 +85,10 @@ export class GrantsService {
     return grant ? { ...grant, registered: grant.application!.scopes } : undefined;
   }
 
-  /** All tokens that the application holds by it are revoked with it. */
+  /** Revokes a grant with all its tokens. */
   async revoke(user_id: number, id: number): Promise<Grant | undefined> {
     const revoked = await this.database.transaction(async (db) => {
-      const grant = await this.hold(db, id);
+      const grant = await this.lock(db, id);
       if (grant?.user_id !== user_id) return undefined;
       await db.update(OauthGrant, { id }, { revoked_at: () => 'now()' });
       const keys = await this.keys.revokeIn(db, { grant_id: id });
@@ -97,13 +100,12 @@ export class GrantsService {
   }
 
   private listed(user_id: number) {
-    const columns = ['id', 'client_id', 'scopes', 'may_start_games', 'created_at'] as const;
     return this.grants
       .createQueryBuilder('g')
       .innerJoin('g.application', 'a')
       .innerJoin('a.user', 'u')
       .select([
-        ...columns.map((column) => `g.${column} AS ${column}`),
+        ...COLUMNS.map((column) => `g.${column} AS ${column}`),
         'a.name AS name',
         'u.username AS owner',
         '(SELECT max(k.last_used_at) FROM api_keys k WHERE k.grant_id = g.id) AS last_used_at',

@@ -15,15 +15,15 @@ export class OauthCode {
   @Column('text', { array: true })
   scopes: string[];
 
-  /** As the request named it; null: it named none, or a device asked, which has no address. */
+  /** The request's redirect_uri; null: it had none, or came from a device. */
   @Column('text', { nullable: true })
   redirect_uri: string | null;
 
-  /** S256; null: a device that proves itself by its device code alone. */
+  /** S256; null: a device without PKCE. */
   @Column('text', { nullable: true })
   code_challenge: string | null;
 
-  /** All tokens that come from this code. */
+  /** Shared by all tokens that come from this code. */
   @Column('uuid')
   family_id: string;
 

@@ -10,11 +10,12 @@ import { invalidGrant } from './oauth-errors';
 import { OauthTokensService, type Outcome, type Tokens } from './oauth-tokens.service';
 import { hashOf, randomToken } from '../web/sealed';
 
-const LIVES = 60;
+// Seconds.
+const LIFETIME = 60;
 
 export interface NewCode {
   scopes: string[];
-  /** As the client named it, if it did. */
+  /** The request's parameter, which is optional. */
   redirect_uri?: string;
   code_challenge?: string;
 }
@@ -37,7 +38,7 @@ export class OauthCodesService {
     return text;
   }
 
-  /** A device gets the same code however often it asks, until it is used. False: it is used. */
+  /** Stores a code or extends its expiry; false: it was used. A device gets the same code at each poll. */
   async put(
     db: EntityManager,
     grant_id: number,
@@ -49,12 +50,12 @@ export class OauthCodesService {
        VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6), gen_random_uuid())
        ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
        RETURNING code_hash`,
-      [hashOf(code), grant_id, scopes, redirect_uri ?? null, code_challenge ?? null, LIVES],
+      [hashOf(code), grant_id, scopes, redirect_uri ?? null, code_challenge ?? null, LIFETIME],
     );
     return rows.length > 0;
   }
 
-  /** Once. A code that comes again was seen by somebody else: what it was exchanged for ends. */
+  /** A code is valid once. A second use means that it leaked: the tokens of the first are revoked. */
   async exchange(
     client_id: string,
     code: string,
@@ -64,17 +65,17 @@ export class OauthCodesService {
     if (!found) throw invalidGrant();
     const { grant_id, family_id, used_at } = found;
     const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
-      const grant = await this.grants.hold(db, grant_id);
+      const grant = await this.grants.lock(db, grant_id);
       if (!grant) return 'refused';
       if (used_at !== null) return { revoked: await this.tokens.revokeFamily(db, family_id) };
-      // Of two exchanges at the same instant the second finds it used by now: that is a race and no theft.
+      // Two concurrent exchanges are a race and no leak: the second finds the code used only here.
       const scopes = await this.use(db, code, redirect_uri, code_verifier);
       return scopes ? this.tokens.issue(db, grant, scopes, { family_id }) : 'refused';
     });
     return this.tokens.orRefuse(outcome);
   }
 
-  /** Its scopes; undefined: it cannot be used so. */
+  /** Marks the code as used and returns its scopes; undefined: it is not valid with these parameters. */
   private async use(
     db: EntityManager,
     code: string,
@@ -86,7 +87,6 @@ export class OauthCodesService {
       .update(OauthCode)
       .set({ used_at: () => 'now()' })
       .where('code_hash = :hash AND used_at IS NULL AND expires_at > now()', { hash: hashOf(code) })
-      // A code that was sent nowhere has no address to compare.
       .andWhere('(redirect_uri IS NULL OR redirect_uri = :redirect_uri)', {
         redirect_uri: redirect_uri ?? null,
       })

@@ -37,7 +37,7 @@ export class OauthDeviceRequest {
   @Column('timestamptz', { nullable: true })
   denied_at: string | null;
 
-  /** The consent that the user gave; null: not decided, or denied. */
+  /** The user's consent; null: undecided or denied. */
   @Column('bigint', { nullable: true })
   grant_id: number | null;
 

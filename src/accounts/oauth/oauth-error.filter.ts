@@ -10,7 +10,7 @@ const CODES: Record<number, OauthErrorCode> = {
   503: 'temporarily_unavailable',
 };
 
-/** Errors that an OAuth library understands, and in `errors` what every other client of this service reads. */
+/** Errors in the form of RFC 6749, with the API's own `errors` beside. */
 @Catch()
 export class OauthErrorFilter implements ExceptionFilter {
   constructor(private readonly log: RequestLog) {}

@@ -14,7 +14,7 @@ export type OauthErrorCode =
   | 'server_error'
   | 'temporarily_unavailable';
 
-/** A refusal with a code that programs know, in the words of RFC 6749 and RFC 8628. */
+/** An error with a code of RFC 6749 or RFC 8628. */
 export class OauthFailure extends Failure {
   constructor(
     readonly error: OauthErrorCode,
@@ -30,11 +30,11 @@ const NO_CLIENT = 'no application has this client_id';
 
 export const invalidClient = () => new OauthFailure('invalid_client', NO_CLIENT);
 
-/** RFC 6749, section 5.2: whoever tried HTTP Basic is told to try it again. */
+/** RFC 6749, section 5.2: a client that used HTTP Basic gets a Basic challenge. */
 export const invalidBasicClient = (description = NO_CLIENT) =>
   new OauthFailure('invalid_client', description, 401, { 'WWW-Authenticate': 'Basic realm="gamewharf"' });
 
-// Whether it never existed, was used, is too old or belongs to another application is nobody's business.
+// One message for all reasons, so that tokens cannot be probed.
 export const invalidGrant = () =>
   new OauthFailure('invalid_grant', 'unknown, used, expired or revoked, or made for something else');
 

@@ -37,7 +37,7 @@ export class OauthGrant {
   @Column('boolean', { default: false })
   may_start_games: boolean;
 
-  /** The user allowed a token in the redirect, and not codes alone. */
+  /** The user allowed tokens in the redirect too, not only codes. */
   @Column('boolean', { default: false })
   implicit_allowed: boolean;
 

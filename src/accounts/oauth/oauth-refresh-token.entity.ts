@@ -21,14 +21,14 @@ export class OauthRefreshToken {
   @Column('text', { array: true })
   scopes: string[];
 
-  /** The access token that was given together with this one. */
+  /** The access token that was issued with this refresh token. */
   @Column('bigint', { nullable: true })
   api_key_id: number | null;
 
   @Column('timestamptz')
   expires_at: string;
 
-  /** Of all tokens that come from one sign-in, however often they are refreshed. */
+  /** The expiry of all tokens that come from the same sign-in. */
   @Column('timestamptz', { default: () => "(now() + '180 days')" })
   family_ends_at: string;
 
@@ -38,7 +38,7 @@ export class OauthRefreshToken {
   @Column('bytea', { nullable: true })
   successor_hash: Buffer | null;
 
-  /** What this token was exchanged for, sealed under the token itself, for a client that lost the answer. */
+  /** The tokens that replaced this one, encrypted under it, for a client that retries. */
   @Column('bytea', { nullable: true })
   answer: Buffer | null;
 

@@ -2,14 +2,14 @@ import { covers, SCOPES, type Scope } from '../../auth/scopes';
 
 const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
 
-/** The scopes of a space-separated list, each once; a lenient service leaves out those that it does not know. */
+/** The scopes of a space-separated list, sorted, without duplicates; `lenient` drops unknown ones. */
 export function listOfScopes(list: string | undefined, { lenient = false } = {}): string[] {
   const scopes = [...new Set((list ?? '').split(' ').filter(Boolean))].sort();
-  // Without any that is known the list is wrong, and not empty.
+  // A list of unknown scopes alone stays, and is an error.
   return lenient && scopes.some(isKnown) ? scopes.filter(isKnown) : scopes;
 }
 
-/** What is wrong with the scopes that an application asks for; undefined: nothing. */
+/** The problem with the scopes that an application asks for; undefined: none. */
 export function problemOfScopes(asked: readonly string[], registered: readonly string[]): string | undefined {
   if (asked.length === 0) return 'no scope was asked for';
   if (!asked.every(isKnown)) return 'a scope that was asked for does not exist';
@@ -18,7 +18,7 @@ export function problemOfScopes(asked: readonly string[], registered: readonly s
   return undefined;
 }
 
-/** What both lists cover. */
+/** The scopes that both lists cover. */
 export const commonScopes = (some: readonly string[], others: readonly string[]): string[] =>
   [
     ...new Set([

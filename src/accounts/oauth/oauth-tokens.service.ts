@@ -7,13 +7,13 @@ import { covers } from '../../auth/scopes';
 import { Settings } from '../../config/settings';
 import { Database } from '../../database/database';
 import { grantsTo } from './applications.service';
-import { GrantsService, type HeldGrant } from './grants.service';
+import { GrantsService, type LockedGrant } from './grants.service';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { commonScopes, listOfScopes } from './oauth-scopes';
 import { hashOf, randomToken, seal, unseal } from '../web/sealed';
 
-/** What a client gets: RFC 6749, section 5.1, and the key as an object, which is how the store's own clients read it. */
+/** A token response of RFC 6749, section 5.1, with the key as an object for the store's own clients. */
 export interface Tokens {
   access_token: string;
   token_type: 'bearer';
@@ -23,15 +23,15 @@ export interface Tokens {
   key: { id: number; user_id: number; key: string };
 }
 
-/** Tokens for a client, or why there are none: `revoked` are the keys of a family that somebody stole a token of. */
+/** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
 export type Outcome = Tokens | 'refused' | { revoked: number[] };
 
-/** All tokens that come from one sign-in. */
+/** The tokens that come from one sign-in. */
 export interface Family {
   family_id: string;
-  /** Absent: this sign-in begins it. */
+  /** Absent: a new family. */
   family_ends_at?: string;
-  /** What its refresh tokens can give. */
+  /** The scopes that its refresh tokens can give. */
   refreshable: string[];
 }
 
@@ -39,14 +39,12 @@ export const ACCESS_SECONDS = 3600;
 const REFRESH_DAYS = 90;
 const RETRY_SECONDS = 10;
 
-interface RefreshRow {
-  family_id: string;
-  family_ends_at: string;
-  scopes: string[];
+interface RefreshRow extends Pick<
+  OauthRefreshToken,
+  'family_id' | 'family_ends_at' | 'scopes' | 'used_at' | 'answer'
+> {
   expired: boolean;
-  used_at: string | null;
   retried: boolean;
-  answer: Buffer | null;
   successor_used: boolean | null;
 }
 
@@ -60,10 +58,10 @@ export class OauthTokensService {
     private readonly settings: Settings,
   ) {}
 
-  /** Under a grant that is held; of these scopes, those that its application may still ask for. */
+  /** Under a locked grant: issues tokens for those scopes that the application still has registered. */
   async issue(
     db: EntityManager,
-    grant: HeldGrant,
+    grant: LockedGrant,
     scopes: string[],
     { family_id = randomUUID(), family_ends_at, refreshable = scopes }: Partial<Family> = {},
   ): Promise<Tokens | 'refused'> {
@@ -91,14 +89,14 @@ export class OauthTokensService {
   }
 
   /**
-   * Each refresh token is good once. One that is used again was stolen from somebody, and nobody can tell from whom: all
-   * tokens of its family end. Only a client that lost the answer may ask again, at once, and gets the same.
+   * A refresh token is valid once. A second use means that it was stolen, so its family is revoked; only within
+   * RETRY_SECONDS is it a retry, which gets the same answer.
    */
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<Tokens> {
     const grant_id = await this.grantOf(token, client_id);
     if (grant_id === undefined) throw invalidGrant();
     const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
-      const grant = await this.grants.hold(db, grant_id);
+      const grant = await this.grants.lock(db, grant_id);
       const row = grant && (await this.refreshToken(db, token));
       if (!row || row.expired) return 'refused';
       if (row.used_at === null) return this.rotate(db, grant, token, row, scope);
@@ -108,13 +106,13 @@ export class OauthTokensService {
     return this.orRefuse(outcome);
   }
 
-  /** RFC 7009: an access token ends alone, a refresh token with its family. A token of nobody, or of another client, is none. */
+  /** RFC 7009: revokes an access token, or the family of a refresh token. Other clients' tokens count as unknown. */
   async revoke(client_id: string, token: string): Promise<void> {
     const grant_id = await this.grantOf(token, client_id);
     const revoked = await this.database.transaction(async (db) => {
       if (grant_id === undefined)
         return this.keys.revokeIn(db, { ...this.keys.withText(token), grant_id: grantsTo(client_id) });
-      const grant = await this.grants.hold(db, grant_id);
+      const grant = await this.grants.lock(db, grant_id);
       const row = grant && (await this.refreshToken(db, token));
       return row ? this.revokeFamily(db, row.family_id) : [];
     });
@@ -130,7 +128,7 @@ export class OauthTokensService {
     return outcome;
   }
 
-  /** Under a grant that is held, so that no token of the family is being made meanwhile; the keys that end. */
+  /** Under a locked grant, so that no token is issued meanwhile. Returns the revoked keys. */
   async revokeFamily(db: EntityManager, family_id: string): Promise<number[]> {
     const revoked = await this.keys.revokeIn(db, {
       id: Raw(
@@ -164,14 +162,13 @@ export class OauthTokensService {
 
   private async rotate(
     db: EntityManager,
-    grant: HeldGrant,
+    grant: LockedGrant,
     token: string,
     { family_id, family_ends_at, scopes }: RefreshRow,
     scope: string | undefined,
   ): Promise<Tokens | 'refused'> {
     const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
     const permitted = commonScopes(scopes, grant.registered);
-    // A client may ask for less than it was granted, never for more.
     if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than was granted');
     const family = { family_id, family_ends_at, refreshable: scopes };
     const tokens = await this.issue(db, grant, asked.length > 0 ? asked : permitted, family);

@@ -61,7 +61,7 @@ const OauthFails = (status: number, error: OauthErrorCode, ...others: string[]) 
     },
   });
 
-/** Takes its client as a parameter, or as the user of HTTP Basic; answers errors that an OAuth library understands. */
+/** The client is a parameter or the user of HTTP Basic; errors have the form of RFC 6749. */
 const ForClients = () =>
   applyDecorators(
     Public(),
@@ -84,7 +84,7 @@ const ForClients = () =>
     OauthFails(503, 'temporarily_unavailable'),
   );
 
-/** What applications ask, without a browser. */
+/** The OAuth endpoints that applications call directly. */
 @ApiTags('OAuth')
 @UseFilters(OauthErrorFilter)
 @Controller()
@@ -102,7 +102,7 @@ export class OauthController {
   @Post('oauth/token')
   @ForClients()
   @BodyOnly()
-  // For caches that know nothing of Cache-Control.
+  // For caches without Cache-Control.
   @Header('Pragma', 'no-cache')
   @ApiOkResponse({ type: TokensAnswer })
   async token(@Req() req: Request, @Parameters() request: TokenRequest): Promise<TokensAnswer> {
@@ -174,7 +174,7 @@ export class OauthController {
         'Retry-After': String(poll.interval),
       });
     if (poll.status !== 'approved') return poll as PollAnswer;
-    // The code travels through nobody's hands but the device's; still it is worth nothing without the verifier.
+    // Without a verifier the code alone would be enough to get tokens.
     if (poll.code_challenge === null) throw invalidRequest('without a code_challenge, ask /oauth/token');
     return { status: 'approved', code: poll.code };
   }
@@ -229,7 +229,7 @@ export class OauthController {
   }
 }
 
-// Addresses are written into logs; what is secret comes in the body.
+// URLs end up in logs, so secrets must be in the body.
 function requireBody({ url }: Request): void {
   if (url.includes('?')) throw invalidRequest('parameters belong into the body');
 }

@@ -161,7 +161,7 @@ export class PollAnswer {
   interval?: number;
 }
 
-/** RFC 7009 has nothing to say in it. */
+/** Empty, by RFC 7009. */
 export class RevocationAnswer {}
 
 export class OauthErrors {

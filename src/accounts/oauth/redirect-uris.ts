@@ -1,27 +1,27 @@
-/** Instead of an address: the answer is shown, to be copied into the application. */
+/** In place of an address: the page shows the answer, and the user copies it. */
 export const OUT_OF_BAND = 'urn:ietf:wg:oauth:2.0:oob';
 
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
-// Others mean something in a Content-Security-Policy, which names the host.
+// Other characters have a meaning in a Content-Security-Policy, which contains the host.
 const HOST = /^[a-z0-9._-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/;
 const REVERSE_DOMAIN_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
-// A scheme that a browser handles itself: script, contents, or another protocol than the web's.
+// Schemes that browsers handle themselves.
 const BROWSERS_OWN =
   /^(?:javascript|data|vbscript|file|blob|about|view-source|filesystem|ws|wss|ftp|mailto|tel|intent|urn):/i;
 
 export const isLoopback = (uri: string) => LOOPBACK.test(uri);
 
-/** Whoever holds this address is who the application says it is: no other program can take it over. */
+/** Whether no other program can receive requests at this address. */
 export const isClaimed = (uri: string) => uri.startsWith('https://') || isLoopback(uri);
 
-/** Why an application cannot have this address; undefined: it can. */
+/** Why an application cannot register this address; undefined: it can. */
 export function problemOf(uri: string): string | undefined {
   return isSafe(uri) && (isClaimed(uri) || uri === OUT_OF_BAND || REVERSE_DOMAIN_SCHEME.test(uri))
     ? undefined
     : 'must begin with https://, with http://127.0.0.1 or http://[::1], or with a scheme of your own such as com.example.game:/, and have no fragment';
 }
 
-/** Whether a browser may be sent there. Applications that were imported may have names for addresses that are not made today. */
+/** Whether a browser may be redirected there. Imported applications may have addresses that `problemOf` rejects. */
 export function isSafe(uri: string): boolean {
   if (uri === OUT_OF_BAND) return true;
   if (!/^[\x21-\x7e]{1,2000}$/.test(uri) || /[#\\"<>*]/.test(uri)) return false;
@@ -37,7 +37,7 @@ export function isSafe(uri: string): boolean {
   return !BROWSERS_OWN.test(uri);
 }
 
-/** Character by character; only a program on the user's own machine may choose its port, which it cannot know before. */
+/** An exact match, but for the port of a loopback address (RFC 8252). */
 export function isSameRedirect(registered: string, asked: string): boolean {
   if (registered === asked) return true;
   return isLoopback(registered) && isLoopback(asked) && withoutPort(registered) === withoutPort(asked);
@@ -45,7 +45,7 @@ export function isSameRedirect(registered: string, asked: string): boolean {
 
 const withoutPort = (uri: string) => uri.replace(/^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)):\d+/, '$1');
 
-/** The address with more in its query, or in a fragment: what it had stays. */
+/** Adds values to the query of the address, or as its fragment. */
 export function redirectWith(
   uri: string,
   part: 'query' | 'fragment',
@@ -57,7 +57,7 @@ export function redirectWith(
   return `${uri}${uri.includes('?') ? (/[?&]$/.test(uri) ? '' : '&') : '?'}${text}`;
 }
 
-/** How a Content-Security-Policy names the address. It has no word for an IPv6 address. */
+/** The source of the address in a Content-Security-Policy, which cannot name IPv6 hosts. */
 export function policySource(uri: string): string | undefined {
   if (uri === OUT_OF_BAND) return undefined;
   const url = new URL(uri);
@@ -65,7 +65,7 @@ export function policySource(uri: string): string | undefined {
   return url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol;
 }
 
-/** What a person reads of it. */
+/** The address as a person reads it. */
 export function placeOf(uri: string): string {
   if (uri === OUT_OF_BAND) return 'this page';
   if (isLoopback(uri)) return 'the program on this computer';

@@ -19,7 +19,7 @@ export const EMPTY: ApplicationFields = {
   may_start_games: false,
 };
 
-/** What the form of an application says, and what is wrong with it. */
+/** The fields of the application form, and their problems. */
 export function draftOf(form: Form): Draft {
   const name = (form.text('name') ?? '').trim();
   const redirect_uris = [...new Set((form.text('redirect_uris') ?? '').split(/\s+/).filter(Boolean))];

@@ -22,7 +22,7 @@ import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/oauth-apps';
 
-/** Applications that somebody registered to act for others. */
+/** The pages of a user's own OAuth applications. */
 @Pages()
 @Controller('user/settings/oauth-apps')
 export class ApplicationsController {

@@ -15,7 +15,7 @@ import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/authorized-apps';
 
-/** Applications that may act for somebody. */
+/** The page of applications that may act for the user. */
 @Pages()
 @Controller('user/settings/authorized-apps')
 export class GrantsController {

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** Failed guesses by or at somebody: an address, an account, a person who enters a device's code. */
+/** Failed guesses from an address, at an account, or at device codes by a user. */
 @Entity('attempts')
 @Check('attempts_subject_check', 'octet_length(subject) = 32')
 @Index('attempts_expires_at_idx', ['expires_at'])

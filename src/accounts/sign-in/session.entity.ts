@@ -21,7 +21,7 @@ export class Session {
   @Column('timestamptz')
   expires_at: string;
 
-  /** What the next page shows once, sealed under the session's token, which is not stored. */
+  /** Shown once by the next page; encrypted under the session's token, which is not stored. */
   @Column('bytea', { nullable: true })
   notice: Buffer | null;
 

@@ -19,8 +19,8 @@ import { Visitors } from '../web/visitors';
 
 const HOME = '/user/settings/api-keys';
 const MAX_PASSWORD = 1000;
-// As long as the head of a request may be.
-const LONGEST_ADDRESS = 16 * 1024;
+// The limit of a request's head.
+const MAX_ADDRESS = 16 * 1024;
 
 @Pages()
 @Controller()
@@ -169,12 +169,12 @@ export class SignInController {
 
 const waiting = (seconds: number) => (seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
 
-/** A path of this site and nothing else: whatever a browser would take for another host leads to the start. */
+/** A path of this site; HOME for anything that a browser could take for another host. */
 export function localPath(given: string | undefined): string {
-  if (!given?.startsWith('/') || given.length > LONGEST_ADDRESS) return HOME;
+  if (!given?.startsWith('/') || given.length > MAX_ADDRESS) return HOME;
   try {
     const url = new URL(given, 'http://here.invalid');
-    // The dots of `/.//host` are gone by now.
+    // URL has resolved the dots of `/.//host`.
     const path = `${url.pathname}${url.search}`;
     return url.origin === 'http://here.invalid' && !path.startsWith('//') ? path : HOME;
   } catch {

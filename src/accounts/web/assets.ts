@@ -23,7 +23,7 @@ const TYPES: Record<string, string> = {
 
 const OURS = join(__dirname, 'assets');
 
-/** What the pages are made of besides markup. A hash in each name lets browsers keep it for ever. */
+/** Styles, scripts and images of the pages. A hash in each name lets browsers cache them for ever. */
 @Injectable()
 export class Assets {
   private readonly byPath = new Map<string, Asset>();

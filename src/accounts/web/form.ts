@@ -7,7 +7,7 @@ import { readText, Unreadable } from '../../http/readers';
 export class Form {
   constructor(private readonly given: Given) {}
 
-  /** The text of a field, undefined where it was not sent; a field that came twice or is no text is a bad request. */
+  /** The text of a field; undefined: not sent. A repeated field, or one that is no text, is a bad request. */
   text(name: string): string | undefined {
     const { values, repeated, undecodable, bracketed } = this.given;
     if (repeated.has(name) || bracketed.has(name)) throw badRequest(`${name} must be given once`);
@@ -28,7 +28,7 @@ export const queryOf = (req: Request): Form => new Form(givenInQuery(req));
 
 const forms = new WeakMap<Request, Form>();
 
-/** Reads the body once; the query of a form's address counts for nothing. */
+/** Reads the body once, and ignores the query. */
 export async function formOf(req: Request): Promise<Form> {
   let form = forms.get(req);
   if (!form) {

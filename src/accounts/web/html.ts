@@ -1,4 +1,4 @@
-/** Markup that is safe to send as it is. */
+/** Escaped markup. */
 export class Html {
   constructor(private readonly markup: string) {}
 
@@ -26,6 +26,6 @@ function render(part: Part): string {
   return escape(String(part));
 }
 
-/** Markup from a template: whatever is put into it is escaped, unless it was made by this function itself. */
+/** Escapes every value in the template that is not Html itself. */
 export const html = (strings: TemplateStringsArray, ...parts: Part[]): Html =>
   new Html(strings.map((text, i) => text + (i < parts.length ? render(parts[i]) : '')).join(''));

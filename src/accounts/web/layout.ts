@@ -10,9 +10,9 @@ export interface Page {
   title: string;
   main: Html;
   status?: number;
-  /** Where the answer to a form of this page may lead besides here: browsers hold redirects to it too. */
+  /** Other origins that a form of this page may redirect to: browsers apply form-action to redirects too. */
   formTargets?: string[];
-  /** Narrow, for a page that asks one thing. */
+  /** A narrow page without navigation. */
   single?: boolean;
   headers?: Record<string, string>;
 }
@@ -27,11 +27,11 @@ export class PageAnswer extends WebAnswer {
   }
 
   sendTo(res: Response): void {
-    // For games in a browser, which have no business on a page.
+    // CORS is for games in a browser, not for pages.
     res.removeHeader('Access-Control-Allow-Origin');
     res.removeHeader('Access-Control-Expose-Headers');
     res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
-    // Our own forms still say where they come from.
+    // Own forms still send a Referer.
     res.setHeader('Referrer-Policy', 'same-origin');
     for (const name in this.headers) res.setHeader(name, this.headers[name]!);
     res.statusCode = this.status;
@@ -41,7 +41,7 @@ export class PageAnswer extends WebAnswer {
   }
 }
 
-/** After a form was taken: a page to look at, so that a reload repeats nothing. */
+/** Redirects after a form was processed, so that a reload does not repeat it. */
 class SeeOther extends PageAnswer {
   constructor(location: string) {
     super(303, '', { Location: location });
@@ -57,7 +57,7 @@ const SECTIONS = [
   ['/user/settings/collections', 'Collections'],
 ] as const;
 
-/** The frame of every page: the store's name and colours, the way around, the rules for the browser. */
+/** The frame of every page: name, navigation and Content-Security-Policy. */
 @Injectable()
 export class Layout {
   constructor(
@@ -134,7 +134,7 @@ export class Layout {
   }
 }
 
-/** Stands in every form. */
+/** The CSRF token of a form. */
 export const formToken = (visitor: Visitor): Html =>
   html`<input type="hidden" name="form_token" value="${visitor.formToken}" />`;
 

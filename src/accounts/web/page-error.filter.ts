@@ -17,7 +17,7 @@ const TITLES: Record<number, string> = {
   503: 'We are busy right now',
 };
 
-/** Errors of a page are read by people, and by programs that took it for an endpoint. */
+/** Shows errors as a page to browsers, and as JSON to programs. */
 @Catch()
 export class PageErrorFilter implements ExceptionFilter {
   constructor(

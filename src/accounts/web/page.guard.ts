@@ -10,7 +10,7 @@ import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
 import { wantsPage } from './wants-page';
 
-/** The way into every page: who visits, whether the form is ours, and whether one must be signed in. */
+/** Identifies the visitor of a page, checks the token of a form, and requires a session where the page needs one. */
 @Injectable()
 export class PageGuard implements CanActivate {
   constructor(
@@ -41,7 +41,7 @@ export class PageGuard implements CanActivate {
       );
   }
 
-  /** Browsers of today say where a form comes from; the token alone protects those that do not. */
+  /** For browsers that send neither header the token is the only protection. */
   private isSameSite(req: Request): boolean {
     const site = req.headers['sec-fetch-site'];
     if (site !== undefined) return site === 'same-origin';

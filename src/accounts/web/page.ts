@@ -11,9 +11,9 @@ const FOR_BROWSERS = 'gamewharf:for-browsers';
 export const isForBrowsers = (handler: object): boolean =>
   Reflect.getMetadata(FOR_BROWSERS, handler) === true;
 
-/** On a handler at whose address programs look for something else: to them there is none. */
+/** On a handler that does not exist for programs, which expect another endpoint at its path. */
 export const ForBrowsers = () => SetMetadata(FOR_BROWSERS, true);
 
-/** On a controller of pages for people: sessions instead of credentials, forms that are ours, errors as pages. */
+/** On a controller of pages: sessions in place of credentials, form tokens, errors as pages. */
 export const Pages = () =>
   applyDecorators(SetMetadata(PAGE, true), UseFilters(PageErrorFilter), ApiExcludeController());

@@ -9,7 +9,7 @@ import type { Visitor } from './visitor';
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** A day, from PostgreSQL's text. */
+/** The day of a timestamp in PostgreSQL's format. */
 export function day(timestamp: string | null, never = 'never'): Html {
   if (timestamp === null) return html`<span class="muted">${never}</span>`;
   const [year, month, date] = timestamp.slice(0, 10).split('-');
@@ -20,7 +20,7 @@ export function day(timestamp: string | null, never = 'never'): Html {
 
 export const alert = (problem: string): Html => html`<p class="alert" role="alert">${problem}</p>`;
 
-/** What a form did, for the next page to say. */
+/** The result of a form, which the next page shows. */
 export interface Done {
   done: string;
 }
@@ -28,7 +28,7 @@ export interface Done {
 export const done = (text: string | undefined): Html =>
   html`${text !== undefined && html`<p class="done" role="status">${text}</p>`}`;
 
-/** A table that a phone shows as cards; the last column holds buttons, and its name is only heard. */
+/** A table, shown as cards on a phone. The last column holds buttons; its name is for screen readers. */
 export const table = (caption: string, columns: string[], rows: Html[]): Html =>
   html`<table class="cards">
     <caption class="hidden">
@@ -49,7 +49,7 @@ export const table = (caption: string, columns: string[], rows: Html[]): Html =>
     </tbody>
   </table>`;
 
-/** A page that asks once more before something ends; `back` is where it does not. */
+/** A page that asks for confirmation; `back` is the address of its other choice. */
 export const confirmation = (
   visitor: Visitor,
   {
@@ -74,7 +74,7 @@ export const confirmation = (
     </div>`,
 });
 
-/** A text to be copied, selected at a click, with a button where there is JavaScript. */
+/** A text to copy, with a button where JavaScript is on. */
 export const copyable = (id: string, label: string, text: string): Html =>
   html`<div class="field">
     <label for="${id}">${label}</label>
@@ -84,14 +84,14 @@ export const copyable = (id: string, label: string, text: string): Html =>
     </div>
   </div>`;
 
-/** An id in the address of a page. */
+/** The id in the address of a page. */
 export function idOf(text: string): number {
   const id = readInteger(text);
   if (id instanceof Unreadable) throw failure(404, 'The address is not right.');
   return id;
 }
 
-/** What an application may do, in words; what was not granted `before` is new, unless nothing was. */
+/** What an application may do, in words. Permissions that `before` lacks are tagged as new. */
 export const permissionList = (
   { scopes, may_start_games }: Pick<Consent, 'scopes' | 'may_start_games'>,
   before?: Pick<Consent, 'scopes' | 'may_start_games'>,
@@ -104,7 +104,7 @@ export const permissionList = (
   </ul>`;
 };
 
-/** Yes or no to an application; `fields` come back with the answer. */
+/** Buttons to allow or refuse; `fields` are sent with the answer. */
 export const decision = (visitor: Visitor, action: string, fields: Record<string, string>): Html =>
   html`<form method="post" action="${action}" class="buttons equal">
     ${formToken(visitor)}

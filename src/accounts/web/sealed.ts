@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Tokens are random, so a plain hash of one can neither be reversed nor guessed. */
+/** A plain hash is enough, since tokens are random. */
 export const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
 
 export const randomToken = (): string => randomBytes(32).toString('base64url');
@@ -10,7 +10,7 @@ const keyFrom = (token: string) => Buffer.from(hkdfSync('sha256', token, '', 'ga
 const IV = 12;
 const TAG = 16;
 
-/** Only the holder of the token, which is stored nowhere, can read what was sealed under it. */
+/** Encrypts a value under a token that is not stored. */
 export function seal(token: string, value: unknown): Buffer {
   const iv = randomBytes(IV);
   const cipher = createCipheriv('aes-256-gcm', keyFrom(token), iv);

@@ -3,16 +3,16 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import type { SignedInUser } from '../sign-in/sessions.service';
 
-/** A browser, and who is signed in with it. */
+/** A browser and its signed-in user. */
 export class Visitor {
   constructor(
-    /** What its cookie holds. */
+    /** The value of its cookie. */
     readonly token: string,
     readonly user: SignedInUser | undefined,
     private readonly keep: () => void = () => undefined,
   ) {}
 
-  /** Every form carries this, which no other site can know. A browser that is new here gets its cookie with its first form. */
+  /** The CSRF token of each form. A new browser gets its cookie with its first form. */
   get formToken(): string {
     this.keep();
     return this.proofOf('form');
@@ -22,7 +22,7 @@ export class Visitor {
     return this.hasProofOf('form', formToken);
   }
 
-  /** Comes back with a form to prove that its page showed this text in this session. */
+  /** A form returns it as proof that its page showed this text in this session. */
   proofOf(text: string): string {
     return createHmac('sha256', this.token).update(text).digest('base64url');
   }

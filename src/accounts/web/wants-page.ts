@@ -1,4 +1,4 @@
 import type { Request } from 'express';
 
-/** Browsers ask for HTML by name; programs for JSON, or for anything. */
+/** Browsers accept text/html by name; programs accept JSON or anything. */
 export const wantsPage = ({ headers }: Request): boolean => /\btext\/html\b/i.test(headers.accept ?? '');
