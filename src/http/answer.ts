@@ -15,7 +15,7 @@ const TEXTS: Record<number, string> = {
   431: 'request header fields too large',
 };
 
-/** The answer for anything thrown: ours as it stands, an HTTP library's by its status alone, all else by the database's table. */
+/** The answer for a thrown error: a Failure, the status of an HTTP library's error, or the fault of a database error. */
 export function answerFor(error: unknown): Failure {
   if (error instanceof Failure) return error;
   const fault = faultOf(error);
@@ -27,21 +27,18 @@ export function answerFor(error: unknown): Failure {
   return new Failure(500, ['internal server error']);
 }
 
-// A short text is sent in one piece with its head; for a long one that piece would be a copy more.
-const SHORT = 4096;
+// Node joins a string with the head, which copies it: too slow for long bodies.
+const MAX_STRING_BODY = 4096;
 
 export function sendJson(res: ServerResponse, status: number, text: string): void {
-  const body = text.length < SHORT ? text : Buffer.from(text);
+  const body = text.length < MAX_STRING_BODY ? text : Buffer.from(text);
   res.statusCode = status;
   res.setHeader('Content-Type', 'application/json');
   res.setHeader('Content-Length', Buffer.byteLength(body));
   res.end(body);
 }
 
-/**
- * Answers whatever was thrown while a request was served. `send` writes it in the form that the caller of this route
- * reads.
- */
+/** Answers an error. `send` writes it in the format of the route. */
 export function answerError(
   log: RequestLog,
   res: ServerResponse,
@@ -49,16 +46,16 @@ export function answerError(
   send: (res: ServerResponse, failure: Failure) => void = sendFailure,
 ): void {
   const failure = answerFor(error);
-  // A refusal that we decided on needs no stack.
+  // Logs unexpected errors, but not a 503 that the code throws itself.
   if (failure.status >= 500 && failure !== error) log.failed(res.req.id, error);
-  // The deadline was faster.
+  // The deadline may have answered already.
   if (res.writableEnded) return;
   if (res.headersSent) {
-    // Half an answer is out: the broken connection is the only way left to say so.
+    // Part of the answer is sent: only a broken connection can tell the client.
     res.destroy();
     return;
   }
-  // The rest of an oversized body is not waited for.
+  // Without waiting for the rest of the body.
   if (failure.status === 413) res.req.exchange.connection.closeAfter(res);
   send(res, failure);
 }

@@ -10,10 +10,7 @@ const DECODERS: Partial<Record<string, () => ReturnType<typeof createGunzip>>> =
   gzip: createGunzip,
 };
 
-/**
- * The body of a request, decoded. Not by body-parser, which takes the request of a client that closed its half of the
- * connection for one without a body.
- */
+/** Reads and decompresses a body. body-parser would ignore the body of a client that closed its half of the connection. */
 export async function readBody(req: Request, limit: number): Promise<Buffer> {
   const encoding = req.headers['content-encoding']?.toLowerCase() ?? 'identity';
   // The connection was lost.
@@ -29,7 +26,7 @@ export async function readBody(req: Request, limit: number): Promise<Buffer> {
   } finally {
     req.unpipe(decoder);
     decoder.destroy();
-    // Node parses the next request after what is left of this one.
+    // Node parses the next request only after the rest of this one is read.
     req.resume();
   }
 }

@@ -8,7 +8,7 @@ import type { ClientSocket } from './request';
 
 interface ParserError extends Error {
   code?: string;
-  /** What came last, and how much of it was good. */
+  /** The last chunk, and how many of its bytes were parsed. */
   rawPacket?: Buffer;
   bytesParsed?: number;
 }
@@ -24,7 +24,7 @@ const invalidKey = new Failure(401, ['invalid key'], {
   'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token"',
 });
 
-/** Answers what the HTTP parser rejects, after the requests before it on the same connection. */
+/** Answers requests that the HTTP parser rejects, after the answers to earlier requests of the connection. */
 export class BrokenRequests {
   private readonly counters = new Map<number, Counter>();
 
@@ -46,12 +46,12 @@ export class BrokenRequests {
   answer(error: ParserError, socket: ClientSocket): void {
     const { client } = socket;
     if (error.code === 'ECONNRESET') socket.destroy();
-    // The parser fails again on whatever comes after.
+    // The parser reports another error for each later chunk.
     else if (!client.isClosing)
       this.refuse(socket, isInAuthorization(error) ? invalidKey : (REFUSALS[error.code ?? ''] ?? malformed));
   }
 
-  /** Node lets go of the socket of a CONNECT: nobody else listens to its errors, and one that nobody hears ends the process. */
+  /** Node detaches the socket of a CONNECT. Without a listener, an error of it would end the process. */
   answerConnect(socket: ClientSocket): void {
     socket.on('error', () => socket.destroy());
     if (!socket.client.isClosing) this.refuse(socket, methodNotAllowed);
@@ -61,7 +61,7 @@ export class BrokenRequests {
     this.counters.get(refusal.status)!.value++;
     const { newest } = client;
     if (!newest || newest.req.complete) client.closeWith(this.text(refusal));
-    // It broke in the body of a request that has an answer of its own.
+    // The error is in the body of a request that is answered already.
     else if (newest.res.headersSent) client.closeWith('');
     else {
       client.closeAfter(newest.res);
@@ -87,12 +87,9 @@ export class BrokenRequests {
   }
 }
 
-/**
- * A control character in a credential is for HTTP a malformed request, and for the caller a key that does not work. Where the
- * header's name came in an earlier piece than the character, nobody kept it, and the answer is HTTP's.
- */
+/** Whether the bad character is in a credential: an invalid key rather than a malformed request. Looks only at the last chunk. */
 function isInAuthorization({ code, rawPacket, bytesParsed }: ParserError): boolean {
   if (code !== 'HPE_INVALID_HEADER_TOKEN' || !rawPacket || bytesParsed === undefined) return false;
-  const good = rawPacket.subarray(0, bytesParsed).toString('latin1');
-  return /^authorization:/i.test(good.slice(good.lastIndexOf('\n') + 1));
+  const parsed = rawPacket.subarray(0, bytesParsed).toString('latin1');
+  return /^authorization:/i.test(parsed.slice(parsed.lastIndexOf('\n') + 1));
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendJson } from './answer';
 
-/** An answer that callers may keep, with the tag by which they ask whether it still stands. */
+/** An answer that clients may cache. */
 export interface Cacheable {
   body: string;
   etag: string;
@@ -10,7 +10,7 @@ export interface Cacheable {
 
 export function cacheable(answer: object | string): Cacheable {
   const body = typeof answer === 'string' ? answer : JSON.stringify(answer);
-  // Weak: what is behind may compress the body.
+  // Weak, since a proxy may compress the body.
   return { body, etag: `W/"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
 }
 
@@ -32,7 +32,7 @@ export function sendCacheable(
 
 const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
 
-// Not Express's req.fresh: it never says 304 to `Cache-Control: no-cache`, which fetch() adds to every If-None-Match.
+// Not Express's req.fresh, which ignores If-None-Match with the `Cache-Control: no-cache` that fetch() adds.
 export function isKnown(known: string | undefined, etag: string): boolean {
   if (known === undefined) return false;
   if (known === etag || known.trim() === '*') return true;

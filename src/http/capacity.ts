@@ -1,15 +1,15 @@
 import type { Holdings } from './senders';
 
-// The rest is for addresses that hold less than an equal part of all.
-const OPEN_TO_EVERYBODY = 3 / 4;
+// The rest is reserved for addresses that hold less than an equal share.
+const UNRESERVED = 3 / 4;
 
 /**
- * Something that all requests share, of which no single address can take everything. While less than three quarters are
- * taken anybody may have more, so that one proxy which hides its clients' addresses can use most of it.
+ * A resource that all requests share, of which no address can take everything. Up to three quarters of it go to anybody,
+ * so that a proxy which hides its clients' addresses can use most of it.
  */
 export class Capacity {
   used = 0;
-  /** How often there was none left for somebody. */
+  /** How often `take` failed. */
   refusals = 0;
   private senders = 0;
 
@@ -21,7 +21,7 @@ export class Capacity {
   take(sender: Holdings, amount = 1): boolean {
     const held = sender[this.name];
     const used = this.used + amount;
-    if (used > this.total * OPEN_TO_EVERYBODY && (used > this.total || held + amount > this.partOf(held))) {
+    if (used > this.total * UNRESERVED && (used > this.total || held + amount > this.shareOf(held))) {
       this.refusals++;
       return false;
     }
@@ -37,8 +37,8 @@ export class Capacity {
     if (sender[this.name] === 0) this.senders--;
   }
 
-  /** An equal part for each address that holds some, and for one more that may come. */
-  private partOf(held: number): number {
+  /** An equal share for each address that holds some, and for one more. */
+  private shareOf(held: number): number {
     return Math.max(1, this.total / (this.senders + (held === 0 ? 2 : 1)));
   }
 }

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import type { Request } from 'express';
 
 /**
- * Whose request it is: the peer, or behind `TRUSTED_PROXIES` the nearest address in X-Forwarded-For that is not one of them.
- * What a caller writes into that header itself stands further away, and counts for nothing.
+ * The address of the client: the peer, or behind `TRUSTED_PROXIES` the last address in X-Forwarded-For that is not one of
+ * them. Entries before it may be forged.
  */
 export function clientAddress(req: Request): string {
   const peer = req.socket.remoteAddress ?? '';
@@ -12,7 +12,7 @@ export function clientAddress(req: Request): string {
   return plain(isIP(address) === 0 ? peer : address);
 }
 
-/** An address as a limit counts it: somebody with one IPv6 address has the 2^64 of its network. */
+/** The network that limits count: an IPv4 address, or the /64 of an IPv6 address, which is one client's. */
 export const clientNetwork = (req: Request): string => networkOf(clientAddress(req));
 
 export function networkOf(address: string): string {
@@ -20,7 +20,7 @@ export function networkOf(address: string): string {
   return short.includes(':') ? ipv6Network(short, 4) : short;
 }
 
-/** The networks around an address, by who usually has one. */
+/** The networks around an address. */
 export interface Networks {
   /** An IPv4 address, or 64 bits of an IPv6 address. */
   network: string;
@@ -45,7 +45,7 @@ export function clientNetworks(req: Request): Networks {
 const plain = (address: string) =>
   address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 
-/** `groups`: how many of its eight numbers tell the network. */
+/** `groups`: how many of the eight numbers are the network's. */
 function ipv6Network(address: string, groups: number): string {
   const [head = '', tail] = address.split('%')[0]!.split('::');
   const numbers = head === '' ? [] : head.split(':');

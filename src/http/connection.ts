@@ -3,24 +3,24 @@ import type { Socket } from 'node:net';
 import type { Exchange } from './exchange';
 import type { Sender } from './senders';
 
-// Each takes memory until the connection closes.
+// Each of them uses memory until the connection closes.
 const MAX_IGNORED = 100;
-const LINGER = 1000;
+const LINGER_TIMEOUT = 1000;
 
-/** One connection of a client. */
+/** A connection of a client. */
 export class Connection {
   /** Requests whose answer is not sent yet: more than one where the client pipelines. */
   unanswered = 0;
   newest: Exchange | undefined = undefined;
-  /** The client was told that this is the end: no further request is served. */
+  /** No further request is served: an answer had `Connection: close`. */
   isClosing = false;
   private ignored = 0;
-  private lastWords: string | undefined = undefined;
+  private lastText: string | undefined = undefined;
 
   constructor(
     readonly socket: Socket,
     readonly sender: Sender,
-    /** Its X-Forwarded-For is believed. */
+    /** The peer is a trusted proxy. */
     readonly isTrusted: boolean,
   ) {
     // Node calls it after an answer with `Connection: close`.
@@ -33,10 +33,10 @@ export class Connection {
     if (!res.headersSent) res.setHeader('Connection', 'close');
   }
 
-  /** Closes when every answer is sent, and this text after them. */
-  closeWith(lastWords: string): void {
+  /** Sends this text after all answers, and closes. */
+  closeWith(text: string): void {
     this.isClosing = true;
-    this.lastWords = lastWords;
+    this.lastText = text;
     this.closeIfAnswered();
   }
 
@@ -51,18 +51,18 @@ export class Connection {
   }
 
   private closeIfAnswered(): void {
-    const { socket, lastWords } = this;
-    if (this.unanswered > 0 || lastWords === undefined) return;
-    if (socket.writable) socket.write(lastWords);
+    const { socket, lastText } = this;
+    if (this.unanswered > 0 || lastText === undefined) return;
+    if (socket.writable) socket.write(lastText);
     this.linger();
   }
 
-  /** A socket that is closed while the client still sends is reset, and the client may lose the answer with it. */
+  /** Waits for the client to close: a reset while it still sends could make it lose the answer. */
   private linger(): void {
     this.isClosing = true;
     const { socket } = this;
     socket.end();
-    const timer = setTimeout(() => socket.destroy(), LINGER).unref();
+    const timer = setTimeout(() => socket.destroy(), LINGER_TIMEOUT).unref();
     socket.once('close', () => clearTimeout(timer));
   }
 }

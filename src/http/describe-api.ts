@@ -14,12 +14,11 @@ import { isUnlimited } from './unlimited';
 type Json = Record<string, unknown>;
 type Handler = (...args: never[]) => unknown;
 
-/** Whom a description is for. */
 export type Audience = 'everybody' | 'operator';
 
 const OPERATOR_PATH = '/operator/';
 
-/** The description of the API, from the declarations of its routes and of their request and answer classes. */
+/** The OpenAPI document, from the decorators of routes, requests and answers. */
 export function describeApi(app: INestApplication, audience: Audience = 'everybody'): OpenAPIObject {
   const document = SwaggerModule.createDocument(app, configOf(app.get(Settings), audience), {
     operationIdFactory: (controller, method) => `${controller}.${method}`,
@@ -103,12 +102,12 @@ function nameOperation(operation: Json): void {
   if (!operation.summary) operation.summary = words[0]!.toUpperCase() + words.slice(1);
 }
 
-/** Says what a caller needs, and returns the scope. */
+/** Describes the credential that is needed, and returns the scope. */
 function describeSecurity(operation: Json): string | undefined {
   const security = operation.security as Record<string, string[]>[] | undefined;
   const [scope] = (security ?? []).flatMap(({ bearer }) => bearer ?? []);
   const inPath = ((operation.parameters ?? []) as Json[]).some(({ name }) => name === 'KEY');
-  // The KEY of the path may be the credential, and there is no header then.
+  // The KEY of the path may be the credential.
   if (security && inPath) operation.security = [...security, {}];
   const says = scope
     ? `Needs the scope \`${scope}\`.`
@@ -116,7 +115,7 @@ function describeSecurity(operation: Json): string | undefined {
       ? "Needs the operator's token."
       : security
         ? 'Needs any valid credential.'
-        : // A handler that says which 401 it answers has a credential of its own, and says which.
+        : // A handler that declares a 401 describes its own credential.
           '401' in (operation.responses as object)
           ? ''
           : 'Needs no credential.';
@@ -138,7 +137,7 @@ function handlersOf(app: INestApplication): Map<string, { handler: Handler; cont
   return found;
 }
 
-/** Schemas of routes that stand in the other description. */
+/** Removes schemas that only the other document uses. */
 function dropUnused(schemas: Record<string, Json>, paths: object): void {
   const used = new Set<string>();
   const visit = (value: unknown): void => {

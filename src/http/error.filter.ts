@@ -5,7 +5,6 @@ import { Failure } from './failure';
 import { RequestLog } from './request-log';
 import { answeredOptions, isRouted, notFound } from './not-found';
 
-/** Errors of the API, in its envelope. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   constructor(private readonly log: RequestLog) {}

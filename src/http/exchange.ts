@@ -7,17 +7,17 @@ import type { Sender } from './senders';
 
 /** A request and its answer. */
 export class Exchange {
-  /** From when the time for the answer counts: later than `at` where the body took long. */
+  /** The start of the deadline for the answer: the end of the body, or `at`. */
   since: number;
-  /** In the array of those in flight. */
+  /** Its index in the array of exchanges. */
   index = -1;
-  /** Of which it holds one: slots or health. */
+  /** The capacity of which it holds one: slots or health. */
   held: Capacity | undefined = undefined;
-  /** Bytes that it holds of the uploads. */
+  /** The bytes that it holds of the capacity `uploads`. */
   upload = 0;
-  /** How many bytes had left on its connection when somebody last looked. */
+  /** The bytes that its connection had sent at the last sweep. */
   sent = 0;
-  /** The answer was sent, or the connection is gone. */
+  /** The answer is sent, or the connection is lost. */
   isClosed = false;
   isLong = false;
 
@@ -27,18 +27,18 @@ export class Exchange {
     readonly res: ServerResponse,
     readonly connection: Connection,
     readonly sender: Sender,
-    /** When it arrived, by performance.now(). */
+    /** Its arrival, by performance.now(). */
     readonly at: number,
   ) {
     this.since = at;
   }
 
-  /** Called by whoever has read the body: from now on this request takes a slot like any other. */
+  /** Called when the body is read: the request needs a slot from now on. */
   bodyArrived(): void {
     if (!this.inFlight.bodyArrived(this)) throw serviceUnavailable();
   }
 
-  /** For a handler whose work is long by nature: it has no deadline, and takes no slot from short requests. */
+  /** For long work such as an import: no deadline, and no slot. */
   takesLong(): void {
     this.isLong = true;
     this.inFlight.giveBack(this);

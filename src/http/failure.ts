@@ -1,4 +1,4 @@
-/** An answer other than 200, made where the reason is known. */
+/** An error with its status and texts. */
 export class Failure extends Error {
   constructor(
     readonly status: number,

@@ -26,11 +26,11 @@ export const SECURITY_HEADERS: Record<string, string> = {
   'X-Frame-Options': 'DENY',
 };
 
-const SANE_ID = /^[\w.:-]{1,64}$/;
-// No client needs more on one connection, and one that does not read would take every slot.
+const REQUEST_ID = /^[\w.:-]{1,64}$/;
+// A client that pipelines more and does not read would take every slot.
 const MAX_PIPELINED = 10;
 
-/** What happens to every request before any framework sees it, and is reported after it was answered. */
+/** Handles every request before Express: id, headers, capacity. Calls the observers after the answer. */
 export class FrontDoor implements FrontDoorHooks {
   readonly maxHeaders = 100;
   readonly observers: Observer[] = [];
@@ -66,14 +66,14 @@ export class FrontDoor implements FrontDoorHooks {
     return (req, res) => {
       const at = performance.now();
       const { client } = req.socket as ClientSocket;
-      // The client was told that an answer before this one is the last.
+      // An earlier answer had `Connection: close`.
       if (client.isClosing) return client.ignoreRequest();
       const refusal = this.isCrowded(client)
         ? serviceUnavailable()
         : (this.refusal(req) ?? toOriginForm(req));
       const exchange = this.inFlight.open(req, res, client, at);
       const given = req.headers['x-request-id'];
-      req.id = typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID();
+      req.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
       res.setRequestId(req.id);
       res.fixed = this.fixed;
       if (refusal || this.draining) client.closeAfter(res);
@@ -97,7 +97,6 @@ export class FrontDoor implements FrontDoorHooks {
     }
   }
 
-  /** No client needs it, and one that does not read would hold every slot. */
   private isCrowded({ unanswered }: Connection): boolean {
     const crowded = unanswered >= MAX_PIPELINED;
     if (crowded) this.refused.pipelined.value++;
@@ -136,8 +135,8 @@ export class FrontDoor implements FrontDoorHooks {
 const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
 
 /**
- * An address may be sent with scheme and host (RFC 9112, 3.2.2), which count for nothing here. What is neither that nor a
- * path goes no further: the parsers behind this one answer it in words of their own, and write it to the error output.
+ * Removes scheme and host of a request target (RFC 9112, 3.2.2). Refuses other targets here: the parsers of Express would
+ * write them to the error output.
  */
 function toOriginForm(req: IncomingMessage): Failure | undefined {
   const target = req.url!;
@@ -151,7 +150,7 @@ function toOriginForm(req: IncomingMessage): Failure | undefined {
 export const isPreflight = ({ method, headers }: IncomingMessage) =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 
-/** Games in a browser may call from any origin: no cookie counts on API routes, so there is nothing to ride on. */
+/** Games in a browser may call from any origin: API routes ignore cookies, so there is no CSRF. */
 function allowAnyOrigin(res: ServerResponse): void {
   res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
   res.setHeader(

@@ -9,35 +9,34 @@ import { hasBody, MAX_BODY } from './parameter-sources';
 import type { ClientSocket, Observer } from './request';
 import { Senders } from './senders';
 
-// Waiting for the database ends before that by itself; this is for the sum of several waits.
-const ANSWER_WITHIN = 2300;
-// Not the server's requestTimeout, which has no exceptions: an operator's import is sent for minutes.
-const BODY_WITHIN = 8000;
-const READ_WITHIN = 10_000;
-const SWEEP_EVERY = 100;
-const FORGET_EVERY = 10_000;
+// Milliseconds. Longer than the timeout of a statement: for requests with several.
+const ANSWER_TIMEOUT = 2300;
+// Not the server's requestTimeout, which would also end an operator's import.
+const BODY_TIMEOUT = 8000;
+const READ_TIMEOUT = 10_000;
+const SWEEP_INTERVAL = 100;
+const FORGET_INTERVAL = 10_000;
 
-const HEALTH_AT_ONCE = 1000;
-const UPLOADED_AT_ONCE = 64 * 1024 * 1024;
-// Even one that promises a single byte has headers and objects.
-const SMALLEST_UPLOAD = 16 * 1024;
+const MAX_HEALTH = 1000;
+const MAX_UPLOAD_BYTES = 64 * 1024 * 1024;
+// The memory of a request with a tiny body.
+const MIN_UPLOAD_BYTES = 16 * 1024;
 
 /**
- * The requests being answered, their deadlines, and what each holds of what all share. A request has a slot from when it is
- * complete until its answer is sent; before that, its body is one of the uploads.
- *
- * An array without gaps: a Set would keep requests from being collected young (docs/decisions/fast-requests.md).
+ * The requests in flight, their deadlines, and the capacity that they hold. A request holds a slot from the end of its body
+ * until its answer is sent; before that it holds bytes of `uploads`.
  */
 export class InFlight {
   readonly connections: Capacity;
   readonly slots: Capacity;
-  readonly uploads = new Capacity('uploads', UPLOADED_AT_ONCE);
-  readonly health = new Capacity('health', HEALTH_AT_ONCE);
+  readonly uploads = new Capacity('uploads', MAX_UPLOAD_BYTES);
+  readonly health = new Capacity('health', MAX_HEALTH);
   /** Requests whose answer is not sent yet. */
   count = 0;
+  // An array, since requests in a Set survive more garbage collections: docs/decisions/fast-requests.md.
   private readonly exchanges: Exchange[] = [];
   private readonly senders = new Senders();
-  // When a slot was first refused after the last one was given or came back; 0: none was.
+  // The first refusal of a slot since one was last taken or given back; 0: none.
   private refusedSince = 0;
   private timers: NodeJS.Timeout[] = [];
 
@@ -49,7 +48,7 @@ export class InFlight {
     this.connections = new Capacity('connections', MAX_CONNECTIONS);
   }
 
-  /** Milliseconds for which slots were refused and none was given or came back. */
+  /** Milliseconds since slots are refused without one being taken or given back. */
   get stuckFor(): number {
     return this.refusedSince === 0 ? 0 : performance.now() - this.refusedSince;
   }
@@ -74,7 +73,7 @@ export class InFlight {
     return exchange;
   }
 
-  /** False: there is no room for the request. */
+  /** False: the capacity is used up. */
   admit(exchange: Exchange): boolean {
     const { req, res, connection } = exchange;
     if (!hasBody(req as Request)) return this.takeSlot(exchange);
@@ -82,12 +81,12 @@ export class InFlight {
       connection.closeAfter(res);
       return false;
     }
-    // Handlers of other methods do not wait for a body.
+    // Other methods do not read a body.
     return req.method === 'POST' || this.takeSlot(exchange);
   }
 
   bodyArrived(exchange: Exchange): boolean {
-    // It is no longer among those in flight: nothing would give its slot back.
+    // A closed request would never give a slot back.
     if (exchange.isClosed) return false;
     this.endUpload(exchange);
     exchange.since = performance.now();
@@ -115,8 +114,8 @@ export class InFlight {
 
   start(): void {
     this.timers = [
-      setInterval(() => this.sweep(performance.now()), SWEEP_EVERY).unref(),
-      setInterval(() => this.senders.forget(), FORGET_EVERY).unref(),
+      setInterval(() => this.sweep(performance.now()), SWEEP_INTERVAL).unref(),
+      setInterval(() => this.senders.forget(), FORGET_INTERVAL).unref(),
     ];
   }
 
@@ -138,7 +137,7 @@ export class InFlight {
 
   private startUpload(exchange: Exchange): boolean {
     const length = Number(exchange.req.headers['content-length'] ?? MAX_BODY);
-    const bytes = Math.min(Math.max(length, SMALLEST_UPLOAD), MAX_BODY);
+    const bytes = Math.min(Math.max(length, MIN_UPLOAD_BYTES), MAX_BODY);
     if (!this.uploads.take(exchange.sender, bytes)) return false;
     exchange.upload = bytes;
     return true;
@@ -150,7 +149,7 @@ export class InFlight {
     exchange.upload = 0;
   }
 
-  /** What a closed request still holds: a slot while its handler works, and its upload while more may come. */
+  /** A closed request keeps its slot while its handler runs, and its upload while more bytes may come. */
   private settle(exchange: Exchange, isLate = false): void {
     const { req, res } = exchange;
     if (req.complete || req.socket.destroyed) this.endUpload(exchange);
@@ -162,7 +161,7 @@ export class InFlight {
 
   private remove(exchange: Exchange): void {
     const { connection, index, req } = exchange;
-    // An idle connection keeps no request in memory.
+    // Lets an idle connection's last request be collected.
     if (connection.newest === exchange && req.complete) connection.newest = undefined;
     const last = this.exchanges.pop()!;
     if (last.index === index) return;
@@ -176,18 +175,18 @@ export class InFlight {
     if (connection.unanswered > 0)
       for (const exchange of this.exchanges.filter((one) => one.connection === connection && !one.isClosed)) {
         const { res } = exchange;
-        // Node tells the answer whose turn it is, and none behind it.
+        // Node emits `close` only for the first unsent answer of the connection.
         if (!res.socket && !res.writableFinished) res.destroy().emit('close');
         else this.close(exchange);
       }
     if (!newest) return;
     if (newest.upload > 0) this.settle(newest);
-    // Node tells no request that was answered before its body came.
+    // Node does not end a request that was answered before its body arrived.
     if (!newest.req.complete) newest.req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
   }
 
   private sweep(now: number): void {
-    // From the end: the last takes the place of one that is removed.
+    // Backwards, since the last one takes the place of a removed one.
     for (let i = this.exchanges.length - 1; i >= 0; i--) {
       const exchange = this.exchanges[i]!;
       if (exchange.isClosed) this.sweepClosed(exchange, now);
@@ -196,27 +195,27 @@ export class InFlight {
   }
 
   private sweepClosed(exchange: Exchange, now: number): void {
-    this.settle(exchange, now - exchange.since >= ANSWER_WITHIN);
-    if (exchange.upload > 0 && now - exchange.at >= BODY_WITHIN) exchange.req.socket.destroy();
+    this.settle(exchange, now - exchange.since >= ANSWER_TIMEOUT);
+    if (exchange.upload > 0 && now - exchange.at >= BODY_TIMEOUT) exchange.req.socket.destroy();
   }
 
   private enforceDeadline(exchange: Exchange, now: number): void {
     const { req, res } = exchange;
     if (res.writableEnded) {
-      // A client that does not read keeps its answer in our memory.
-      if (now - exchange.since > ANSWER_WITHIN + READ_WITHIN) req.socket.destroy();
+      // The answer of a client that does not read takes memory.
+      if (now - exchange.since > ANSWER_TIMEOUT + READ_TIMEOUT) req.socket.destroy();
     } else if (res.headersSent) {
       const { bytesWritten, writableLength } = req.socket;
       const sent = bytesWritten - writableLength;
       if (sent !== exchange.sent) exchange.since = now;
-      else if (now - exchange.since > READ_WITHIN) req.socket.destroy();
+      else if (now - exchange.since > READ_TIMEOUT) req.socket.destroy();
       exchange.sent = sent;
     } else if (!req.complete) {
       exchange.since = now;
-      if (now - exchange.at < BODY_WITHIN) return;
+      if (now - exchange.at < BODY_TIMEOUT) return;
       exchange.connection.closeAfter(res);
       sendFailure(res, failure(408, 'request timeout'));
-    } else if (now - exchange.since >= ANSWER_WITHIN) sendFailure(res, serviceUnavailable());
+    } else if (now - exchange.since >= ANSWER_TIMEOUT) sendFailure(res, serviceUnavailable());
   }
 }
 

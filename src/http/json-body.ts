@@ -1,18 +1,18 @@
 import { badRequest, failure } from './failure';
 
-/** A number of a JSON body as it was sent: a JavaScript number would round it. */
+/** A number of a JSON body with its digits, which a JavaScript number could round. */
 export class JsonNumber {
   constructor(readonly source: string) {}
 }
 
 const MAX_DEPTH = 32;
-// Ten times what the longest request has: two lists of 500 ids.
+// Ten times the values of the longest request, which has two lists of 500 ids.
 const MAX_VALUES = 10_000;
-// More than any list of ids may have: a reader refuses it whatever the numbers are.
+// More than a list of ids may have: its reader refuses a longer one anyway.
 const MAX_NUMBERS = 1000;
 const NUMBER = /^[-\d]/;
 
-/** The members of the object that a JSON text is, at most so many. A name may come twice. */
+/** The members of a JSON object, duplicate names included. */
 export function readJsonObject(text: string, most: number): [name: string, value: unknown][] {
   const notAnObject = badRequest('the body must be a JSON object');
   const { depth, values: count } = sizeOf(text);
@@ -39,7 +39,7 @@ function exactly(value: unknown, source: string): unknown {
     .map((item) => (NUMBER.test(item.trim()) ? new JsonNumber(item.trim()) : null));
 }
 
-/** How deep a JSON text nests and how many values it has, counted until either is too much. */
+/** The depth and number of values of a JSON text, counted until either is over its limit. */
 function sizeOf(json: string): { depth: number; values: number } {
   let depth = 0;
   let deepest = 0;
@@ -56,7 +56,7 @@ function sizeOf(json: string): { depth: number; values: number } {
   return { depth: deepest, values };
 }
 
-/** The names of an object that parses, each with the text of its value. */
+/** The names of a valid JSON object, each with the text of its value. */
 function membersOf(json: string, most: number): [name: string, source: string][] {
   const members: [string, string][] = [];
   let depth = 0;

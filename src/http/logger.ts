@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import pino, { type DestinationStream, type Logger } from 'pino';
 
-/** JSON lines on standard output, written in batches; values that could be secrets are removed wherever they turn up. */
+/** JSON lines on standard output, in batches. Fields that could hold secrets are redacted. */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   return pino(
     {
@@ -26,25 +26,25 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   );
 }
 
-const BATCH = 15 * 1024;
-const FLUSH_EVERY = 1000;
+const BATCH_LENGTH = 15 * 1024;
+const FLUSH_INTERVAL = 1000;
 
-/** Standard output, written in batches. The library's own batches are measured anew, whole, with every line that is added. */
+/** Writes to standard output in batches. pino's own buffer computes its whole length at each line. */
 class Batches implements DestinationStream {
   private readonly output = pino.destination({ sync: false });
   private lines = '';
 
   constructor() {
-    setInterval(() => this.flush(), FLUSH_EVERY).unref();
+    setInterval(() => this.flush(), FLUSH_INTERVAL).unref();
     process.on('exit', () => this.flushSync());
   }
 
   write(line: string): void {
     this.lines += line;
-    if (this.lines.length >= BATCH) this.flush();
+    if (this.lines.length >= BATCH_LENGTH) this.flush();
   }
 
-  /** Called by pino too, where the process is about to end. */
+  /** Also called by pino when the process ends. */
   flushSync(): void {
     this.flush();
     this.output.flushSync();
@@ -57,7 +57,7 @@ class Batches implements DestinationStream {
   }
 }
 
-/** Nest's own lines, in the same log. */
+/** Writes Nest's messages to the same log. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 

@@ -3,18 +3,18 @@ import type { Response } from 'express';
 import { serviceUnavailable } from './failure';
 import { WebAnswer } from './web-answer';
 
-/** The rows of a list; of a long one in slices, which are read when they are asked for. */
+/** The rows of a list; a long list comes in slices. */
 export type Rows<Row> = Row[] | AsyncIterable<Row[]>;
 
-/** A list with more rows than this, or with a text of more bytes among them, is a long one. */
+/** A list with more rows, or with a longer text in a row, is a long list. */
 export const SHORT_LIST = { rows: 500, text_bytes: 4000 };
 export const SLICE_BYTES = 256 * 1024;
 
-// Each holds one slice in memory. Somebody's own are few, so that there is always room for others'.
-const AT_ONCE = 8;
-const AT_ONCE_PER_USER = 2;
-// Milliseconds, less than the request's own deadline.
-const WAITS_FOR = 1500;
+// Each long list holds one slice in memory.
+const MAX_RUNNING = 8;
+const MAX_RUNNING_PER_USER = 2;
+// In milliseconds, less than the deadline of the request.
+const MAX_WAIT = 1500;
 
 interface Waiting {
   user_id: number;
@@ -22,13 +22,14 @@ interface Waiting {
   timer: NodeJS.Timeout;
 }
 
-/** Answers lists, however long they are. */
+/** Answers lists of any length. */
 @Injectable()
 export class LongLists {
-  private readonly underWay: number[] = [];
+  /** The users of the lists that are being sent. */
+  private readonly running: number[] = [];
   private waiting: Waiting[] = [];
 
-  /** `{"NAME": [...]}`, with what stands before the list. */
+  /** `{...head, "NAME": [...]}`. */
   answer<Row, Name extends string, Entry extends object, Head extends object = object>(
     name: Name,
     user_id: number,
@@ -40,10 +41,10 @@ export class LongLists {
     return new LongList(this, JSON.stringify({ ...head, [name]: [] }), user_id, rows, entryOf);
   }
 
-  /** Waits until there is room for one more; rejects with 503 when that takes too long. */
+  /** Waits for its turn; rejects with 503 after MAX_WAIT. */
   enter(user_id: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const waiting = { user_id, start: resolve, timer: setTimeout(() => giveUp(), WAITS_FOR) };
+      const waiting = { user_id, start: resolve, timer: setTimeout(() => giveUp(), MAX_WAIT) };
       const giveUp = () => {
         this.waiting = this.waiting.filter((one) => one !== waiting);
         reject(serviceUnavailable());
@@ -54,28 +55,28 @@ export class LongLists {
   }
 
   leave(user_id: number): void {
-    this.underWay.splice(this.underWay.indexOf(user_id), 1);
+    this.running.splice(this.running.indexOf(user_id), 1);
     this.startNext();
   }
 
   private startNext(): void {
-    const next = this.waiting.find(({ user_id }) => this.hasRoomFor(user_id));
+    const next = this.waiting.find(({ user_id }) => this.mayStart(user_id));
     if (!next) return;
     this.waiting = this.waiting.filter((one) => one !== next);
     clearTimeout(next.timer);
-    this.underWay.push(next.user_id);
+    this.running.push(next.user_id);
     next.start();
   }
 
-  private hasRoomFor(user_id: number): boolean {
-    const own = this.underWay.filter((one) => one === user_id).length;
-    return this.underWay.length < AT_ONCE && own < AT_ONCE_PER_USER;
+  private mayStart(user_id: number): boolean {
+    const own = this.running.filter((one) => one === user_id).length;
+    return this.running.length < MAX_RUNNING && own < MAX_RUNNING_PER_USER;
   }
 }
 
 /**
- * Sends a slice when the one before it was read: neither memory nor the event loop bears more than one. An error in between
- * breaks the connection, so that half a list never looks like a whole one.
+ * Sends a list slice by slice, each when the client has read the previous one. An error breaks the connection, so that part of
+ * a list never looks like all of it.
  */
 export class LongList<Row> extends WebAnswer {
   constructor(
@@ -98,7 +99,7 @@ export class LongList<Row> extends WebAnswer {
   }
 
   private async send(res: Response): Promise<void> {
-    // Meanwhile the deadline was faster, or the caller is gone.
+    // The deadline may have answered, or the connection may be lost.
     if (res.writableEnded || res.destroyed) return;
     res.setHeader('Content-Type', 'application/json');
     if (res.req.method === 'HEAD') {
@@ -119,7 +120,7 @@ export class LongList<Row> extends WebAnswer {
   }
 }
 
-/** Writes, and waits until there is room for more; false: the caller is gone. */
+/** Writes, and waits until the client has read enough; false: the connection is lost. */
 async function wasRead(res: Response, text: string): Promise<boolean> {
   if (!res.destroyed && !res.write(text))
     await new Promise<void>((resolve) => {

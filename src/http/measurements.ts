@@ -1,6 +1,6 @@
 export type Labels = Readonly<Record<string, string>>;
 
-/** A number that only grows. Its holder adds to `value`; nothing is looked up while a request is served. */
+/** Its holder adds to `value` directly, without a lookup. */
 export class Counter {
   value = 0;
 }
@@ -11,7 +11,7 @@ export interface Family {
   readonly series: { readonly labels: Labels; readonly read: () => number }[];
 }
 
-/** What the parts of the service count about themselves, under the names by which a monitor asks. */
+/** The registry of metrics. */
 export class Measurements {
   readonly families = new Map<string, Family>();
 
@@ -21,13 +21,13 @@ export class Measurements {
     return counter;
   }
 
-  /** One for each result. */
+  /** One counter for each result. */
   results<Result extends string>(name: string, help: string, ...results: Result[]): Record<Result, Counter> {
     const counters = results.map((result) => [result, this.counter(name, help, { result })]);
     return Object.fromEntries(counters) as Record<Result, Counter>;
   }
 
-  /** What its holder counts by itself. */
+  /** A counter whose value is read at each scrape. */
   total(name: string, help: string, read: () => number, labels: Labels = {}): void {
     this.add(name, help, 'counter', labels, read);
   }

@@ -7,13 +7,13 @@ interface Layer {
   match(path: string): boolean;
 }
 
-/** Whether a route took the request. Express shows HEAD to every route of the path, and leaves the last one's name behind. */
+/** Whether a route handled the request. For HEAD, Express also sets req.route to routes without GET. */
 export function isRouted(req: Request): boolean {
   const route = req.route as Layer['route'];
   return route !== undefined && (req.method !== 'HEAD' || 'get' in route.methods || 'head' in route.methods);
 }
 
-/** No route took the request: 405 where another method would have been taken, else 404. */
+/** For a request without a route: 405 if the path has routes of other methods, else 404. */
 export function notFound(req: Request, error: unknown): unknown {
   if (answerFor(error).status !== 404) return error;
   const Allow = methodsOf(req);
@@ -22,7 +22,7 @@ export function notFound(req: Request, error: unknown): unknown {
     : new Failure(405, ['method not allowed'], { Allow });
 }
 
-/** Whether the request asked for no more than what may be asked of its path, and got its answer. */
+/** Answers OPTIONS for a known path; false: nothing is sent. */
 export function answeredOptions(req: Request, res: Response): boolean {
   const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
   if (allowed === undefined) return false;
@@ -32,10 +32,10 @@ export function answeredOptions(req: Request, res: Response): boolean {
   return true;
 }
 
-/** An Express setting: routes whose path begins so refuse everybody, as if they were not there. */
+/** An Express setting: routes with this prefix answer as if they did not exist. */
 export const HIDDEN_PATH = 'hidden path';
 
-/** For an Allow header; undefined: there is no such path. */
+/** The Allow header; undefined: the path is unknown. */
 function methodsOf(req: Request): string | undefined {
   const hidden = req.app.get(HIDDEN_PATH) as string | undefined;
   if (hidden !== undefined && req.path.startsWith(hidden)) return undefined;

@@ -81,12 +81,12 @@ export interface OperationFacts {
   hasParameters: boolean;
   readsBody: boolean;
   limited: boolean;
-  /** Whether a credential is needed, and with which scope. */
+  /** Whether a credential is required. */
   secured: boolean;
   scope: string | undefined;
 }
 
-/** Adds the answers that no handler makes itself, and what all of them have. */
+/** Adds the answers that guards and filters make, and the headers of all answers. */
 export function describeAnswers(
   operation: Json,
   { hasParameters, readsBody, limited, secured, scope }: OperationFacts,
@@ -122,7 +122,7 @@ export function describeAnswers(
   }
 }
 
-/** A handler's own 403 is not the only one. */
+/** Adds the 403 of a missing scope to the handler's own 403. */
 function alsoForScope(response: Json, scope: string): void {
   const { description, texts } = COMMON[403]!;
   const lacks = { errors: texts.map((text) => text.replace('SCOPE', scope)) };

@@ -24,7 +24,7 @@ const BY_NAME: Record<string, unknown> = {
   description: '<p>Games for a rainy day.</p>',
 };
 
-/** A value that the schema allows: as its properties' examples say, and where they say nothing a plausible one. */
+/** An example of the schema: from the examples of its properties, or a plausible value. */
 export function exampleOf(schema: Schema, schemas: Record<string, Schema>, name = ''): unknown {
   if (schema.example !== undefined) return schema.example;
   if (typeof schema.$ref === 'string')

@@ -22,7 +22,7 @@ const ERRORS = [
     'this order: route, credential, scope, parameters, object.',
 ];
 
-/** What a reader has to know before any route, in Markdown. */
+/** The introduction of the API's description, in Markdown. */
 export function introduction(limits: RateLimits | null): string {
   const rate = ({ count, period_ms }: RateLimit) =>
     `${count} at once, and again ${count} over ${period_ms / 1000} seconds`;

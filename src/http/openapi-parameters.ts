@@ -5,7 +5,7 @@ import { keywordsOf } from './rules';
 type Json = Record<string, unknown>;
 type RequestClass = abstract new () => object;
 
-/** The parameters of a request class, each with all that its kind and its class-validator decorators say. */
+/** The parameters of a request class, with the keywords of their class-validator decorators. */
 const described = (request: RequestClass): Parameter[] =>
   parametersOf(request).parameters.map((parameter) => ({
     ...parameter,
@@ -15,9 +15,9 @@ const described = (request: RequestClass): Parameter[] =>
 const isList = ({ schema }: Parameter) => schema.type === 'array';
 
 interface Place {
-  /** Parameters that are not in the path stand in the body. */
+  /** Parameters that are not in the path are in the body. */
   inBody: boolean;
-  /** And nowhere else. */
+  /** They may not be in the query string. */
   bodyOnly: boolean;
 }
 

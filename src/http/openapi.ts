@@ -5,7 +5,7 @@ const BODY_ONLY = 'gamewharf:body-only';
 
 export const ERRORS = { $ref: '#/components/schemas/Errors' };
 
-/** On a handler: an answer other than 200 that it makes itself, with the texts it may carry. */
+/** On a handler: an error that it answers itself, with its possible texts. */
 export const Fails = (status: number, ...texts: string[]) =>
   ApiResponse({
     status,

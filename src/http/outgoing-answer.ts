@@ -6,13 +6,13 @@ import {
   validateHeaderValue,
 } from 'node:http';
 
-/** A line of a head. Checked as Node checks headers, so that no value can begin a line of its own. */
+/** A header line, validated as by Node, so that no value can contain a line break. */
 export function headerLine(name: string, value: string | number): string {
   if (typeof value !== 'number') validateHeaderValue(name, value);
   return `${name}: ${value}\r\n`;
 }
 
-/** A header that every answer has, written only once. */
+/** A header of every answer, formatted once. */
 export class FixedHeader {
   readonly name: string;
   readonly line: string;
@@ -32,19 +32,16 @@ const { _storeHeader: storeHeader } = ServerResponse.prototype as unknown as { _
 
 const { get: hasEnded } = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'writableEnded')!;
 
-/** What `end` was given. */
+/** The arguments of `end`. */
 type Ending = [body?: unknown, encoding?: unknown, done?: unknown];
 
 let ended: OutgoingAnswer[] = [];
 
 /**
- * An answer as this service sends it: what is given to `end` before anything was written is sent together with all other
- * answers of this turn of the event loop, once no more requests are there to be read. A client that is woken by each answer as
- * it is made takes the processor from whoever makes the next one. See docs/decisions/fast-requests.md.
- *
- * Headers that do not depend on the handler are text from the start. Node's own way checks the name and the value of each,
- * files them and takes them out again. The answer must have some header of its own: without any, those given to `writeHead`
- * would not be seen here. test/outgoing-answer.test.ts names the versions of Node whose private parts are used.
+ * Sends the answers of one turn of the event loop together, at its end, so that no client wakes up and takes the processor
+ * meanwhile: docs/decisions/fast-requests.md. Headers that do not depend on the handler are preformatted text; an answer must
+ * have some other header as well, or those given to `writeHead` are not seen here. Uses private parts of Node;
+ * test/outgoing-answer.test.ts has the versions.
  */
 export class OutgoingAnswer<
   Request extends IncomingMessage = IncomingMessage,
@@ -53,11 +50,11 @@ export class OutgoingAnswer<
   private request_id = '';
   private rate_limit = '';
   private ending: Ending | undefined;
-  /** Node's own: the length of a body that is given to `end` as a whole. */
+  /** Private in Node: the length of a body that `end` gets as a whole. */
   declare _contentLength: number | null;
 
   static {
-    // To everybody else an answer that was ended has been sent.
+    // True from `end` on, although the answer is sent later.
     Object.defineProperty(this.prototype, 'writableEnded', {
       get(this: OutgoingAnswer) {
         return this.ending !== undefined || (hasEnded!.call(this) as boolean);
@@ -88,7 +85,7 @@ export class OutgoingAnswer<
     const canWait = typeof body === 'string' || body instanceof Uint8Array;
     if (this.headersSent || !canWait) return super.end(...(ending as []));
     this._contentLength = Buffer.byteLength(body, encoding as BufferEncoding);
-    // Writes the head: from here on Node refuses other headers, as it does after its own `end`.
+    // Writes the head, so that Node refuses further headers, as after its own `end`.
     this.writeHead(this.statusCode);
     this.ending = ending;
     if (ended.length === 0) setImmediate(OutgoingAnswer.sendAll);

@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Settings } from '../config/settings';
 
-/** Where clients reach this service: as configured, or where it listens. Never what a Host header says: any caller can write one. */
+/** The URL of this service: PUBLIC_URL, or where it listens. Never from the Host header, which clients can forge. */
 @Injectable()
 export class OwnAddress {
   constructor(
@@ -17,7 +17,7 @@ export class OwnAddress {
     return PUBLIC_URL ?? `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${this.port}`;
   }
 
-  /** With PORT=0 the system chooses one; an operator's command listens on none. */
+  /** With PORT=0 the operating system chooses it. An operator's command does not listen. */
   private get port(): number {
     const { PORT } = this.settings;
     if (PORT !== 0) return PORT;

@@ -4,10 +4,10 @@ import { readBody } from './body';
 import { badRequest, failure } from './failure';
 import { readJsonObject } from './json-body';
 
-/** What a request carries, by name, before anything is known about the names. */
+/** The raw parameters of a request by name, known or not. */
 export class Given {
   readonly values = new Map<string, unknown>();
-  /** Names that came twice, or as `name[...]`: refused where the name means something. */
+  /** Names that were given twice, or as `name[...]`: refused if the parameter is known. */
   readonly repeated = new Set<string>();
   readonly bracketed = new Set<string>();
   readonly undecodable = new Set<string>();
@@ -33,12 +33,12 @@ export class Given {
     for (const name of other.undecodable) this.undecodable.add(name);
   }
 
-  /** What may also have been given elsewhere, if it is the same there. */
+  /** Adds a value that may be given elsewhere too, if it is the same there. */
   addAgain(name: string, value: string): void {
     if (this.values.get(name) !== value) this.add(name, value);
   }
 
-  /** `a=1&b=2`, of an address or a form. */
+  /** Parses `a=1&b=2`. */
   addPairs(text: string): void {
     if (text === '') return;
     const pairs = text.split('&', MAX_FIELDS + 1);
@@ -56,9 +56,9 @@ export class Given {
 }
 
 const MAX_FIELDS = 1000;
-// 20,000 characters of four bytes, each percent-encoded, and room for the rest.
+// Enough for 20,000 characters of four bytes, percent-encoded.
 export const MAX_BODY = 512 * 1024;
-// Of the account pages: 20 redirect addresses of 2,000 characters, each percent-encoded, and room for the rest.
+// For account pages: enough for 20 redirect addresses of 2,000 characters, percent-encoded.
 export const MAX_FORM = 128 * 1024;
 const MULTIPART_SLICE = 64 * 1024;
 const [PLUS, BLANK] = [0x2b, 0x20];
@@ -94,18 +94,18 @@ export const hasReadableBody = (req: Request) => hasBody(req) && contentType(req
 export const givenInForm = (req: Request, given: Given) => givenInBody(req, given, MAX_FORM);
 
 export async function givenInBody(req: Request, given: Given, limit = MAX_BODY): Promise<void> {
-  // Clients send an empty POST with no type, or with any.
+  // Clients send an empty POST with any Content-Type or none.
   if (!hasBody(req)) return;
   const [mediaType = '', ...parameters] = contentType(req);
   const read = READERS[mediaType];
-  // Whether a body in chunks is empty is known when it is read.
+  // Without a type, a chunked body may be empty: known when it is read.
   if (!read && mediaType !== '') throw failure(415, 'unsupported media type');
   const charset = parameters
     .find((one) => one.startsWith('charset='))
     ?.slice(8)
     .replaceAll('"', '');
   if (charset && charset !== 'utf-8' && charset !== 'utf8') throw failure(415, 'unsupported charset');
-  // The parser would wait for all of it before it says so.
+  // readBody would fail only after MAX_BODY bytes.
   if (Number(req.headers['content-length']) > MAX_BODY) throw failure(413, 'request too large');
   const body = await readBody(req, limit);
   req.exchange.bodyArrived();
@@ -132,7 +132,7 @@ function utf8(body: Buffer): string {
   }
 }
 
-// In the bytes: half a million replacements in a text take 20 ms.
+// On bytes, since half a million replacements in a string take 20 ms.
 function unplussed(form: Buffer): Buffer {
   for (let i = 0; i < form.length; i++) if (form[i] === PLUS) form[i] = BLANK;
   return form;
@@ -169,9 +169,9 @@ function readMultipart(body: Buffer, given: Given, req: Request): Promise<void> 
       return;
     }
     parser.on('field', (name: string | undefined, value, info) => {
-      // Not what its types say: of a part without a name, or with an empty one.
+      // Undefined for a part without a name, unlike busboy's types.
       if (!name) return;
-      // The parser puts U+FFFD for bytes that are not UTF-8.
+      // busboy replaces invalid UTF-8 by U+FFFD.
       if (info.valueTruncated || info.nameTruncated) reject(failure(413, 'request too large'));
       else if (value.includes('\ufffd') && !hasReplacements) given.undecodable.add(name);
       else given.add(name, value);
@@ -181,7 +181,7 @@ function readMultipart(body: Buffer, given: Given, req: Request): Promise<void> 
       parser.on(limit, () => reject(failure(413, 'too many parameters')));
     parser.on('error', () => reject(malformed));
     parser.on('close', resolve);
-    // Others have their turn in between: headers of parts may take long to read.
+    // In slices, since parsing the headers of many parts blocks the event loop.
     const feed = (start: number) => {
       const end = start + MULTIPART_SLICE;
       parser.write(body.subarray(start, end));

@@ -9,15 +9,15 @@ import {
   type Reader,
 } from './readers';
 
-/** One parameter of a request class: how it is read, checked and documented. */
+/** A parameter of a request class. */
 export interface Parameter {
   name: string;
   in: 'path' | 'request';
   required: boolean;
-  /** Somebody else may read it from a header. */
+  /** A guard may read it from a header. */
   mayBeInHeader: boolean;
   read: Reader<unknown>;
-  /** What its kind says; class-validator's decorators say the rest. `nullable`: null clears it. */
+  /** The keywords of its kind; class-validator's decorators add the others. `nullable`: null clears it. */
   schema: Record<string, unknown>;
   description: string;
 }
@@ -51,7 +51,7 @@ interface Options {
   example?: unknown;
 }
 
-/** Makes the decorator of a kind of parameter. */
+/** Creates the decorator for a kind of parameter. */
 export const parameter =
   (read: Reader<unknown>, schema: Record<string, unknown>) =>
   (
@@ -82,7 +82,7 @@ export const IdListParameter = parameter(readIdList, {
   uniqueItems: true,
 });
 
-/** On the class: the caller gives one of these, and no more than one. */
+/** On a request class: exactly one of these parameters is required. */
 export const ExactlyOneOf =
   (...names: string[]): ClassDecorator =>
   (request) => {

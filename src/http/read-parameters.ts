@@ -15,14 +15,14 @@ const REQUEST_CLASS = 'gamewharf:request-class';
 export const requestClassOf = (handler: object): RequestClass | undefined =>
   Reflect.getMetadata(REQUEST_CLASS, handler) as RequestClass | undefined;
 
-/** The parameters of the request, whichever way they came, read into the declared class; all that is wrong is listed in a 400. */
+/** Reads the parameters of path, query and body into the declared class, or answers 400 with all problems. */
 export const Parameters = (): ParameterDecorator => (target, key, index) => {
   const request = (Reflect.getMetadata('design:paramtypes', target, key!) as RequestClass[])[index]!;
   Reflect.defineMetadata(REQUEST_CLASS, request, (target as Record<string | symbol, object>)[key!]!);
   readIntoClass(request)(target, key, index);
 };
 
-// Not a pipe: Nest waits for pipes with three promises a parameter, where a query is read without any.
+// Not a pipe, for which Nest creates three promises a parameter.
 const readIntoClass = createParamDecorator((request: RequestClass, context: ExecutionContext) =>
   read(request, context.switchToHttp().getRequest<Request>()),
 );
@@ -55,18 +55,18 @@ function readInto(
     waits ||= value instanceof Promise;
     values.push(value);
   }
-  // A reader may take its time, elsewhere than on the event loop.
+  // The reader of HTML is asynchronous.
   if (waits) return Promise.all(values).then((read) => checked(request, given, read));
   return checked(request, given, values);
 }
 
 function checked(request: RequestClass, given: Given, values: unknown[]): object {
   const { parameters, exactlyOneOf } = parametersOf(request);
-  const { byProperty, demand } = rulesOf(request);
+  const { byProperty, requiresSome } = rulesOf(request);
   const result = new request() as Record<string, unknown>;
   const problems: string[] = [];
-  // class-validator costs microseconds even where it has nothing to check.
-  let mustCheck = demand;
+  // class-validator takes microseconds even without a rule.
+  let mustCheck = requiresSome;
   parameters.forEach((parameter, i) => {
     const value = values[i];
     if (value instanceof Unreadable) problems.push(`${parameter.name} ${value.problem}`);

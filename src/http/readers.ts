@@ -1,6 +1,6 @@
 import { JsonNumber } from './json-body';
 
-/** What a reader found wrong: the rest of a sentence that begins with the parameter's name. */
+/** The problem of a value, as a text to follow the parameter's name. */
 export class Unreadable {
   constructor(readonly problem: string) {}
 }
@@ -13,7 +13,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const JSON_NUMBER = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 const MAX_DIGITS = 19;
 
-/** The digits of a number whose value is integral, as a form would have them: 1000 for `1e3`. */
+/** The digits of an integral number: 1000 for `1e3`. */
 function digitsOf(source: string): string | undefined {
   const [, whole, fraction = '', exponent = '0'] = JSON_NUMBER.exec(source) ?? [];
   if (whole === undefined) return undefined;
@@ -24,7 +24,7 @@ function digitsOf(source: string): string | undefined {
   return /^0*$/.test(digits.slice(shift)) ? digits.slice(0, shift) : undefined;
 }
 
-/** A value as a form or a path has it; undefined: it has another type. */
+/** The value as the text of a form; undefined: another type. */
 export function asText(given: unknown): string | undefined {
   if (typeof given === 'string') return given;
   if (given instanceof JsonNumber) return digitsOf(given.source);
@@ -34,7 +34,7 @@ export function asText(given: unknown): string | undefined {
 const isText = (given: unknown): given is string =>
   typeof given === 'string' && !given.includes('\0') && !LONE_SURROGATE.test(given);
 
-/** Well-formed ids that a number cannot hold become 0, which no row has: they are not found, and never another id. */
+/** Ids above 2^53 become 0, which no row has: they are not found, and never rounded to another id. */
 export const readInteger: Reader<number> = (given) => {
   const digits = asText(given);
   if (digits !== undefined && INTEGER.test(digits)) {
@@ -67,7 +67,7 @@ export const readText: Reader<string> = (given) => {
   return isText(given) ? given : new Unreadable('must be valid Unicode text without NUL');
 };
 
-/** A text that selects something: an empty one would select by nothing. */
+/** A text that may not be empty. */
 export const readSelector: Reader<string> = (given) => {
   const text = readText(given);
   return text === '' ? new Unreadable('must not be empty') : text;
@@ -79,8 +79,7 @@ export const readEmail: Reader<string> = (given) => {
   return text instanceof Unreadable ? text : text.replaceAll(' ', '+');
 };
 
-// Blanks as JSON has them, which \s has more of. No two neighbours match the same character: text that is no list is
-// refused in time that grows with its length.
+// JSON's white space, which is less than \s. Adjacent parts match different characters, so matching takes linear time.
 const LIST_OF_INTEGERS =
   /^[ \t\r\n]*\[[ \t\r\n]*(?:\d+[ \t\r\n]*(?:,[ \t\r\n]*\d+[ \t\r\n]*)*)?\][ \t\r\n]*$/;
 const MAX_IDS = 500;
@@ -100,7 +99,7 @@ export const readIdList: Reader<number[]> = (given) => {
     if (id instanceof Unreadable) return notAList;
     ids.push(id);
   }
-  // Compared as they were sent: two different ids beyond 2^53 are both 0 by now.
+  // Compared as text: different ids above 2^53 are all 0 in `ids`.
   if (new Set(digits.map(asText)).size < digits.length) return new Unreadable('must not contain an id twice');
   return ids;
 };

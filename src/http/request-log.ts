@@ -3,13 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type DestinationStream, type Logger, symbols } from 'pino';
 import { traceParentOf } from './traceparent';
 
-// Asked every few seconds by whoever watches the service.
+// Logged as debug: probes ask every few seconds.
 const HEALTH = '/health/';
 
 let second = 0;
 let prefix = '';
 
-/** As Date.toISOString writes it, which takes longer than the rest of a line: all but the milliseconds stand for a second. */
+/** The time in ISO format, cached but for the milliseconds: toISOString takes longer than the rest of a line. */
 function timeNow(): string {
   const now = Date.now();
   const milliseconds = now % 1000;
@@ -20,7 +20,7 @@ function timeNow(): string {
   return `${prefix}${String(milliseconds).padStart(3, '0')}Z`;
 }
 
-/** One line a request, and one more with the error when it is ours; routes by template, never by address. */
+/** Logs requests, by route template and never by URL, and unexpected errors. */
 export class RequestLog {
   private readonly lines: DestinationStream;
   private readonly routes = new Map<string, string>();
@@ -29,8 +29,7 @@ export class RequestLog {
     this.lines = (logger as unknown as Record<symbol, DestinationStream>)[symbols.streamSym]!;
   }
 
-  // Written by hand: every request has this line, its values are known to need no redaction and hardly any escaping, and
-  // pino's way to it took as long as the whole of routing. See docs/decisions/fast-requests.md.
+  // Formatted by hand, as pino took as long as routing: docs/decisions/fast-requests.md. The values need no redaction.
   answered(
     req: IncomingMessage & { id: string; route?: { path?: unknown } },
     res: ServerResponse,
@@ -54,7 +53,6 @@ export class RequestLog {
     return text;
   }
 
-  /** Who did what to an account: kept where the other lines are, told apart by its field. */
   audited(event: Record<string, unknown>) {
     this.logger.info({ audit: true, ...event }, 'audit');
   }
@@ -64,7 +62,7 @@ export class RequestLog {
   }
 }
 
-/** The error without what it may quote: TypeORM and pg put parameters and rows into their errors. */
+/** Leaves out the parameters and rows that errors of TypeORM and pg contain. */
 function describe(error: unknown) {
   if (!types.isNativeError(error) && !(error instanceof Error)) return { type: typeof error };
   const cause = (error as { driverError?: Error }).driverError ?? error;

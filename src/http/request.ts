@@ -5,7 +5,7 @@ import type { Exchange } from './exchange';
 import type { FixedHeader } from './outgoing-answer';
 import type { Given } from './parameter-sources';
 
-/** A credential as a request presents it, not verified yet. */
+/** The credential of a request, not verified. */
 export interface Presented {
   type: 'key' | 'jwt';
   text: string;
@@ -13,28 +13,27 @@ export interface Presented {
 
 /** The names under which limits count a credential. */
 export interface LimitedAs {
-  /** The API key, also for the JWTs that are made from it: making more of them gives no more. */
+  /** The API key; JWTs count for the key that they were made from. */
   credential: string;
   user: string;
 }
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Given by the caller in X-Request-Id, or made here; on every answer and every log line. */
+    /** X-Request-Id, from the client or generated. */
     id: string;
-    /** What the front door knows about this request. */
     exchange: Exchange;
-    /** Of the trace that this service writes; absent when tracing is off. */
+    /** Absent when tracing is off. */
     trace_id?: string;
-    /** Parameters that a header carries. */
+    /** Parameters from a header. */
     parametersInHeaders?: Record<string, string>;
-    /** The credential, once somebody asked for it; null: there is none. */
+    /** Cached by presentedBy; null: no credential. */
     presented?: Presented | null;
-    /** The names under which the credential is counted, once they are known. */
+    /** Set when the credential is known. */
     limited_as?: LimitedAs;
-    /** The limit of lookups that find nothing: spent before the lookup, given back where it finds something. */
+    /** The limit of lookups that find nothing: counted before the lookup, undone if it finds something. */
     misses?: object;
-    /** What the body carries, where somebody read it before the handler's parameters are read. */
+    /** The parameters of the body, if they were read before the handler's. */
     givenInBody?: Promise<Given>;
     /** Lookups that find nothing are counted. */
     is_lookup?: true;
@@ -42,7 +41,7 @@ declare module 'node:http' {
     visitor?: object;
   }
   interface ServerResponse {
-    /** Headers that this answer has unless it sets others of the same name. */
+    /** Default headers, which the answer may override. */
     fixed: readonly FixedHeader[];
     setRequestId(id: string): void;
     setRateLimit(limit: number, remaining: number, reset_seconds: number): void;
@@ -58,13 +57,13 @@ export interface ClientSocket extends Socket {
 
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
-/** Called once for every request, when its answer was sent or its connection is gone. */
+/** Called once for each request, when its answer is sent or its connection lost. */
 export type Observer = (req: IncomingMessage, res: ServerResponse, ms: number) => void;
 
 /** What other modules add to the front door. */
 export interface FrontDoorHooks {
   readonly observers: Observer[];
-  /** Answers what needs no routing; false: the route has to. */
+  /** Answers a request without routing; false: not answered. */
   shortcut: ((req: IncomingMessage, res: ServerResponse) => boolean) | undefined;
   /** Wraps a request in a span; undefined when tracing is off. */
   trace: ((req: IncomingMessage, res: ServerResponse, next: Handler) => void) | undefined;

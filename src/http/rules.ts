@@ -3,15 +3,15 @@ import { getMetadataStorage, registerDecorator, type ValidationError } from 'cla
 type RequestClass = abstract new () => object;
 type Schema = Record<string, unknown>;
 
-/** A class-validator decorator on a property, as its metadata says. */
+/** A class-validator decorator on a property. */
 interface Rule {
   name: string;
   constraint: unknown;
-  /** Whether the decorator brings its own message. */
-  explained: boolean;
+  /** Whether the decorator has its own message. */
+  hasMessage: boolean;
 }
 
-/** What each decorator says in OpenAPI, and to a client; any other decorator is told of in class-validator's words. */
+/** The OpenAPI keywords and error texts of decorators; others have class-validator's texts. */
 const WORDS: Record<
   string,
   { keywords: (constraint: never) => Schema; problem?: (constraint: never) => string }
@@ -40,23 +40,23 @@ const WORDS: Record<
 
 interface Rules {
   byProperty: ReadonlyMap<string, Rule[]>;
-  /** One of them is broken by what is missing. */
-  demand: boolean;
+  /** A missing property breaks a rule. */
+  requiresSome: boolean;
 }
 
 const known = new WeakMap<RequestClass, Rules>();
 
-/** The rules of a request class, read once. */
+/** The rules of a request class, cached. */
 export function rulesOf(request: RequestClass): Rules {
   let rules = known.get(request);
   if (!rules) {
     const byProperty = new Map<string, Rule[]>();
     const metadata = getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
     for (const { name = '', propertyName, constraints, message } of metadata) {
-      const rule = { name, constraint: constraints?.[0] as unknown, explained: message !== undefined };
+      const rule = { name, constraint: constraints?.[0] as unknown, hasMessage: message !== undefined };
       byProperty.set(propertyName, [...(byProperty.get(propertyName) ?? []), rule]);
     }
-    rules = { byProperty, demand: metadata.some(({ name }) => name === 'isDefined') };
+    rules = { byProperty, requiresSome: metadata.some(({ name }) => name === 'isDefined') };
     known.set(request, rules);
   }
   return rules;
@@ -70,13 +70,13 @@ export const keywordsOf = (request: RequestClass, property: string): Schema =>
     ),
   );
 
-/** What to tell of the rules that a property breaks. */
+/** The error texts of the rules that a property breaks. */
 export function problemsOf(request: RequestClass, { property, constraints = {} }: ValidationError): string[] {
   const rules = rulesOf(request).byProperty.get(property) ?? [];
   const constraintOf = (name: string) => rules.find((rule) => rule.name === name)?.constraint;
   return Object.entries(constraints).map(([name, text]) => {
     const problem = WORDS[name]?.problem;
-    if (!problem || rules.some((rule) => rule.name === name && rule.explained)) return text;
+    if (!problem || rules.some((rule) => rule.name === name && rule.hasMessage)) return text;
     const [min, max] = [constraintOf('min'), constraintOf('max')];
     if ((name === 'min' || name === 'max') && min !== undefined && max !== undefined)
       return `${property} must be between ${String(min)} and ${String(max)}`;
@@ -84,11 +84,11 @@ export function problemsOf(request: RequestClass, { property, constraints = {} }
   });
 }
 
-// A code point is one unit of a text or two: what has more than that is not counted.
+// Code points have one or two units, so most texts need no counting.
 const fits = (text: string, max: number) =>
   text.length <= max || (text.length <= 2 * max && [...text].length <= max);
 
-/** Counts code points, as the database does; class-validator's MaxLength leaves out variation selectors. */
+/** Counts code points, as the database does; class-validator's MaxLength ignores variation selectors. */
 export const MaxCharacters =
   (max: number): PropertyDecorator =>
   (prototype, name) =>

@@ -4,7 +4,7 @@ export interface TraceParent {
   sampled: boolean;
 }
 
-// 00-TRACE-SPAN-FLAGS; a trace or span of zeros is none.
+// 00-TRACE-SPAN-FLAGS; a trace or span of zeros is invalid.
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-|$)/;
 
 /** The trace that the caller's request belongs to (W3C Trace Context). */

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 
-/** What a handler returns when its answer is not JSON with status 200: it writes itself. */
+/** An answer of a handler that is not JSON with status 200, and sends itself. */
 export abstract class WebAnswer {
   abstract sendTo(res: Response): void | Promise<void>;
 }
