@@ -12,7 +12,7 @@ server.start(settingsOfThisProcess).catch((error: unknown) => {
   void server.stop(1);
 });
 
-/** A signal to npm ends its shell and not this process, which would live on with the database: notice, and stop too. */
+/** A signal to npm ends only npm's shell: stops this process when its parent changes. */
 function watchNpm(): void {
   if (!process.env.npm_lifecycle_event) return;
   const shell = process.ppid;

@@ -196,7 +196,7 @@ describe('POST /credentials/subkey', () => {
     );
     await other.close();
     await expect(openApp({ MANIFEST_SCOPES: 'profile:you' })).rejects.toThrow(
-      'MANIFEST_SCOPES names what is no scope: profile:you',
+      'MANIFEST_SCOPES has unknown scopes: profile:you',
     );
   });
 });

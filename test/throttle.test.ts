@@ -162,9 +162,9 @@ test.each([
   [
     'a number that comes from a function',
     { default: { limit: () => 2, ttl: 1000 } },
-    'must say limit and ttl, as numbers',
+    'must have limit and ttl, as numbers',
   ],
-  ['no period', { default: { limit: 2 } }, 'must say limit and ttl, as numbers'],
+  ['no period', { default: { limit: 2 } }, 'must have limit and ttl, as numbers'],
   [
     'another way to tell callers apart',
     { default: { limit: 2, ttl: 1000, getTracker: () => 'all' } },

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 
 const NAMED = new Set(['loopback', 'linklocal', 'uniquelocal']);
 
-/** The parts of a list such as `loopback, 10.0.0.0/8`. */
+/** The items of a list such as `loopback, 10.0.0.0/8`. */
 export const addressRangesOf = (list: string): string[] =>
   list
     .split(',')

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from './operator-error';
 
-/** A secret that nobody configured: made once and kept in the data folder, for its owner's eyes only. */
+/** A secret that is not configured: created once, in a file of the data folder that only its owner can read. */
 export function keptSecret(
   dataDir: string,
   name: string,
@@ -12,7 +12,7 @@ export function keptSecret(
   const file = join(dataDir, name);
   try {
     mkdirSync(dataDir, { recursive: true });
-    // Two that start at once: one writes, the other reads what the first wrote.
+    // wx: of two processes that start at once, one writes and the other reads that file.
     writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

@@ -1,8 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
 
 /**
- * Runs an operator's command with all services and the database of the running store, or starts the embedded one for as
- * long as it takes. Ctrl-C aborts the signal; what the command throws becomes its last words and exit code 1.
+ * Runs an operator's command with all services and the database. Starts the embedded database if it is not running. Ctrl-C
+ * aborts the signal; an error is printed, with exit code 1.
  */
 export type CommandRunner = (
   work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,

@@ -1,4 +1,4 @@
-/** So many in so long: all of them at once, or spread; what is spent comes back evenly over the period. */
+/** `count` requests per period, which may come at once; the limit refills evenly. */
 export interface RateLimit {
   readonly count: number;
   readonly period_ms: number;
@@ -11,15 +11,15 @@ const DEFAULTS = {
   'sign-in': { count: 10, period_ms: 60_000 },
 };
 
-// All credentials of a user together have as much as so many of them.
-const CREDENTIALS_OF_A_USER = 3;
+// The limit of a user is that of so many credentials.
+const CREDENTIALS_PER_USER = 3;
 
 export type LimitName = keyof typeof DEFAULTS | 'user';
 export type RateLimits = Readonly<Record<LimitName, RateLimit>>;
 
 const ONE = /^([a-z-]+)=(\d{1,7})\/(\d{1,5})s$/;
 
-/** What `RATE_LIMIT` says: null when it is off, undefined when it is not understood. */
+/** Parses RATE_LIMIT; null: off, undefined: not valid. */
 export function rateLimitsOf(text: string): RateLimits | null | undefined {
   if (text.toLowerCase() === 'off') return null;
   const given: Partial<Record<LimitName, RateLimit>> = {};
@@ -30,7 +30,7 @@ export function rateLimitsOf(text: string): RateLimits | null | undefined {
     given[name] = { count: Number(count), period_ms: Number(seconds) * 1000 };
   }
   const limits = { ...DEFAULTS, ...given };
-  const user = { ...limits.credential, count: limits.credential.count * CREDENTIALS_OF_A_USER };
+  const user = { ...limits.credential, count: limits.credential.count * CREDENTIALS_PER_USER };
   return { user, ...limits };
 }
 

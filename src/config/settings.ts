@@ -86,7 +86,7 @@ const AreAddressRanges = () =>
     },
   );
 
-/** Every setting of the service, each an environment variable of the same name; nothing else reads the environment. */
+/** All settings, each from the environment variable of the same name. Nothing else reads the environment. */
 export class Settings {
   @IsIn(['development', 'test', 'production'])
   NODE_ENV: 'development' | 'test' | 'production' = 'development';
@@ -101,19 +101,19 @@ export class Settings {
   @IsPostgresAddress()
   DATABASE_URL?: string = undefined;
 
-  // A standby of that server, or several behind one address, for reads of many rows that may be a moment old.
+  // One or more standbys of that server, for reads of many rows that may be a moment old.
   @IsOptional()
   @IsPostgresAddress()
   DATABASE_READ_URL?: string = undefined;
 
-  // How old such a read may be at most; a credential's own writes are always in it.
+  // The maximum age of such a read, which always includes the credential's own writes.
   @WholeNumber(1, 3600)
   DATABASE_READ_LAG_SECONDS: number = 2;
 
   @WholeNumber(1, 1000)
   DATABASE_POOL_SIZE: number = 10;
 
-  // Off where a pooler gives each statement another connection and does not track prepared ones.
+  // Turn off behind a pooler that does not track prepared statements.
   @YesOrNo()
   DATABASE_PREPARED_STATEMENTS: boolean = true;
 
@@ -135,7 +135,7 @@ export class Settings {
   @IsWebAddress()
   PUBLIC_URL?: string = undefined;
 
-  // What the account pages call the store, and how they look.
+  // The store's name and look on the account pages.
   @IsString()
   @MinLength(1)
   STORE_NAME: string = 'Gamewharf';
@@ -148,14 +148,14 @@ export class Settings {
   @IsString()
   STORE_CSS_FILE?: string = undefined;
 
-  // A session ends when nobody used it for so long, and at the latest after so many days.
+  // A session expires after this time without use, and after SESSION_DAYS in any case.
   @WholeNumber(1, 43_200)
   SESSION_IDLE_MINUTES: number = 720;
 
   @WholeNumber(1, 365)
   SESSION_DAYS: number = 14;
 
-  // Believed from TRUSTED_PROXIES only: the user name of who is signed in at the store.
+  // The header with the name of the signed-in user, trusted only from TRUSTED_PROXIES.
   @IsOptional()
   @Matches(/^[A-Za-z][A-Za-z0-9-]*$/, { message: '$property must be the name of a header' })
   TRUSTED_IDENTITY_HEADER?: string = undefined;
@@ -170,7 +170,7 @@ export class Settings {
   })
   LEGACY_HOST?: string = undefined;
 
-  // Seconds for which copies of a game, and caches in between, may keep the answer to which version is newest.
+  // Seconds for which clients and caches may reuse the answer of wharf/latest.
   @WholeNumber(0, 3600)
   LATEST_MAX_AGE: number = 10;
 
@@ -187,15 +187,15 @@ export class Settings {
   @AreAddressRanges()
   TRUSTED_PROXIES: string = '';
 
-  // Requests being answered at one time; one more is refused. One address gets three quarters at most.
+  // Concurrent requests; more are refused. One address may have three quarters of them.
   @WholeNumber(1, 100_000)
   MAX_IN_FLIGHT: number = 500;
 
-  // Open connections of clients; one more is closed. One address gets three quarters at most.
+  // Open connections; more are closed. One address may have three quarters of them.
   @WholeNumber(1, 1_000_000)
   MAX_CONNECTIONS: number = 10_000;
 
-  // Where Prometheus asks. Default: 9464 in production, else off.
+  // The port for Prometheus. Default: 9464 in production, else off.
   @IsOptional()
   @IsPortOrOff()
   METRICS_PORT?: number | 'off' = undefined;
@@ -205,7 +205,7 @@ export class Settings {
   @IsString()
   METRICS_HOST?: string = undefined;
 
-  // The names that every OpenTelemetry program knows; the others of its kind are read by its library.
+  // OpenTelemetry's own names; its library reads its other variables.
   @IsOptional()
   @IsWebAddress()
   OTEL_EXPORTER_OTLP_ENDPOINT?: string = undefined;
@@ -217,7 +217,7 @@ export class Settings {
   @YesOrNo()
   OTEL_SDK_DISABLED: boolean = false;
 
-  // Seconds between a SIGTERM and the first refused connection: as long as it takes a load balancer to notice.
+  // Seconds between SIGTERM and the first refused connection, for the load balancer to notice.
   // Default: 5 in production, else 0.
   @IsOptional()
   @WholeNumber(0, 600)
@@ -227,17 +227,17 @@ export class Settings {
   @MinLength(16)
   OPERATOR_TOKEN?: string = undefined;
 
-  // API keys are stored as a hash under the pepper, signing keys sealed under it.
+  // API keys are hashed with the pepper, signing keys encrypted under it.
   @IsOptional()
   @MinLength(32)
   API_KEY_PEPPER?: string = undefined;
 
-  // What the pepper was before, one a line: keys stored under these still work, and move to the new one when used.
+  // Previous peppers, one a line: their keys still work, and move to the current pepper when used.
   @SplitAt(/\r?\n/)
   @MinLength(32, { each: true, message: 'each pepper in $property must have at least 32 characters' })
   API_KEY_PEPPER_PREVIOUS: string[] = [];
 
-  // Private Ed25519 keys in PEM form, for stores that keep them out of the database: the first one signs.
+  // Private Ed25519 keys in PEM form, in place of keys in the database; the first one signs.
   @IsOptional()
   @Matches(/-----BEGIN PRIVATE KEY-----/, { message: '$property must hold private keys in PEM form' })
   SIGNING_KEYS?: string = undefined;
@@ -255,7 +255,7 @@ export class Settings {
   @WholeNumber(60, 86_400)
   JWT_LIFETIME: number = 3600;
 
-  // What a game's manifest may ask for.
+  // The scopes that a game's manifest may ask for.
   @SplitAt(/[\s,]+/)
   @IsString({ each: true })
   MANIFEST_SCOPES: string[] = ['profile:me', 'game:view:ownership'];

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from './settings';
 
-/** Addresses of the store's own pages, which this service names and does not serve. */
+/** URLs of the store's pages, which this service does not serve. */
 @Injectable()
 export class StoreLinks {
   private readonly host: string;

@@ -23,12 +23,12 @@ export class CredentialsService {
     const unknown = MANIFEST_SCOPES.filter((scope) => !(scope in SCOPES));
     if (unknown.length > 0)
       throw new OperatorError(
-        `MANIFEST_SCOPES names what is no scope: ${unknown.join(', ')}. \`gamewharf scopes\` lists those that are.`,
+        `MANIFEST_SCOPES has unknown scopes: ${unknown.join(', ')}. \`gamewharf scopes\` lists all scopes.`,
       );
     this.grantable = Object.keys(SCOPES).filter((scope) => covers(MANIFEST_SCOPES, scope));
   }
 
-  /** What a launched game gets to act for its player: a JWT that can do what the game's manifest asked for, and no more. */
+  /** Makes the JWT by which a launched game acts for its player, with the scopes of the game's manifest. */
   async subkey(parent: Credential, game_id: number, scope: string) {
     const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))];
     if (scopes.length === 0 || !scopes.every((one) => this.grantable.includes(one)))

@@ -1,5 +1,5 @@
-// ISO 4217's minor units. ICU's own table has other numbers (0 for HUF, IDR and COP) and changes between Node releases,
-// and an amount that is stored in minor units must not change its value with them.
+// ISO 4217's minor units. ICU's table differs (0 for HUF, IDR and COP) and changes between Node releases, which would change
+// the value of stored amounts.
 const DIGITS: Record<string, number> = Object.fromEntries([
   ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'
     .split(' ')
@@ -8,18 +8,18 @@ const DIGITS: Record<string, number> = Object.fromEntries([
   ...'CLF UYW'.split(' ').map((code) => [code, 4]),
 ]);
 
-/** How amounts of a currency are written: what stands before the number, and how many minor digits it has. */
+/** The format of a currency's amounts. */
 interface Format {
   prefix: string;
   digits: number;
-  /** Minor units in one. */
+  /** Minor units in one major unit. */
   unit: number;
 }
 
 const formats = new Map<string, Format>();
 const MAX_FORMATS = 500;
 
-// Intl says how, once a currency; for each amount it takes longer than all else about a game.
+// Cached: Intl takes longer for one amount than the rest of a game's answer.
 function formatOf(currency: string): Format {
   let known = formats.get(currency);
   if (!known) {
@@ -36,7 +36,7 @@ function formatOf(currency: string): Format {
   return known;
 }
 
-/** Minor units as an American reader writes them: 500 in USD is $5.00, in JPY ¥500. */
+/** An amount of minor units in en-US: 500 in USD is $5.00, in JPY ¥500. */
 export function formatMoney(amount: number, currency: string): string {
   const { prefix, digits, unit } = formatOf(currency);
   const minor = amount % unit;

@@ -1,4 +1,4 @@
-/** Rows of cells on standard output, each column as wide as its widest cell. */
+/** Prints rows in columns. */
 export function printTable(rows: readonly (readonly string[])[]): void {
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),

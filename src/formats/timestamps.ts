@@ -1,5 +1,4 @@
-// PostgreSQL writes `2013-03-03 23:02:14.5+00` in a session whose time zone is UTC, which is what our connections ask for;
-// another zone is handled too, by way of a Date.
+// PostgreSQL writes `2013-03-03 23:02:14.5+00` in a session in UTC, as our connections are. Other zones go through Date.
 const utc = (text: string) =>
   text.endsWith('+00') ? text : new Date(text).toISOString().replace('T', ' ').replace('Z', '+00');
 
@@ -10,7 +9,7 @@ export const modernTimestamp = (text: string) => {
 
 export const legacyTimestamp = (text: string) => utc(text).slice(0, 19);
 
-/** Seconds since 1970 as PostgreSQL would write them. */
+/** Seconds since 1970 in PostgreSQL's format. */
 export const timestampOf = (seconds: number) =>
   new Date(seconds * 1000)
     .toISOString()

@@ -37,7 +37,7 @@ import {
   LegacyPurchasesAnswer,
 } from './legacy.dto';
 
-/** The first version of this API, for the integrations that still speak it: other names and forms, the same rules. */
+/** The first version of this API: other names and formats, the same services. */
 @ApiTags('Legacy')
 @ApiParam({
   name: 'KEY',

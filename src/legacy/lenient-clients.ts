@@ -4,15 +4,15 @@ import { Given, givenInBody, givenInQuery, hasReadableBody } from '../http/param
 const LEGACY = '/api/1/';
 
 /**
- * Turns what old clients send into what the specification says, before a route is looked for. The one place that knows of
- * it: without LENIENT_CLIENTS it is not there.
+ * Translates requests of old clients before they are routed: POST on legacy reads, and `api_key` as a parameter. Only
+ * installed with LENIENT_CLIENTS.
  */
 export const lenientClients: RequestHandler = (req, res, next) => {
   if (req.path.startsWith(LEGACY)) {
     answerRefusalsWith200(res);
     if (req.method === 'POST') req.method = 'GET';
   }
-  // The operator's token is no client's key, and never in an address or a body.
+  // The operator's token is never a parameter.
   if (req.path.startsWith('/operator/')) {
     next();
     return;
@@ -27,18 +27,18 @@ export const lenientClients: RequestHandler = (req, res, next) => {
   req.givenInBody
     .then(
       (inBody) => void (req.headers.authorization ||= bearerFrom(inBody)),
-      // Told where the parameters are read, after the credential was looked at.
+      // Reported where the parameters are read.
       () => undefined,
     )
     .finally(next);
 };
 
-// Old clients read the errors of a 200 alone. What is not the caller's doing keeps its status: they try again on 503.
+// Old clients read errors only from a 200. A 5xx keeps its status, on which they retry.
 function answerRefusalsWith200(res: Response): void {
   const writeHead = res.writeHead.bind(res) as (status: number, ...rest: unknown[]) => Response;
   res.writeHead = ((status: number, ...rest: unknown[]) => {
     writeHead(status >= 400 && status < 500 ? 200 : status, ...rest);
-    // The log and the metrics keep what happened.
+    // For the log and the metrics.
     res.statusCode = status;
     return res;
   }) as Response['writeHead'];
@@ -49,6 +49,6 @@ const givenInQueryOf = (req: Request) => (req.url.includes('api_key=') ? givenIn
 function bearerFrom(given: Given | undefined): string | undefined {
   const key = given?.values.get('api_key');
   if (typeof key !== 'string' || key === '' || given!.repeated.has('api_key')) return undefined;
-  // As Node reads a header: the bytes of UTF-8 as Latin-1.
+  // Node reads the UTF-8 bytes of a header as Latin-1.
   return `Bearer ${Buffer.from(key).toString('latin1')}`;
 }

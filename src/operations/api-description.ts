@@ -3,14 +3,14 @@ import { type Cacheable, cacheable } from '../http/cacheable';
 import { type Audience, describeApi } from '../http/describe-api';
 import { referencePage } from './reference-page';
 
-/** The description of the API as it is served: made when somebody first asks, and then kept. */
+/** The OpenAPI documents and the reference page, created at the first request and cached. */
 @Injectable()
 export class ApiDescription {
   private app: INestApplication | undefined;
   private readonly documents = new Map<Audience, Cacheable>();
   private page: Cacheable | undefined;
 
-  /** Routes are all known only when the application is put together. */
+  /** Called when all routes are registered. */
   describes(app: INestApplication): void {
     this.app = app;
   }

@@ -4,13 +4,13 @@ import type { INestApplication } from '@nestjs/common';
 import { Settings } from '../config/settings';
 import { FrontDoor } from '../http/front-door';
 
-const LOOK_EVERY = 50;
-// Every request is answered by then: see in-flight.ts.
-const LAST_ANSWERS = 5000;
+const POLL_INTERVAL = 50;
+// Longer than the deadlines of requests: see in-flight.ts.
+const CLOSE_TIMEOUT = 5000;
 
 /**
- * Stops without failing a request: reports that it is not ready and asks every client, with its answer, to connect anew;
- * serves on for as long as a load balancer may still send some; and closes when the last is answered.
+ * Stops without failing a request: answers with `Connection: close` and is not ready while the load balancer drains; then
+ * accepts no connections, and closes when the last request is answered.
  */
 export async function gracefulStop(app: INestApplication): Promise<void> {
   const { DRAIN_SECONDS = 0 } = app.get(Settings);
@@ -19,10 +19,9 @@ export async function gracefulStop(app: INestApplication): Promise<void> {
   await sleep(DRAIN_SECONDS * 1000);
   const server = app.getHttpServer() as Server;
   const closed = new Promise((resolve) => server.close(resolve));
-  const deadline = performance.now() + LAST_ANSWERS;
+  const deadline = performance.now() + CLOSE_TIMEOUT;
   while (frontDoor.inFlight.count > 0 && performance.now() < deadline) {
-    await sleep(LOOK_EVERY);
-    // Those that became idle since.
+    await sleep(POLL_INTERVAL);
     server.closeIdleConnections();
   }
   server.closeAllConnections();

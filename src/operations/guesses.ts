@@ -5,16 +5,16 @@ import { clientNetworks, type Networks } from '../http/client-address';
 import type { Limit } from './limits';
 import type { RateLimitsService } from './rate-limits.service';
 
-// How many addresses' allowance a network has: docs/rate-limits.md.
-const ADDRESSES_OF = { site: 4, provider: 20 };
+// A network's limit is that of so many addresses: docs/rate-limits.md.
+const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
 
 /**
- * Failed guesses, by the larger networks around an address. They are counted once they have failed, so that whoever guesses
- * nothing costs the neighbours nothing, and then a network waits until there is room again.
+ * Limits failed guesses by the larger networks around an address. Only failures count, so that other requests use up
+ * nothing of their network's limit.
  */
 export class Guesses {
   private readonly limits: Limit[];
-  /** Until then some network has to wait. */
+  /** No network has to wait after this time. */
   private exhausted_until = -Infinity;
 
   constructor(
@@ -23,16 +23,19 @@ export class Guesses {
     { count, period_ms }: RateLimit,
   ) {
     this.limits = (['site', 'provider'] as const).map((counts) =>
-      service.limit(`${label}:${counts}`, label, counts, { count: count * ADDRESSES_OF[counts], period_ms }),
+      service.limit(`${label}:${counts}`, label, counts, {
+        count: count * ADDRESSES_PER_NETWORK[counts],
+        period_ms,
+      }),
     );
   }
 
   /** Refuses a guess from a network that has to wait. */
-  ask(req: Request, res: ServerResponse): void {
+  check(req: Request, res: ServerResponse): void {
     const now = performance.now();
     if (now >= this.exhausted_until) return;
     const networks = clientNetworks(req);
-    // Redis need not be asked once more: this process knows what it said to the last guess that failed here.
+    // The local counters are enough: they hold what Redis answered to the last failed guess.
     for (const limit of this.limits) {
       const spent = limit.counters.spent(networks[limit.counts as keyof Networks], now);
       if (limit.wait(spent) > 0) this.service.refuse(res, limit, spent);

@@ -15,20 +15,20 @@ import type { RateLimitsService } from './rate-limits.service';
 /** A handler or its controller. */
 export type Named = object & { name: string };
 
-/** Which limits a handler's requests are counted by. */
+/** The limits of a handler's requests. */
 export interface HandlerLimits {
-  /** No credential counts here. */
+  /** The handler takes no credential. */
   open: boolean;
   ofStrangers: readonly Limit[];
   ofCredentials: readonly Limit[];
   misses: Limit | undefined;
-  /** What a stranger may be guessing here. */
+  /** Limits guesses at what the handler protects. */
   guesses: Guesses | undefined;
 }
 
 /**
- * Reads throttler's own decorators. `@Throttle` with one of our names and no numbers (`{ misses: {} }`) asks for that limit;
- * with numbers, or another name, the handler has a limit of its own. `@SkipThrottle` turns one off, or all of them.
+ * Reads throttler's decorators. `@Throttle` with one of our names and no numbers (`{ misses: {} }`) applies that limit; with
+ * numbers, or another name, it makes a limit for the handler. `@SkipThrottle` turns one limit off, or all.
  */
 export function handlerLimits(
   service: RateLimitsService,
@@ -77,12 +77,12 @@ function limitOf(
     Reflect.getMetadata(key + name, handler) ?? Reflect.getMetadata(key + name, controller);
   for (const key of [THROTTLER_BLOCK_DURATION, THROTTLER_TRACKER, THROTTLER_KEY_GENERATOR])
     if (read(key) !== undefined)
-      throw new Error(`@Throttle of ${where} may say limit and ttl, and not ${key.split(':')[1]}`);
+      throw new Error(`@Throttle of ${where} may have limit and ttl, and not ${key.split(':')[1]}`);
   const shared = isLimitName(name) ? service.limits![name] : undefined;
   const [limit, ttl] = [read(THROTTLER_LIMIT), read(THROTTLER_TTL)];
   if (shared && limit === undefined && ttl === undefined) return shared;
   if (typeof limit !== 'number' || typeof ttl !== 'number' || !(limit >= 1 && ttl >= 1))
-    throw new Error(`@Throttle of ${where} must say limit and ttl, as numbers`);
+    throw new Error(`@Throttle of ${where} must have limit and ttl, as numbers`);
   const counts = shared?.counts ?? (open ? 'network' : 'user');
   return service.limit(`${where}:${name}`, name, counts, { count: limit, period_ms: ttl });
 }

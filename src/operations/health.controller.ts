@@ -11,9 +11,9 @@ class HealthAnswer {
   status: 'ok';
 }
 
-// No request holds a slot for so long: see the deadlines in http/in-flight.ts.
-const STUCK = 20_000;
-const STUCK_FOR_GOOD = 120_000;
+// In milliseconds, longer than any request may hold a slot: see the deadlines in http/in-flight.ts.
+const NOT_READY_AFTER = 20_000;
+const NOT_LIVE_AFTER = 120_000;
 
 @ApiTags('Operations')
 @Controller('health')
@@ -32,7 +32,7 @@ export class HealthController {
   @Public()
   @ApiOkResponse({ type: HealthAnswer })
   live(): HealthAnswer {
-    return this.okUnlessStuckFor(STUCK_FOR_GOOD);
+    return this.okUnlessStuckFor(NOT_LIVE_AFTER);
   }
 
   @Get('ready')
@@ -45,9 +45,9 @@ export class HealthController {
   @Public()
   @ApiOkResponse({ type: HealthAnswer })
   ready(): HealthAnswer {
-    // Connected once the schema was found to be right, and for good.
+    // `connected` stays true when the database is lost later.
     if (this.frontDoor.draining || !this.database.connected) throw serviceUnavailable();
-    return this.okUnlessStuckFor(STUCK);
+    return this.okUnlessStuckFor(NOT_READY_AFTER);
   }
 
   private okUnlessStuckFor(ms: number): HealthAnswer {

@@ -4,12 +4,12 @@ import type { Networks } from '../http/client-address';
 import type { Counter as Total } from '../http/measurements';
 import { LocalCounters } from './local-counters';
 
-/** By what a caller is counted: a credential and its user, or the networks that a stranger asks from. */
+/** The names that a caller is counted by: a credential and its user, or networks. */
 export type Caller = Partial<LimitedAs & Networks>;
 
 /**
- * One limit, by the generic cell rate algorithm: a counter is the time at which all that was spent is back. It needs no
- * timer and no list of hits, and allows no double share at the border of two windows.
+ * A limit by the generic cell rate algorithm: a counter is the time at which the whole limit is available again. It needs
+ * no timer and no list of hits, and has no bursts at the border of two windows.
  */
 export class Limit {
   readonly count: number;
@@ -19,12 +19,12 @@ export class Limit {
   readonly counters: LocalCounters;
 
   constructor(
-    /** Unique: the name of its counters in Redis begins with it. */
+    /** Unique: the prefix of its counters in Redis. */
     readonly name: string,
     readonly counts: keyof Caller,
     { count, period_ms }: RateLimit,
     readonly decisions: Record<'allowed' | 'limited', Total>,
-    /** Its state is shown only where it refuses. */
+    /** The headers show it only when it refuses. */
     readonly quiet: boolean,
   ) {
     this.count = count;
@@ -33,14 +33,14 @@ export class Limit {
     this.counters = new LocalCounters(period_ms);
   }
 
-  /** Until one more is allowed; 0 where it is. */
+  /** Milliseconds until the next request is allowed. */
   wait(spent_ms: number): number {
     const wait = spent_ms + this.interval_ms - this.period_ms;
-    // A hair of tolerance: fractions of milliseconds add up to a little more than their sum.
+    // Tolerance for rounding errors.
     return wait > 1e-6 ? wait : 0;
   }
 
-  /** How many more are allowed. */
+  /** The number of requests that are allowed now. */
   remaining(spent_ms: number): number {
     return Math.max(0, Math.floor((this.period_ms - spent_ms) / this.interval_ms + 1e-6));
   }

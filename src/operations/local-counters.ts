@@ -1,21 +1,21 @@
 import { ExpiringCache } from '../caching/expiring-cache';
 
-/** Changed in place: a number of its own for each request would be garbage that old objects lead to. */
+/** Changed in place, to allocate nothing for each request. */
 export interface Counter {
-  /** When all that was spent is back. */
+  /** When the whole limit is available again. */
   full_at: number;
 }
 
-// 23 MB of each limit at most, however many addresses somebody has.
+// 23 MB for each limit.
 const MAX_COUNTERS = 100_000;
 const MINUTE = 60_000;
 
-/** Counters of this process, those that were used last. One that nobody used for two periods is full again. */
+/** The most recently used counters of this process. A counter that is unused for two periods expires. */
 export class LocalCounters {
   private readonly counters: ExpiringCache<Counter>;
 
   constructor(period_ms: number, maxCounters = MAX_COUNTERS) {
-    // To move a counter to the end costs as much as several uses: once in a while is enough.
+    // Counters are moved to the end of the cache only once a period, since that costs as much as several uses.
     const maxAge = Math.max(period_ms, MINUTE);
     this.counters = new ExpiringCache(
       { freshAfter: (now) => now - maxAge, staleUntil: (now) => now - 2 * maxAge },
@@ -27,12 +27,12 @@ export class LocalCounters {
     return this.counters.size;
   }
 
-  /** Milliseconds until all that was spent is back. */
+  /** Milliseconds until the whole limit is available again. */
   spent(name: string, now: number): number {
     return Math.max(0, (this.counters.peek(name)?.full_at ?? now) - now);
   }
 
-  /** The counter itself, to be changed in place. */
+  /** The counter, to be changed in place. */
   of(name: string, now: number): Counter {
     const fresh = this.counters.get(name, now);
     if (fresh) return fresh;

@@ -10,7 +10,7 @@ import { type Family, Measurements } from '../http/measurements';
 import { OperatorError } from '../config/operator-error';
 import { RequestDurations } from './request-durations';
 
-/** Answers Prometheus on a port of its own, which the world does not reach. */
+/** Serves Prometheus on a separate port, which is not public. */
 @Injectable()
 export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger(MetricsService.name);
@@ -57,14 +57,14 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
       );
   }
 
-  /** Where it listens; undefined: it does not. */
+  /** undefined: not listening. */
   get port(): number | undefined {
     return (this.server?.address() as AddressInfo | undefined)?.port;
   }
 
   async onApplicationBootstrap(): Promise<void> {
     const { METRICS_PORT, METRICS_HOST = this.settings.HOST, NODE_ENV } = this.settings;
-    // The operator's command runs the same modules, and serves nothing.
+    // Without an adapter this is an operator's command.
     if (METRICS_PORT === 'off' || METRICS_PORT === undefined || !this.host.httpAdapter) return;
     const durations = new RequestDurations();
     this.frontDoor.observers.push((req, res, ms) => durations.observe(req, res, ms));
@@ -75,7 +75,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       const problem = `The metrics cannot be served on port ${METRICS_PORT} of ${METRICS_HOST} (${code})`;
-      // Somebody who develops may have several processes on a machine.
+      // In development several processes may share a machine.
       if (NODE_ENV === 'production' || code !== 'EADDRINUSE')
         throw new OperatorError(`${problem}: set METRICS_PORT to another, or to off.`);
       this.log.warn(`${problem}: this process serves none`);
@@ -94,7 +94,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
   }
 }
 
-// prom-client looks each labelled value up by a hash of its labels; a Counter of ours is one addition.
+// Our own counters, since prom-client hashes the labels at each increment.
 const metricOf = (name: string, { help, type, series }: Family) =>
   ({
     name,

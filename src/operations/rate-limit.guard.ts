@@ -14,8 +14,8 @@ import { RateLimitsService } from './rate-limits.service';
 type Controller = Named & { prototype: Record<string, Named> };
 
 /**
- * Before the credential is verified: one that is known is counted under its own names. Anything else costs its address, so
- * that guessing ends before it has cost a query; CredentialLimitGuard gives that back where the credential was good.
+ * Runs before the credential is verified. A cached credential counts for its own limits; anything else counts for its
+ * address, so that guesses are limited before they cost a query. CredentialLimitGuard undoes that for valid credentials.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate, OnModuleInit {
@@ -30,7 +30,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     if (limits.limits) frontDoor.observers.push(this.answered);
   }
 
-  /** What a decorator says wrongly ends the start and not a request. */
+  /** Reads all decorators at the start, so that a wrong one fails there and not in a request. */
   onModuleInit(): void {
     for (const { controllers } of this.modules.values())
       for (const { metatype } of controllers.values()) {
@@ -50,12 +50,12 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const presented = handler.open ? undefined : presentedTo(req);
     const known = presented && this.credentials.limitedAs(presented);
     if (known) return passed(this.spendAs(known, handler, req, res));
-    if (handler.open || presented) handler.guesses?.ask(req, res);
+    if (handler.open || presented) handler.guesses?.check(req, res);
     if (handler.open && handler.misses) req.is_lookup = true;
     return passed(this.limits.spend(res, handler.ofStrangers, { network: clientNetwork(req) }));
   }
 
-  /** Once the credential is verified. */
+  /** Called when the credential is verified. */
   verified(context: ExecutionContext, credential: Credential): boolean | Promise<boolean> {
     const handler = this.limitsOf(context.getHandler(), context.getClass());
     if (!handler) return true;
@@ -65,7 +65,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     return passed(this.spendAs(limitedAs(credential), handler, req, res));
   }
 
-  /** What a lookup spent of its misses is given back where it found something; a stranger's guess counts once it failed. */
+  /** Gives a lookup that found something its miss back; counts a failed guess without a valid credential. */
   private readonly answered: Observer = (req, res) => {
     const missed = res.found_nothing === true || res.statusCode === 404;
     if (req.misses) {
@@ -100,7 +100,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   }
 }
 
-/** The credential that the request is verified by; undefined: none, or one that contradicts its path. */
+/** The credential of the request; undefined: none, or one that contradicts the path. */
 function presentedTo(req: Request): Presented | undefined {
   try {
     return presentedBy(req);

@@ -20,12 +20,12 @@ const COUNTS: Record<LimitName, keyof Caller> = {
 
 const seconds = (ms: number) => Math.ceil(ms / 1000);
 
-/** Who may ask how often. */
+/** Counts requests, and refuses those over a limit. */
 @Injectable()
 export class RateLimitsService implements OnApplicationShutdown {
-  /** Null: nothing is limited. */
+  /** Null: RATE_LIMIT is off. */
   readonly limits: Readonly<Record<LimitName, Limit>> | null = null;
-  /** By what is guessed at: credentials and what needs none, or passwords. */
+  /** `address`: guesses at credentials and public data; `sign-in`: at passwords. */
   readonly guesses: Readonly<Record<'address' | 'sign-in', Guesses>> | null = null;
   private readonly ofAddress: readonly Limit[] = [];
   private readonly all: Limit[] = [];
@@ -63,7 +63,7 @@ export class RateLimitsService implements OnApplicationShutdown {
     );
   }
 
-  /** Makes a limit. `name` is its counters' alone; `label` is what its decisions are measured under. */
+  /** `name` is unique and identifies the counters; `label` is the label of the metric. */
   limit(name: string, label: string, counts: keyof Caller, rate: RateLimit): Limit {
     let decisions = this.decisions.get(label);
     if (!decisions) this.decisions.set(label, (decisions = this.measure(label)));
@@ -72,7 +72,7 @@ export class RateLimitsService implements OnApplicationShutdown {
     return limit;
   }
 
-  /** Spends one of each, or refuses and spends nothing. The answer's headers say how much is left. */
+  /** Counts the request for each limit, or refuses it and counts nothing. Sets the rate limit headers. */
   spend(res: ServerResponse, limits: readonly Limit[], caller: Caller): void | Promise<void> {
     if (!this.shared) return this.spendHere(res, limits, caller);
     return this.shared.spend(limits, caller).then((before) => {
@@ -81,12 +81,12 @@ export class RateLimitsService implements OnApplicationShutdown {
     });
   }
 
-  /** For a request that is counted for its address alone. */
+  /** For a request that counts only for its address. */
   spendAddress(req: Request, res: ServerResponse): void | Promise<void> {
     if (this.limits) return this.spend(res, this.ofAddress, { network: clientNetwork(req) });
   }
 
-  /** Counts what was found out after the decision, or gives it back. */
+  /** Counts one more after the decision, or undoes one. */
   add(limits: readonly Limit[], caller: Caller, cost: 1 | -1): void | Promise<void> {
     if (!this.shared) return this.addHere(limits, caller, cost);
     return this.shared.add(limits, caller, cost).then((before) => {
@@ -107,7 +107,7 @@ export class RateLimitsService implements OnApplicationShutdown {
     this.shared?.close();
   }
 
-  /** What Redis says replaces what this process has counted, which goes on from there when Redis fails. */
+  /** Replaces local counters by those of Redis, so that they are current when Redis fails. */
   private learn(limits: readonly Limit[], caller: Caller, spent_ms: number[] | undefined): void {
     if (!spent_ms) {
       this.fallbacks.value++;
@@ -134,7 +134,7 @@ export class RateLimitsService implements OnApplicationShutdown {
       const spent = before + limit.interval_ms;
       counter.full_at = now + spent;
       limit.decisions.allowed.value++;
-      // What a lookup spends of its misses is given back unless it is one.
+      // Most lookups get their miss back, so the headers do not show it.
       if (limit.quiet) continue;
       const remaining = limit.remaining(spent);
       if (remaining >= fewest) continue;

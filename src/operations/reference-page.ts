@@ -62,7 +62,7 @@ const ENTITIES: Record<string, string> = {
 };
 const escape = (text: unknown) => String(text).replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 
-/** As much of Markdown as our own descriptions use: headings, paragraphs, `code`. */
+/** The subset of Markdown that our descriptions use: headings, paragraphs, `code`. */
 const markdown = (text: string) =>
   text
     .split('\n\n')
@@ -72,7 +72,7 @@ const markdown = (text: string) =>
     })
     .join('\n');
 
-/** The reference for people: all of it is in the page, and only trying a request needs its script. */
+/** The reference as HTML. Only the forms to try a request need JavaScript. */
 export function referencePage(document: OpenAPIObject): string {
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
   const routes = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -234,7 +234,7 @@ ${example}${fields}</details>`;
 
 const inline = (text: string) => escape(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 
-/** What each field of an answer is, those of what it is made of included. */
+/** A table of the fields of an answer, nested ones included. */
 function fieldList(schema: Schema, schemas: Record<string, Schema>): string {
   const rows: string[] = [];
   const visit = (one: Schema, prefix: string, depth: number): void => {

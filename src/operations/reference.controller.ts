@@ -11,12 +11,12 @@ import { ApiDescription } from './api-description';
 
 const asset = (name: string) => cacheable(readFileSync(join(__dirname, 'assets', name), 'utf8'));
 
-// It works where there is no other network than this service, and runs no script but its own.
+// The page loads nothing from other hosts.
 const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
   "frame-ancestors 'none'";
-// Kept, and asked for again: an upgrade is seen at once.
-const ASK_AGAIN = 'no-cache';
+// Cached, but validated each time, so that an upgrade shows at once.
+const REVALIDATE = 'no-cache';
 
 const DOCUMENT = {
   type: 'object',
@@ -45,7 +45,7 @@ export class ReferenceController {
   @ApiOperation({ summary: 'This description, as OpenAPI 3.1' })
   @ApiOkResponse({ schema: DOCUMENT })
   openapi(@Req() req: Request, @Res() res: Response): void {
-    sendCacheable(req, res, this.description.asJson('everybody'), ASK_AGAIN);
+    sendCacheable(req, res, this.description.asJson('everybody'), REVALIDATE);
   }
 
   @Get('operator/openapi.json')
@@ -59,10 +59,10 @@ export class ReferenceController {
   @Fails(404, 'invalid api endpoint')
   operatorOpenapi(@Req() req: Request, @Res() res: Response): void {
     this.token.require(req);
-    sendCacheable(req, res, this.description.asJson('operator'), ASK_AGAIN);
+    sendCacheable(req, res, this.description.asJson('operator'), REVALIDATE);
   }
 
-  /** The same for people, with a form to try each request. */
+  /** The reference page, with a form to try each request. */
   @Get('docs')
   @Public()
   @ApiExcludeEndpoint()
@@ -88,7 +88,7 @@ export class ReferenceController {
 function send(req: Request, res: Response, { body, etag }: Cacheable, type: string): void {
   res.setHeader('Content-Security-Policy', POLICY);
   res.setHeader('Content-Type', type);
-  res.setHeader('Cache-Control', ASK_AGAIN);
+  res.setHeader('Cache-Control', REVALIDATE);
   res.setHeader('ETag', etag);
   if (isKnown(req.headers['if-none-match'], etag)) {
     res.statusCode = 304;

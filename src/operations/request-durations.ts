@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-// Seconds: from an answer out of memory to the deadline.
+// In seconds.
 export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** What Express knows of the route that took a request. */
+/** The route of Express that matched the request. */
 interface Route {
   path?: unknown;
   methods?: Record<string, boolean>;
@@ -13,7 +13,7 @@ interface Series {
   method: string;
   route: string;
   status: string;
-  /** Requests in each bucket alone, and behind the last bucket's place those above it. */
+  /** Requests in each bucket (not cumulated); the last number is those above all buckets. */
   counts: number[];
   sum: number;
 }
@@ -21,8 +21,8 @@ interface Series {
 const OTHER = { method: 'other', route: 'other' };
 
 /**
- * How long answers took, by route template and class of status. Looked up by the route's own object: what a caller writes
- * into a request makes no new series, and nothing is hashed.
+ * A histogram of response times by route template and class of status. Series are found by the route object, so that
+ * nothing is hashed and requests cannot create new series.
  */
 export class RequestDurations {
   private readonly routes = new Map<object, (Series | undefined)[]>();
@@ -40,7 +40,7 @@ export class RequestDurations {
     one.sum += seconds;
   }
 
-  /** As prom-client writes a histogram. */
+  /** In prom-client's format of a histogram. */
   get() {
     const name = 'gamewharf_http_request_duration_seconds';
     const values = [...this.routes.values()].flat().flatMap((series) => {

@@ -2,13 +2,13 @@ import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import type { Caller, Limit } from './limits';
 
-/** A client that knows the script below by this name. */
+/** A client with the script below as a command. */
 type CountingRedis = Redis & {
   count(keys: number, ...keysAndArguments: (string | number)[]): Promise<string[]>;
 };
 
-// One round trip for all limits of a request, by the clock of the Redis server, which all replicas share. Answers for each
-// how long it took, before this request, until all that was spent is back. What may be refused is counted in full or not at all.
+// One round trip for all limits of a request, by the clock of the Redis server. Answers the milliseconds, before this request,
+// until each limit is wholly available again. A refusable request is counted for all limits or for none.
 const COUNT = `
 local cost, refusable = tonumber(ARGV[1]), ARGV[2] == 'refusable'
 local time = redis.call('TIME')
@@ -28,19 +28,19 @@ if room or not refusable then
 end
 return answer`;
 
-// A request waits twice at most, which stays below what a hung server may add to it.
-const ANSWER_WITHIN = 20;
-const FAILURES_IN_A_ROW = 3;
+// In milliseconds. A request waits twice at most, so a Redis server that hangs adds at most 60 ms.
+const TIMEOUT = 20;
+const MAX_FAILURES = 3;
 const PAUSE = 1000;
 
-/** Counters that all replicas share. Whatever is wrong with Redis, no request waits for it longer than a moment or fails. */
+/** Counters in Redis, which all replicas share. When Redis fails, requests neither fail nor wait for long. */
 export class SharedCounters {
   private readonly log = new Logger('Redis');
   private failures = 0;
   private pausedUntil = 0;
   private complained = false;
 
-  /** The client is loaded here and not above: without Redis it would only cost memory, and time at every start. */
+  /** Imports the client here, so that it costs nothing where Redis is not configured. */
   static async open(url: string): Promise<SharedCounters> {
     const { Redis } = await import('ioredis');
     return new SharedCounters(
@@ -49,10 +49,10 @@ export class SharedCounters {
         enableOfflineQueue: false,
         maxRetriesPerRequest: 0,
         autoResendUnfulfilledCommands: false,
-        // For its own questions, by which it finds out whether a new connection is good.
+        // For the client's own commands on a new connection.
         commandTimeout: PAUSE,
         connectTimeout: PAUSE,
-        // Of a connection that is already lost it would hold the process for two seconds.
+        // The default would delay the end of the process by two seconds.
         disconnectTimeout: PAUSE / 10,
         retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE),
         scripts: { count: { lua: COUNT } },
@@ -73,12 +73,12 @@ export class SharedCounters {
     return this.redis.status === 'ready' && performance.now() >= this.pausedUntil;
   }
 
-  /** Spends one of each limit, or of none where one has nothing left. What was spent before; undefined: Redis did not answer. */
+  /** Counts one for each limit, or none where a limit is used up. Returns the counters before; undefined: Redis failed. */
   spend(limits: readonly Limit[], caller: Caller): Promise<number[] | undefined> {
     return this.count(limits, caller, 1, 'refusable');
   }
 
-  /** Adds to what was spent, whether there was room for it or not. */
+  /** Counts even where a limit is used up. */
   add(limits: readonly Limit[], caller: Caller, cost: 1 | -1): Promise<number[] | undefined> {
     return this.count(limits, caller, cost, 'in any case');
   }
@@ -107,27 +107,24 @@ export class SharedCounters {
   }
 
   private failed(error: Error): void {
-    if (++this.failures < FAILURES_IN_A_ROW || !this.available) return;
+    if (++this.failures < MAX_FAILURES || !this.available) return;
     this.failures = 0;
     this.pausedUntil = performance.now() + PAUSE;
     this.complain(error.message);
-    // A server that hangs keeps its connection: only a new one, once it answers, is trusted again.
+    // Reconnects, since a server that hangs keeps its connection open.
     this.redis.disconnect(true);
   }
 
   private complain(problem: string): void {
-    if (!this.complained) this.log.warn(`Redis cannot be asked, each process counts for itself: ${problem}`);
+    if (!this.complained) this.log.warn(`Redis does not answer: each process counts by itself: ${problem}`);
     this.complained = true;
   }
 }
 
-/** What is answered within 20 ms. A process that was busy for so long looks once more before it gives up. */
+/** Rejects after TIMEOUT. setImmediate: when this process was busy, the answer may be waiting to be read. */
 function inTime<T>(answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => setImmediate(() => reject(new Error('it does not answer'))),
-      ANSWER_WITHIN,
-    );
+    const timer = setTimeout(() => setImmediate(() => reject(new Error('it does not answer'))), TIMEOUT);
     answer.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -17,9 +17,9 @@ import { Database } from '../database/database';
 import { FrontDoor } from '../http/front-door';
 import { traceParentOf } from '../http/traceparent';
 
-const FLUSH_WITHIN = 3000;
+const FLUSH_TIMEOUT = 3000;
 
-/** Writes a span for each request and for each of its statements, where a collector is configured; else it does nothing. */
+/** Exports a span for each request and each of its statements, where a collector is configured. */
 @Injectable()
 export class TracingService implements OnApplicationBootstrap, OnApplicationShutdown {
   private provider: BasicTracerProvider | undefined;
@@ -68,11 +68,11 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.provider?.forceFlush({ timeoutMillis: FLUSH_WITHIN }).catch(() => undefined);
+    await this.provider?.forceFlush({ timeoutMillis: FLUSH_TIMEOUT }).catch(() => undefined);
     await this.provider?.shutdown().catch(() => undefined);
   }
 
-  // Of what the caller wrote only the method: paths hold keys, and queries hold e-mail addresses.
+  // The route and not the URL: paths hold keys, and queries hold e-mail addresses.
   private ended(req: IncomingMessage & { route?: { path?: unknown } }, res: ServerResponse): void {
     const span = this.spans.get(req);
     if (!span) return;
@@ -108,7 +108,7 @@ export function tracesUrl(settings: Settings): string | undefined {
   return collector && `${collector.replace(/\/+$/, '')}/v1/traces`;
 }
 
-// Loaded only here: who writes no traces does not wait for the libraries, nor keep them in memory.
+// Imports the libraries here, so that they cost nothing where tracing is off.
 async function open(url: string): Promise<BasicTracerProvider | undefined> {
   try {
     const [{ BasicTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }, resources] = await Promise.all(

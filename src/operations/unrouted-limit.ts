@@ -4,7 +4,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { isPreflight } from '../http/front-door';
 import { RateLimitsService } from './rate-limits.service';
 
-/** Requests that no route takes meet no guard: they are counted for their address here. */
+/** Counts requests that match no route, and so pass no guard, for their address. */
 @Injectable()
 export class UnroutedLimit implements OnModuleInit {
   constructor(
@@ -12,11 +12,11 @@ export class UnroutedLimit implements OnModuleInit {
     private readonly limits: RateLimitsService,
   ) {}
 
-  /** By now all routes are known to the router, and what answers in their absence is not: this comes in between. */
+  /** Runs after all routes are registered and before the 404 handler is. */
   onModuleInit(): void {
     if (!this.limits.limits) return;
     this.host.httpAdapter?.use(async (req: Request, res: Response, next: NextFunction) => {
-      // A browser sends a preflight before the request, which is counted.
+      // A preflight does not count: the request after it does.
       if (!isPreflight(req)) await this.limits.spendAddress(req, res);
       next();
     });

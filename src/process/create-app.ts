@@ -13,7 +13,6 @@ import { ApiDescription } from '../operations/api-description';
 import { legacyOnlyUnder } from '../legacy/legacy-host';
 import { lenientClients } from '../legacy/lenient-clients';
 
-/** The application as it is served. */
 export async function createApp(settings: Settings, logger: Logger): Promise<NestExpressApplication> {
   const frontDoor = new FrontDoor(settings, logger);
   return configured(
@@ -34,7 +33,7 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
   abortOnError: false,
 });
 
-/** What an application needs beyond its modules, also one that a test has put together. */
+/** Configures an application, also one from @nestjs/testing. */
 export function configured(app: NestExpressApplication): NestExpressApplication {
   const { LEGACY_HOST, LENIENT_CLIENTS, OPERATOR_TOKEN } = app.get(Settings);
   if (OPERATOR_TOKEN === undefined) app.set(HIDDEN_PATH, '/operator/');

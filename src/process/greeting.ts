@@ -1,6 +1,6 @@
 import type { DemoAccess } from '../importing/demo-store';
 
-/** What a developer reads after `npm start`: where it is, a key, and three requests to paste. */
+/** The output of `npm start`: the address, a key, and three requests to paste. */
 export function greeting(address: string, demo: DemoAccess | undefined): string {
   const lines = ['', `Gamewharf listens on ${address}`];
   if (demo) {

@@ -16,7 +16,7 @@ import { gracefulStop } from '../operations/graceful-stop';
 import { OperatorError } from '../config/operator-error';
 import { giveBackStartUpMemory } from './start-up-memory';
 
-/** One serving process, from its database to its port, and back. */
+/** Starts and stops the serving process: database, application, port. */
 export class Server {
   private readonly interruption = new AbortController();
   private opening?: Promise<OpenDatabase>;
@@ -28,7 +28,7 @@ export class Server {
     this.opening = openDatabase(readSettings(), 'serve', say, this.interruption.signal);
     const { settings } = await this.opening;
     const production = settings.NODE_ENV === 'production';
-    // On a laptop one command does it all; a store's operator decides when a schema changes.
+    // In production the operator decides when the schema changes.
     if (!production) await migrate(settings, say);
     const logger = createLogger(settings.LOG_LEVEL);
     this.app = await createApp(settings, logger);
@@ -46,13 +46,13 @@ export class Server {
     return this.stopping !== undefined;
   }
 
-  /** Ends the process; called more than once, it stops once. */
+  /** Stops and ends the process; further calls wait for the first. */
   stop(code: number): Promise<void> {
     this.stopping ??= (async () => {
       this.interruption.abort();
       try {
         if (this.app) await gracefulStop(this.app);
-        // A start that is given up has no database to stop.
+        // An aborted start rejects.
         const database = await this.opening?.catch(() => undefined);
         await database?.stop();
       } finally {
@@ -63,7 +63,7 @@ export class Server {
   }
 }
 
-/** By hand, and not by Nest, which would log the error that we explain. */
+/** Without app.listen, which would log the error that is explained here. */
 async function listen(app: NestExpressApplication, { PORT, HOST, MAX_CONNECTIONS }: Settings): Promise<void> {
   await app.init();
   const server = app.getHttpServer() as HttpServer;

@@ -1,7 +1,7 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from './user.entity';
 
-/** An address is stored in lower case; any account may enter it, one may have verified it. */
+/** An address in lower case. Several accounts may enter it, one may have verified it. */
 @Entity('user_emails')
 @Check('user_emails_email_check', `email <> '' AND email = lower(email)`)
 @Index('user_emails_verified_key', { synchronize: false })

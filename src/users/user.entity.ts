@@ -33,7 +33,7 @@ export class User {
   @Column('text', { nullable: true })
   password_hash: string | null;
 
-  /** Which JWTs of the user are good: those that name it. */
+  /** JWTs of other generations are revoked. */
   @Column('integer', { default: 0 })
   token_generation: number;
 

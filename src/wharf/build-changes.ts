@@ -3,7 +3,7 @@ import { ChangePoller } from '../caching/change-poller';
 import { Database } from '../database/database';
 import { Measurements } from '../http/measurements';
 
-/** How long cached builds count: until any build, game or user name changes, as each may change any answer. */
+/** The expiry of cached builds: all expire when any build, game or username changes. */
 @Injectable()
 export class BuildChanges extends ChangePoller {
   constructor(database: Database, measurements: Measurements) {

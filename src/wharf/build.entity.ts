@@ -12,7 +12,7 @@ import { Game } from '../games/game.entity';
 
 export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as const;
 
-/** A channel is the set of builds that carry its name; the newest is the one with the highest id. */
+/** A channel is the set of builds with its name; the newest has the highest id. */
 @Entity('builds')
 @Check('builds_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('builds_channel_name_check', 'length(channel_name) BETWEEN 1 AND 200')

@@ -7,9 +7,10 @@ import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
 import { ExpiringCache, maxAge } from '../caching/expiring-cache';
 import { SingleFlight } from '../caching/single-flight';
+import type { Build } from './build.entity';
 import { BuildChanges } from './build-changes';
 
-// Of many questions at once, the n-th of which is row n of `asked`. A private game is no game.
+// For many requests at once; `n` is the number of the request. A private game is no game.
 const newestFinishedBuilds = (arrays: string, columns: string, games: string) => `
   SELECT asked.n, b.id IS NOT NULL AS found, b.user_version
   FROM unnest(${arrays}) WITH ORDINALITY AS asked (${columns}, n)
@@ -41,40 +42,38 @@ export const NEWEST_BY_TARGET = statement<BuildRow>(
   ),
 );
 
-interface BuildRow {
+interface BuildRow extends Pick<Build, 'user_version'> {
   n: number;
   found: boolean;
-  user_version: string | null;
 }
 
-/** The newest build that is finished; one without a version is null. */
-interface Build {
-  version: string | null;
+interface NewestBuild {
+  version: Build['user_version'];
 }
 
 type Missing = 'invalid game' | 'invalid channel';
 
-// In bytes: every installed copy of every game asks, and most of the questions were asked before.
-const MOST_REMEMBERED = 48 * 1024 * 1024;
-// Measured: what the table and its objects take beside the texts.
-const BYTES_AN_ENTRY = 160;
+// In bytes.
+const CACHE_SIZE = 48 * 1024 * 1024;
+// Measured: the memory of an entry without its texts.
+const BYTES_PER_ENTRY = 160;
 const bytesOf = (address: string, version: string | null) =>
-  BYTES_AN_ENTRY + address.length + (version?.length ?? 0);
-// Most games count their versions alike. Making an answer anew takes microseconds.
-const MOST_ANSWERS = 5000;
-// In milliseconds: what is missing may appear with a new game or user, of which nobody is told.
-const MISSING_REMEMBERED = 700;
-// Enough for the longest names of a game and a channel, unless most of their characters are escaped.
-const LONGEST_ADDRESS = 600;
+  BYTES_PER_ENTRY + address.length + (version?.length ?? 0);
+// Few, since most games number their versions alike.
+const MAX_ANSWERS = 5000;
+// In milliseconds. Short, since new games and users are not recorded as changes.
+const MISSING_MAX_AGE = 700;
+// The length of URLs that are cached: enough for the longest names without escapes.
+const MAX_URL = 600;
 
 @Injectable()
 export class BuildsService {
-  // Versions rather than answers: an answer takes as much memory as all the rest of an entry.
+  // Versions and not answers, which would double the memory of an entry.
   private readonly found: ExpiringCache<string | null>;
-  // Apart, so that questions for what does not exist displace no answer.
-  private readonly missing = new ExpiringCache<Missing>(maxAge(MISSING_REMEMBERED), 1000);
-  private readonly answers = new ExpiringCache<Cacheable>(maxAge(Infinity), MOST_ANSWERS);
-  private readonly asking = new SingleFlight<Build | Missing>();
+  // Separate, so that requests for unknown games displace no answers.
+  private readonly missing = new ExpiringCache<Missing>(maxAge(MISSING_MAX_AGE), 1000);
+  private readonly answers = new ExpiringCache<Cacheable>(maxAge(Infinity), MAX_ANSWERS);
+  private readonly asking = new SingleFlight<NewestBuild | Missing>();
   private readonly byGame = new BatchLoader((asked: unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
   );
@@ -86,19 +85,16 @@ export class BuildsService {
     private readonly database: Database,
     changes: BuildChanges,
   ) {
-    this.found = new ExpiringCache(changes, MOST_REMEMBERED, bytesOf);
+    this.found = new ExpiringCache(changes, CACHE_SIZE, bytesOf);
   }
 
-  /** The answer to a question that was asked in the same words before. */
+  /** The cached answer to a request with the same URL. */
   remembered(address: string): Cacheable | undefined {
     const version = this.found.get(address, performance.now());
     return version === undefined ? undefined : this.answerOf(version);
   }
 
-  /**
-   * The newest finished build of a channel, for anyone: of a game that is not private. `address` is the whole question as
-   * it was asked, by which the answer is remembered; undefined: it is not.
-   */
+  /** The newest finished build of a channel, of a game that is not private. `address` is the key of the cache, if any. */
   async latest(request: LatestRequest, address: string | undefined): Promise<Cacheable> {
     const known = address === undefined ? undefined : this.remembered(address);
     if (known) return known;
@@ -110,16 +106,16 @@ export class BuildsService {
     return this.answerOf(build.version);
   }
 
-  private async learn(request: LatestRequest, address: string): Promise<Build | Missing> {
+  private async learn(request: LatestRequest, address: string): Promise<NewestBuild | Missing> {
     const asked = performance.now();
     const build = await this.newestFinishedBuild(request);
-    if (address.length > LONGEST_ADDRESS) return build;
+    if (address.length > MAX_URL) return build;
     if (typeof build === 'string') this.missing.set(address, build, asked);
     else this.found.set(address, build.version, asked);
     return build;
   }
 
-  /** An answer follows from its version alone, so it never goes stale. No version is the empty text. */
+  /** Answers depend only on the version, so they never expire. No version is the empty text. */
   private answerOf(version: string | null): Cacheable {
     const known = this.answers.peek(version ?? '');
     if (known) return known;
@@ -136,9 +132,9 @@ export class BuildsService {
   private async newestFinishedBuilds(
     statement: Statement<BuildRow>,
     questions: unknown[][],
-  ): Promise<(Build | Missing)[]> {
+  ): Promise<(NewestBuild | Missing)[]> {
     const columns = questions[0]!.map((_, i) => questions.map((question) => question[i]));
-    const builds = questions.map((): Build | Missing => 'invalid game');
+    const builds = questions.map((): NewestBuild | Missing => 'invalid game');
     const rows = await this.database.rows(statement, columns);
     for (const { n, found, user_version } of rows)
       builds[n - 1] = found ? { version: user_version } : 'invalid channel';

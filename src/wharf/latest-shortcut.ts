@@ -12,7 +12,7 @@ import { BuildsService } from './builds.service';
 import type { LatestRequest } from './latest.dto';
 
 const PATH = '/wharf/latest?';
-// Addresses that mean what they say, without anything to decode. All others are read by the route.
+// URLs without anything to decode. The route reads all others.
 const PLAIN =
   /^\/wharf\/latest\?(?:game_id=([1-9]\d{0,14})|target=([\w.-]+\/[\w.-]+))&channel_name=([\w.-]+)$/;
 
@@ -23,15 +23,14 @@ function plainQuestion(address: string): LatestRequest | undefined {
 }
 
 /**
- * Every installed copy of every game asks for its newest build, mostly for one that was just asked for, in the same words.
- * Such a question is answered at the front door: routing it would take longer than all the rest. What it may cost, and
- * what is told of it, is what the route's own way costs and tells.
+ * Answers requests for the newest build before the router, which would take longer than all the rest: every installed copy
+ * of every game asks. Limits, log and metrics are those of the route.
  */
 @Injectable()
 export class LatestShortcut {
   private readonly cacheControl: string;
   private readonly log: RequestLog;
-  /** The route's own, by which log, metrics and traces know it. */
+  /** The matched route, for log, metrics and traces. */
   route: Request['route'];
 
   constructor(
@@ -45,9 +44,9 @@ export class LatestShortcut {
     frontDoor.shortcut = (req, res) => this.answers(req as Request, res);
   }
 
-  /** Answers what the router and the parameters' readers took. */
+  /** For a request that the router took. */
   async serve(request: LatestRequest, req: Request, res: Response): Promise<void> {
-    // Where parameters stand in the body as well, the address is not all of the question.
+    // With parameters in the body the URL alone is no key for the cache.
     const address = req.givenInBody ? undefined : PATH + req.url.slice(req.url.indexOf('?') + 1);
     const answer = await this.builds.latest(request, address);
     sendCacheable(req, res, answer, this.cacheControl);
@@ -59,8 +58,8 @@ export class LatestShortcut {
     if (!known) return false;
     req.route = this.route;
     try {
-      // Only what asks the database can be a guess.
-      if (!('body' in known)) this.limits.guesses?.address.ask(req, res);
+      // A cached answer is no guess.
+      if (!('body' in known)) this.limits.guesses?.address.check(req, res);
       const spent = this.limits.spendAddress(req, res);
       if (spent instanceof Promise)
         spent.then(
@@ -87,7 +86,7 @@ export class LatestShortcut {
   }
 
   private send(req: IncomingMessage, res: ServerResponse, answer: Cacheable): void {
-    // The deadline was faster.
+    // The deadline may have answered already.
     if (!res.headersSent) sendCacheable(req, res, answer, this.cacheControl);
   }
 }
