@@ -64,7 +64,7 @@ test('what cannot be read or written is one sentence', async () => {
     `${join(missing, 'x')} cannot be written (ENOENT).`,
   );
   await expect(run('demo', join(folder, 'x'), '--games', '2')).rejects.toThrow(
-    'Such a demo store cannot be: a collection cannot have more games than there are.',
+    'These options make no demo store: a collection cannot have more games than there are.',
   );
   await expect(run('demo', join(folder, 'x'), '--games', '2x')).rejects.toThrow('It must be a whole number.');
 });

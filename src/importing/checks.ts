@@ -4,7 +4,7 @@ import { bitOf, type RecordType } from './record-types';
 import { missingReferences, type Outside } from './references';
 import type { Staging } from './staging';
 
-/** What only all records together can show: ids, names and addresses claimed twice, and references to nothing. */
+/** Checks all records together: duplicate ids, names and addresses, and references to missing records. */
 export async function checkTogether(
   client: ClientBase,
   types: RecordType[],
@@ -27,7 +27,7 @@ export async function checkTogether(
   }
 }
 
-/** Lines of the stream that claim what an earlier one has claimed. */
+/** Finds lines with a unique value that an earlier line has. */
 const claimedTwice = (rows: string, values: string, subject: string, what: string) => `
   SELECT r.line, ${subject} || ': ${what} is also on line ' || d.first AS text
   FROM ${rows} r
@@ -44,7 +44,7 @@ function repeated({ name, table, key }: RecordType): string {
   return claimedTwice(rows, key, `'${name} ' || id`, 'the id');
 }
 
-/** Unique values that a stored record has. One that the stream gives another value takes nothing. */
+/** Finds unique values that a stored record has, unless the stream changes that record's value. */
 function taken(type: RecordType): string[] {
   const rows = `import_${type.table}`;
   if (type.name === 'user') {

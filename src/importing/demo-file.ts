@@ -1,6 +1,6 @@
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** Records as NDJSON, in pieces that are worth a write. */
+/** Records as NDJSON, in batches. */
 export function* ndjsonOf(records: Iterable<object>): Generator<Buffer> {
   let text = '';
   for (const record of records) {

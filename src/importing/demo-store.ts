@@ -7,7 +7,7 @@ import { demoRecords } from './demo';
 import { ndjsonOf } from './demo-file';
 import { connectTo, importRecords } from './import-records';
 
-/** What there is to try with the demo store: a developer's key, a game of hers with a buyer and a build. */
+/** What `npm start` shows of the demo store: a developer's key, and a game with a buyer and a build. */
 export interface DemoAccess {
   api_key: string;
   username: string;
@@ -17,7 +17,7 @@ export interface DemoAccess {
   channel_name: string;
 }
 
-/** Fills an empty store with demo data, once; answers what to try, as long as the demo's key and game are there. */
+/** Fills an empty store with demo data. Returns what to show, or undefined where that no longer exists. */
 export async function loadDemoStore(settings: Settings): Promise<DemoAccess | undefined> {
   const api_key = keptSecret(settings.DATA_DIR, 'demo-api-key', newApiKey);
   const pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');

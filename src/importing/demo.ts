@@ -7,16 +7,16 @@ export interface DemoOptions {
   purchases: number;
   download_keys: number;
   collections: number;
-  /** How many games each collection has. */
+  /** Games in each collection. */
   collection_size: number;
-  /** How many games one more collection has; 0: there is none. */
+  /** Games in one additional collection; 0: none. */
   large_collection: number;
   builds: number;
-  /** Keys that follow from the seed: whoever knows the seed has them. */
+  /** Keys that are derived from the seed, and so not secret. */
   api_keys: number;
   /** The key of the first developer. */
   api_key?: string;
-  /** With which the first three users sign in. */
+  /** The password of the first three users. */
   password?: string;
 }
 
@@ -36,8 +36,8 @@ export const SMALL_STORE: DemoOptions = {
 type JsonObject = Record<string, unknown>;
 type Random = ReturnType<typeof randomOf>;
 
-/** One user in so many makes games; the first user does. */
-const USERS_A_DEVELOPER = 10;
+/** One user in so many is a developer, the first user included. */
+const USERS_PER_DEVELOPER = 10;
 const START = Date.UTC(2013, 0, 1);
 const DAY = 24 * 60 * 60 * 1000;
 const DAYS = 4000;
@@ -45,7 +45,7 @@ const UNFINISHED = ['started', 'processing', 'failed'];
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
 const DOMAINS = ['example.com', 'example.org', 'example.net'];
 
-/** The records of a store, the same for the same options, made one by one. */
+/** Generates the records of a store, the same for the same options. */
 export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
   const store = new DemoStore({ ...SMALL_STORE, ...options });
   const { users, games, purchases, download_keys, collections, large_collection, builds, api_keys } =
@@ -60,11 +60,11 @@ export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<Json
   yield* store.credentials(api_keys);
 }
 
-/** The n-th of the API keys that follow from a seed, from 1. */
+/** The n-th of the API keys of a seed, from 1. */
 export const demoApiKey = (seed: number, n: number) =>
   `demo-${seed}-${n}-${randomOf(seed, 'api_key', n).text(24)}`;
 
-/** Each record is made from its own random numbers, so that any other one can look at it. */
+/** Each record has its own random numbers, so that it can be generated alone. */
 class DemoStore {
   private readonly developers: number;
   private readonly step: number;
@@ -75,14 +75,14 @@ class DemoStore {
     for (const size of [options.collection_size, options.large_collection]) {
       if (size > options.games) throw new RangeError('a collection cannot have more games than there are');
     }
-    this.developers = Math.ceil(options.users / USERS_A_DEVELOPER);
-    // Walking the games in steps that share no factor with their number meets each of them once.
+    this.developers = Math.ceil(options.users / USERS_PER_DEVELOPER);
+    // Steps without a common factor with the number of games visit each game once.
     this.step = [7919, 104_729, 13, 11, 7, 5, 3, 2, 1].find((prime) => options.games % prime !== 0) ?? 1;
   }
 
   user(id: number): JsonObject {
     const random = this.random('user', id);
-    const developer = id % USERS_A_DEVELOPER === 1;
+    const developer = id % USERS_PER_DEVELOPER === 1;
     const { username, display_name } = nameOf(id);
     const emails: JsonObject[] = [];
     if (id <= 3 || !random.chance(0.05)) emails.push({ email: emailOf(id), verified: true });
@@ -110,7 +110,7 @@ class DemoStore {
     const sequel = Math.floor(id / (ADJECTIVES.length * NOUNS.length));
     const title = `${adjective} ${noun}${sequel ? ` ${sequel + 1}` : ''}`;
     const created = random.days();
-    // The first five tell every story: seen by all, by key holders, by nobody else; not published; made by two.
+    // The first five cover all cases: public, restricted, private, unpublished, two developers.
     const visibility = id === 3 ? 'restricted' : id === 4 ? 'private' : this.visibility(random, id);
     const published = id !== 5 && (id < 5 || random.chance(0.93));
     const game_type = random.chance(0.8) ? 'default' : random.of(['html', 'unity', 'flash', 'java']);
@@ -143,7 +143,7 @@ class DemoStore {
     const bundle = games >= 5 && (id === 4 || random.chance(0.04));
     const game = id <= 4 ? 1 : 1 + Math.floor(games * random.next() ** 2);
     const buyer = id <= 2 ? id + 1 : 1 + random.below(this.options.users);
-    // An account, an address that an account has verified, or somebody without an account.
+    // By an account, by an account's verified address, or by a guest.
     const how = id <= 2 ? 0 : random.next();
     const currency = random.of(['USD', 'USD', 'USD', 'EUR', 'EUR', 'GBP', 'JPY']);
     const sale_rate = random.chance(0.2) ? random.of([10, 25, 50, 75]) : 0;
@@ -170,7 +170,7 @@ class DemoStore {
     const random = this.random('download_key', id);
     const { purchases, games, users } = this.options;
     const key = random.text(24);
-    // Most come with a purchase; the others were given away, and claimed or not.
+    // Most come with a purchase; the others were given away.
     if (purchases && (id <= 2 || random.chance(0.7))) {
       const purchase = this.purchase(id <= 2 ? id : 1 + random.below(purchases));
       const game_id = purchase.game_id as number | number[];
@@ -268,7 +268,7 @@ class DemoStore {
       yield {
         type: 'api_key',
         key: demoApiKey(seed, n),
-        // The developers first: they are who has something to look up.
+        // Developers first, who have purchases to look up.
         user_id: n <= this.developers ? this.developer(n) : 1 + ((n - 1) % users),
         ...(n > this.developers && random.chance(0.3) && { scopes: ['profile', 'collection:view'] }),
         created_at: random.time(),
@@ -291,7 +291,7 @@ class DemoStore {
   }
 
   private developer(n: number) {
-    return 1 + (n - 1) * USERS_A_DEVELOPER;
+    return 1 + (n - 1) * USERS_PER_DEVELOPER;
   }
 
   private ownerOf(game: number) {
@@ -314,7 +314,7 @@ class DemoStore {
     );
   }
 
-  /** Several games, each once, in ascending order or as met. */
+  /** Several different games, in ascending order or not. */
   private walk(first: number, count: number, asMet = false) {
     const { games } = this.options;
     const met = Array.from({ length: count }, (_, n) => 1 + ((first - 1 + n * this.step) % games));
@@ -338,7 +338,7 @@ const guestEmail = (id: number) => `guest${id}@example.net`;
 const timeAt = (day: number, seconds = 0) =>
   new Date(START + day * DAY + seconds * 1000).toISOString().replace('.000', '');
 
-/** Random numbers that follow from their names alone. */
+/** Random numbers that depend only on the names. */
 function randomOf(seed: number, what: string, id: number) {
   let state = 2_166_136_261 ^ seed;
   for (let i = 0; i < what.length; i++) state = Math.imul(state ^ what.charCodeAt(i), 16_777_619);

@@ -2,14 +2,11 @@ import type { ClientBase } from 'pg';
 import { ImportProblems } from './problems';
 import { bitOf, type RecordType } from './record-types';
 
-const LARGEST_AMOUNT = Number.MAX_SAFE_INTEGER;
+const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 
-/**
- * What the stream's purchases add to each game's sales, and take away: the shares of new and changed ones as they will be,
- * less the shares of the changed ones as they are. Run before anything is written.
- */
+/** Computes the changes of each game's sales: shares of new and changed purchases less stored shares. Run before all writes. */
 export async function findSales(client: ClientBase, purchase: RecordType) {
-  // New shares are split here as purchase_shares splits stored ones, which would have to be read once more for it.
+  // Splits new shares as the function purchase_shares does, which works on stored rows.
   await client.query(`
     CREATE TEMP TABLE import_sales ON COMMIT DROP AS
     WITH shares AS (
@@ -32,14 +29,14 @@ export async function findSales(client: ClientBase, purchase: RecordType) {
   await client.query('ANALYZE import_sales');
 
   const { rows } = await client.query<{ problem: string }>(`
-    SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${LARGEST_AMOUNT}' AS problem
+    SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
     FROM import_sales d LEFT JOIN game_earnings e USING (game_id, currency)
-    WHERE coalesce(e.amount, 0) + d.amount > ${LARGEST_AMOUNT}
+    WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
     ORDER BY d.game_id LIMIT 20`);
   if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
 }
 
-/** How many purchases each game `s` gets: new games are written with them, which spares a second version of each row. */
+/** The purchases of each game `s`, so that new games are written only once. */
 export const SALES_OF_GAMES = `
   LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
 
@@ -51,7 +48,7 @@ export async function countSales(client: ClientBase) {
     WHERE t.id = d.game_id AND d.purchases <> 0`);
 }
 
-/** Adds the amounts to the games, which are all there by now. */
+/** Adds the amounts. Run when all games are written. */
 export async function writeEarnings(client: ClientBase) {
   await client.query(`
     UPDATE game_earnings e SET amount = e.amount + d.amount

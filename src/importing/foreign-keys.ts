@@ -5,15 +5,13 @@ import type { RecordType } from './record-types';
 import { type Outside, outsideIn } from './references';
 import type { Staging } from './staging';
 
-/** From how many rows on it is worth while. */
-const MANY_ROWS = 10_000;
+/** With fewer rows the triggers stay on. */
+const MIN_ROWS = 10_000;
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * The triggers behind foreign keys look up each reference of each row: half of a large import's time. The import looks all
- * of them up at once, so where the database role may turn the triggers off for a transaction it does, after a lock on every
- * stored row that is referred to: what was found there stays there. Without that right, and where most records are stored
- * already, they run as ever.
+ * Turns off the triggers of foreign keys for a large import, if the database role may: they take half of its time. The import
+ * has checked all references itself, and locks the stored rows that they refer to.
  */
 export async function skipForeignKeyTriggers(
   client: ClientBase,
@@ -23,7 +21,7 @@ export async function skipForeignKeyTriggers(
   stored: number,
 ): Promise<boolean> {
   const created = staging.rows - stored;
-  if (created < MANY_ROWS || created < stored || (await hasOwnTriggers(client, types))) return false;
+  if (created < MIN_ROWS || created < stored || (await hasOwnTriggers(client, types))) return false;
   await client.query('SAVEPOINT triggers');
   try {
     await client.query('SET LOCAL session_replication_role = replica');
@@ -36,7 +34,7 @@ export async function skipForeignKeyTriggers(
   return true;
 }
 
-/** Triggers that somebody made would be turned off too, but for those that always fire. */
+/** The operator's own triggers would be turned off too, unless they are ENABLE ALWAYS. */
 async function hasOwnTriggers(client: ClientBase, types: RecordType[]) {
   const { rowCount } = await client.query(
     `SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
@@ -47,10 +45,7 @@ async function hasOwnTriggers(client: ClientBase, types: RecordType[]) {
   return Boolean(rowCount);
 }
 
-/**
- * Locks the stored rows that the stream refers to against deletion, in the order of their ids. What it refers to and does
- * not bring itself was there when it was checked, and must be there still.
- */
+/** Locks the stored rows that the stream refers to against deletion, in the order of their ids. */
 async function lockReferences(client: ClientBase, staging: Staging, outside: Outside) {
   for (const [parent, count] of outside) {
     const wanted = [

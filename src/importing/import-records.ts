@@ -15,12 +15,12 @@ import { findOutside } from './references';
 import { RecordReader, type StagedRecord } from './record-reader';
 import { Staging } from './staging';
 
-/** A collection with a hundred thousand games is one line. */
-const LONGEST_LINE = 16 * 1024 * 1024;
-const PASSWORDS_AT_ONCE = 256;
-/** So many new records change what the planner should know of the tables. */
-const MANY_NEW = 10_000;
-/** Any number, the same in every import: only one of them writes at a time. */
+/** Bytes: enough for a collection of a hundred thousand games. */
+const MAX_LINE = 16 * 1024 * 1024;
+const PASSWORD_BATCH = 256;
+/** With so many new records the statistics of the tables are updated. */
+const MIN_NEW_TO_ANALYZE = 10_000;
+/** The advisory lock of imports: one at a time. */
 const IMPORT_LOCK = 7_305_808;
 
 export interface TypeCounts {
@@ -29,7 +29,7 @@ export interface TypeCounts {
   unchanged: number;
 }
 
-/** What was done, by table, for the types that the stream had. */
+/** The results by type of record. */
 export type ImportSummary = Record<string, TypeCounts>;
 
 export type Progress =
@@ -39,7 +39,7 @@ export type Progress =
   | { phase: 'writing'; records: number; table: string; written: number };
 
 export interface ImportOptions {
-  /** What API keys are hashed under. */
+  /** The pepper of API keys. */
   pepper: Buffer;
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
@@ -63,10 +63,7 @@ export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>
   return client;
 }
 
-/**
- * Imports a stream of records in one transaction, on a connection of its own: it may take minutes, and a pool's
- * connections have time-outs. Rejects with ImportProblems when the stream has problems.
- */
+/** Imports a stream in one transaction, on a connection without timeouts. Rejects with ImportProblems if records are invalid. */
 export async function importRecords(
   connect: () => Promise<Client>,
   source: AsyncIterable<Buffer>,
@@ -79,7 +76,7 @@ export async function importRecords(
   signal?.addEventListener('abort', cancel, { once: true });
   try {
     await client.query('BEGIN');
-    // Asked for in the transaction: behind a pooler the connection's own number is not that of the server's process.
+    // In the transaction: behind a pooler the client does not know the server's process.
     pid = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
     const summary = await transfer(client, source, { pepper, progress, signal });
     signal?.removeEventListener('abort', cancel);
@@ -87,7 +84,7 @@ export async function importRecords(
     await client.query('COMMIT');
     return summary;
   } catch (error) {
-    // On a lost connection the server has rolled back by itself.
+    // Fails on a lost connection, where the server rolls back itself.
     await client.query('ROLLBACK').catch(() => {});
     if (signal?.aborted) throw signal.reason;
     throw error instanceof DatabaseError ? explained(error) : error;
@@ -104,7 +101,7 @@ async function cancelStatement(connect: () => Promise<Client>, pid: number | und
   await client?.end().catch(() => {});
 }
 
-/** The checks ran before the writes: what a constraint refuses after them, somebody else has just written. */
+/** A constraint that fails after the checks: a concurrent write by the service. */
 function explained(error: DatabaseError) {
   const meanwhile = error.code?.startsWith('23') || error.code === '40P01';
   return meanwhile ? storeChanged() : error;
@@ -136,7 +133,7 @@ async function transfer(
   const has = (name: string) => given.find((type) => type.name === name);
   for (const type of given) if (type.key === 'id') await reserveIds(client, type);
 
-  // Collections first: whoever else changes one locks it before the games and users that it refers to.
+  // Collections first, in the order in which the service locks them.
   const inOrderOfLocks = [...given].sort(
     (a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'),
   );
@@ -161,12 +158,12 @@ async function transfer(
     written += staging.rowsOf(type);
   }
   if (purchase) await writeEarnings(client);
-  if (staging.rows - stored >= MANY_NEW) await analyze(client, given);
+  if (staging.rows - stored >= MIN_NEW_TO_ANALYZE) await analyze(client, given);
   return summary;
 }
 
 async function prepareSession(client: ClientBase) {
-  // The server's time-outs are made for requests; compiling statements that run once costs more than it saves.
+  // Timeouts are for requests, and compiling statements that run once does not pay.
   await client.query(`
     SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' WHEN 'work_mem' THEN '64MB' ELSE '0' END, true)
     FROM pg_settings WHERE name IN ('jit', 'work_mem', 'statement_timeout', 'lock_timeout',
@@ -212,7 +209,7 @@ async function stage(
       yield chunk;
     }
   };
-  for await (const lines of linesOf(counted(), LONGEST_LINE)) {
+  for await (const lines of linesOf(counted(), MAX_LINE)) {
     for (const line of lines) {
       const read = reader.read(line);
       if (!read) continue;
@@ -220,7 +217,7 @@ async function stage(
       const { row, record } = read;
       if (typeof record.password === 'string') {
         withPassword.push(read);
-        if (withPassword.length >= PASSWORDS_AT_ONCE) await stagePasswords();
+        if (withPassword.length >= PASSWORD_BATCH) await stagePasswords();
       } else {
         staging.add(row.type, row.line, row.present, row.cells);
       }
@@ -233,7 +230,7 @@ async function stage(
   return records;
 }
 
-/** Ends as soon as the signal says so, even where the source says nothing any more, as a terminal does. */
+/** Ends when the signal is aborted, even if the source is silent, as a terminal is. */
 async function* untilAborted(source: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
   const chunks = source[Symbol.asyncIterator]();
   for (;;) {
@@ -251,19 +248,19 @@ async function* untilAborted(source: AsyncIterable<Buffer>, signal: AbortSignal)
   }
 }
 
-/** Autovacuum would come a minute later, and until then the first requests are planned for the tables as they were. */
+/** Until autovacuum runs, requests would be planned with the statistics of the old tables. */
 async function analyze(client: ClientBase, types: RecordType[]) {
   await client.query('SET LOCAL default_statistics_target TO DEFAULT');
   for (const table of new Set(types.flatMap(tablesOf))) await client.query(`ANALYZE ${table}`);
 }
 
 /**
- * Moves the sequence of ids past those that the stream gives, before they are there to collide with. The lock lets
- * transactions that hold a smaller id finish and keeps new ones out meanwhile; giving up the savepoint gives it up at once.
+ * Moves the sequence of ids past those of the stream. The lock waits for transactions that hold smaller ids, and keeps new
+ * ones out; rolling back to the savepoint releases it.
  */
 async function reserveIds(client: ClientBase, { table }: RecordType) {
   const sequence = `${table}_id_seq`;
-  // Ids from 2^52 on are left out: the service never gets there by counting, and moving so far would leave it none.
+  // Ids from 2^52 on are ignored: moving the sequence so far would leave no ids.
   const past = `
     SELECT setval('${sequence}', given.id)
     FROM (SELECT max(id) AS id FROM import_${table} WHERE id < ${2 ** 52}) given

@@ -25,10 +25,7 @@ function errorOf(failure: ThreadFailure): Error {
 
 const log = new Logger('ImportThread');
 
-/**
- * Imports on a thread with a connection of its own: one line may take a second to parse and to sanitise, and all that the
- * event loop does here is to pass on the next chunk when it is asked for.
- */
+/** Imports on a thread, since one line may take a second. This thread only passes on chunks when asked for them. */
 export async function importOnThread(
   settings: ThreadSettings,
   source: AsyncIterable<Buffer>,
@@ -52,7 +49,7 @@ export async function importOnThread(
     });
   } finally {
     signal.removeEventListener('abort', abort);
-    // Whatever it has not committed is rolled back with its connection.
+    // Ends its connection, so that the server rolls back.
     await worker.terminate();
   }
 }

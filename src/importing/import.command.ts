@@ -97,14 +97,14 @@ async function opened(file: string) {
 async function writeDemo(file: string, options: DemoOptions): Promise<void> {
   const records = Readable.from(ndjsonOf(demoRecords(options)));
   try {
-    // Standard output is not ours to close.
+    // Standard output stays open.
     if (file === '-') await pipeline(records, process.stdout, { end: false });
     else await pipeline(records, createWriteStream(file));
   } catch (error) {
     if (error instanceof RangeError)
-      throw new OperatorError(`Such a demo store cannot be: ${error.message}.`);
+      throw new OperatorError(`These options make no demo store: ${error.message}.`);
     const { code } = error as NodeJS.ErrnoException;
-    // Whoever reads has enough, as `head` does.
+    // The reader, such as `head`, closed the pipe.
     if (code === 'EPIPE') return;
     if (code) throw new OperatorError(`${file} cannot be written (${code}).`);
     throw error;

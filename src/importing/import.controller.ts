@@ -12,8 +12,8 @@ import { summaryLines } from './import-records';
 import { ImportService } from './import.service';
 import { ImportProblems } from './problems';
 
-/** How long the sender may send nothing. */
-const STALLED_MS = 60_000;
+/** The maximum pause of a sender. */
+const STALL_TIMEOUT_MS = 60_000;
 
 @ApiTags('Operations')
 @Controller('operator')
@@ -56,7 +56,7 @@ export class ImportController {
       );
       return { summary: summaryLines(types), types };
     } catch (error) {
-      // What is left of the body is not waited for.
+      // Without waiting for the rest of the body.
       req.exchange.connection.closeAfter(res);
       throw answered(error);
     }
@@ -74,7 +74,7 @@ async function* withoutStalls(body: AsyncIterable<Buffer>): AsyncGenerator<Buffe
   for (;;) {
     let timer: NodeJS.Timeout | undefined;
     const stalled = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(failure(408, 'request timeout')), STALLED_MS);
+      timer = setTimeout(() => reject(failure(408, 'request timeout')), STALL_TIMEOUT_MS);
     });
     try {
       const { done, value } = await Promise.race([chunks.next(), stalled]);

@@ -5,8 +5,8 @@ import { type Counter, Measurements } from '../http/measurements';
 import { connectTo, type ImportOptions, importRecords, type ImportSummary } from './import-records';
 import { importOnThread } from './import-thread';
 
-// Done in a few milliseconds, in which no thread would have started.
-const SHORT_BYTES = 16 * 1024;
+// A shorter stream takes less time than starting a thread.
+const MIN_THREAD_BYTES = 16 * 1024;
 
 @Injectable()
 export class ImportService implements OnModuleDestroy {
@@ -29,7 +29,7 @@ export class ImportService implements OnModuleDestroy {
     );
   }
 
-  /** For a process that does nothing else. */
+  /** On this thread, for a command. */
   run(
     source: AsyncIterable<Buffer>,
     { signal, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
@@ -43,13 +43,13 @@ export class ImportService implements OnModuleDestroy {
     );
   }
 
-  /** For a process that answers requests meanwhile. */
+  /** On a thread of its own unless it is short, for a server. */
   receive(
     source: AsyncIterable<Buffer>,
     bytes: number | undefined,
     signal: AbortSignal,
   ): Promise<ImportSummary> {
-    if (bytes !== undefined && bytes <= SHORT_BYTES) return this.run(source, { signal });
+    if (bytes !== undefined && bytes <= MIN_THREAD_BYTES) return this.run(source, { signal });
     const { DATABASE_URL } = this.settings;
     return this.counted(importOnThread({ DATABASE_URL, pepper: this.pepper }, source, this.withStop(signal)));
   }
@@ -66,7 +66,7 @@ export class ImportService implements OnModuleDestroy {
     try {
       const types = await work;
       this.outcomes.done.value++;
-      // Other replicas see it within a second; whoever asks this one next must not meet a key that was revoked.
+      // This replica must not use cached keys that the import revoked; others notice within a second.
       if (types.api_keys?.changed) this.keys.forget();
       for (const { new: made, changed, unchanged } of Object.values(types))
         this.records.value += made + changed + unchanged;

@@ -1,20 +1,20 @@
-/** Says what is wrong with a value; `at` is where in a list. Returns '' so that an encoder can end with it. */
+/** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
 export type Refuse = (why: string, at?: string) => string;
 
-/** One kind of value: the column that it is staged in, and its JSON form as the text that COPY reads. */
+/** A kind of value: the type of its staging column, and its encoder from JSON to COPY's text. */
 export interface Kind {
   sql: string;
   encode(value: unknown, refuse: Refuse): string;
   /** The record type whose ids these are. */
   references?: string;
-  /** Holds a list of ids rather than one. */
+  /** A list of ids. */
   many?: boolean;
 }
 
 export const NULL = '\\N';
-const LARGEST_ID = Number.MAX_SAFE_INTEGER;
+const MAX_ID = Number.MAX_SAFE_INTEGER;
 
-const NEEDS_CARE = /[\\\n\r\t\0\ud800-\udfff]/;
+const SPECIAL_CHARACTERS = /[\\\n\r\t\0\ud800-\udfff]/;
 const ESCAPES: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 const escaped = (text: string) => text.replace(/[\\\n\r\t]/g, (character) => ESCAPES[character]!);
 
@@ -31,13 +31,13 @@ interface TextRules {
   min?: number;
   max: number;
   pattern?: RegExp;
-  /** What the pattern asks for, after `must`. */
+  /** Describes the pattern, after `must`. */
   form?: string;
-  /** The form in which the text is stored. */
+  /** Normalises the text for storage. */
   stored?: (text: string) => string;
 }
 
-/** A text that is fit to be stored, or undefined after a refusal. */
+/** A text that can be stored; undefined: a problem was reported. */
 export function fit(
   value: unknown,
   { min = 1, max, pattern, form, stored }: TextRules,
@@ -46,7 +46,7 @@ export function fit(
 ) {
   if (typeof value !== 'string') return void refuse('must be a text', at);
   const text = stored ? stored(value) : value;
-  if (NEEDS_CARE.test(text)) {
+  if (SPECIAL_CHARACTERS.test(text)) {
     if (text.includes('\0')) return void refuse('must not contain NUL', at);
     if (!isWellFormed(text)) return void refuse('must be valid Unicode', at);
   }
@@ -58,7 +58,7 @@ export function fit(
   return text;
 }
 
-const copied = (text: string) => (NEEDS_CARE.test(text) ? escaped(text) : text);
+const copied = (text: string) => (SPECIAL_CHARACTERS.test(text) ? escaped(text) : text);
 
 export const text = (rules: TextRules): Kind => ({
   sql: 'text',
@@ -82,7 +82,7 @@ interface HtmlRules {
   isWorthSanitising: (html: string) => boolean;
 }
 
-/** HTML that is stored as `sanitise` leaves it. */
+/** HTML, stored sanitised. */
 export const html = ({ max, sanitise, isWorthSanitising }: HtmlRules): Kind => ({
   sql: 'text',
   encode(value, refuse) {
@@ -130,18 +130,18 @@ export const oneOf = (values: readonly string[]): Kind => {
 };
 
 export const isId = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= LARGEST_ID;
+  typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_ID;
 
 const idText = (value: unknown, refuse: Refuse, at?: string) => {
   if (typeof value !== 'number' || !Number.isInteger(value)) return refuse('must be an integer', at);
-  return isId(value) ? String(value) : refuse(`must be between 1 and ${LARGEST_ID}`, at);
+  return isId(value) ? String(value) : refuse(`must be between 1 and ${MAX_ID}`, at);
 };
 
 export const id: Kind = { sql: 'bigint', encode: (value, refuse) => idText(value, refuse) };
 
 export const idOf = (type: string): Kind => ({ ...id, references: type });
 
-/** A list of ids, staged in ascending order: which is all that a set of them means. */
+/** A set of ids, staged in ascending order. */
 export const idsOf = (type: string): Kind => ({
   sql: 'bigint[]',
   references: type,
@@ -217,7 +217,7 @@ export const emails: Kind = {
   },
 };
 
-// From 1000 to 2999: what PostgreSQL prints with four digits of year whatever the offset.
+// Years from 1000 to 2999, which have four digits in any time zone.
 const TIMESTAMP = /^([12]\d{3})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:Z|[+-](\d\d):(\d\d))$/;
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
@@ -245,5 +245,5 @@ export const timestamp: Kind = {
   },
 };
 
-/** A name out of a file, cut to what a terminal and an error message can take. */
+/** A name from the file, shortened and escaped for messages. */
 export const shown = (name: string) => name.replace(/[^\w.:-]/g, '?').slice(0, 40);

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { SALES_OF_GAMES } from './earnings';
 import { bitOf, ENTRY_FIELDS, type Field, type RecordType } from './record-types';
 
-/** Names for the working tables of a type: what is stored already, and what of it the stream changes. */
+/** The temporary tables of a type: its stored records, and those that the stream changes. */
 export const stagedIn = ({ table }: RecordType) => `import_${table}`;
 export const storedIn = ({ table }: RecordType) => `stored_${table}`;
 export const changedIn = ({ table }: RecordType) => `changed_${table}`;
@@ -22,20 +22,20 @@ const columnsOf = (type: RecordType): Column[] =>
     .filter((field) => !field.list)
     .flatMap((field) => field.columns.map(({ name }) => ({ name, field })));
 
-/** The value for a stored record `t`: an absent optional field keeps what is there. */
+/** The new value of a stored record `t`: an absent optional field is unchanged. */
 const valueFor = ({ name, field }: Column) =>
   field.required ? `s.${name}` : `CASE WHEN ${given(field.bit)} THEN s.${name} ELSE t.${name} END`;
 
-/** The value for a record that is not stored yet. */
+/** The value of a new record. */
 const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
 
-/** What a record type has beside the columns of its own table. */
+/** The rows of other tables that belong to a record type. */
 interface Lists {
   /** Statements to run before stored and staged records are compared. */
   prepare?: string[];
   /** Whether the lists of the staged record `s` differ from those of the stored record `t`. */
   differ: string;
-  /** Statements that make the stored lists what the staged ones say. */
+  /** Statements that replace the stored lists by the staged ones. */
   write: string[];
 }
 
@@ -66,7 +66,7 @@ const listsOfUsers = (type: RecordType): Lists => {
     differ: `${bit} AND
       ARRAY(SELECT lower(e.email) || ' ' || e.verified AS one FROM ${staged} ORDER BY one) IS DISTINCT FROM
       ARRAY(SELECT e.email || ' ' || e.verified AS one FROM user_emails e WHERE e.user_id = s.id ORDER BY one)`,
-    // An address that changes hands or becomes verified goes and comes back: no order of updates suits every case.
+    // Deleted and inserted again, since no order of updates suits all swaps of addresses.
     write: [
       `DELETE FROM user_emails t USING import_users s
        WHERE t.user_id = s.id AND ${isChanged(type)} AND ${bit}
@@ -80,7 +80,7 @@ const listsOfUsers = (type: RecordType): Lists => {
   };
 };
 
-/** What triggers do for others, the import does itself: it may run with triggers turned off. */
+/** The import does the work of triggers itself, since they may be turned off. */
 export const TRIGGERS_NOT_NEEDED = [
   'purchase_games_take_buyer',
   'purchases_carry_buyer',
@@ -121,8 +121,8 @@ const listsOfCollections = (type: RecordType): Lists => {
   const givenByEntry = (field: Field) => `e.present & ${field.bit} <> 0`;
   return {
     prepare: [
-      // Entries of stored collections as they are to be. Those that stand in the right order from the start keep their
-      // sort_key; the ones after them get keys above all that are in use, so that no update meets another row's key.
+      // The new entries of stored collections. A leading part in the right order keeps its sort_keys; the others get keys
+      // above all that are in use, so that no update collides.
       `CREATE TEMP TABLE planned_entries ON COMMIT DROP AS
        WITH staged AS (
          SELECT e.collection_id, e.game_id, e.rank, t.game_id IS NOT NULL AS stored,
@@ -200,13 +200,10 @@ const LIST_TABLES: Record<string, string[]> = {
   collection: ['collection_admins', 'collection_games'],
 };
 
-/** The tables that records of a type are written to. */
+/** The tables of a record type. */
 export const tablesOf = ({ name, table }: RecordType) => [table, ...(LIST_TABLES[name] ?? [])];
 
-/**
- * Copies in the records of a type from what they refer to; `of` is the value of a column in the record. The lock makes a
- * concurrent change of it wait, or be waited for: it would not see these rows.
- */
+/** Columns that are copied from other records; `of` is the expression for a column. The lock excludes concurrent changes. */
 const COPIES: Record<string, { name: string; value: (of: (column: string) => string) => string }[]> = {
   game: [
     {
@@ -242,10 +239,10 @@ const SWAPPABLE: Record<string, { value: string; clash: string; placeholder: str
   download_key: { value: 'key', clash: 's.key = t.key', placeholder: `'_' || md5(random()::text || t.id)` },
 };
 
-// The service itself deletes these: a row that is to be changed must not vanish in between.
+// The service deletes rows of these types, so they are locked before they are changed.
 const DELETABLE = new Set(['collection', 'api_key', 'oauth_application']);
 
-/** Finds which records are stored, and locks those that could be deleted, in the order of their ids. */
+/** Finds the stored records, and locks those that could be deleted, in the order of their ids. */
 export async function findStored(client: ClientBase, type: RecordType) {
   const lock = DELETABLE.has(type.name) ? 'FOR UPDATE OF t' : '';
   const stored = await client.query(`
@@ -256,7 +253,7 @@ export async function findStored(client: ClientBase, type: RecordType) {
   return stored.rowCount ?? 0;
 }
 
-/** Finds which stored records the stream changes. */
+/** Finds the stored records that the stream changes. */
 export async function findChanged(client: ClientBase, type: RecordType) {
   const lists = listsOf(type);
   for (const statement of lists?.prepare ?? []) await client.query(statement);
@@ -307,5 +304,5 @@ export async function write(client: ClientBase, type: RecordType, withSales: boo
   return { new: created.rowCount ?? 0, changed: changed.rowCount ?? 0 };
 }
 
-/** A collection that changes was updated now, unless the stream says when. */
+/** updated_at of a changed collection: now, unless the stream has a value. */
 const updatedAt = ({ name, field }: Column) => `CASE WHEN ${given(field.bit)} THEN s.${name} ELSE now() END`;

@@ -3,14 +3,14 @@ import { isUtf8 } from 'node:buffer';
 export interface Line {
   number: number;
   text: string;
-  /** Why the line cannot be read; `text` is then empty. */
+  /** The problem of a line that cannot be read; its `text` is empty. */
   problem?: string;
 }
 
 const NEWLINE = 10;
 const BYTE_ORDER_MARK = '\ufeff';
 
-/** The lines of a byte stream, a batch for each chunk. Holds at most one chunk and one line of `maxBytes`. */
+/** The lines of a byte stream, a batch for each chunk. Buffers at most one chunk and one line of `maxBytes`. */
 export async function* linesOf(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line[]> {
   const tooLong = `is longer than ${maxBytes / 1024 / 1024} MiB`;
   let number = 0;
@@ -19,7 +19,7 @@ export async function* linesOf(source: AsyncIterable<Buffer>, maxBytes: number):
 
   const take = (bytes: Buffer): Line[] => {
     const lines: Line[] = [];
-    // One decoding for the whole batch: a call for each line costs more than parsing it.
+    // Decodes a whole batch: a call for each line costs more than parsing it.
     const texts = bytes.length <= maxBytes && isUtf8(bytes) ? bytes.toString('utf8').split('\n') : undefined;
     if (texts) {
       for (const text of texts) lines.push({ number: ++number, text });
@@ -41,7 +41,7 @@ export async function* linesOf(source: AsyncIterable<Buffer>, maxBytes: number):
     const newline = chunk.lastIndexOf(NEWLINE);
     if (newline < 0) {
       begunBytes += chunk.length;
-      // What is past the limit is counted, not kept.
+      // Bytes after the limit are counted, but not stored.
       if (begunBytes - chunk.length <= maxBytes) begun.push(chunk);
       continue;
     }

@@ -7,7 +7,7 @@ export interface PlainPassword {
   password: string;
 }
 
-/** The hash to store for each: the stored one where the password is still the same, so that it stays untouched. */
+/** The hash of each password: the stored hash if the password is unchanged. */
 export async function hashesOf(client: ClientBase, passwords: PlainPassword[], signal?: AbortSignal) {
   const { rows } = await client.query<{ id: string; password_hash: string }>(
     'SELECT id, password_hash FROM users WHERE id = ANY($1::bigint[]) AND password_hash IS NOT NULL',
@@ -16,7 +16,7 @@ export async function hashesOf(client: ClientBase, passwords: PlainPassword[], s
   const stored = new Map(rows.map((row) => [Number(row.id), row.password_hash]));
   const hashes: string[] = new Array(passwords.length);
 
-  // Each hash takes 19 MiB and a core for its time: as many at once as there are cores.
+  // A hash takes 19 MiB and a core: as many at once as there are cores.
   let next = 0;
   const work = async () => {
     while (next < passwords.length) {

@@ -1,7 +1,7 @@
 import { OperatorError } from '../config/operator-error';
 
-/** How many problems are told one by one; the others are counted. */
-const TOLD = 20;
+/** More problems than this are only counted. */
+const MAX_LISTED = 20;
 
 /** The stream holds records that cannot be imported. Nothing was changed. */
 export class ImportProblems extends OperatorError {
@@ -16,14 +16,14 @@ export class Problems {
 
   add(line: number, text: string) {
     this.count++;
-    // What is read comes in the order of its lines, so the first ones are the ones to tell.
-    if (this.told.length < TOLD) this.told.push({ line, text });
+    // Problems come in the order of their lines.
+    if (this.told.length < MAX_LISTED) this.told.push({ line, text });
   }
 
-  /** What a check of all records found: its first lines, in order, and how many there are. */
+  /** The result of a check of all records: its first lines, in order, and their number. */
   addFound(found: { line: number; text: string }[], count: number) {
     this.count += count;
-    this.told = [...this.told, ...found].sort((a, b) => a.line - b.line).slice(0, TOLD);
+    this.told = [...this.told, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED);
   }
 
   throwIfAny() {
@@ -35,7 +35,7 @@ export class Problems {
   }
 
   static get limit() {
-    return TOLD;
+    return MAX_LISTED;
   }
 }
 

@@ -1,14 +1,14 @@
 import type { WriteStream } from 'node:tty';
 import type { Progress } from './import-records';
 
-// Measured on a first import: which part of the time is over when all is read, and when all is checked.
-const READ = 0.35;
-const CHECKED = 0.5;
-const REDRAW_MS = 200;
-const LINE_MS = 5000;
+// Measured on a first import: the progress when all records are read, and when they are checked.
+const PROGRESS_WHEN_READ = 0.35;
+const PROGRESS_WHEN_CHECKED = 0.5;
+const REDRAW_INTERVAL = 200;
+const LINE_INTERVAL = 5000;
 const BAR_WIDTH = 24;
 
-/** Shows how far an import is: a bar on a terminal, a plain line every few seconds elsewhere. */
+/** Shows the progress of an import: a bar on a terminal, else a line every few seconds. */
 export class ProgressDisplay {
   private readonly started = Date.now();
   private readonly timer: NodeJS.Timeout;
@@ -18,7 +18,7 @@ export class ProgressDisplay {
     private readonly out: Pick<WriteStream, 'isTTY' | 'write' | 'columns'>,
     private readonly totalBytes?: number,
   ) {
-    this.timer = setInterval(() => this.show(), out.isTTY ? REDRAW_MS : LINE_MS);
+    this.timer = setInterval(() => this.show(), out.isTTY ? REDRAW_INTERVAL : LINE_INTERVAL);
   }
 
   report(state: Progress): void {
@@ -49,17 +49,17 @@ const bar = (share: number) => {
   return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}]`;
 };
 
-/** How much of the whole time is over; undefined where nobody knows how much is still to come. */
+/** The progress from 0 to 1; undefined: the size of the stream is unknown. */
 export function shareOf(state: Progress, totalBytes?: number): number | undefined {
   switch (state.phase) {
     case 'waiting':
       return 0;
     case 'reading':
-      return totalBytes ? READ * Math.min(1, state.bytes / totalBytes) : undefined;
+      return totalBytes ? PROGRESS_WHEN_READ * Math.min(1, state.bytes / totalBytes) : undefined;
     case 'checking':
-      return READ;
+      return PROGRESS_WHEN_READ;
     case 'writing':
-      return CHECKED + (1 - CHECKED) * (state.written / state.records);
+      return PROGRESS_WHEN_CHECKED + (1 - PROGRESS_WHEN_CHECKED) * (state.written / state.records);
   }
 }
 

@@ -14,7 +14,7 @@ export interface StagedRecord {
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Turns lines into staged rows, and what is wrong with them into problems. */
+/** Parses lines into rows to stage, and reports problems. */
 export class RecordReader {
   private readonly types: Map<unknown, RecordType>;
   private readonly refusals = new Map<Field, Refuse>();
@@ -35,7 +35,7 @@ export class RecordReader {
     }
   }
 
-  /** The record of a line, ready to be staged; undefined for a blank line and after a problem. */
+  /** The row of a line; undefined: the line is blank or has a problem. */
   read(line: Line): { row: StagedRecord; record: JsonObject } | undefined {
     if (line.problem) return this.refuseLine(line, line.problem);
     let record: unknown;
@@ -124,7 +124,7 @@ export class RecordReader {
   }
 }
 
-/** How a problem names its record. The key of an API key is a secret, so such a record has no name. */
+/** The name of a record in a problem. API keys have none, since the key is secret. */
 function subjectOf(type: RecordType, record: JsonObject) {
   if (type.name === 'oauth_application') {
     return typeof record.client_id === 'string' ? `${type.name} ${shown(record.client_id)}` : type.name;

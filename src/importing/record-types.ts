@@ -35,15 +35,15 @@ export interface Field {
   kind: Kind;
   /** The columns of the staging table that the field fills. */
   columns: { name: string; sql: string }[];
-  /** Of an optional field: its bit in `present`, and what a record without it gets, as COPY text. */
+  /** Of an optional field: its bit in `present`, and its default as COPY text. */
   bit: number;
   required: boolean;
   default: string;
-  /** The default is the time of the import: it has no cleared state, and null is the same as absent. */
+  /** The default is the time of the import, for null too. */
   now: boolean;
-  /** Lists go to tables of their own instead of a column of the record's. */
+  /** Lists are stored in other tables. */
   list: boolean;
-  /** What other fields of the record say about an absent one. */
+  /** The default from other fields of the record. */
   implied?: (record: JsonObject) => unknown;
 }
 
@@ -53,7 +53,7 @@ export interface RecordType {
   /** The column that a record is found by. */
   key: string;
   fields: Field[];
-  /** Says what no single field can. */
+  /** Reports problems that concern several fields. */
   check?: (record: JsonObject, refuse: (problem: string) => void) => void;
 }
 
@@ -98,11 +98,11 @@ const line = text({ max: 1000 });
 const trimmedTitle = (max: number) => text({ max, stored: (title) => title.trim() });
 const scopes = texts({ max: 100, known: Object.keys(SCOPES) });
 const cleanHtml = html({ max: MAX_HTML_CHARACTERS, sanitise: sanitiseHtml, isWorthSanitising });
-// Every answer that shows the purchase has them all.
+// Limited, since every answer with the purchase has all its games.
 const MAX_BUNDLE = 10_000;
-const LARGEST_INTEGER = 2 ** 31 - 1;
+const MAX_INTEGER = 2 ** 31 - 1;
 
-/** Where a plain password waits until it is hashed: it never reaches the database. */
+/** Holds a plain password until it is hashed; not a column. */
 const password: Kind = {
   sql: 'text',
   encode: (value, refuse) => (fit(value, { max: 1000 }, refuse) === undefined ? '' : NULL),
@@ -151,7 +151,7 @@ export const ENTRY_FIELDS = withBits([
   time('created_at', NOW),
 ]);
 
-/** The one place that says what a record may contain. Order: what is written first. */
+/** All record types and their fields, in the order in which they are written. */
 export const recordTypes = (pepper: Buffer): RecordType[] => [
   {
     name: 'user',
@@ -186,7 +186,7 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       required('slug', slug),
       required('title', trimmedTitle(500)),
       optional('short_text', line),
-      // A record's own `type` says that it is a game, so its type among games goes by this name.
+      // `type` is the type of record, so the game's type has another name.
       optional('game_type', oneOf(GAME_TYPES), 'default', { columns: [{ name: 'type', sql: 'text' }] }),
       optional('classification', oneOf(GAME_CLASSIFICATIONS), 'game'),
       optional('traits', texts({ max: 100, known: GAME_TRAITS }), '{}'),
@@ -220,7 +220,7 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       required('currency', text({ max: 3, pattern: /^[A-Z]{3}$/, form: 'be an ISO 4217 code such as USD' })),
       required('amount', amount),
       optional('sale_rate', number(0, 100), '0'),
-      optional('quantity', integer(1, LARGEST_INTEGER, 'integer'), '1'),
+      optional('quantity', integer(1, MAX_INTEGER, 'integer'), '1'),
       optional('status', oneOf(PURCHASE_STATUSES), 'complete'),
       optional('donation', boolean, 'f'),
     ]),
@@ -258,7 +258,7 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       optional('description', cleanHtml),
       optional('layout', oneOf(COLLECTION_LAYOUTS), 'grid'),
       optional('admins', idsOf('user'), '{}', { list: true }),
-      // Its entries are staged in a table of their own: a collection may hold a hundred thousand.
+      // Entries have their own staging table: a collection may have a hundred thousand.
       optional('games', counted, '0', { columns: [{ name: 'games_count', sql: 'integer' }] }),
       time('created_at', NOW),
       time('updated_at', NOW),

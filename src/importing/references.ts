@@ -4,13 +4,13 @@ import { ENTRY_FIELDS, type Field, type RecordType } from './record-types';
 /** A staged column that holds ids of other records. */
 interface Reference {
   rows: string;
-  /** How a problem names the record that refers, and the id or ids that it refers to. */
+  /** Expressions for a problem's text: the referring record, and the ids that it refers to. */
   subject: string;
   id: string;
   parent: RecordType;
 }
 
-/** How many records the stream refers to and does not bring itself, of each type that can be referred to. */
+/** The number of records of each type that the stream refers to but does not contain. */
 export type Outside = Map<RecordType, number>;
 
 /** Their ids. */
@@ -31,7 +31,7 @@ function referencesIn(types: RecordType[]): Reference[] {
   ];
 }
 
-/** All that refer to a type are looked at together, so that the ids which the stream brings are read once. */
+/** Collects all references to a type in one statement, so that the stream's ids are read once. */
 export async function findOutside(client: ClientBase, types: RecordType[]): Promise<Outside> {
   const outside: Outside = new Map();
   const references = referencesIn(types);
@@ -40,7 +40,7 @@ export async function findOutside(client: ClientBase, types: RecordType[]): Prom
       .filter(({ parent }) => parent === type)
       .map(({ rows, id }) => `SELECT ${id} AS id FROM ${rows}`);
     if (ids.length === 0) continue;
-    // EXCEPT hashes or sorts: an anti-join is planned as a loop where it is thought to leave nothing.
+    // EXCEPT is hashed or sorted; an anti-join may be planned as a slow nested loop.
     const { rowCount } = await client.query(`
       CREATE TEMP TABLE ${outsideIn(type)} ON COMMIT DROP AS
       SELECT r.id FROM (${ids.join(' UNION ALL ')}) r WHERE r.id IS NOT NULL
@@ -51,7 +51,7 @@ export async function findOutside(client: ClientBase, types: RecordType[]): Prom
   return outside;
 }
 
-/** Statements that find the references to what the store does not have either. */
+/** Statements that find references to records that the store does not have either. */
 export const missingReferences = (types: RecordType[], outside: Outside): string[] =>
   referencesIn(types)
     .filter(({ parent }) => outside.get(parent))

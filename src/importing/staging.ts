@@ -3,7 +3,7 @@ import type { ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { ENTRY_FIELDS, type RecordType } from './record-types';
 
-// Large enough that the round trip of a COPY does not matter, small enough that nine of them do not either.
+// Large compared with the cost of a round trip; there are nine such batches.
 const BATCH_CHARACTERS = 256 * 1024;
 
 interface Column {
@@ -21,7 +21,7 @@ class StagingTable {
   ) {}
 }
 
-/** The records as they were read, in temporary tables of the import's transaction. */
+/** The records of the stream, in temporary tables of the import's transaction. */
 export class Staging {
   readonly entries = new StagingTable('import_collection_games', [
     { name: 'line', sql: 'bigint' },
@@ -30,7 +30,7 @@ export class Staging {
     { name: 'present', sql: 'integer' },
     ...ENTRY_FIELDS.flatMap((field) => field.columns),
   ]);
-  /** Ids of records with a problem, so that what refers to them is not called a problem too. */
+  /** Ids of records with a problem, so that references to them are no further problems. */
   readonly refused = new StagingTable('import_refused', [
     { name: 'type', sql: 'text' },
     { name: 'id', sql: 'bigint' },
@@ -79,7 +79,7 @@ export class Staging {
     this.refused.pending += `${type.name}\t${id}\n`;
   }
 
-  /** How many records there are. */
+  /** The number of records. */
   get rows() {
     let rows = 0;
     for (const table of this.records.values()) rows += table.rows;
@@ -90,7 +90,7 @@ export class Staging {
     return this.records.get(type)!.rows;
   }
 
-  /** Sends the tables that have a batch together. One batch is on its way while the next one is read. */
+  /** Sends the full batches of all tables, while the next ones are read. */
   async flushFull() {
     for (const table of this.tables) if (table.pending.length >= BATCH_CHARACTERS) await this.flush(table);
   }
@@ -98,7 +98,7 @@ export class Staging {
   async finish() {
     for (const table of this.tables) if (table.pending) await this.flush(table);
     await this.copying;
-    // Autovacuum does not see temporary tables, and without statistics the merges are planned for empty ones.
+    // Autovacuum ignores temporary tables, and without statistics the merges are planned for empty tables.
     await this.client.query('SET LOCAL default_statistics_target = 10');
     for (const table of this.tables) {
       if (!table.rows) continue;
@@ -121,7 +121,7 @@ export class Staging {
     table.pending = '';
     await this.copying;
     this.copying = this.copy(table.name, batch);
-    // Awaited before the next statement; until then a failure must not count as unhandled.
+    // Awaited before the next statement; not an unhandled rejection until then.
     this.copying.catch(() => {});
   }
 
