@@ -7,8 +7,8 @@ export const LOCK = statement(
 );
 
 /**
- * Makes the writes of one collection wait for one another. It is the first statement of a write and does nothing else, so
- * that the statements behind it see all that was committed while it waited. It locks nothing for those who may not edit.
+ * Locks a collection that the user may edit. The first statement of a write, so that the others see everything that was
+ * committed while it waited.
  */
 export const lockCollection = (collection_id: number, user_id: number) =>
   bind(LOCK, [collection_id, user_id]);

@@ -10,16 +10,13 @@ interface Job {
 }
 
 const MAX_WAITING = 100;
-// Milliseconds. Both together end before the request's own deadline.
+// In milliseconds; their sum is below the deadline of a request.
 const WAITS_FOR = 1000;
 const TIMEOUT = 1000;
 const ENDS_WHEN_IDLE_FOR = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
-/**
- * Sanitises long texts one after the other on a thread of its own, which begins with the first and ends when it is idle. A
- * text that makes it crash or hang is answered with 503; the next one gets a new thread.
- */
+/** Sanitises long texts on a thread, which ends when it is idle. After a crash or timeout, which is a 503, a new one starts. */
 export class HtmlThread {
   private readonly log = new Logger(HtmlThread.name);
   private worker: Worker | undefined;
@@ -35,7 +32,7 @@ export class HtmlThread {
     });
   }
 
-  /** What it is doing fails, and what waits goes to a new thread. */
+  /** Rejects the running job; a new thread takes the waiting ones. */
   end(): void {
     const { worker, running } = this;
     this.worker = undefined;
@@ -70,7 +67,7 @@ export class HtmlThread {
     worker.on('exit', () => {
       if (worker === this.worker) this.end();
     });
-    // Behind the listeners, which would keep the process alive again.
+    // After adding the listeners, which would keep the process alive.
     worker.unref();
     return worker;
   }

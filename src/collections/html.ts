@@ -1,23 +1,23 @@
 import type sanitizeHtml from 'sanitize-html';
 
-// Only when somebody sends HTML: five megabytes, of which most replicas have no need. import() would make all that calls it wait.
+// Loaded at the first HTML, as it takes 5 MB. require, since import() would make all callers asynchronous.
 // eslint-disable-next-line @typescript-eslint/no-require-imports
 const library = () => require('sanitize-html') as typeof sanitizeHtml;
 
 export const MAX_HTML_CHARACTERS = 20_000;
-// Parsing takes longer the longer a text is, and what is too long is known only afterwards.
+// Longer texts are not parsed: too much would be left of them.
 const MAX_UNPARSED = 4 * MAX_HTML_CHARACTERS;
 
-/** Before sanitising: whether there is a chance that enough is taken out. */
+/** Whether the text may be short enough after sanitising. */
 export const isWorthSanitising = (html: string) => html.length <= MAX_UNPARSED;
 
-/** Counted in code points, and after sanitising. */
+/** Whether sanitised HTML is short enough, in code points. */
 export const fitsHtmlLimit = (html: string | null) =>
   html === null ||
   html.length <= MAX_HTML_CHARACTERS ||
   (html.length <= 2 * MAX_HTML_CHARACTERS && [...html].length <= MAX_HTML_CHARACTERS);
 
-// The one list of what a description or a blurb may hold. After changing it run `gamewharf collections resanitise`.
+// The allow-list of descriptions and blurbs. After a change run `gamewharf collections resanitise`.
 const ALLOWED: sanitizeHtml.IOptions = {
   allowedTags: [
     ...['p', 'br', 'hr', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'blockquote', 'pre', 'code'],
@@ -32,7 +32,7 @@ const ALLOWED: sanitizeHtml.IOptions = {
   allowedSchemes: ['http', 'https', 'mailto'],
   allowedSchemesByTag: { img: ['https'] },
   allowProtocolRelative: false,
-  // What these hold is code, data or another language's text, never prose.
+  // The content of these elements is no prose, so it is removed too.
   nonTextTags: [
     ...['script', 'style', 'noscript', 'template', 'title', 'textarea', 'option', 'xmp', 'plaintext'],
     ...['iframe', 'noembed', 'noframes', 'object', 'svg', 'math'],
@@ -55,22 +55,21 @@ const ALLOWED: sanitizeHtml.IOptions = {
   },
 };
 
-// A relative address would mean another page on every page that shows the text.
+// No relative URLs: they would depend on the page that shows the text.
 const LINK = /^(https?:\/\/|mailto:)/i;
 const IMAGE = /^https:\/\//i;
 
-// The parser takes time that grows with the square of the depth.
+// Parsing takes quadratic time in the depth.
 const DEEPEST = 500;
 class TooDeep extends Error {}
 
 const PASSES = 5;
 
-/** What is left of a piece of HTML when all but the allowed is taken out; null: nothing. */
+/** Removes everything that is not allowed; null: nothing is left. */
 export function sanitiseHtml(html: string): string | null {
   if (!/[<>&]/.test(html)) return html.trim() || null;
   let clean = onePass(html);
-  // What one pass leaves may read differently the next time: what is stored is what stays as it is. Beyond this length
-  // no caller stores it.
+  // Repeated until nothing changes, so that sanitising stored HTML again changes nothing.
   for (let pass = 1; clean.length <= 2 * MAX_HTML_CHARACTERS; pass++) {
     const again = onePass(clean);
     if (again === clean) break;

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** The answer of a write that was sent with an Idempotency-Key, kept for a day. */
+/** The answer of a write with an Idempotency-Key, kept for a day. */
 @Entity('idempotency_keys')
 @Index('idempotency_keys_created_at_idx', ['created_at'])
 export class IdempotencyKey {
@@ -10,11 +10,11 @@ export class IdempotencyKey {
   @PrimaryColumn('bytea', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
   key_hash: Buffer;
 
-  /** Whose the credential was; null: written by a version that did not ask. */
+  /** The user of the credential; null: written by an older version. */
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
-  /** Of the route and the parameters. */
+  /** A hash of the route and the parameters. */
   @Column('bytea')
   fingerprint: Buffer;
 

@@ -10,7 +10,7 @@ import { badRequest } from '../http/failure';
 const HEADER = 'Idempotency-Key';
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
-/** What identifies a retry: the caller, the key that the caller chose, and the route. */
+/** Identifies a retry. */
 export interface RetryKey {
   credential: string;
   key_hash: Buffer;
@@ -34,7 +34,7 @@ export const RetryKey = createParamDecorator(
   },
 );
 
-/** On a handler that takes a RetryKey: says so in the API description. */
+/** On a handler with a RetryKey: describes the header in OpenAPI. */
 export const OncePerKey = () =>
   ApiHeader({
     name: HEADER,
@@ -44,11 +44,10 @@ export const OncePerKey = () =>
       'Repeating a request with the same key and parameters within 24 hours answers what the first one answered and changes nothing.',
   });
 
-// Rows that are older are deleted by ExpiredRowsService.
+// ExpiredRowsService deletes older rows.
 const LIFE = `interval '24 hours'`;
 
-// Waits for a transaction that holds the same key. Succeeds where that one failed, a day has passed, or the credential
-// belongs to another user now.
+// Waits for a concurrent transaction with the same key. No row: the key is in use by this user's earlier request.
 const CLAIM = statement(
   'idempotency_claim',
   `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id) VALUES ($1, $2, $3, $4)
@@ -99,7 +98,7 @@ export class IdempotencyService {
   }
 }
 
-// The collection, or whose collections are counted before one more is made: below all ids of collections.
+// The id of the collection, or for a new one a negative number of its user.
 const lockOf = (user_id: number, request: object) =>
   'collection_id' in request ? Number(request.collection_id) : -user_id;
 

@@ -2,7 +2,7 @@ import { Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typ
 import { User } from '../users/user.entity';
 import { Collection } from './collection.entity';
 
-/** A row means: this user shows this collection on the profile. */
+/** A collection that is on the profile of a user. */
 @Entity('profile_collections')
 export class ProfileCollection {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'profile_collections_pkey' })

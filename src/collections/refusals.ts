@@ -4,6 +4,6 @@ import { failure } from '../http/failure';
 export const invalidCollection = () => failure(404, 'invalid collection');
 export const notInCollection = () => failure(404, 'game is not in the collection');
 
-/** What a caller is told who could not edit the collection: forbidden where it is seen, else as if it were not there. */
+/** The error for a caller who may not edit the collection: 403 if it is visible to the caller, else 404. */
 export const cannotEdit = (seen: unknown) =>
   seen ? forbidden("you can't edit this collection") : invalidCollection();

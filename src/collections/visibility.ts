@@ -1,7 +1,6 @@
 /**
- * Who may edit and who may view a collection, as conditions for a WHERE clause: `collection` names a row of collections
- * in the statement, `user` an expression for the user's id, such as `$1`. Admins may do everything that the owner can.
- * OFFSET 0: docs/decisions/one-probe.md.
+ * Conditions for a WHERE clause: `collection` is the alias of a collection, `user` an expression such as `$1`. Admins may do
+ * everything that the owner may. OFFSET 0: docs/decisions/one-probe.md.
  */
 export const canEditCollection = (collection: string, user: string) => `(${collection}.user_id = ${user}
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = ${collection}.id AND ca.user_id = ${user} OFFSET 0))`;

@@ -1,8 +1,8 @@
 import { Client, Pool, type PoolConfig } from 'pg';
 
 /**
- * A client that has an error listener from the start. A lost connection fails the statements that wait for it; without a
- * listener its `error` event would end the process as well. pg-pool's own listener is taken off while a client is in use.
+ * A client with an error listener: without one the `error` event of a lost connection ends the process. pg-pool removes its
+ * own listener while a client is in use.
  */
 export class DatabaseClient extends Client {
   constructor(...[config]: ConstructorParameters<typeof Client>) {

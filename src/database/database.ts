@@ -51,7 +51,7 @@ export class Database implements OnApplicationShutdown {
     };
   }
 
-  /** Waits for the server as long as it takes. Fails where only the operator can help, as with a schema that is too old. */
+  /** Waits for the server without a timeout. Fails where the operator must act, such as with an old schema. */
   async connect(): Promise<void> {
     for (let attempt = 0; !this.stopped; attempt++) {
       try {
@@ -60,7 +60,7 @@ export class Database implements OnApplicationShutdown {
         return;
       } catch (error) {
         const problem = connectionProblem(this.settings.DATABASE_URL, error);
-        // A server that refuses us will not change its mind.
+        // A server that refuses the connection will do so again.
         if (faultOf(error) !== 'unavailable') throw problem ?? error;
         if (attempt % 10 === 0) this.log.warn(`Waiting: ${problem?.message}`);
         await sleep(500);

@@ -7,7 +7,7 @@ import { DatabaseClient } from './client';
 import { dataSourceOptions } from './data-source';
 import { connectionProblem, lostConnection, requireSupportedServer } from './reachable';
 
-// Any number that no other program uses for a lock in the same database.
+// The advisory lock of migrations.
 const MIGRATION_LOCK = 7_104_201_886;
 const LOCK_NOT_AVAILABLE = '55P03';
 const ATTEMPTS = 150;

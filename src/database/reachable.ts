@@ -2,7 +2,7 @@ import type { ClientBase, Pool } from 'pg';
 import { OperatorError } from '../config/operator-error';
 import { faultOf, isConnectionLost } from './sqlstates';
 
-const OLDEST = 15;
+const MIN_VERSION = 15;
 // Node's error codes for bad certificates and for servers that do not speak TLS.
 const TLS = /TLS|SSL|CERT|SIGNATURE|INVALID_CA|EPROTO/;
 const NO_TLS = /does not support SSL|SSL connection/;
@@ -36,7 +36,7 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
   return undefined;
 }
 
-/** What an operator reads whose command lost its connection; undefined: something else is wrong. */
+/** The error of a command that lost its connection; undefined: another error. */
 export function lostConnection(error: unknown): OperatorError | undefined {
   if (!isConnectionLost(error)) return undefined;
   const { code, message } = error as NodeJS.ErrnoException;
@@ -45,10 +45,10 @@ export function lostConnection(error: unknown): OperatorError | undefined {
   );
 }
 
-/** Refuses a server that is too old for our statements. */
+/** Refuses an unsupported version of PostgreSQL. */
 export async function requireSupportedServer(client: Pick<ClientBase | Pool, 'query'>): Promise<void> {
   const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num');
   const major = Math.floor(Number(rows[0]!.server_version_num) / 10_000);
-  if (major < OLDEST)
-    throw new OperatorError(`The database is PostgreSQL ${major}: use version ${OLDEST} or newer.`);
+  if (major < MIN_VERSION)
+    throw new OperatorError(`The database is PostgreSQL ${major}: use version ${MIN_VERSION} or newer.`);
 }

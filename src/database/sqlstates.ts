@@ -41,10 +41,10 @@ const causeOf = (error: unknown): unknown =>
 
 const NOT_UNICODE = /^(22021|22P05)$/;
 
-// jest runs tests in a realm of their own, where errors of Node's are of another class.
+// isNativeError: jest runs tests in another realm, whose Error is another class.
 const isError = (error: unknown): error is Error => types.isNativeError(error) || error instanceof Error;
 
-/** The kind of fault that an error of the database is; undefined: none that concerns the caller. */
+/** The kind of a database error; undefined: a bug or no database error. */
 export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
   if (!isError(error)) return undefined;
   // TypeORM reads the entities when it first connects.

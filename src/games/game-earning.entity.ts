@@ -1,7 +1,7 @@
 import { Check, Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from './game.entity';
 
-/** What completed purchases brought a game, in minor units; written in the transaction that writes the purchase. */
+/** The earnings of a game in minor units, updated in the transaction of each purchase. */
 @Entity('game_earnings')
 @Check('game_earnings_currency_check', `currency ~ '^[A-Z]{3}$'`)
 @Check('game_earnings_amount_check', 'amount >= 0')

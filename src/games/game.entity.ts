@@ -60,7 +60,7 @@ export class Game {
   @Column('bigint')
   user_id: number;
 
-  /** The username of the owner, which triggers see to. */
+  /** The username of the owner, copied by triggers. */
   @Column('text')
   owner_name: string;
 

@@ -16,7 +16,7 @@ const editableBy = (user: string, limit: string) => `(
 const NEWEST_FIRST = 'g.created_at DESC, g.id DESC';
 const ONE_TOO_MANY = `LIMIT ${SHORT_LIST.rows + 1}`;
 
-/** A short list, or enough of a long one to tell. */
+/** At most one row more than a short list has. */
 export const EDITABLE_GAMES = longStatement<Packed>(
   'editable_games',
   `SELECT ${GAME_ROW.sql} FROM ${editableBy('$1', ONE_TOO_MANY)} ORDER BY ${NEWEST_FIRST} ${ONE_TOO_MANY}`,
@@ -59,13 +59,13 @@ export class GamesService {
     return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.slicesOf(user_id);
   }
 
-  /** Which games and in which order is decided at the start. What they are is read slice by slice. */
+  /** The first statement selects and orders the games; the others read them. */
   private async *slicesOf(user_id: number): AsyncGenerator<GameRow[]> {
     for (const { ids } of await this.database.rowsFor(user_id, SLICES, [user_id]))
       yield (await this.database.rowsFor(user_id, SLICE, [user_id, ids])).map(GAME_ROW.read);
   }
 
-  /** The game, for those who may view it. */
+  /** The game, if the user may view it. */
   async find(id: number, user_id: number): Promise<GameWithUserRow> {
     const game = await this.database.row(GAME, [id, user_id]);
     if (!game) throw invalidGame();

@@ -1,7 +1,7 @@
 /**
- * Whose a download key is, as SQL: the account that claimed it, else the one that bought it signed in (`account_id` is
- * either), else the one that verified its address, else the one that verified its purchase's address.
- * `key` names a row of download_keys; `user`, `game` and `address` are expressions such as `$1`.
+ * The owner of a download key, as SQL: `account_id` (who claimed it, else who bought it signed in), else the account that
+ * verified its address, else the account that verified its purchase's address. `key` is the alias of a key; `user`, `game` and
+ * `address` are expressions such as `$1`.
  */
 export const ownerOf = (key: string) =>
   `coalesce(${key}.account_id, ${verifierOf(`lower(${key}.email)`)}, ${verifierOf(`${key}.purchase_email`)})`;
@@ -9,7 +9,7 @@ export const ownerOf = (key: string) =>
 const verifierOf = (address: string) =>
   `(SELECT user_id FROM user_emails WHERE email = ${address} AND verified)`;
 
-/** The same rule from the other end: all keys of a user. `keys` selects those of a condition on the row `dk`. */
+/** All keys of a user, by the same rule. `keys` selects keys `dk` by a condition. */
 export const keysOf = (user: string, keys: (condition: string) => string) => `
   ${keys(`dk.account_id = ${user}`)}
   UNION ALL
@@ -20,7 +20,7 @@ export const keysOf = (user: string, keys: (condition: string) => string) => `
   ) of_address
   WHERE ue.user_id = ${user} AND ue.verified`;
 
-/** Keys that an address finds: its own, those bought under it, and those of the user who verified it. */
+/** The keys of an address: its own, those bought with it, and those of the user who verified it. */
 export const keysFoundBy = (address: string, keys: (condition: string) => string) => `
   ${keys(`lower(dk.email) = lower(${address})`)}
   UNION ALL
@@ -29,7 +29,7 @@ export const keysFoundBy = (address: string, keys: (condition: string) => string
   SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower(${address}) AND verified OFFSET 0) verifier
   CROSS JOIN LATERAL (${keysOf('verifier.user_id', keys)} OFFSET 0) of_verifier`;
 
-/** LIMIT: one index entry, however many keys the game or the condition has. See docs/decisions/one-probe.md. */
+/** LIMIT: reads one index entry only, docs/decisions/one-probe.md. */
 export const newestOfGame = (game: string) => (condition: string) => `
   (SELECT dk.id, dk.created_at FROM download_keys dk
    WHERE ${condition} AND dk.game_id = ${game}.id AND dk.revoked_at IS NULL

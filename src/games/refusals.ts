@@ -1,4 +1,4 @@
 import { failure } from '../http/failure';
 
-/** One answer for a game that does not exist and for one that the caller may not see or edit. */
+/** The game does not exist, or the caller may not see or edit it. */
 export const invalidGame = () => failure(404, 'invalid game');

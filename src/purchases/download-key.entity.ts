@@ -54,11 +54,11 @@ export class DownloadKey {
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
-  /** The account that claimed the key, else the purchase's, which triggers see to. */
+  /** The account that claimed the key, else the purchase's, copied by triggers. */
   @Column('bigint', { nullable: true })
   account_id: number | null;
 
-  /** The purchase's address in lower case, which triggers see to. */
+  /** The purchase's address in lower case, copied by triggers. */
   @Column('text', { nullable: true })
   purchase_email: string | null;
 

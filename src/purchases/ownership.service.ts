@@ -13,7 +13,7 @@ const owns = (user: string) => `(
     SELECT FROM (${boughtBy(user)}) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'))`;
 
-/** For a game's own token. */
+/** With a JWT that was made for the game. */
 export const OWNERSHIP_IN_GAME = statement<{ owns: boolean }>(
   'ownership_in_game',
   `SELECT ${owns('$2')} AS owns FROM games g WHERE g.id = $1`,

@@ -12,11 +12,11 @@ export class PurchaseGame {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'purchase_games_pkey' })
   game_id: number;
 
-  /** As the purchase has it, which triggers see to. */
+  /** The purchase's user, copied by triggers. */
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
-  /** As the purchase has it, in lower case. */
+  /** The purchase's address, in lower case. */
   @Column('text')
   email: string;
 
