@@ -19,7 +19,7 @@ type Controller = { name: string; prototype: Record<string, object> };
 /** Every route of the application, from its decorators. */
 export function routesOf(modules: ModulesContainer): Route[] {
   const controllers = [...modules.values()].flatMap((module) =>
-    [...module.controllers.values()].map(({ metatype }) => metatype as unknown as Controller),
+    [...module.controllers.values()].map(({ metatype }) => metatype as Controller),
   );
   return controllers
     .flatMap(routesOfController)

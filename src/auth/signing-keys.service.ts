@@ -3,7 +3,6 @@ import {
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
-  type JsonWebKey,
   type KeyObject,
 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,9 +46,9 @@ export interface Key {
 
 const now = () => Date.now() / 1000;
 
-export const publicJwk = ({ kid, publicKey }: Key): JsonWebKey => {
-  const { kty, crv, x } = publicKey.export({ format: 'jwk' });
-  return { kty, crv, x, kid, alg: 'EdDSA', use: 'sig' };
+export const publicJwk = ({ kid, publicKey }: Key) => {
+  const { x } = publicKey.export({ format: 'jwk' });
+  return { kty: 'OKP', crv: 'Ed25519', x: x!, kid, alg: 'EdDSA', use: 'sig' };
 };
 
 /** RFC 7638. */

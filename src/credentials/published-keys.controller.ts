@@ -2,7 +2,7 @@ import { Controller, Get, Header } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Public } from '../auth/access';
 import { PUBLISHED_FOR, publicJwk, SigningKeysService } from '../auth/signing-keys.service';
-import { PublishedKey, PublishedKeysAnswer } from './credentials.dto';
+import { PublishedKeysAnswer } from './credentials.dto';
 
 @ApiTags('Credentials')
 @Controller('.well-known')
@@ -19,6 +19,6 @@ export class PublishedKeysController {
   @ApiOkResponse({ type: PublishedKeysAnswer })
   async jwks(): Promise<PublishedKeysAnswer> {
     const keys = await this.signingKeys.published();
-    return { keys: keys.map((key) => publicJwk(key) as unknown as PublishedKey) };
+    return { keys: keys.map(publicJwk) };
   }
 }

@@ -2,10 +2,11 @@ import type { Request, Response } from 'express';
 import { answerFor } from './answer';
 import { Failure } from './failure';
 
-interface Layer {
+// What Express's types leave out.
+type Layer = Request['app']['router']['stack'][number] & {
   route?: { methods: Record<string, boolean> };
   match(path: string): boolean;
-}
+};
 
 /** Whether a route handled the request. For HEAD, Express also sets req.route to routes without GET. */
 export function isRouted(req: Request): boolean {
@@ -39,7 +40,7 @@ export const HIDDEN_PATH = 'hidden path';
 function methodsOf(req: Request): string | undefined {
   const hidden = req.app.get(HIDDEN_PATH) as string | undefined;
   if (hidden !== undefined && req.path.startsWith(hidden)) return undefined;
-  const layers = (req.app.router as unknown as { stack: Layer[] }).stack;
+  const layers = req.app.router.stack as Layer[];
   const methods = new Set<string>();
   for (const layer of layers) {
     if (!layer.route || !layer.match(req.path)) continue;

@@ -71,7 +71,7 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
     .action(async (file: string, options: Record<string, unknown>) => {
       const named = Object.fromEntries(
         Object.entries(options).map(([name, value]) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), value]),
-      ) as unknown as DemoOptions;
+      ) as Partial<DemoOptions>;
       await writeDemo(file, named);
     });
 }
@@ -94,7 +94,7 @@ async function opened(file: string) {
   }
 }
 
-async function writeDemo(file: string, options: DemoOptions): Promise<void> {
+async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<void> {
   const records = Readable.from(ndjsonOf(demoRecords(options)));
   try {
     // Standard output stays open.

@@ -34,7 +34,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   onModuleInit(): void {
     for (const { controllers } of this.modules.values())
       for (const { metatype } of controllers.values()) {
-        const controller = metatype as unknown as Controller;
+        const controller = metatype as Controller;
         for (const name of Object.getOwnPropertyNames(controller.prototype)) {
           const handler = controller.prototype[name]!;
           if (Reflect.hasMetadata('path', handler)) this.limitsOf(handler, controller);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
+import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Settings } from '../config/settings';
 import { createApp } from './create-app';
@@ -35,7 +36,7 @@ export class Server {
     await listen(this.app, settings);
     await this.app.get(Database).connect();
     const demo = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
-    const address = (this.app.getHttpAdapter() as unknown as GamewharfAdapter).address();
+    const address = (this.app.get(HttpAdapterHost).httpAdapter as GamewharfAdapter).address();
     logger.info({ address }, 'ready');
     if (!production) console.log(greeting(this.app.get(OwnAddress).url, demo));
     const { inFlight } = this.app.get(FrontDoor);

@@ -12,7 +12,7 @@ export interface Account {
 
 export const isRoot = () => process.geteuid?.() === 0;
 
-/** PostgreSQL refuses to run as root: the account that runs it instead, or undefined where we run it ourselves. */
+/** The account that runs PostgreSQL, which refuses to run as root; undefined: our own. */
 export async function serverAccount(names: string[]): Promise<Account | undefined> {
   if (!isRoot()) return undefined;
   for (const name of names) {
@@ -45,7 +45,7 @@ async function fromDirectory(name: string): Promise<Account | undefined> {
   }
 }
 
-/** Whether the account may walk to this folder: every folder above it, and itself, lets it pass. */
+/** Whether the account may enter this folder and all folders above it. */
 export async function canReach(account: Account, folder: string): Promise<boolean> {
   for (let path = await realpath(folder); ; path = dirname(path)) {
     const { uid, gid, mode } = await stat(path);
@@ -55,7 +55,7 @@ export async function canReach(account: Account, folder: string): Promise<boolea
   }
 }
 
-/** Who runs the server of an existing cluster: its owner. What was restored by root is given to an account again. */
+/** The owner of an existing cluster runs its server. A cluster that root restored gets an owner again. */
 export async function clusterAccount(cluster: string, names: string[]): Promise<Account | undefined> {
   if (!isRoot()) return undefined;
   const { uid, gid } = await stat(cluster);
@@ -77,7 +77,7 @@ async function chownTree(path: string, account: Account): Promise<void> {
   }
 }
 
-/** Opens folders that we made ourselves, whatever the umask; the files inside have modes of their own. */
+/** Lets others enter folders that we created, whatever the umask. Their files have their own modes. */
 export async function letPass(first: string, last: string): Promise<void> {
   let path = first;
   await chmod(path, 0o755);

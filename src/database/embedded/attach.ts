@@ -10,7 +10,7 @@ import { Session } from './session';
 import { reachableHome, shelter } from './shelter';
 
 const POLL_MS = 10;
-const PATIENCE_MS = 10_000;
+const START_TIMEOUT_MS = 10_000;
 const ROLE = 'gamewharf';
 
 export interface AttachOptions {
@@ -21,10 +21,10 @@ export interface AttachOptions {
   accounts: string[];
   shelters: string[];
   binaries?: string;
-  /** The port that the application was told already. */
+  /** The port that the application uses already. */
   port?: number;
   onStart?: () => void;
-  /** Whether no other process is starting a server here at the same time. */
+  /** Whether this process has the start mutex. */
   exclusive: boolean;
   signal: AbortSignal;
   log: (message: string) => void;
@@ -42,7 +42,7 @@ interface Ground {
   account: Account | undefined;
 }
 
-/** Finds the running server of a data folder, or starts one, and takes our place among its users. */
+/** Finds the running server of a data folder, or starts one, and registers this process as its user. */
 export async function attach(options: AttachOptions): Promise<Attached> {
   const attempt = new Attempt(options);
   try {
@@ -69,7 +69,7 @@ class Attempt {
 
   async step(): Promise<Attached | undefined> {
     const { folder, signal, exclusive, name } = this.options;
-    if (signal.aborted) throw new OperatorError('The start of PostgreSQL was given up.');
+    if (signal.aborted) throw new OperatorError('The start of PostgreSQL was cancelled.');
     const failure = await this.server?.failure();
     if (failure) {
       this.server = undefined;
@@ -117,7 +117,7 @@ class Attempt {
     this.cluster = ground.cluster;
   }
 
-  /** Undefined where another process is just stopping the server: then it has to be started anew. */
+  /** Undefined: another process is stopping the server, which must be started again. */
   private async moveIn(session: Session, cluster: string): Promise<Attached | undefined> {
     const { folder } = this.options;
     const password = await folder.applicationPassword();
@@ -169,14 +169,14 @@ async function prepare(options: AttachOptions, existing: string | undefined): Pr
   return { native, account, cluster: await folder.createCluster(home, { native, account, sync, signal }) };
 }
 
-/** How long a start may be kept waiting, and by what. */
+/** Limits how long a start may wait, and for what. */
 class Patience {
   private since?: number;
   private told = false;
 
   constructor(private readonly options: AttachOptions) {}
 
-  /** Remains of a killed server that end by themselves, a port that was just taken, a server started elsewhere. */
+  /** For failures that may pass: processes of a killed server, a port in use, a server that another process starts. */
   async afterFailure(failure: string): Promise<undefined> {
     const passing = /shared memory|lock file|TCP\/IP|already in use/.test(failure);
     if (!passing || this.lasts()) {
@@ -185,7 +185,7 @@ class Patience {
     await sleep(100);
   }
 
-  /** Recovery after a crash takes as long as it takes. */
+  /** Recovery after a crash has no timeout. */
   withBusy(): undefined {
     if (this.lasts() && !this.told)
       this.options.log('PostgreSQL is still starting or stopping: waiting for it');
@@ -205,6 +205,6 @@ class Patience {
 
   private lasts(): boolean {
     this.since ??= Date.now();
-    return Date.now() - this.since > PATIENCE_MS;
+    return Date.now() - this.since > START_TIMEOUT_MS;
   }
 }

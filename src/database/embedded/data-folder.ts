@@ -22,7 +22,7 @@ import { INIT_PREFIX, initdb, InitPlan, removeWork } from './initdb';
 const MAJOR_VERSION = '18';
 const posix = process.platform !== 'win32';
 
-/** What the data folder holds for the database: DATA_DIR/postgres (or a link to it), a password, a URL, a log. */
+/** The database's part of the data folder: DATA_DIR/postgres (or a link to it), a password, a URL, a log. */
 export class DataFolder {
   readonly log: string;
   readonly urlFile: string;
@@ -45,7 +45,7 @@ export class DataFolder {
     });
   }
 
-  /** Where the cluster lies, or undefined before the first start. */
+  /** The path of the cluster; undefined before the first start. */
   async cluster(): Promise<string | undefined> {
     return asOperator(this.path, () => this.findCluster());
   }
@@ -81,7 +81,7 @@ export class DataFolder {
     );
   }
 
-  /** Creates the cluster beside its final place and moves it there whole, so that it is never found half made. */
+  /** Creates the cluster in a temporary folder and renames it, so that an incomplete one is never found. */
   async createCluster(home: string, plan: InitPlan): Promise<string> {
     return asOperator(home, async () => {
       const work = join(home, `${INIT_PREFIX}${randomBytes(4).toString('hex')}`);
@@ -93,7 +93,7 @@ export class DataFolder {
         const { account } = plan;
         if (account) for (const path of [work, passwordFile]) await chown(path, account.uid, account.gid);
         await initdb(join(work, 'data'), passwordFile, plan);
-        // Data of a data folder that was deleted since: not ours to delete, nor to bring back.
+        // Data of a data folder that was deleted: neither removed nor used.
         if (home !== this.path) await rename(target, `${target}.before-${Date.now()}`).catch(unlessMissing);
         await rename(join(work, 'data'), target);
         await syncFolder(home);
@@ -105,7 +105,7 @@ export class DataFolder {
     });
   }
 
-  /** Takes a cluster to a home that its account can reach, after the data folder was moved or closed. */
+  /** Moves a cluster to where its account can reach it, after the data folder was moved or closed. */
   async moveCluster(cluster: string, home: string): Promise<string> {
     const target = join(home, 'postgres');
     try {
@@ -140,7 +140,7 @@ export class DataFolder {
     return password;
   }
 
-  /** The application connects as an ordinary role: a hole in a query must not reach the files of the machine. */
+  /** The application connects as an ordinary role, so that SQL injection could not read files. */
   async applicationPassword(): Promise<string> {
     return createHmac('sha256', await this.password())
       .update('gamewharf')
@@ -152,7 +152,7 @@ export class DataFolder {
       await this.writeSecret(this.urlFile, url);
   }
 
-  /** The port of the last start, so that addresses handed out stay true. */
+  /** The port of the last start, so that URLs stay valid. */
   async lastPort(): Promise<number | undefined> {
     const url = await readFile(this.urlFile, 'utf8').catch(unlessMissing);
     return url && URL.canParse(url) ? Number(new URL(url).port) : undefined;
@@ -182,7 +182,7 @@ export const unlessMissing = (error: NodeJS.ErrnoException) => {
   return undefined;
 };
 
-/** Turns the failures of a file system that its operator can put right into a sentence that says how. */
+/** Explains file system errors that the operator can solve. */
 export async function asOperator<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -8,16 +8,16 @@ import { withStartMutex } from './start-mutex';
 
 export interface EmbeddedPostgresOptions {
   dataDir: string;
-  /** The service starts or takes over the server and keeps it running; a command joins it, or starts it for itself. */
+  /** The service starts or takes over the server and keeps it running; a command joins it, or starts its own. */
   mode: 'serve' | 'join-or-start';
   log: (message: string) => void;
-  /** Settings of PostgreSQL, for tests that want speed and no durability. */
+  /** Settings of PostgreSQL, for tests without durability. */
   settings?: Record<string, string>;
-  /** Where this process can be found, for the message that another one on the same folder prints. */
+  /** The address of this process, for the error of another one on the same folder. */
   servingAt?: string;
-  /** The server has ended by itself, and is being started again. */
+  /** Called when the server ended by itself and is started again. */
   onExit?: () => void;
-  /** Gives up a start that is under way. */
+  /** Cancels a running start. */
   signal?: AbortSignal;
   /** For root: the accounts that may run PostgreSQL, and places for data that they cannot reach in the data folder. */
   accounts?: string[];
@@ -26,7 +26,7 @@ export interface EmbeddedPostgresOptions {
   binaries?: string;
 }
 
-/** The PostgreSQL of a data folder, ready for use. */
+/** The running PostgreSQL server of a data folder. */
 export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const folder = await DataFolder.open(options.dataDir);
   const stopping = new AbortController();
@@ -59,7 +59,7 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
 export class EmbeddedPostgres {
   /** The database of the application. */
   readonly url: string;
-  /** Where the data lie: in the data folder, or where the account that runs the server can reach them. */
+  /** The path of the data: in the data folder, or where the server's account can reach them. */
   readonly dataDir: string;
   private session: Session | undefined;
   private recovery = Promise.resolve();
@@ -91,7 +91,7 @@ export class EmbeddedPostgres {
     const last = await Promise.race([this.isLast(), sleep(1_000, undefined, { ref: false })]);
     await this.session?.close();
     if (!running?.pid) return;
-    // A server that does not answer cannot tell who uses it: whoever did not join it stops it.
+    // A server that does not answer cannot name its users: the process that started it stops it.
     const ours = last ?? (!this.joined && (await isServerOf(this.dataDir, running.pid)));
     if (ours) await stopServer(this.options.binaries ?? packagedBinaries(), this.dataDir, running.pid);
   }
@@ -113,7 +113,7 @@ export class EmbeddedPostgres {
       this.session = undefined;
       if (this.options.mode === 'serve' && !this.stopping.signal.aborted) this.recovery = this.recover();
     };
-    // It may have been lost before anybody was there to hear of it.
+    // The connection may have been lost before this listener was added.
     if (session.lost) session.onLost();
   }
 

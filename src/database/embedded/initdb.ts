@@ -11,7 +11,7 @@ export const INIT_PREFIX = 'postgres.init-';
 export interface InitPlan {
   native: string;
   account: Account | undefined;
-  /** Whether it has to survive a power cut. */
+  /** Whether the data must survive a power failure. */
   sync: boolean;
   signal: AbortSignal;
 }
@@ -23,7 +23,7 @@ export async function initdb(data: string, passwordFile: string, plan: InitPlan)
     ['--username', 'postgres'],
     ['--pwfile', passwordFile],
     ['--auth', 'scram-sha-256'],
-    // Neither order nor case of a text may depend on the locales of the machine.
+    // Sort order and case must not depend on the locales of the machine.
     ['--encoding', 'UTF8'],
     ['--locale', 'C'],
     ['--locale-provider', 'builtin'],
@@ -52,19 +52,19 @@ export async function initdb(data: string, passwordFile: string, plan: InitPlan)
   }
 }
 
-/** What the server gets to see of our environment: no secret, and nothing that would change its settings. */
+/** The environment of the server: no secrets, and no variables that change its settings. */
 export function serverEnvironment(): NodeJS.ProcessEnv {
   const kept = ['PATH', 'Path', 'SystemRoot', 'SYSTEMDRIVE', 'TEMP', 'TMP', 'USERPROFILE', 'APPDATA'];
   return { ...Object.fromEntries(kept.map((name) => [name, process.env[name]])), LC_ALL: 'C' };
 }
 
-/** What a start that was killed in the middle has left. */
+/** Removes the files of a start that was killed. */
 export async function removeLeftovers(home: string): Promise<void> {
   for (const name of await readdir(home))
     if (name.startsWith(INIT_PREFIX)) await removeWork(join(home, name));
 }
 
-/** An initdb that outlived its parent may still write here; what cannot be removed now is removed at a later start. */
+/** May fail while an initdb of a killed parent still writes here; the next start tries again. */
 export async function removeWork(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }).catch(() => undefined);
 }

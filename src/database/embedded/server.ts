@@ -21,19 +21,19 @@ export interface ServerPlan {
   port: number;
   log: string;
   settings: Record<string, string>;
-  /** The pid in postmaster.pid where it belongs to another program: PostgreSQL takes this one for its own ancestor. */
+  /** A pid in postmaster.pid that another program has now: PostgreSQL ignores it if it is its ancestor's. */
   strangerPid?: number;
 }
 
 export interface PostmasterPid {
-  /** 0 in a file that is not whole, or not yet */
+  /** 0: the file is incomplete. */
   pid: number;
   port: number;
-  /** What the server says of itself, if it still lives. */
+  /** The status of a running server. */
   ready: boolean;
 }
 
-/** A server process that we started. It outlives us unless it is stopped. */
+/** A server process that this process started. It keeps running unless it is stopped. */
 export class ServerProcess {
   private exited = false;
 
@@ -48,7 +48,7 @@ export class ServerProcess {
 
   static async start(plan: ServerPlan): Promise<ServerProcess> {
     const { native, cluster, account } = plan;
-    // A copy or a backup has other permissions, which PostgreSQL would refuse.
+    // PostgreSQL refuses the permissions that a copy or a backup may have.
     await chmod(cluster, 0o700);
     const logStart = await turnLog(plan.log);
     if (windows) {
@@ -60,7 +60,7 @@ export class ServerProcess {
       const child = spawn(program(native, 'postgres'), ['-D', cluster, ...serverOptions(plan)], {
         ...(account && { uid: account.uid, gid: account.gid }),
         cwd: '/',
-        // Ctrl-C in a terminal reaches the whole process group: the application drains first, then stops the server.
+        // Ctrl-C signals the whole process group, but the application must drain before the server stops.
         detached: true,
         stdio: ['ignore', log, log],
         env: {
@@ -74,7 +74,7 @@ export class ServerProcess {
     }
   }
 
-  /** Why it ended by itself, or undefined while it runs. Its log tells more than its exit code. */
+  /** Why it ended, from its log; undefined: it runs. */
   async failure(): Promise<string | undefined> {
     if (!this.exited || (windows && this.child.exitCode === 0)) return undefined;
     const lines = (await readFrom(this.plan.log, this.logStart)).trim().split('\n');
@@ -96,7 +96,7 @@ const fixedSettings = {
   timezone: 'UTC',
   log_timezone: 'UTC',
   lc_messages: 'C',
-  // The details of errors and the statements that caused them hold personal data.
+  // Details and statements of errors may hold personal data.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
@@ -106,7 +106,7 @@ function serverOptions({ port, settings }: ServerPlan): string[] {
   return all.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** On Windows pg_ctl gives up the administrator's rights, with which the server would refuse to start. */
+/** On Windows pg_ctl drops administrator's rights, with which the server refuses to start. */
 export function pgCtlStart(plan: ServerPlan): string[] {
   const options = serverOptions(plan)
     .map((option) => (/[\s"]/.test(option) ? `"${option.replaceAll('"', '\\"')}"` : option))
@@ -122,14 +122,14 @@ export async function readPostmasterPid(cluster: string): Promise<PostmasterPid 
   return { pid: Number(lines[0]) || 0, port: Number(lines[3]) || 0, ready: lines[7]?.trim() === 'ready' };
 }
 
-/** An empty file is left by a full disk or a power cut, and PostgreSQL will not touch it; a fresh one is being written. */
+/** Removes an empty postmaster.pid, as after a full disk, with which PostgreSQL refuses to start. A recent one is being written. */
 export async function removeBrokenPid(cluster: string): Promise<void> {
   const file = join(cluster, 'postmaster.pid');
   const age = Date.now() - ((await stat(file).catch(unlessMissing))?.mtimeMs ?? 0);
   if (age > 2_000) await rm(file, { force: true });
 }
 
-/** Whether this process is a server of this very cluster, and not another program that got the same pid later. */
+/** Whether the process is a server of this cluster, and not another program with the same pid. */
 export async function isServerOf(cluster: string, pid: number): Promise<boolean> {
   try {
     if (process.platform === 'linux') {
@@ -150,7 +150,7 @@ export async function isServerOf(cluster: string, pid: number): Promise<boolean>
   }
 }
 
-/** A fast shutdown, made sharper as time runs out; what was committed is safe in each case. */
+/** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
 export async function stopServer(native: string, cluster: string, pid: number): Promise<void> {
   if (windows) {
     const stop = (mode: string) =>
@@ -161,7 +161,7 @@ export async function stopServer(native: string, cluster: string, pid: number): 
     await stop('fast').catch(() => stop('immediate'));
     return;
   }
-  for (const [signal, patience] of [
+  for (const [signal, timeout] of [
     ['SIGINT', 2_200],
     ['SIGQUIT', 900],
     ['SIGKILL', 300],
@@ -171,15 +171,15 @@ export async function stopServer(native: string, cluster: string, pid: number): 
     } catch {
       return;
     }
-    if (await isGone(cluster, pid, patience)) return;
+    if (await isGone(cluster, pid, timeout)) return;
   }
 }
 
-async function isGone(cluster: string, pid: number, patience: number): Promise<boolean> {
-  const deadline = Date.now() + patience;
+async function isGone(cluster: string, pid: number, timeout: number): Promise<boolean> {
+  const deadline = Date.now() + timeout;
   while (Date.now() < deadline) {
     if (!isAlive(pid)) return true;
-    // A process whose parent never collects it stays in the table: its file tells that it has finished.
+    // A zombie keeps its pid: then the missing file shows that it has ended.
     const left = await readPostmasterPid(cluster);
     if (!left) return sleep(50, true);
     await sleep(10);
@@ -196,7 +196,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Below the ports that operating systems give to outgoing connections: one of those could hold it at the next start. */
+/** Below the ports of outgoing connections, one of which could use the port at the next start. */
 export async function freePort(wished?: number): Promise<number> {
   if (wished && (await isFree(wished))) return wished;
   for (;;) {

@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, DatabaseError } from 'pg';
 import { DatabaseClient } from '../client';
 
-// Advisory locks, which the server frees when their process dies. Whoever uses the server holds PRESENT (shared), and
-// may stop the server only if it can have PRESENT for itself alone; the one service of a data folder holds SERVICE.
+// Advisory locks, which the server releases when their process ends. Each user of the server holds USER (shared), and stops
+// the server only if it gets USER exclusively. The service of a data folder holds SERVICE.
 const LOCKS = 0x67776866;
 const SERVICE = 1;
-const PRESENT = 2;
+const USER = 2;
 
 export type Role = 'service' | 'command';
 
-/** Our administrative connection to the embedded server: it holds the locks, and its end tells that the server ended. */
+/** The administrative connection to the embedded server. It holds the locks; its end means that the server ended. */
 export class Session {
   onLost: () => void = () => undefined;
   lost = false;
@@ -28,7 +28,7 @@ export class Session {
     client.on('error', lose).on('end', lose);
   }
 
-  /** A session on this very cluster, or why there is none (yet): not this server, still starting or stopping, no answer. */
+  /** A session on this cluster, or why there is none: another server, starting or stopping, no answer. */
   static async connect(
     cluster: string,
     port: number,
@@ -46,7 +46,7 @@ export class Session {
       application_name: name.slice(0, 63),
       connectionTimeoutMillis: 2_000,
       query_timeout: 5_000,
-      // Also keeps PGOPTIONS of our environment out.
+      // Also overrides PGOPTIONS.
       options: '-c statement_timeout=0 -c idle_session_timeout=0',
     });
     const session = new Session(client, port);
@@ -65,19 +65,19 @@ export class Session {
     }
   }
 
-  /** Becomes the service of the data folder, or names the process that is. */
+  /** Registers as the service of the data folder, or names the process that is. */
   async becomeService(): Promise<true | string> {
     if (await this.lockSoon(SERVICE)) return true;
     return (await this.others(SERVICE))[0] ?? 'another process';
   }
 
-  /** False where another process is just stopping the server. */
+  /** False: another process is stopping the server. */
   async enter(): Promise<boolean> {
-    return this.lock('pg_try_advisory_lock_shared', PRESENT);
+    return this.lock('pg_try_advisory_lock_shared', USER);
   }
 
   /** The names of the other processes that use the server. */
-  async others(lock = PRESENT): Promise<string[]> {
+  async others(lock = USER): Promise<string[]> {
     const rows = await this.rows<{ name: string }>(
       `SELECT a.application_name AS name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
        WHERE l.locktype = 'advisory' AND l.classid = $1 AND l.objid = $2 AND l.granted AND pid <> pg_backend_pid()`,
@@ -86,10 +86,10 @@ export class Session {
     return rows.map(({ name }) => name);
   }
 
-  /** True for the last one out, who has to stop the server and whom nobody can join any more. */
+  /** True for the last user, which must stop the server; no other process can join any more. */
   async leave(): Promise<boolean> {
-    await this.lock('pg_advisory_unlock_shared', PRESENT);
-    return this.lockSoon(PRESENT);
+    await this.lock('pg_advisory_unlock_shared', USER);
+    return this.lockSoon(USER);
   }
 
   /** The role and the database of the application. */
@@ -102,7 +102,7 @@ export class Session {
     if (!found?.role) {
       await this.rows(`CREATE ROLE ${role} LOGIN CREATEDB PASSWORD ${this.client.escapeLiteral(password)}`);
     }
-    // Large imports are twice as fast with it: see importing/foreign-keys.ts.
+    // For large imports, which are twice as fast with it: importing/foreign-keys.ts.
     await this.rows(`GRANT SET ON PARAMETER session_replication_role TO ${role}`);
     if (!found?.database) await this.rows(`CREATE DATABASE ${role} OWNER ${role}`);
   }
@@ -112,7 +112,7 @@ export class Session {
     await Promise.race([this.client.end().catch(() => undefined), sleep(500, undefined, { ref: false })]);
   }
 
-  /** A process that was killed a moment ago may still be on its way out. */
+  /** Retries: the connection of a killed process may still exist for a moment. */
   private async lockSoon(key: number): Promise<boolean> {
     for (let attempt = 0; attempt < 8; attempt += 1, await sleep(50)) {
       if (await this.lock('pg_try_advisory_lock', key)) return true;

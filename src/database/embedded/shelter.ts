@@ -5,7 +5,7 @@ import { OperatorError } from '../../config/operator-error';
 import { Account, canReach, letPass } from './account';
 import { DataFolder } from './data-folder';
 
-/** A folder that the account can reach: the data folder itself, or else one named after it in a shelter. */
+/** A folder that the account can reach: the data folder, or one named after it in a shelter. */
 export async function reachableHome(
   folder: DataFolder,
   account: Account | undefined,
@@ -20,7 +20,7 @@ export async function reachableHome(
   return home;
 }
 
-/** For root only: a folder outside the data folder which nobody else can have prepared. */
+/** For root only: a folder outside the data folder that no other user can have created. */
 export async function shelter(account: Account, shelters: string[]): Promise<string> {
   for (const path of shelters) {
     try {

@@ -5,20 +5,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const PATIENCE_MS = 15_000;
+const WAIT_TIMEOUT_MS = 15_000;
 
 /**
- * Lets one process at a time look at a data folder and start its server. The lock is a local socket name, which the
- * operating system frees when its process dies, however it dies. It only keeps starts in order: who owns what is decided
- * by locks in the database, and PostgreSQL itself refuses a second server on one folder, so that a start that has
- * waited long enough may go on without it.
+ * Lets one process at a time inspect a data folder and start its server. The lock is the name of a local socket, which the
+ * operating system frees when its process ends. It only orders starts: after a timeout a start goes on without it, as
+ * PostgreSQL refuses a second server, and locks in the database protect the rest.
  */
 export async function withStartMutex<T>(
   folder: string,
   work: (exclusive: boolean) => Promise<T>,
 ): Promise<T> {
   const name = socketName(folder);
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + WAIT_TIMEOUT_MS;
   let lock = await listen(name);
   while (!lock && Date.now() < deadline) {
     await sleep(25);
