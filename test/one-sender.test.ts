@@ -212,17 +212,6 @@ test('turns of the event loop: whoever asks little does not wait for all request
   expect(answered.indexOf('/health/live')).toBeLessThan(200);
 });
 
-test('turns of the event loop: an address that hangs up gives way to those of its requests that are left', async () => {
-  await start({});
-  const gone = await Promise.all(many(300, () => open()));
-  const left = await Promise.all(many(20, () => open()));
-  const texts = left.map((socket) => once(socket, 'data').then(([data]) => String(data)));
-  for (const socket of [...gone, ...left]) socket.write('GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n');
-  for (const socket of gone) socket.resetAndDestroy();
-  for (const text of await Promise.all(texts)) expect(text).toMatch(/^HTTP\/1.1 200 /);
-  await until(() => inFlight().count === 0);
-});
-
 test('turns of the event loop: of one address so many and no more wait', async () => {
   await start({});
   const quiet = await open(OTHER);
