@@ -5,19 +5,26 @@ import { registerAccountCommands } from './accounts/accounts.command';
 import { registerAuthCommands } from './auth/auth.command';
 import { registerCollectionCommands } from './collections/collections.command';
 import { runCommand } from './process/command-runner';
+import { serve } from './process/serve';
 import { registerDatabaseCommands } from './database/database.command';
 import { explain } from './config/environment';
 import { registerImportCommands } from './importing/import.command';
 
-const program = new Command('gamewharf').description('Looks after a Gamewharf store.');
+const program = new Command('gamewharf').description('Starts a Gamewharf store, and looks after it.');
 
+program
+  .command('start')
+  .description('Start the service, with the embedded database where DATABASE_URL is not set. The default.')
+  .action(serve);
 registerDatabaseCommands(program);
 registerAuthCommands(program, runCommand);
 registerAccountCommands(program, runCommand);
 registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
 
-program.parseAsync().catch((error: unknown) => {
+// Not commander's default command, which would take a mistyped one for its argument.
+const words = process.argv.slice(2);
+program.parseAsync(words.length > 0 ? words : ['start'], { from: 'user' }).catch((error: unknown) => {
   console.error(explain(error));
   process.exitCode = 1;
 });

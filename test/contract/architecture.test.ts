@@ -61,7 +61,6 @@ test('nobody but the composition root reads the environment', () => {
   expect(readers.toSorted()).toEqual([
     join('config', 'environment.ts'),
     join('database', 'data-source.cli.ts'),
-    'main.ts',
   ]);
 });
 

@@ -1,0 +1,3 @@
+'use strict';
+
+exports.createClient = require('openapi-fetch').default;

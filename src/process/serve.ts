@@ -1,0 +1,21 @@
+import { explain, settingsOfThisProcess, startedByNpm } from '../config/environment';
+import { Server } from './server';
+
+/** Makes this process the service, until a signal ends it. */
+export function serve(): void {
+  const server = new Server();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void server.stop(0));
+  if (startedByNpm()) watchParent(server);
+  server.start(settingsOfThisProcess).catch((error: unknown) => {
+    if (!server.isStopping) console.error(explain(error));
+    void server.stop(1);
+  });
+}
+
+/** A signal to npm ends its shell and not this process, which would live on with the database: notice, and stop too. */
+function watchParent(server: Server): void {
+  const shell = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== shell) void server.stop(0);
+  }, 250).unref();
+}
