@@ -12,6 +12,8 @@ export default tseslint.config(
       '**/*.config.js',
       // Its types are made when its test runs, which checks it.
       'test/generated-client/',
+      'test/package-client/',
+      'client/',
     ],
   },
   ...tseslint.configs.recommended,

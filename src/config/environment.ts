@@ -8,7 +8,6 @@ export function settingsOfThisProcess(): Settings {
   return loadSettings(process.env);
 }
 
-/** npm and npx name in the environment what they run. */
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);
 
 /** The text of a fatal error: a sentence for the operator, or the stack of a bug. */

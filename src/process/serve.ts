@@ -12,7 +12,7 @@ export function serve(): void {
   });
 }
 
-/** A signal to npm ends its shell and not this process, which would live on with the database: notice, and stop too. */
+/** A signal to npm ends only npm's shell: stops this process when its parent changes. */
 function watchParent(server: Server): void {
   const shell = process.ppid;
   setInterval(() => {

@@ -18,7 +18,8 @@ function removeStale(folder) {
   for (const name of readdirSync(path.join(root, 'dist', folder), { recursive: true })) {
     const source = path.join(root, folder, name);
     const sources = [source, source.replace(/\.js(\.map)?$/, '.ts')];
-    if (!sources.some(existsSync)) rmSync(path.join(root, 'dist', folder, name), { recursive: true, force: true });
+    if (!sources.some(existsSync))
+      rmSync(path.join(root, 'dist', folder, name), { recursive: true, force: true });
   }
 }
 
