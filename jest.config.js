@@ -22,8 +22,8 @@ const esmOnly = [
 module.exports = {
   rootDir: __dirname,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
-  // They build the image's files and the image itself: `npm run test:image`.
-  testPathIgnorePatterns: ['/node_modules/', '/test/image(-container)?\\.test\\.ts$'],
+  // They build the image and the package: `npm run test:image`, `npm run test:package`.
+  testPathIgnorePatterns: ['/node_modules/', '/test/(image|image-container|package)\\.test\\.ts$'],
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', require('./test/support/swc.json')] },
   resolver: '<rootDir>/test/support/resolver.js',
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],

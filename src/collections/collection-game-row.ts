@@ -1,4 +1,4 @@
-import { freeText, number, PackedRow, type RowOf, text } from '../database/packed-row';
+import { freeText, number, PackedRow, text } from '../database/packed-row';
 import { EMBEDDED_GAME } from '../games/game-row';
 
 /** The entry `e` with its game `g` and its position. */
@@ -9,5 +9,3 @@ export const COLLECTION_GAME_ROW = new PackedRow({
   user_id: number('e.user_id'),
   added_at: text('e.created_at'),
 });
-
-export type CollectionGameRow = RowOf<typeof COLLECTION_GAME_ROW>;

@@ -3,8 +3,9 @@ import { Max, Min } from 'class-validator';
 import type { StoreLinks } from '../config/store-links';
 import { EmbeddedGameAnswer, embeddedGameAnswer } from '../games/embedded-game.dto';
 import { IdListParameter, IntegerParameter } from '../http/parameters';
+import type { Packed } from '../database/packed-row';
 import { modernTimestamp } from '../formats/timestamps';
-import type { CollectionGameRow } from './collection-game-row';
+import { COLLECTION_GAME_ROW } from './collection-game-row';
 import { CollectionRequest, HtmlParameter, SuccessAnswer } from './collection.dto';
 
 const MAX_PAGE = 1_000_000;
@@ -101,16 +102,19 @@ export class RemovedAnswer extends SuccessAnswer {
   removed: boolean;
 }
 
-export const collectionGameAnswer = (
+export function collectionGameAnswer(
   collection_id: number,
-  row: CollectionGameRow,
+  selected: Packed,
   links: StoreLinks,
-): CollectionGameAnswer => ({
-  collection_id,
-  game_id: row.id,
-  position: row.position,
-  blurb: row.blurb,
-  user_id: row.user_id,
-  created_at: modernTimestamp(row.added_at),
-  game: embeddedGameAnswer(row, links),
-});
+): CollectionGameAnswer {
+  const row = COLLECTION_GAME_ROW.read(selected);
+  return {
+    collection_id,
+    game_id: row.id,
+    position: row.position,
+    blurb: row.blurb,
+    user_id: row.user_id,
+    created_at: modernTimestamp(row.added_at),
+    game: embeddedGameAnswer(row, links),
+  };
+}

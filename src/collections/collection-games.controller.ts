@@ -3,6 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
+import type { Packed } from '../database/packed-row';
 import { type LongList, LongLists } from '../http/long-lists';
 import { Fails } from '../http/openapi';
 import { Parameters } from '../http/read-parameters';
@@ -18,7 +19,6 @@ import {
   RemoveGameRequest,
   UpdateCollectionGameRequest,
 } from './collection-game.dto';
-import type { CollectionGameRow } from './collection-game-row';
 import { SuccessAnswer } from './collection.dto';
 import { CollectionGamesService } from './collection-games.service';
 import { IdempotencyService, OncePerKey, RetryKey } from './idempotency.service';
@@ -45,7 +45,7 @@ export class CollectionGamesController {
   async page(
     @Parameters() request: CollectionGamesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<CollectionGamesAnswer | LongList<CollectionGameRow>> {
+  ): Promise<CollectionGamesAnswer | LongList<Packed>> {
     const { collection_id, page, per_page } = request;
     const rows = await this.entries.page(user_id, request);
     return this.lists.answer(

@@ -16,7 +16,7 @@ import {
   type RemoveGameRequest,
   type UpdateCollectionGameRequest,
 } from './collection-game.dto';
-import { COLLECTION_GAME_ROW, type CollectionGameRow } from './collection-game-row';
+import { COLLECTION_GAME_ROW } from './collection-game-row';
 import type { SuccessAnswer } from './collection.dto';
 import { cannotEdit, invalidCollection, notInCollection } from './refusals';
 import { lockCollection } from './collection-lock';
@@ -186,36 +186,33 @@ export class CollectionGamesService {
   async page(
     user_id: number,
     { collection_id, page, per_page }: CollectionGamesRequest,
-  ): Promise<Rows<CollectionGameRow>> {
+  ): Promise<Rows<Packed>> {
     const asked = [collection_id, user_id, per_page];
-    const found =
+    const rows =
       page === 1
         ? await this.database.rowsFor(user_id, FIRST_PAGE, asked)
         : await this.database.rowsFor(user_id, LATER_PAGE, [...asked, (page - 1) * per_page]);
-    if (found.length === 0) throw invalidCollection();
+    if (rows.length === 0) throw invalidCollection();
     // An empty page is one row without an entry.
-    if (found[0]!.packed === null) return [];
-    const rows = found.map(COLLECTION_GAME_ROW.read);
+    if (rows[0]!.packed === null) return [];
     return rows.some(({ blurb }) => blurb === '') ? this.slicesOf(user_id, collection_id, rows) : rows;
   }
 
-  private async *slicesOf(
-    user_id: number,
-    collection_id: number,
-    rows: CollectionGameRow[],
-  ): AsyncGenerator<CollectionGameRow[]> {
+  private async *slicesOf(user_id: number, collection_id: number, rows: Packed[]): AsyncGenerator<Packed[]> {
     for (let start = 0, end = 0; start < rows.length; start = end) {
       const long: number[] = [];
       while (end < rows.length && long.length < LONG_BLURBS_AT_ONCE) {
         const row = rows[end++]!;
-        if (row.blurb === '') long.push(row.id);
+        if (row.blurb === '') long.push(COLLECTION_GAME_ROW.read(row).id);
       }
       const read =
         long.length > 0 ? await this.database.rowsFor(user_id, LONG_BLURBS, [collection_id, long]) : [];
       const blurbs = new Map(read.map(({ game_id, blurb }) => [game_id, blurb]));
       yield rows
         .slice(start, end)
-        .map((row) => (row.blurb === '' ? { ...row, blurb: blurbs.get(row.id) ?? null } : row));
+        .map((row) =>
+          row.blurb === '' ? { ...row, blurb: blurbs.get(COLLECTION_GAME_ROW.read(row).id) } : row,
+        );
     }
   }
 
@@ -231,7 +228,7 @@ export class CollectionGamesService {
         if (!seen?.editable) throw cannotEdit(seen);
         if (!seen.viewable) throw invalidGame();
         return {
-          collection_game: collectionGameAnswer(collection_id, COLLECTION_GAME_ROW.read(entry!), this.links),
+          collection_game: collectionGameAnswer(collection_id, entry!, this.links),
         };
       },
     );
@@ -262,7 +259,7 @@ export class CollectionGamesService {
         if (!seen?.editable) throw cannotEdit(seen);
         if (!entry) throw notInCollection();
         return {
-          collection_game: collectionGameAnswer(collection_id, COLLECTION_GAME_ROW.read(entry), this.links),
+          collection_game: collectionGameAnswer(collection_id, entry, this.links),
         };
       },
     );

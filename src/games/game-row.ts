@@ -26,12 +26,16 @@ export const EMBEDDED_GAME = {
   created_at: text('g.created_at'),
 } satisfies ColumnsOf<Game>;
 
-/** What the answers for those who can edit the game are made of. */
-export const GAME_ROW = new PackedRow({
+const EDITABLE_GAME = {
   ...EMBEDDED_GAME,
   views_count: number('g.views_count'),
   downloads_count: number('g.downloads_count'),
   purchases_count: number('g.purchases_count'),
+} satisfies ColumnsOf<Game>;
+
+/** What the answers for those who can edit the game are made of. */
+export const GAME_ROW = new PackedRow({
+  ...EDITABLE_GAME,
   // Currency code and minor units in one text each (`USD500`), by currency.
   earnings: list(
     'ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)',

@@ -76,6 +76,15 @@ export function earningAnswer(earning: string): EarningAnswer {
   return { currency, amount_formatted: formatMoney(amount, currency), amount };
 }
 
+/** The same in the legacy answer. */
+export const gameFigures = (row: GameRow) => ({
+  min_price: row.min_price,
+  views_count: row.views_count,
+  downloads_count: row.downloads_count,
+  purchases_count: row.purchases_count,
+  earnings: row.earnings.map(earningAnswer),
+});
+
 export const gameAnswer = (row: GameRow, links: StoreLinks): GameAnswer => ({
   id: row.id,
   title: row.title,
@@ -88,9 +97,5 @@ export const gameAnswer = (row: GameRow, links: StoreLinks): GameAnswer => ({
   published: row.published_at !== null,
   published_at: row.published_at && modernTimestamp(row.published_at),
   created_at: modernTimestamp(row.created_at),
-  min_price: row.min_price,
-  views_count: row.views_count,
-  downloads_count: row.downloads_count,
-  purchases_count: row.purchases_count,
-  earnings: row.earnings.map(earningAnswer),
+  ...gameFigures(row),
 });

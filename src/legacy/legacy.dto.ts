@@ -2,7 +2,7 @@ import { ApiProperty, OmitType } from '@nestjs/swagger';
 import type { Credential } from '../auth/credential';
 import type { StoreLinks } from '../config/store-links';
 import { CredentialsInfoAnswer } from '../credentials/credentials.dto';
-import { earningAnswer, GameAnswer } from '../games/game.dto';
+import { GameAnswer, gameFigures } from '../games/game.dto';
 import { gameUserAnswer, GameWithUserAnswer } from '../games/embedded-game.dto';
 import type { Game } from '../games/game.entity';
 import type { GameRow, GameWithUserRow } from '../games/game-row';
@@ -150,11 +150,7 @@ export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   published: row.published_at !== null,
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
-  min_price: row.min_price,
-  views_count: row.views_count,
-  downloads_count: row.downloads_count,
-  purchases_count: row.purchases_count,
-  earnings: row.earnings.map(earningAnswer),
+  ...gameFigures(row),
 });
 
 export const legacyGameWithUser = (row: GameWithUserRow, links: StoreLinks): LegacyGameWithUser => ({
