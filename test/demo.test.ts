@@ -1,7 +1,7 @@
 import { demoRecords, SMALL_STORE } from '../src/importing/demo';
 import { ndjsonOf } from '../src/importing/demo-file';
 import { importDirectly } from './support/importing';
-import { sql, useStore } from './support/store';
+import { Actor, make, send, sql, useStore } from './support/store';
 
 useStore();
 
@@ -94,4 +94,22 @@ test('addresses are nobody’s', () => {
   expect([...hosts].filter((host) => !/^(127\.0\.0\.1|(.*\.)?example\.(com|org|net))$/.test(host))).toEqual(
     [],
   );
+});
+
+test('the API description shows games, keys and ownership as the demo store has them', async () => {
+  await importDirectly(all({ api_key: 'the-key-of-the-demo' }));
+  const buyer = new Actor(2, 'azure-bison', await make.key({ owner: { id: 2 } }));
+  const { paths } = JSON.parse((await send('GET', '/openapi.json')).text) as {
+    paths: Record<
+      string,
+      { get: { responses: Record<string, { content: Record<string, { example: unknown }> }> } }
+    >;
+  };
+  const exampleOf = (path: string) => paths[path]!.get.responses['200']!.content['application/json']!.example;
+  const ask = async (path: string) => (await buyer.get(path)).body;
+  expect(await ask('/games/1')).toEqual(exampleOf('/games/{game_id}'));
+  expect(await ask('/games/1/ownership')).toEqual(exampleOf('/games/{game_id}/ownership'));
+  const { owned_keys } = (await ask('/profile/owned-keys')) as { owned_keys: unknown[] };
+  const example = exampleOf('/profile/owned-keys') as { owned_keys: unknown[] };
+  expect(owned_keys).toContainEqual(example.owned_keys[0]);
 });

@@ -11,19 +11,24 @@ export class GameRequest {
 }
 
 export class EmbeddedGameAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 42 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1 })
   id: number;
 
-  @ApiProperty({ example: 'Paper Boats' })
+  @ApiProperty({ example: 'Brave Arcade' })
   title: string;
 
-  @ApiProperty({ type: String, nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'A brave rhythm game about an arcade' })
   short_text: string | null;
 
-  @ApiProperty({ format: 'uri', example: 'https://leaf.gamewharf.example/paper-boats' })
+  @ApiProperty({ format: 'uri', example: 'https://ash-beetle.gamewharf.example/brave-arcade' })
   url: string;
 
-  @ApiProperty({ type: String, format: 'uri', nullable: true })
+  @ApiProperty({
+    type: String,
+    format: 'uri',
+    nullable: true,
+    example: 'https://images.example.com/games/1.png',
+  })
   cover_url: string | null;
 
   @ApiProperty({ enum: GAME_TYPES })
@@ -32,34 +37,43 @@ export class EmbeddedGameAnswer {
   @ApiProperty({ enum: GAME_CLASSIFICATIONS })
   classification: (typeof GAME_CLASSIFICATIONS)[number];
 
-  @ApiProperty({ enum: GAME_TRAITS, isArray: true })
+  @ApiProperty({
+    enum: GAME_TRAITS,
+    isArray: true,
+    example: ['p_windows', 'p_linux', 'can_be_bought', 'has_demo'],
+  })
   traits: (typeof GAME_TRAITS)[number][];
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'In minor units of the currency' })
+  @ApiProperty({
+    type: 'integer',
+    format: 'int64',
+    description: 'In minor units of the currency',
+    example: 0,
+  })
   min_price: number;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2019-08-13T00:00:00Z' })
   published_at: string | null;
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({ format: 'date-time', example: '2019-05-31T00:00:00Z' })
   created_at: string;
 }
 
 /** Who uploaded a game. */
 export class GameUserAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 29789 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1 })
   id: number;
 
-  @ApiProperty({ example: 'leaf' })
+  @ApiProperty({ example: 'ash-beetle' })
   username: string;
 
-  @ApiProperty({ example: 'Leaf', description: 'Without one the username' })
+  @ApiProperty({ example: 'Ash Beetle', description: 'Without one the username' })
   display_name: string;
 
-  @ApiProperty({ format: 'uri', example: 'https://leaf.gamewharf.example' })
+  @ApiProperty({ format: 'uri', example: 'https://ash-beetle.gamewharf.example' })
   url: string;
 
-  @ApiProperty({ type: String, format: 'uri', nullable: true })
+  @ApiProperty({ type: String, format: 'uri', nullable: true, example: null })
   cover_url: string | null;
 }
 

@@ -21,24 +21,25 @@ export class OwnedKeysRequest {
 }
 
 export class OwnedKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1 })
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', example: 42 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1 })
   game_id: number;
 
   @ApiProperty({
     type: 'integer',
     format: 'int64',
     nullable: true,
+    example: 1,
     description: 'The purchase that the key came with; null where it was given or claimed without one',
   })
   purchase_id: number | null;
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({ format: 'date-time', example: '2017-06-24T13:23:51Z' })
   created_at: string;
 
-  @ApiProperty({ type: 'integer', description: 'How often the game was downloaded with it' })
+  @ApiProperty({ type: 'integer', description: 'How often the game was downloaded with it', example: 2 })
   downloads: number;
 
   @ApiProperty({ description: 'Listed even where the user may not view it any more: it was paid for' })
@@ -49,7 +50,7 @@ export class OwnedKeysAnswer {
   @ApiProperty({ type: 'integer' })
   page: number;
 
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', example: 50 })
   per_page: number;
 
   @ApiProperty({ type: [OwnedKeyObject], description: 'Newest first' })
@@ -58,6 +59,7 @@ export class OwnedKeysAnswer {
 
 export class OwnershipAnswer {
   @ApiProperty({
+    example: true,
     description: 'Whether the user has a key or a completed purchase of the game, or can edit it',
   })
   owns: boolean;
