@@ -3,8 +3,10 @@ import { LIVE_KEYS } from '../src/auth/api-key-lookup';
 import { LIVE_USER } from '../src/auth/tokens.service';
 import { FIRST_PAGE } from '../src/collections/collection-games.service';
 import { statement, type Statement } from '../src/database/statement';
-import { EDITABLE_GAMES, VIEWABLE_GAME } from '../src/games/games.service';
+import { EDITABLE_GAMES, GAME as ONE_GAME, VIEWABLE_GAME } from '../src/games/games.service';
 import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../src/purchases/download-keys.service';
+import { OWNED_KEYS } from '../src/purchases/owned-keys.service';
+import { OWNERSHIP, OWNERSHIP_IN_GAME } from '../src/purchases/ownership.service';
 import { PURCHASES_BY_EMAIL, PURCHASES_BY_USER } from '../src/purchases/purchases.service';
 import { USER } from '../src/users/users.service';
 import { cloneDatabase } from './support/database';
@@ -18,6 +20,7 @@ const GAMES = 200_000;
 const PURCHASES = 1_000_000;
 const KEYS = 500_000;
 const COLLECTIONS = 2000;
+const APPLICATIONS = 10_000;
 // Not everybody is like everybody else: these have a hundred thousand of what others have ten of.
 // Restricted, so that its keys decide who sees it.
 const POPULAR_GAME = 1000;
@@ -65,8 +68,14 @@ const FILL = [
    SELECT n, n % ${USERS} + 1, 'Shelf' FROM generate_series(1, ${COLLECTIONS}) n`,
   `INSERT INTO collection_games (collection_id, game_id, sort_key, user_id)
    SELECT c.id, (c.id * 7919 + n * 13) % ${GAMES} + 1, n, c.user_id FROM collections c, generate_series(1, 100) n`,
-  `INSERT INTO api_keys (key_hash, hint, user_id)
-   SELECT sha256(n::text::bytea), 'gw_', n % ${USERS} + 1 FROM generate_series(1, ${KEYS}) n`,
+  `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+   SELECT 'app-' || n, n, 'Application ' || n, '{}', '{}' FROM generate_series(1, ${APPLICATIONS}) n`,
+  `INSERT INTO oauth_grants (id, user_id, client_id, scopes)
+   SELECT n, n, 'app-' || n % ${APPLICATIONS} + 1, '{}' FROM generate_series(1, ${USERS}) n`,
+  // The first of each user's keys is an application's.
+  `INSERT INTO api_keys (id, key_hash, hint, user_id, grant_id)
+   SELECT n, sha256(n::text::bytea), 'gw_', n % ${USERS} + 1, CASE WHEN n < ${USERS} THEN n + 1 END
+   FROM generate_series(1, ${KEYS}) n`,
 ];
 
 beforeAll(async () => {
@@ -102,6 +111,8 @@ async function withoutIndexes(work: () => Promise<void>): Promise<void> {
 }
 
 const GAME = 1002;
+const KEY_OF_APPLICATION = 1;
+const KEY_OF_USER = KEYS;
 const ownerOf = (game: number) => (game % (USERS / 10)) + 1;
 const hashes = (...keys: string[]) =>
   client.query<{ hash: string }>('SELECT sha256(k::bytea)::text AS hash FROM unnest($1::text[]) k', [keys]);
@@ -116,6 +127,21 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [VIEWABLE_GAME, [POPULAR_GAME, RESELLER], 40],
   [VIEWABLE_GAME, [POPULAR_GAME, COLLECTOR], 40],
   [VIEWABLE_GAME, [POPULAR_GAME, 4999], 40],
+  [ONE_GAME, [GAME, 4999], 10],
+  [ONE_GAME, [POPULAR_GAME, RESELLER], 20],
+  [ONE_GAME, [POPULAR_GAME, 4999], 40],
+  [OWNERSHIP, [GAME, 4999, KEY_OF_USER], 80],
+  [OWNERSHIP, [GAME, 4999, KEY_OF_APPLICATION], 80],
+  [OWNERSHIP, [POPULAR_GAME, 4999, KEY_OF_USER], 100],
+  [OWNERSHIP, [POPULAR_GAME, 4999, KEY_OF_APPLICATION], 80],
+  [OWNERSHIP, [POPULAR_GAME, COLLECTOR, KEY_OF_USER], 40],
+  [OWNERSHIP, [POPULAR_GAME, RESELLER, KEY_OF_USER], 40],
+  [OWNERSHIP_IN_GAME, [POPULAR_GAME, 4999], 60],
+  [OWNERSHIP_IN_GAME, [POPULAR_GAME, RESELLER], 20],
+  [OWNED_KEYS, [1001, 50, 0], 80],
+  [OWNED_KEYS, [1001, 50, 50], 20],
+  [OWNED_KEYS, [COLLECTOR, 50, 0], 800],
+  [OWNED_KEYS, [RESELLER, 50, 0], 800],
   [KEY_BY_KEY, [GAME, ownerOf(GAME), 'key-1000'], 20],
   [KEY_BY_KEY, [GAME, ADMIN_OF_ALL, 'key-1000'], 20],
   [KEY_BY_USER, [GAME, ownerOf(GAME), 1001], 40],
