@@ -10,6 +10,7 @@ import { migrate } from '../../src/database/migrate';
 import { type DemoOptions, demoRecords } from '../../src/importing/demo';
 import { ndjsonOf } from '../../src/importing/demo-file';
 import { connectTo, importRecords } from '../../src/importing/import-records';
+import { addPlayers } from './players';
 
 export const SEED = 1;
 
@@ -133,7 +134,20 @@ async function prewarm(url: string, folder: string): Promise<void> {
   }
 }
 
+/** A store that an older version made has no players yet. */
 export async function fill(
+  url: string,
+  folder: string,
+  size: StoreSize,
+  pepper: string,
+  say: (line: string) => void,
+): Promise<Store['import']> {
+  const made = await importDemo(url, folder, size, pepper, say);
+  await addPlayers(url, { ...size, seed: SEED }, pepper, say);
+  return made;
+}
+
+async function importDemo(
   url: string,
   folder: string,
   size: StoreSize,

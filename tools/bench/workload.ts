@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import { demoApiKey } from '../../src/importing/demo';
+import { keyOfPlayer, PLAYERS } from './players';
 import { SEED, type Store } from './store';
 
 /** One request of a workload: a path, and the number of the demo key that asks; 0: nobody's. */
@@ -56,11 +57,19 @@ const keyed = (name: string, path: string): Endpoint => ({
     Promise.resolve(drawn(count, (below) => ({ path, key: 1 + below(size.api_keys) }))),
 });
 
-const KEYS_OF_GAMES = `SELECT g.user_id AS owner, g.id AS game, dk.key, dk.user_id, dk.email
-  FROM download_keys dk JOIN games g ON g.id = dk.game_id WHERE dk.revoked_at IS NULL`;
-const PURCHASES_OF_GAMES = `SELECT g.user_id AS owner, g.id AS game, p.email
-  FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id JOIN games g ON g.id = pg.game_id
-  WHERE p.status = 'complete'`;
+// Without what the players own.
+const KEYS_OF_GAMES = ({ download_keys }: Store['size']) =>
+  `SELECT g.user_id AS owner, g.id AS game, dk.key, dk.user_id, dk.email
+   FROM download_keys dk JOIN games g ON g.id = dk.game_id
+   WHERE dk.revoked_at IS NULL AND dk.id <= ${download_keys}`;
+const PURCHASES_OF_GAMES = ({ purchases }: Store['size']) =>
+  `SELECT g.user_id AS owner, g.id AS game, p.email
+   FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id JOIN games g ON g.id = pg.game_id
+   WHERE p.status = 'complete' AND p.id <= ${purchases}`;
+
+const OWNED_BY_DEVELOPERS = ({ download_keys }: Store['size']) =>
+  `SELECT account_id AS owner, game_id AS game FROM download_keys
+   WHERE revoked_at IS NULL AND account_id % ${USERS_A_DEVELOPER} = 1 AND id <= ${download_keys}`;
 
 /** Rank r, from 0, is asked for 1/(r + 1) as often as the first. */
 const zipf = (size: number, next: () => number) =>
@@ -79,42 +88,65 @@ export const READS: Endpoint[] = [
   keyed('profile', '/profile'),
   keyed('profile/games', '/profile/games'),
   {
+    name: 'profile/owned-keys',
+    asks: (_, { size }, count) =>
+      Promise.resolve(
+        drawn(count, (below) => ({
+          path: `/profile/owned-keys?page=${1 + below(10)}`,
+          key: keyOfPlayer(size, 1 + below(PLAYERS)),
+        })),
+      ),
+  },
+  {
+    name: 'games/ID',
+    asks: (client, { size }, count) => visibleGames(client, size, count, (game) => `/games/${game}`),
+  },
+  {
+    name: 'games/ID/ownership',
+    asks: async (client, { size }, count) => {
+      const path = (game: string) => `/games/${game}/ownership`;
+      const any = await visibleGames(client, size, count, path);
+      const owned = await found(client, count, OWNED_BY_DEVELOPERS(size), ({ game }) => path(game!));
+      return any.map((ask, i) => (i % 2 === 0 ? ask : owned[i % owned.length]!));
+    },
+  },
+  {
     name: 'download_keys by key',
-    asks: (client, _, count) =>
+    asks: (client, { size }, count) =>
       found(
         client,
         count,
-        KEYS_OF_GAMES,
+        KEYS_OF_GAMES(size),
         ({ game, key }) => `/games/${game}/download_keys?download_key=${key}`,
       ),
   },
   {
     name: 'download_keys by user',
-    asks: (client, _, count) =>
+    asks: (client, { size }, count) =>
       found(
         client,
         count,
-        `${KEYS_OF_GAMES} AND dk.user_id IS NOT NULL`,
+        `${KEYS_OF_GAMES(size)} AND dk.user_id IS NOT NULL`,
         ({ game, user_id }) => `/games/${game}/download_keys?user_id=${user_id}`,
       ),
   },
   {
     name: 'download_keys by email',
-    asks: (client, _, count) =>
+    asks: (client, { size }, count) =>
       found(
         client,
         count,
-        `${KEYS_OF_GAMES} AND dk.email IS NOT NULL`,
+        `${KEYS_OF_GAMES(size)} AND dk.email IS NOT NULL`,
         ({ game, email }) => `/games/${game}/download_keys?email=${encodeURIComponent(email!)}`,
       ),
   },
   {
     name: 'purchases',
-    asks: (client, _, count) =>
+    asks: (client, { size }, count) =>
       found(
         client,
         count,
-        PURCHASES_OF_GAMES,
+        PURCHASES_OF_GAMES(size),
         ({ game, email }) => `/games/${game}/purchases?email=${encodeURIComponent(email!)}`,
       ),
   },
@@ -164,6 +196,21 @@ export const READS: Endpoint[] = [
   keyed('legacy me', '/api/1/key/me'),
   keyed('legacy my-games', '/api/1/key/my-games'),
 ];
+
+async function visibleGames(
+  client: Client,
+  size: Store['size'],
+  count: number,
+  path: (id: string) => string,
+): Promise<Ask[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT id FROM games WHERE visibility = 'public' AND published_at IS NOT NULL ORDER BY id`,
+  );
+  return drawn(count, (below) => ({
+    path: path(rows[below(rows.length)]!.id),
+    key: 1 + below(size.api_keys),
+  }));
+}
 
 async function visibleCollections(
   client: Client,

@@ -77,11 +77,11 @@ const LIVE = 'k.game_id = g.id AND k.revoked_at IS NULL';
 const NEWEST = 'ORDER BY created_at DESC, id DESC LIMIT 1';
 const newest = (condition: string) =>
   `(SELECT k.id, k.created_at FROM download_keys k WHERE ${condition} AND ${LIVE} ${NEWEST})`;
-const keysOf = (user: string) => `
-  ${newest(`k.account_id = ${user}`)}
+const keysOf = (user: string, keys = newest) => `
+  ${keys(`k.account_id = ${user}`)}
   UNION ALL SELECT found.* FROM user_emails m CROSS JOIN LATERAL (
-    ${newest('k.account_id IS NULL AND lower(k.email) = m.email')}
-    UNION ALL ${newest(`k.account_id IS NULL AND k.purchase_email = m.email AND ${verifier('lower(k.email)')} IS NULL`)}) found
+    ${keys('k.account_id IS NULL AND lower(k.email) = m.email')}
+    UNION ALL ${keys(`k.account_id IS NULL AND k.purchase_email = m.email AND ${verifier('lower(k.email)')} IS NULL`)}) found
   WHERE m.user_id = ${user} AND m.verified`;
 const newestOf = (keys: string) =>
   `SELECT k.* FROM (SELECT id FROM (${keys}) found ${NEWEST}) newest JOIN download_keys k ON k.id = newest.id`;
@@ -131,6 +131,34 @@ const COLLECTIONS = `
 
 const CAN_VIEW = `((g.visibility = 'public' AND g.published_at IS NOT NULL) OR ${CAN_EDIT}
   OR (g.visibility = 'restricted' AND EXISTS (${keysOf('$2')})))`;
+
+const GAME_WITH_USER = `g.id, g.owner_name, g.slug, g.title, g.short_text, g.cover_url, g.type, g.classification, g.traits,
+  g.min_price, g.published_at, g.created_at AS made_at,
+  u.id AS user_id, u.username, u.display_name, u.cover_url AS user_cover_url`;
+const GAME = `
+  SELECT ${GAME_WITH_USER} FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = $1 AND ${CAN_VIEW}`;
+
+// OFFSET 0: found out once, and not for the condition again.
+const OWNERSHIP = `
+  SELECT found.owns FROM games g
+  CROSS JOIN LATERAL (
+    SELECT ${CAN_EDIT} OR EXISTS (${keysOf('$2')}) OR EXISTS (
+      SELECT FROM (${boughtBy('$2')}) bought
+      JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
+    OFFSET 0) found
+  WHERE g.id = $1 AND (found.owns OR ${CAN_VIEW})`;
+
+const allLive = (condition: string) =>
+  `SELECT k.id, k.created_at FROM download_keys k WHERE ${condition} AND k.revoked_at IS NULL`;
+const OWNED_KEYS = `
+  SELECT k.id AS key_id, k.purchase_id, k.created_at, k.downloads, ${GAME_WITH_USER}
+  FROM (SELECT id FROM (${keysOf('$1', allLive)}) owned
+        ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3) page
+  JOIN download_keys k ON k.id = page.id
+  JOIN games g ON g.id = k.game_id
+  JOIN users u ON u.id = g.user_id
+  ORDER BY k.created_at DESC, k.id DESC`;
+
 // The place counts entries that the caller may not see too; it is known from the walk that finds the page.
 const ENTRIES = `
   SELECT page.* FROM collections c
@@ -255,6 +283,36 @@ const collectionOf = (row: Row) => ({
   updated_at: modern(row.updated_at),
 });
 
+const gameWithUserOf = (row: Row) => ({
+  id: row.id,
+  title: row.title,
+  short_text: row.short_text,
+  url: `https://${row.owner_name}.${HOST}/${row.slug}`,
+  cover_url: row.cover_url,
+  type: row.type,
+  classification: row.classification,
+  traits: row.traits,
+  min_price: row.min_price,
+  published_at: row.published_at && modern(row.published_at),
+  created_at: modern(row.made_at),
+  user: {
+    id: row.user_id,
+    username: row.username,
+    display_name: row.display_name ?? row.username,
+    url: `https://${row.username}.${HOST}`,
+    cover_url: row.user_cover_url,
+  },
+});
+
+const ownedKeyOf = (row: Row) => ({
+  id: row.key_id,
+  game_id: row.id,
+  purchase_id: row.purchase_id,
+  created_at: modern(row.created_at),
+  downloads: row.downloads,
+  game: gameWithUserOf(row),
+});
+
 const entryOf = (row: Row) => ({
   collection_id: row.collection_id,
   game_id: row.game_id,
@@ -305,6 +363,20 @@ export const answers = {
   },
   async legacyGames(user: number) {
     return { games: (await many('games', GAMES, [user])).map(legacyGameOf) };
+  },
+  async ownedKeys(user: number, query: Query) {
+    const page = Number(query.page ?? 1);
+    const per_page = Number(query.per_page ?? 50);
+    const rows = await many('owned_keys', OWNED_KEYS, [user, per_page, (page - 1) * per_page]);
+    return { page, per_page, owned_keys: rows.map(ownedKeyOf) };
+  },
+  async game(user: number, id: number) {
+    const row = await one('game', GAME, [id, user]);
+    return row && { game: gameWithUserOf(row) };
+  },
+  async ownership(user: number, id: number) {
+    const row = await one('ownership', OWNERSHIP, [id, user]);
+    return row && { owns: row.owns };
   },
   async downloadKey(user: number, game_id: number, { download_key, user_id, email }: Query) {
     const row = download_key
@@ -369,9 +441,12 @@ export async function answer(
   if (path === '/profile' || path === '/api/1/key/me') return answers.profile(user);
   if (path === '/profile/games') return answers.profileGames(user);
   if (path === '/api/1/key/my-games') return answers.legacyGames(user);
+  if (path === '/profile/owned-keys') return answers.ownedKeys(user, query);
   if (path === '/profile/collections') return answers.collections(user, query);
   if (path === '/credentials/info') return answers.credentialsInfo(credential.scopes);
   const [, what, id, part] = path.split('/');
+  if (what === 'games' && part === undefined) return answers.game(user, Number(id));
+  if (what === 'games' && part === 'ownership') return answers.ownership(user, Number(id));
   if (what === 'games' && part === 'download_keys') return answers.downloadKey(user, Number(id), query);
   if (what === 'games' && part === 'purchases') return answers.purchases(user, Number(id), query);
   if (what === 'collections' && part === 'collection-games') return answers.entries(user, Number(id), query);

@@ -96,11 +96,39 @@ export class LegacyGameAnswer extends CountedGame {
 }
 
 @Exclude()
+class GameUser {
+  @Expose() id: number;
+  @Expose() username: string;
+  @Transform(({ obj }: { obj: GameUser }) => obj.display_name ?? obj.username)
+  @Expose()
+  display_name: string;
+  @Shown() get url(): string {
+    return `https://${this.username}.${HOST}`;
+  }
+  @Expose() cover_url: string | null;
+}
+
+@Exclude()
 class EmbeddedGame extends BaseGame {
   @Expose() classification: string;
   @Expose() traits: string[];
   @Expose() @Modern() published_at: Date | null;
   @Expose() @Modern() created_at: Date;
+}
+
+@Exclude()
+export class GameWithUserAnswer extends EmbeddedGame {
+  @Expose() @Type(() => GameUser) declare user: GameUser;
+}
+
+@Exclude()
+export class OwnedKeyAnswer {
+  @Expose() id: number;
+  @Expose() game_id: number;
+  @Expose() purchase_id: number | null;
+  @Expose() @Modern() created_at: Date;
+  @Expose() downloads: number;
+  @Expose() @Type(() => GameWithUserAnswer) game: GameWithUserAnswer;
 }
 
 @Exclude()

@@ -37,7 +37,9 @@ import {
   DownloadKeyAnswer,
   EntryAnswer,
   GameAnswer,
+  GameWithUserAnswer,
   LegacyGameAnswer,
+  OwnedKeyAnswer,
   PurchaseAnswer,
   UserAnswer,
 } from './answers';
@@ -53,6 +55,10 @@ class LookupQuery {
 class PageQuery {
   @Type(() => Number) @IsInt() page: number = 1;
   @Type(() => Number) @IsInt() per_page: number = 100;
+}
+
+class OwnedKeysQuery extends PageQuery {
+  override per_page: number = 50;
 }
 
 class GameQuery {
@@ -88,6 +94,22 @@ class StoreController {
   async legacyGames(@CurrentKey() key: ApiKey) {
     const games = await this.store.editableGames(key.user_id);
     return { games: games.map((game) => answered(LegacyGameAnswer, game)) };
+  }
+
+  @Get('profile/owned-keys')
+  async ownedKeys(@Query() { page, per_page }: OwnedKeysQuery, @CurrentKey() key: ApiKey) {
+    const keys = await this.store.ownedKeys(key.user_id, page, per_page);
+    return { page, per_page, owned_keys: keys.map((owned) => answered(OwnedKeyAnswer, owned)) };
+  }
+
+  @Get('games/:id')
+  async game(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
+    return { game: answered(GameWithUserAnswer, await this.store.game(key.user_id, id)) };
+  }
+
+  @Get('games/:id/ownership')
+  async ownership(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
+    return { owns: await this.store.ownership(key.user_id, id) };
   }
 
   @Get('games/:id/download_keys')

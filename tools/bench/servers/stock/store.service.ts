@@ -45,6 +45,40 @@ export class StoreService {
     }));
   }
 
+  async game(user_id: number, id: number): Promise<Game> {
+    const game = await this.games.findOne({ where: { id }, relations: { user: true } });
+    if (!game) throw new NotFoundException();
+    const visible =
+      (game.visibility === 'public' && game.published_at !== null) ||
+      (await this.canEdit(user_id, game)) ||
+      (game.visibility === 'restricted' && (await this.hasKey(user_id, id)));
+    if (!visible) throw new NotFoundException();
+    return game;
+  }
+
+  async ownership(user_id: number, id: number): Promise<boolean> {
+    const game = await this.games.findOne({ where: { id } });
+    if (!game) throw new NotFoundException();
+    const owns =
+      (await this.canEdit(user_id, game)) ||
+      (await this.hasKey(user_id, id)) ||
+      (await this.hasPurchase(user_id, id));
+    if (!owns && (game.visibility !== 'public' || game.published_at === null)) throw new NotFoundException();
+    return owns;
+  }
+
+  async ownedKeys(user_id: number, page: number, per_page: number) {
+    const keys = await this.keysOf(user_id);
+    return keys
+      .innerJoinAndSelect('k.game', 'g')
+      .innerJoinAndSelect('g.user', 'u')
+      .orderBy('k.created_at', 'DESC')
+      .addOrderBy('k.id', 'DESC')
+      .offset((page - 1) * per_page)
+      .limit(per_page)
+      .getMany();
+  }
+
   async downloadKey(
     editor: number,
     game_id: number,
@@ -192,10 +226,44 @@ export class StoreService {
 
   private async editableGame(user_id: number, id: number): Promise<Game> {
     const game = await this.games.findOne({ where: { id } });
-    if (game && game.user_id !== user_id && !(await this.admins.exists({ where: { game_id: id, user_id } })))
-      throw new NotFoundException();
-    if (!game) throw new NotFoundException();
+    if (!game || !(await this.canEdit(user_id, game))) throw new NotFoundException();
     return game;
+  }
+
+  private async canEdit(user_id: number, game: Game): Promise<boolean> {
+    return game.user_id === user_id || this.admins.exists({ where: { game_id: game.id, user_id } });
+  }
+
+  private async hasKey(user_id: number, game_id: number): Promise<boolean> {
+    const keys = await this.keysOf(user_id);
+    return keys.andWhere('k.game_id = :game_id', { game_id }).getExists();
+  }
+
+  private async hasPurchase(user_id: number, game_id: number): Promise<boolean> {
+    const { account, addresses } = await this.buyer(user_id);
+    return this.sales
+      .createQueryBuilder('s')
+      .innerJoin('s.purchase', 'p')
+      .where(`s.game_id = :game_id AND p.status = 'complete'`, { game_id })
+      .andWhere('(p.user_id = :account OR lower(p.email) IN (:...addresses))', { account, addresses })
+      .getExists();
+  }
+
+  private async keysOf(user_id: number) {
+    const { account, addresses } = await this.buyer(user_id);
+    const has = 'IN (:...addresses)';
+    return this.keys
+      .createQueryBuilder('k')
+      .where('k.revoked_at IS NULL')
+      .andWhere(
+        new Brackets((or) =>
+          or
+            .where('k.account_id = :account', { account })
+            .orWhere(`k.account_id IS NULL AND (lower(k.email) ${has} OR k.purchase_email ${has})`, {
+              addresses,
+            }),
+        ),
+      );
   }
 
   private verifier(email: string) {
