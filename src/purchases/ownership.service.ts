@@ -4,7 +4,7 @@ import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { holdsKey } from '../games/key-owners';
 import { invalidGame } from '../games/refusals';
-import { canEdit, canView } from '../games/visibility';
+import { canEdit, isPublic } from '../games/visibility';
 import { boughtBy } from './purchases.service';
 
 /** Whether the user has a key or a completed purchase of the game `g`, or can edit it. */
@@ -19,19 +19,22 @@ export const OWNERSHIP_IN_GAME = statement<{ owns: boolean }>(
   `SELECT ${owns('$2')} AS owns FROM games g WHERE g.id = $1`,
 );
 
-/** With a key ($3) of the user's own: games that the user may view or owns. With an application's: games that its owner can edit. */
+/**
+ * With a key ($3) of the user's own: games that are public or that the user owns, which are all that the user may view, too.
+ * With an application's: games that its owner can edit.
+ */
 export const OWNERSHIP = statement<{ owns: boolean }>(
   'ownership',
-  `SELECT asked.owns
-   FROM games g
-   CROSS JOIN LATERAL (SELECT ${owns('$2')} AS owns OFFSET 0) asked
-   LEFT JOIN (
-     SELECT a.user_id FROM api_keys k
-     JOIN oauth_grants gr ON gr.id = k.grant_id
-     JOIN oauth_applications a ON a.client_id = gr.client_id
-     WHERE k.id = $3) application ON true
-   WHERE g.id = $1 AND CASE WHEN application.user_id IS NULL THEN asked.owns OR ${canView('g', '$2')}
-                       ELSE ${canEdit('g', 'application.user_id')} END`,
+  `SELECT g.owns
+   FROM (
+     SELECT g.id, g.user_id, g.visibility, g.published_at, ${owns('$2')} AS owns, (
+       SELECT a.user_id FROM api_keys k
+       JOIN oauth_grants gr ON gr.id = k.grant_id
+       JOIN oauth_applications a ON a.client_id = gr.client_id
+       WHERE k.id = $3) AS application_owner
+     FROM games g WHERE g.id = $1 OFFSET 0) g
+   WHERE CASE WHEN g.application_owner IS NULL THEN g.owns OR ${isPublic('g')}
+              ELSE ${canEdit('g', 'g.application_owner')} END`,
 );
 
 @Injectable()

@@ -138,15 +138,15 @@ const GAME_WITH_USER = `g.id, g.owner_name, g.slug, g.title, g.short_text, g.cov
 const GAME = `
   SELECT ${GAME_WITH_USER} FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = $1 AND ${CAN_VIEW}`;
 
-// OFFSET 0: found out once, and not for the condition again.
+// Nobody may view a game that is not public and that they do not own. OFFSET 0: found out once, and not for the condition again.
 const OWNERSHIP = `
-  SELECT found.owns FROM games g
-  CROSS JOIN LATERAL (
-    SELECT ${CAN_EDIT} OR EXISTS (${keysOf('$2')}) OR EXISTS (
-      SELECT FROM (${boughtBy('$2')}) bought
-      JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
-    OFFSET 0) found
-  WHERE g.id = $1 AND (found.owns OR ${CAN_VIEW})`;
+  SELECT owns FROM (
+    SELECT g.visibility = 'public' AND g.published_at IS NOT NULL AS public,
+      ${CAN_EDIT} OR EXISTS (${keysOf('$2')}) OR EXISTS (
+        SELECT FROM (${boughtBy('$2')}) bought
+        JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
+    FROM games g WHERE g.id = $1 OFFSET 0) asked
+  WHERE owns OR public`;
 
 const allLive = (condition: string) =>
   `SELECT k.id, k.created_at FROM download_keys k WHERE ${condition} AND k.revoked_at IS NULL`;
