@@ -19,7 +19,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { packagedBinaries, program } from '../src/database/embedded/binaries';
 import { isServerOf, pgCtlStart, readPostmasterPid } from '../src/database/embedded/server';
-import { compileEmbedded, EmbeddedProcess, Failure, Ready } from './support/embedded-process';
+import { compileEmbedded, copyPackages, EmbeddedProcess, Failure, Ready } from './support/embedded-process';
 import { temporaryFolder } from './support/temporary';
 
 // What is promised in milliseconds is measured here, on machines that others use too.
@@ -35,6 +35,7 @@ const root = isRoot ? test : test.skip;
 
 let folder: string;
 let main: string;
+let packaged: string;
 let count = 0;
 const started: EmbeddedProcess[] = [];
 const clusters = new Set<string>();
@@ -114,6 +115,7 @@ async function existing(): Promise<string> {
 beforeAll(async () => {
   folder = await temporaryFolder('gamewharf-embedded-');
   main = await compileEmbedded(join(folder, 'code'));
+  packaged = await copyPackages(join(folder, 'node_modules'));
   const [service, { url }] = await open({ dataDir: join(folder, 'base') });
   await query(url, 'CREATE TABLE mark (n bigint); INSERT INTO mark VALUES (1)');
   await service.stop();
@@ -607,7 +609,7 @@ describe('stop', () => {
 describe('binaries', () => {
   const copyOfBinaries = async (links: boolean): Promise<string> => {
     const parent = newPath();
-    await cp(join(packagedBinaries(), '..'), parent, { recursive: true, verbatimSymlinks: true });
+    await cp(join(packaged, '..'), parent, { recursive: true, verbatimSymlinks: true });
     const native = join(parent, 'native');
     if (!links) {
       for (const { target } of JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8'))) {
@@ -663,9 +665,8 @@ describe('binaries', () => {
     clusters.add(cluster);
     const { uid } = await stat(cluster);
     await chown(dataDir, uid, -1);
-    const native = packagedBinaries();
     const plan = {
-      native,
+      native: packaged,
       cluster,
       account: undefined,
       port: 0,
@@ -673,7 +674,7 @@ describe('binaries', () => {
       settings: {},
     };
     const port = 20_000 + Math.floor(Math.random() * 12_000);
-    await promisify(execFile)(program(native, 'pg_ctl'), pgCtlStart({ ...plan, port }), { uid, cwd: '/' });
+    await promisify(execFile)(program(packaged, 'pg_ctl'), pgCtlStart({ ...plan, port }), { uid, cwd: '/' });
     await wait(async () => (await readPostmasterPid(cluster))?.ready === true, 'the server');
     const [command, { url }] = await open({ dataDir, mode: 'join-or-start' });
     expect(new URL(url).port).toBe(String(port));

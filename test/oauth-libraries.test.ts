@@ -48,7 +48,7 @@ describe('openid-client', () => {
       }),
     );
     const tokens = await openid.authorizationCodeGrant(config, location, { pkceCodeVerifier, expectedState });
-    expect([tokens.scope, tokens.expiresIn()]).toEqual([granted, 3600]);
+    expect([tokens.scope, tokens.expires_in]).toEqual([granted, 3600]);
     expect(await works(tokens.access_token)).toBe(true);
 
     const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token!, { scope: 'profile:me' });

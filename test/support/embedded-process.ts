@@ -1,10 +1,12 @@
 import { transformFile } from '@swc/core';
 import { ChildProcess, fork } from 'node:child_process';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { packagedBinaries } from '../../src/database/embedded/binaries';
 import type { EmbeddedPostgresOptions } from '../../src/database/embedded/embedded-postgres';
 
 const SRC = join(__dirname, '..', '..', 'src');
+const PACKAGES = join(SRC, '..', 'node_modules');
 
 type Options = Omit<Partial<EmbeddedPostgresOptions>, 'log' | 'onExit' | 'signal'> & { dataDir: string };
 type Message =
@@ -81,6 +83,20 @@ export async function compileEmbedded(target: string): Promise<string> {
   return main;
 }
 
+/** The packages that this code uses, where every account can read them. Returns PostgreSQL's folder among them. */
+export async function copyPackages(target: string): Promise<string> {
+  const binaries = relative(PACKAGES, packagedBinaries());
+  const names = new Set(['embedded-postgres', 'pg', dirname(binaries)]);
+  for (const name of names) {
+    await cp(join(PACKAGES, name), join(target, name), { recursive: true, verbatimSymlinks: true });
+    const { dependencies = {} } = JSON.parse(
+      await readFile(join(PACKAGES, name, 'package.json'), 'utf8'),
+    ) as { dependencies?: Record<string, string> };
+    for (const dependency of Object.keys(dependencies)) names.add(dependency);
+  }
+  return join(target, binaries);
+}
+
 /** A process that uses the embedded server as the service or a command does. */
 export class EmbeddedProcess {
   readonly logs: string[] = [];
@@ -115,7 +131,6 @@ export class EmbeddedProcess {
         execArgv: [],
         env: {
           PATH: process.env.PATH,
-          NODE_PATH: join(SRC, '..', 'node_modules'),
           PGOPTIONS: '-c nonsense=1',
         },
       }),

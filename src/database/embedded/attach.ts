@@ -143,6 +143,9 @@ class Attempt {
   }
 }
 
+// initdb looks for postgres beside it by a command line.
+const SPECIAL_TO_SHELLS = /["$`\\]/;
+
 const inUse = (holder: string, port: number, folder: DataFolder) =>
   new OperatorError(
     `The data folder ${folder.path} is in use by ${holder}, and its database listens on 127.0.0.1:${port}: ` +
@@ -154,7 +157,9 @@ async function prepare(options: AttachOptions, existing: string | undefined): Pr
   const { folder, accounts, shelters, log, signal } = options;
   const account = existing ? await clusterAccount(existing, accounts) : await serverAccount(accounts);
   const shelterOf = async () =>
-    account && !(await canReach(account, folder.path)) ? shelter(account, shelters) : folder.path;
+    account && (SPECIAL_TO_SHELLS.test(folder.path) || !(await canReach(account, folder.path)))
+      ? shelter(account, shelters)
+      : folder.path;
   const native = await usableBinaries(options.binaries ?? packagedBinaries(), account, shelterOf, log);
   if (existing && (!account || (await canReach(account, existing))))
     return { native, account, cluster: existing };
