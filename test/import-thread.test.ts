@@ -42,11 +42,14 @@ test('a connection that is lost is 503', async () => {
   const importing = () =>
     sql<{ pid: number }>(`SELECT pid FROM pg_stat_activity WHERE application_name = 'gamewharf import'
                           AND datname = current_database() AND wait_event_type = 'Lock'`);
-  const lock = sql('LOCK TABLE users IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(1)');
+  const lock = sql('LOCK TABLE users IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(20)').catch(() => undefined);
   const answer = sendLong([user(9001)]);
-  await until(async () => (await importing()).length > 0);
+  await until(async () => (await importing()).length > 0, 15_000);
   await sql('SELECT pg_terminate_backend($1)', [(await importing())[0]!.pid]);
   expect(await answer).toEqual(failure(503, 'service unavailable'));
+  await sql(
+    `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LOCK TABLE users%' AND state = 'active'`,
+  );
   await lock;
   expect(await sendLong([user(9001)])).toMatchObject(
     ok({ summary: ['users 1 new, 0 changed, 0 unchanged'] }),
