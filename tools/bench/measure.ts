@@ -74,7 +74,7 @@ export async function settle(server: MeasuredServer, client: Client): Promise<vo
     const busy = (await server.usage()).cpu - cpu > IDLE * LOOK * 1000;
     const { rowCount: asking } = await client.query(
       `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-       WHERE datname = current_database() AND backend_type = 'client backend' AND state = 'active'
+       WHERE pid <> pg_backend_pid() AND datname = current_database() AND backend_type = 'client backend' AND state = 'active'
          AND query_start < clock_timestamp() - interval '20 ms'`,
     );
     if (busy || asking) quiet = -1;
