@@ -11,7 +11,9 @@ module.exports = {
     // They bring servers of their own: one that logs every parameter, and one with a standby.
     '/test/(canary|standby)\\.test\\.ts$',
     // About nothing that a database has to do with.
-    '/test/(settings|short-memory)\\.test\\.ts$',
+    '/test/(settings|expiring-cache|walkthroughs|openapi|html-[a-z]+|express-adapter|broken-requests|outgoing-answer)\\.test\\.ts$',
+    // About the processor time, the memory and the connections of one sender, which no pooler changes.
+    '/test/(bodies|bystander|event-loop|one-sender|pipelining|standing-headers)\\.test\\.ts$',
     '/test/(unit|contract|deploy)/',
   ],
 };
