@@ -1,5 +1,5 @@
 # One exact Node release for both stages. For a build that can be repeated byte for byte, pass the same
-# release by digest: --build-arg NODE_IMAGE=node@sha256:... (docs/operations.md says how).
+# release by digest: --build-arg NODE_IMAGE=node@sha256:... (docs/guides/operations.md says how).
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -44,5 +44,5 @@ LABEL org.opencontainers.image.title="Gamewharf" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.base.name="docker.io/library/${NODE_IMAGE}"
 # How V8 collects garbage: twice its own room for young objects, a bound for old ones, and none born old. Each is
-# measured in docs/decisions/fast-requests.md.
+# measured in docs/explanation/decisions/fast-requests.md.
 CMD ["node", "--max-semi-space-size=32", "--max-old-space-size=1024", "--no-allocation-site-pretenuring", "dist/src/main.js"]

@@ -15,7 +15,7 @@ export class PurchaseGameBuyers20260104000100 implements MigrationInterface {
       CREATE TRIGGER purchases_carry_buyer AFTER UPDATE OF user_id, email ON purchases
       FOR EACH ROW WHEN ((OLD.user_id, OLD.email) IS DISTINCT FROM (NEW.user_id, NEW.email))
       EXECUTE FUNCTION purchases_carry_buyer()`);
-    // Copies from the purchase, so that one index finds what somebody bought of a game: docs/decisions/one-probe.md.
+    // Copies from the purchase, so that one index finds what somebody bought of a game: docs/explanation/decisions/one-probe.md.
     // No foreign key of user_id: the purchase has it.
     await db.query(`ALTER TABLE purchase_games ADD user_id bigint, ADD email text`);
     // The lock makes a change of the purchase that is under way wait, or be waited for: it would not see this row.

@@ -11,7 +11,7 @@ export class BuildChanges20260105000100 implements MigrationInterface {
   name = 'BuildChanges20260105000100';
 
   async up(db: QueryRunner) {
-    // A row for each transaction that may change which build is the newest: docs/decisions/remembered-builds.md.
+    // A row for each transaction that may change which build is the newest: docs/explanation/decisions/remembered-builds.md.
     await db.query(`
       CREATE TABLE build_changes (
         xid xid8 NOT NULL DEFAULT pg_current_xact_id() CONSTRAINT build_changes_pkey PRIMARY KEY

@@ -7,7 +7,7 @@ export class ApiKeyChanges20260106000100 implements MigrationInterface {
   name = 'ApiKeyChanges20260106000100';
 
   async up(db: QueryRunner) {
-    // Which keys each transaction changed: docs/decisions/remembered-credentials.md. 0: all of them.
+    // Which keys each transaction changed: docs/explanation/decisions/remembered-credentials.md. 0: all of them.
     await db.query(`
       CREATE TABLE api_key_changes (
         xid xid8 NOT NULL DEFAULT pg_current_xact_id(),

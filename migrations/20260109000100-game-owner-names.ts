@@ -4,7 +4,7 @@ export class GameOwnerNames20260109000100 implements MigrationInterface {
   name = 'GameOwnerNames20260109000100';
 
   async up(db: QueryRunner) {
-    // A copy of the owner's username, for lists of games: docs/decisions/owner-names.md.
+    // A copy of the owner's username, for lists of games: docs/explanation/decisions/owner-names.md.
     await db.query(`ALTER TABLE games ADD owner_name text`);
     await db.query(`
       CREATE FUNCTION users_carry_username() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -4,7 +4,7 @@ export class DownloadKeyAccounts20260203000200 implements MigrationInterface {
   name = 'DownloadKeyAccounts20260203000200';
 
   async up(db: QueryRunner) {
-    // Copies from the purchase, so that one index finds what somebody bought: docs/decisions/one-probe.md.
+    // Copies from the purchase, so that one index finds what somebody bought: docs/explanation/decisions/one-probe.md.
     // No foreign key of account_id: user_id and the purchase have it.
     await db.query(`ALTER TABLE download_keys ADD account_id bigint, ADD purchase_email text`);
     // The lock makes a concurrent change of the purchase wait, or be waited for: its trigger would not see this row.

@@ -10,7 +10,7 @@ import { baseUrl, sql, theApp, useStore } from './support/store';
 useStore();
 
 const LOSSES = 2;
-const examples = examplesOf('clients.md');
+const examples = examplesOf('guides/clients.md');
 /** Run on a network that breaks. */
 const isLossy = ({ heading }: Example) => heading === 'When a connection is lost';
 const numbered = runnable(examples).map((one, i) => ({ ...one, i }));

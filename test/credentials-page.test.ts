@@ -8,7 +8,7 @@ import { type Actor, baseUrl, make, useStore } from './support/store';
 useStore();
 
 const root = join(__dirname, '..');
-const page = readFileSync(join(root, 'docs', 'credentials.md'), 'utf8');
+const page = readFileSync(join(root, 'docs', 'reference', 'credentials.md'), 'utf8');
 const programs = [...page.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code!);
 const [, game_id] = /^const game_id = (\d+);$/m.exec(programs[0]!)!;
 

@@ -30,7 +30,7 @@ beforeAll(async () => {
   target = await Target.open([baseUrl()], pool, frontOf(baseUrl()));
 });
 
-// What the fuzzer found once, as small as it could make it: see docs/fuzzing.md.
+// What the fuzzer found once, as small as it could make it: see docs/explanation/fuzzing.md.
 test.each(regressions())('%s', async (name) => {
   await replay(target, readRegression(name));
 });

@@ -326,8 +326,8 @@ describe('the requests of the tests are held against the description', () => {
   );
 });
 
-test('docs/clients.md lists the fields that can be null, and no other', () => {
-  const [, sentence = ''] = /These can be: ([^.]*)\./.exec(readFileSync('docs/clients.md', 'utf8'))!;
+test('docs/guides/clients.md lists the fields that can be null, and no other', () => {
+  const [, sentence = ''] = /These can be: ([^.]*)\./.exec(readFileSync('docs/guides/clients.md', 'utf8'))!;
   const listed = [...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
   const nullable = Object.values(document.components.schemas).flatMap(({ properties = {} }) =>
     Object.entries(properties as Record<string, Json>)

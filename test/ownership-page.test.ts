@@ -9,7 +9,7 @@ import { baseUrl, sql, theApp, useStore } from './support/store';
 
 useStore();
 
-const examples = examplesOf('ownership.md');
+const examples = examplesOf('guides/ownership.md');
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-ownership-'));
 let env: Record<string, string>;
 

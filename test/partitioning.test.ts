@@ -8,7 +8,7 @@ import { dataSourceOptions } from '../src/database/data-source';
 import { cloneDatabase } from './support/database';
 import { moment } from './support/time';
 
-// deploy/postgresql is run as docs/scaling.md says, step by step, while another connection goes on reading and writing.
+// deploy/postgresql is run as docs/explanation/scaling.md says, step by step, while another connection goes on reading and writing.
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let operator: Client;
 let service: Client;

@@ -38,7 +38,7 @@ interface Step {
 
 /** The blocks of a walkthrough: whole files (ts), changes of files (diff) and commands (sh). */
 function stepsOf(heading: string): Step[] {
-  const page = readFileSync(join(ROOT, 'docs', 'architecture.md'), 'utf8');
+  const page = readFileSync(join(ROOT, 'docs', 'explanation', 'architecture.md'), 'utf8');
   const section = page.split(/^## /m).find((one) => one.startsWith(heading))!;
   let file = '';
   return [...section.matchAll(/`([^`\n]+)`(?: \(new\))?:\n|^```(\w+)\n([^]*?)^```$/gm)].flatMap(
@@ -93,7 +93,7 @@ test('a number on a game takes as many edits as the page says', () => {
     ({ file, language }) => language !== 'sh' && /^(src|migrations)\//.test(file),
   );
   const files = new Set(edits.map(({ file }) => file));
-  const page = readFileSync(join(ROOT, 'docs', 'architecture.md'), 'utf8');
+  const page = readFileSync(join(ROOT, 'docs', 'explanation', 'architecture.md'), 'utf8');
   expect(page).toContain(`takes ${edits.length} edits in ${files.size} files`);
 });
 

@@ -1,4 +1,4 @@
--- Makes audit_events a table of partitions by id, with the rows that are there as the first one. See docs/scaling.md.
+-- Makes audit_events a table of partitions by id, with the rows that are there as the first one. See docs/explanation/scaling.md.
 -- Readers and writers go on. A step that cannot have its lock within 200 ms fails and changes nothing: run it again.
 -- 1000000000 is the first id of the next partition: above every id in use, with room for what comes meanwhile.
 

@@ -59,7 +59,7 @@ const deletionOf = ({ table }: ChangeTable) =>
   );
 
 /**
- * An expiry by polling for changes, as long as somebody reads the cache: docs/decisions/remembered-builds.md.
+ * An expiry by polling for changes, as long as somebody reads the cache: docs/explanation/decisions/remembered-builds.md.
  *
  * A quiet poll proves that nothing was committed between its snapshot and that of the poll before. A value that was asked
  * for after the last poll with changes was received is therefore as fresh as the last poll.

@@ -1,6 +1,6 @@
 /**
  * Runs the work for a key once at a time: who asks meanwhile gets the same result. An object and not a Map, whose tables
- * keep garbage alive: docs/decisions/fast-requests.md.
+ * keep garbage alive: docs/explanation/decisions/fast-requests.md.
  */
 export class SingleFlight<Result> {
   private running = nothing<Result>();

@@ -57,7 +57,7 @@ const SEPARATOR = '|';
 
 /**
  * A row of many columns that PostgreSQL sends as one text, because receiving each column costs more than splitting a text:
- * docs/decisions/rows-of-lists.md.
+ * docs/explanation/decisions/rows-of-lists.md.
  */
 export class PackedRow<Of extends Columns> {
   /** The select list. */

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** How often a user's credentials have written: see docs/decisions/read-replicas.md. */
+/** How often a user's credentials have written: see docs/explanation/decisions/read-replicas.md. */
 @Entity('user_writes')
 export class UserWrites {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'user_writes_pkey' })

@@ -33,7 +33,7 @@ export class InFlight {
   readonly health = new Capacity('health', MAX_HEALTH);
   /** Requests whose answer is not sent yet. */
   count = 0;
-  // An array, since requests in a Set survive more garbage collections: docs/decisions/fast-requests.md.
+  // An array, since requests in a Set survive more garbage collections: docs/explanation/decisions/fast-requests.md.
   private readonly exchanges: Exchange[] = [];
   private readonly senders = new Senders();
   // The first refusal of a slot since one was last taken or given back; 0: none.

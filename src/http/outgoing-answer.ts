@@ -39,7 +39,7 @@ let ended: OutgoingAnswer[] = [];
 
 /**
  * Sends the answers of one turn of the event loop together, at its end, so that no client wakes up and takes the processor
- * meanwhile: docs/decisions/fast-requests.md. Headers that do not depend on the handler are preformatted text; an answer must
+ * meanwhile: docs/explanation/decisions/fast-requests.md. Headers that do not depend on the handler are preformatted text; an answer must
  * have some other header as well, or those given to `writeHead` are not seen here. Uses private parts of Node;
  * test/outgoing-answer.test.ts has the versions.
  */

@@ -29,7 +29,7 @@ export class RequestLog {
     this.lines = (logger as unknown as Record<symbol, DestinationStream>)[symbols.streamSym]!;
   }
 
-  // Formatted by hand, as pino took as long as routing: docs/decisions/fast-requests.md. The values need no redaction.
+  // Formatted by hand, as pino took as long as routing: docs/explanation/decisions/fast-requests.md. The values need no redaction.
   answered(
     req: IncomingMessage & { id: string; route?: { path?: unknown } },
     res: ServerResponse,

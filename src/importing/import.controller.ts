@@ -30,7 +30,7 @@ export class ImportController {
   })
   @Public()
   @ApiConsumes('application/x-ndjson')
-  @ApiBody({ schema: { type: 'string' }, description: 'One record a line, as docs/importing.md says' })
+  @ApiBody({ schema: { type: 'string' }, description: 'One record a line, as docs/reference/importing.md says' })
   @ApiExtraModels(TypeCountsAnswer)
   @ApiOkResponse({ type: ImportAnswer })
   @Fails(400, 'line 12: purchase 7: game 99 does not exist')

@@ -5,7 +5,7 @@ import { clientNetworks, type Networks } from '../http/client-address';
 import type { Limit } from './limits';
 import type { RateLimitsService } from './rate-limits.service';
 
-// A network's limit is that of so many addresses: docs/rate-limits.md.
+// A network's limit is that of so many addresses: docs/reference/rate-limits.md.
 const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
 
 /**

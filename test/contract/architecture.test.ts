@@ -50,7 +50,7 @@ test('every folder has its place', () => {
 });
 
 test('the page about the architecture has the folders in their order', () => {
-  const page = readFileSync(join('docs', 'architecture.md'), 'utf8');
+  const page = readFileSync(join('docs', 'explanation', 'architecture.md'), 'utf8');
   expect([...page.matchAll(/^src\/(\w+)\/ /gm)].map(([, folder]) => folder)).toEqual(ORDER.flat());
 });
 

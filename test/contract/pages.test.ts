@@ -3,7 +3,7 @@ import { dirname, join, normalize } from 'node:path';
 
 const pages = [
   'README.md',
-  ...readdirSync('docs')
+  ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),
 ];

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SECRET_NAMES, SETTING_NAMES } from '../../src/config/settings';
 
-const PAGES = ['SECURITY.md', 'docs/security.md', 'docs/security-asvs.md'];
+const PAGES = ['SECURITY.md', 'docs/explanation/security.md', 'docs/explanation/security-asvs.md'];
 
 const read = (file: string) => readFileSync(file, 'utf8');
 const found = (page: string, pattern: RegExp) => [...read(page).matchAll(pattern)].map(([, ...rest]) => rest);
@@ -18,7 +18,7 @@ const hasAnchor = (page: string, name: string) =>
   found(page, /^#+ (.+)$/gm).some(([heading]) => anchor(heading!) === name);
 
 const asvs = found(
-  'docs/security-asvs.md',
+  'docs/explanation/security-asvs.md',
   /^\| V(\d+\.\d+\.\d+) *\| (\d) *\|.*\| (\S[^|]*?) *\| (\S[^|]*?) *\|$/gm,
 );
 
@@ -76,7 +76,7 @@ test('ASVS: the states are counted right, and what is met says where', () => {
   const of = (state: string) => asvs.filter(([, , one]) => one === state).length;
   const counts = [of('met'), of('documented'), of('not applicable'), of('**not met**')] as const;
   expect(counts.reduce((sum, count) => sum + count)).toBe(asvs.length);
-  expect(read('docs/security-asvs.md')).toContain(
+  expect(read('docs/explanation/security-asvs.md')).toContain(
     `${counts[0]} are met, ${counts[1]} documented, ${counts[2]} not applicable, ${counts[3]} not met`,
   );
 });

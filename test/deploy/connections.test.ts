@@ -16,7 +16,7 @@ import {
 type Change = (folder: string) => void;
 const collector = 'OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.monitoring:4318';
 
-/** Each way in which docs/operations.md and docs/scaling.md have the manifests used. */
+/** Each way in which docs/guides/operations.md and docs/explanation/scaling.md have the manifests used. */
 const WAYS: [environment: string, how: string, changes: Change[]][] = [
   ['staging', 'as it is', []],
   ['staging', 'with reads from standbys', [useStandbys('staging')]],

@@ -7,7 +7,7 @@ import { loadSettings, SECRET_NAMES, SETTING_NAMES } from '../../src/config/sett
 
 const root = path.join(__dirname, '..', '..');
 const read = (...names: string[]) => readFileSync(path.join(root, ...names), 'utf8');
-const page = read('docs', 'one-machine.md');
+const page = read('docs', 'guides', 'one-machine.md');
 const manifest = JSON.parse(read('package.json')) as { version: string; scripts: Record<string, string> };
 const settingNames = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)];
 

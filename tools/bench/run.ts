@@ -37,7 +37,7 @@ const SETTLED = 13_000;
 // The slowest server takes a second for an answer.
 const SAMPLED = quick ? 10 : 60;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
-// Two processes of one program differ for as long as they live, by a quarter at times: docs/performance.md.
+// Two processes of one program differ for as long as they live, by a quarter at times: docs/explanation/performance.md.
 const processes = Number(values.processes ?? (quick ? 1 : 3));
 const rounds = Number(values.rounds ?? 2);
 const seconds = Number(values.seconds ?? (quick ? 0.25 : 2));

@@ -1,4 +1,4 @@
-/** What a read costs each process on its way, in the arrangements of docs/scaling.md. Linux only: it reads /proc. */
+/** What a read costs each process on its way, in the arrangements of docs/explanation/scaling.md. Linux only: it reads /proc. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

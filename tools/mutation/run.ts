@@ -1,6 +1,6 @@
 /**
  * Changes the code that decides who gets in, with what, in which order and for how much, one place at a time, and counts
- * the changes that no test notices. See docs/mutation.md.
+ * the changes that no test notices. See docs/explanation/mutation.md.
  */
 import { parseArgs } from 'node:util';
 import type { Stryker } from '@stryker-mutator/core';

@@ -29,7 +29,7 @@ const LONG_SHARE = 0.5;
 
 /**
  * Sends the small reads of one turn of the event loop together, on one connection, and those that come while many batches
- * are under way in the next one: docs/decisions/statement-batches.md. A statement that fails fails alone; one that times out
+ * are under way in the next one: docs/explanation/decisions/statement-batches.md. A statement that fails fails alone; one that times out
  * ends its connection, and with it the rest of its batch.
  */
 export class StatementBatcher {

@@ -45,10 +45,10 @@ const SHORT_LOCK_TIMEOUT = statement(
 /**
  * Queues writes that take the same lock here rather than in the database. While transactions are under way, the writes of
  * all queues wait, and are then committed in a shared transaction that takes the locks in their order. Each write still
- * happens as a whole, and after those that were queued for the same lock before it: docs/decisions/collection-locking.md.
+ * happens as a whole, and after those that were queued for the same lock before it: docs/explanation/decisions/collection-locking.md.
  */
 export class WriteQueues {
-  // No Map and no Set: docs/decisions/fast-requests.md.
+  // No Map and no Set: docs/explanation/decisions/fast-requests.md.
   private readonly queues: Record<number, Queue> = {};
   /** Queues that wait and have no transaction under way, first come first. */
   private readonly ready: Queue[] = [];
