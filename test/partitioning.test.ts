@@ -82,7 +82,11 @@ test('the newest build of a channel is looked for in the newest partition first,
 
 test('purchases become partitions: shares, foreign keys, columns and indexes as before, ids go on', async () => {
   const before = await shape('purchases');
-  const around = async () => [await shape('purchase_games'), await shape('download_keys')];
+  const around = async () => [
+    await shape('purchase_games'),
+    await shape('download_keys'),
+    await shape('purchase_references'),
+  ];
   const neighbours = await around();
   const view = await rowsOf(`SELECT pg_get_viewdef('purchase_shares')`);
   let last = 0;
@@ -94,6 +98,7 @@ test('purchases become partitions: shares, foreign keys, columns and indexes as 
     expect(id).toBeGreaterThan(last);
     last = id;
     await service.query('INSERT INTO purchase_games SELECT $1, id FROM games', [id]);
+    await service.query('INSERT INTO purchase_references VALUES ($1, $2)', [`order-${id}`, id]);
     await service.query('UPDATE purchases SET user_id = 2 WHERE id = $1', [id]);
   };
   await buy();
@@ -117,7 +122,11 @@ test('purchases become partitions: shares, foreign keys, columns and indexes as 
   ).toEqual([{ copies: 2 * 6 }]);
   const toNothing = `INSERT INTO purchase_games (purchase_id, game_id, email) VALUES (999, 1, 'nobody@example.com')`;
   await expect(service.query(toNothing)).rejects.toThrow('foreign key');
+  await expect(
+    service.query('INSERT INTO purchase_references VALUES ($1, $2)', ['order-1', last]),
+  ).rejects.toThrow('purchase_references_pkey');
   await service.query('DELETE FROM purchases WHERE id = $1', [last]);
+  expect(await rowsOf('SELECT count(*)::int FROM purchase_references')).toEqual([{ count: 5 }]);
   expect(await rowsOf('SELECT max(purchase_id)::int FROM purchase_games')).toEqual([{ max: last - 1 }]);
 });
 

@@ -9,14 +9,15 @@ ALTER TABLE purchases ADD CONSTRAINT purchases_0_range CHECK (id < 1000000000) N
 -- Step 2: prove it. Reads the table, blocks nobody.
 ALTER TABLE purchases VALIDATE CONSTRAINT purchases_0_range;
 
--- Step 3: put the partitioned table in its place. What points at the old one, two foreign keys and a view, is pointed
+-- Step 3: put the partitioned table in its place. What points at the old one, three foreign keys and a view, is pointed
 -- at the new one in the same transaction; the keys hold for new rows at once and are proven for old ones in step 4.
 BEGIN;
 SET LOCAL lock_timeout = '200ms';
-LOCK TABLE users, download_keys, purchase_games IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE users, download_keys, purchase_games, purchase_references IN SHARE ROW EXCLUSIVE MODE;
 LOCK TABLE purchases IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE purchase_games DROP CONSTRAINT purchase_games_purchase_id_fkey;
 ALTER TABLE download_keys DROP CONSTRAINT download_keys_purchase_id_fkey;
+ALTER TABLE purchase_references DROP CONSTRAINT purchase_references_purchase_id_fkey;
 ALTER TABLE purchases RENAME TO purchases_0;
 ALTER TABLE purchases_0 RENAME CONSTRAINT purchases_pkey TO purchases_0_pkey;
 ALTER INDEX purchases_user_id_idx RENAME TO purchases_0_user_id_idx;
@@ -40,6 +41,8 @@ ALTER TABLE purchase_games ADD CONSTRAINT purchase_games_purchase_id_fkey
   FOREIGN KEY (purchase_id) REFERENCES purchases ON DELETE CASCADE NOT VALID;
 ALTER TABLE download_keys ADD CONSTRAINT download_keys_purchase_id_fkey
   FOREIGN KEY (purchase_id) REFERENCES purchases NOT VALID;
+ALTER TABLE purchase_references ADD CONSTRAINT purchase_references_purchase_id_fkey
+  FOREIGN KEY (purchase_id) REFERENCES purchases ON DELETE CASCADE NOT VALID;
 DO $$
 BEGIN
   EXECUTE 'CREATE OR REPLACE VIEW purchase_shares AS '
@@ -48,9 +51,10 @@ END
 $$;
 COMMIT;
 
--- Step 4: prove the two foreign keys for the old rows. Reads the tables, blocks nobody.
+-- Step 4: prove the three foreign keys for the old rows. Reads the tables, blocks nobody.
 ALTER TABLE purchase_games VALIDATE CONSTRAINT purchase_games_purchase_id_fkey;
 ALTER TABLE download_keys VALIDATE CONSTRAINT download_keys_purchase_id_fkey;
+ALTER TABLE purchase_references VALIDATE CONSTRAINT purchase_references_purchase_id_fkey;
 
 -- Step 5: the bounds of the partition say the same now.
 ALTER TABLE purchases_0 DROP CONSTRAINT purchases_0_range;
