@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Capacity } from '../src/http/capacity';
+import { Capacity } from '../src/http/senders';
 import { FrontDoor } from '../src/http/front-door';
 import type { InFlight } from '../src/http/in-flight';
 import { gracefulStop } from '../src/operations/graceful-stop';

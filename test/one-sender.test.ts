@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Capacity } from '../src/http/capacity';
+import { Capacity } from '../src/http/senders';
 import { loadSettings } from '../src/config/settings';
 import { FrontDoor } from '../src/http/front-door';
 import { MAX_BODY } from '../src/http/parameter-sources';

@@ -5,7 +5,7 @@ import { Public } from '../src/auth/access';
 import { describeApi } from '../src/http/describe-api';
 import { IntegerParameter, TextParameter } from '../src/http/parameters';
 import { Parameters } from '../src/http/read-parameters';
-import { MaxCharacters } from '../src/http/rules';
+import { MaxCharacters } from '../src/http/parameters';
 import { openApp, useStore } from './support/store';
 
 // A module of somebody else's, who puts class-validator's decorators wherever they like.

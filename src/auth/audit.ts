@@ -1,7 +1,7 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { RequestLog } from '../http/request-log';
+import { RequestLog } from '../http/logger';
 import { AuditEventRow } from './audit-event.entity';
 
 export type AuditEvent = {

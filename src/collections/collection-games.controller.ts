@@ -5,9 +5,8 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import type { Packed } from '../database/packed-row';
 import { type LongList, LongLists } from '../http/long-lists';
-import { Fails } from '../http/openapi';
+import { Fails, Post } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
-import { Post } from '../http/post';
 import {
   AddGameRequest,
   collectionGameAnswer,

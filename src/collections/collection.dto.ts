@@ -2,9 +2,16 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsNotEmpty, Matches } from 'class-validator';
 import type { StoreLinks } from '../config/store-links';
-import { BooleanParameter, IntegerParameter, parameter, TextParameter } from '../http/parameters';
-import { type Reader, readText, Unreadable } from '../http/readers';
-import { MaxCharacters } from '../http/rules';
+import {
+  BooleanParameter,
+  IntegerParameter,
+  parameter,
+  TextParameter,
+  type Reader,
+  readText,
+  Unreadable,
+  MaxCharacters,
+} from '../http/parameters';
 import { modernTimestamp } from '../formats/timestamps';
 import { type Collection, COLLECTION_LAYOUTS } from './collection.entity';
 import { fitsHtmlLimit, isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';

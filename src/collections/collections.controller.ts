@@ -4,9 +4,8 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { type LongList, LongLists } from '../http/long-lists';
-import { Fails } from '../http/openapi';
+import { Fails, Post } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
-import { Post } from '../http/post';
 import {
   collectionAnswer,
   CollectionRequest,

@@ -1,9 +1,8 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Settings } from '../config/settings';
-import { dataSourceOptions } from './data-source';
+import { dataSourceOptions, newDataSource } from './data-source';
 import { Database } from './database';
-import { newDataSource } from './new-data-source';
 
 @Global()
 @Module({

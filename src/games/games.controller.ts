@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
-import { Fails } from '../http/openapi';
+import { Fails } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
 import { GameRequest, gameWithUserAnswer, OneGameAnswer } from './embedded-game.dto';
 import { GamesService } from './games.service';

@@ -59,3 +59,9 @@ function ipv6Network(address: string, groups: number): string {
     .map((number) => Number.parseInt(number, 16).toString(16))
     .join(':')}::/${groups * 16}`;
 }
+
+/** Whether the peer of the connection is one of TRUSTED_PROXIES. */
+export function isTrustedPeer(req: Request): boolean {
+  const trusts = req.app.get('trust proxy fn') as (address: string, distance: number) => boolean;
+  return trusts(req.socket.remoteAddress ?? '', 0);
+}

@@ -3,13 +3,12 @@ import { ModulesContainer } from '@nestjs/core';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
-import { isBodyOnly } from './openapi';
+import { isBodyOnly, isUnlimited } from './routes';
 import { describeAnswers, ERRORS_SCHEMA, HEADERS } from './openapi-answers';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters } from './openapi-parameters';
 import { parametersOf } from './parameters';
 import { requestClassOf } from './read-parameters';
-import { isUnlimited } from './unlimited';
 
 type Json = Record<string, unknown>;
 type Handler = (...args: never[]) => unknown;

@@ -1,9 +1,8 @@
 import { ArgumentsHost, Catch, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { answerError } from './answer';
+import { answerError, answerFor } from './answer';
 import { Failure } from './failure';
-import { RequestLog } from './request-log';
-import { answeredOptions, isRouted, notFound } from './not-found';
+import { RequestLog } from './logger';
 
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
@@ -17,4 +16,54 @@ export class ErrorFilter implements ExceptionFilter {
       return;
     answerError(this.log, res, answer);
   }
+}
+
+// What Express's types leave out.
+type Layer = Request['app']['router']['stack'][number] & {
+  route?: { methods: Record<string, boolean> };
+  match(path: string): boolean;
+};
+
+/** Whether a route handled the request. For HEAD, Express also sets req.route to routes without GET. */
+export function isRouted(req: Request): boolean {
+  const route = req.route as Layer['route'];
+  return route !== undefined && (req.method !== 'HEAD' || 'get' in route.methods || 'head' in route.methods);
+}
+
+/** For a request without a route: 405 if the path has routes of other methods, else 404. */
+export function notFound(req: Request, error: unknown): unknown {
+  if (answerFor(error).status !== 404) return error;
+  const Allow = methodsOf(req);
+  return Allow === undefined
+    ? new Failure(404, ['invalid api endpoint'])
+    : new Failure(405, ['method not allowed'], { Allow });
+}
+
+/** Answers OPTIONS for a known path; false: nothing is sent. */
+export function answeredOptions(req: Request, res: Response): boolean {
+  const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
+  if (allowed === undefined) return false;
+  res.setHeader('Allow', allowed);
+  res.statusCode = 204;
+  res.end();
+  return true;
+}
+
+/** An Express setting: routes with this prefix answer as if they did not exist. */
+export const HIDDEN_PATH = 'hidden path';
+
+/** The Allow header; undefined: the path is unknown. */
+function methodsOf(req: Request): string | undefined {
+  const hidden = req.app.get(HIDDEN_PATH) as string | undefined;
+  if (hidden !== undefined && req.path.startsWith(hidden)) return undefined;
+  const layers = req.app.router.stack as Layer[];
+  const methods = new Set<string>();
+  for (const layer of layers) {
+    if (!layer.route || !layer.match(req.path)) continue;
+    for (const method of Object.keys(layer.route.methods)) methods.add(method.toUpperCase());
+  }
+  if (methods.size === 0) return undefined;
+  if (methods.has('GET')) methods.add('HEAD');
+  methods.add('OPTIONS');
+  return [...methods].sort().join(', ');
 }

@@ -2,11 +2,10 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import { sendJson } from './answer';
+import { sendJson, WebAnswer } from './answer';
 import type { FrontDoor } from './front-door';
 import { OutgoingAnswer } from './outgoing-answer';
 import type { ClientSocket } from './request';
-import { WebAnswer } from './web-answer';
 
 const SECOND = 1000;
 

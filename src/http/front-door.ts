@@ -4,15 +4,14 @@ import type { Logger } from 'pino';
 import type { Settings } from '../config/settings';
 import { sendFailure } from './answer';
 import { BrokenRequests } from './broken-requests';
-import type { Connection } from './connection';
-import type { Exchange } from './exchange';
+import type { Connection, Exchange } from './connection';
 import { Failure, failure, serviceUnavailable } from './failure';
 import { InFlight } from './in-flight';
 import { type Counter, Measurements } from './measurements';
 import { type FixedHeader, fixedHeaders } from './outgoing-answer';
 import type { ClientSocket, FrontDoorHooks, Handler, Observer } from './request';
-import { RequestLog } from './request-log';
-import { Turns } from './turns';
+import { RequestLog } from './logger';
+import { Turns } from './senders';
 
 export const SECURITY_HEADERS: Record<string, string> = {
   'Access-Control-Allow-Origin': '*',

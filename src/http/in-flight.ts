@@ -1,13 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request } from 'express';
 import { sendFailure } from './answer';
-import { Capacity } from './capacity';
-import { Connection } from './connection';
-import { Exchange } from './exchange';
+import { Capacity, Senders } from './senders';
+import { Connection, Exchange } from './connection';
 import { failure, serviceUnavailable } from './failure';
 import { hasBody, MAX_BODY } from './parameter-sources';
 import type { ClientSocket, Observer } from './request';
-import { Senders } from './senders';
 
 // Milliseconds. Longer than the timeout of a statement: for requests with several.
 const ANSWER_TIMEOUT = 2300;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { serviceUnavailable } from './failure';
-import { WebAnswer } from './web-answer';
+import { WebAnswer } from './answer';
 
 /** The rows of a list; a long list comes in slices. */
 export type Rows<Row> = Row[] | AsyncIterable<Row[]>;

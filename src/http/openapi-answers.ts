@@ -1,5 +1,5 @@
-import { ERRORS } from './openapi';
-import { exampleOf } from './openapi-examples';
+import { ERRORS } from './routes';
+import { exampleOf } from './openapi-parameters';
 
 type Json = Record<string, unknown>;
 

@@ -1,8 +1,7 @@
 import busboy from 'busboy';
 import type { Request } from 'express';
-import { readBody } from './body';
+import { readBody, readJsonObject } from './body';
 import { badRequest, failure } from './failure';
-import { readJsonObject } from './json-body';
 
 /** The raw parameters of a request by name, known or not. */
 export class Given {

@@ -1,13 +1,110 @@
 import 'reflect-metadata';
-import {
-  readBoolean,
-  readEmail,
-  readIdList,
-  readInteger,
-  readSelector,
-  readText,
-  type Reader,
-} from './readers';
+import { registerDecorator } from 'class-validator';
+import { JsonNumber } from './body';
+
+/** The problem of a value, as a text to follow the parameter's name. */
+export class Unreadable {
+  constructor(readonly problem: string) {}
+}
+
+export type Reader<T> = (given: unknown) => T | Unreadable;
+
+const INTEGER = /^(0|[1-9]\d{0,18})$/;
+const INT8_MAX = 9223372036854775807n;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const JSON_NUMBER = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+const MAX_DIGITS = 19;
+
+/** The digits of an integral number: 1000 for `1e3`. */
+function digitsOf(source: string): string | undefined {
+  const [, whole, fraction = '', exponent = '0'] = JSON_NUMBER.exec(source) ?? [];
+  if (whole === undefined) return undefined;
+  const digits = (whole + fraction).replace(/^0+(?=\d)/, '');
+  const shift = Number(exponent) - fraction.length;
+  if (digits === '0' || shift === 0) return digits;
+  if (shift > 0) return shift > MAX_DIGITS ? undefined : digits + '0'.repeat(shift);
+  return /^0*$/.test(digits.slice(shift)) ? digits.slice(0, shift) : undefined;
+}
+
+/** The value as the text of a form; undefined: another type. */
+export function asText(given: unknown): string | undefined {
+  if (typeof given === 'string') return given;
+  if (given instanceof JsonNumber) return digitsOf(given.source);
+  return typeof given === 'number' ? digitsOf(String(given)) : undefined;
+}
+
+const isText = (given: unknown): given is string =>
+  typeof given === 'string' && !given.includes('\0') && !LONE_SURROGATE.test(given);
+
+/** Ids above 2^53 become 0, which no row has: they are not found, and never rounded to another id. */
+export const readInteger: Reader<number> = (given) => {
+  const digits = asText(given);
+  if (digits !== undefined && INTEGER.test(digits)) {
+    const value = Number(digits);
+    if (Number.isSafeInteger(value)) return value;
+    if (BigInt(digits) <= INT8_MAX) return 0;
+  }
+  return new Unreadable('must be an integer');
+};
+
+const BOOLEANS = new Map<unknown, boolean>([
+  ['true', true],
+  ['1', true],
+  ['on', true],
+  ['yes', true],
+  ['false', false],
+  ['0', false],
+  ['off', false],
+  ['no', false],
+]);
+
+export const readBoolean: Reader<boolean> = (given) => {
+  if (typeof given === 'boolean') return given;
+  const value = BOOLEANS.get(asText(given)?.toLowerCase());
+  return value ?? new Unreadable('must be a boolean');
+};
+
+export const readText: Reader<string> = (given) => {
+  if (typeof given !== 'string') return new Unreadable('must be a string');
+  return isText(given) ? given : new Unreadable('must be valid Unicode text without NUL');
+};
+
+/** A text that may not be empty. */
+export const readSelector: Reader<string> = (given) => {
+  const text = readText(given);
+  return text === '' ? new Unreadable('must not be empty') : text;
+};
+
+// Old clients send the + of an address unescaped, which a form decodes to a space.
+export const readEmail: Reader<string> = (given) => {
+  const text = readSelector(given);
+  return text instanceof Unreadable ? text : text.replaceAll(' ', '+');
+};
+
+// JSON's white space, which is less than \s. Adjacent parts match different characters, so matching takes linear time.
+const LIST_OF_INTEGERS =
+  /^[ \t\r\n]*\[[ \t\r\n]*(?:\d+[ \t\r\n]*(?:,[ \t\r\n]*\d+[ \t\r\n]*)*)?\][ \t\r\n]*$/;
+const MAX_IDS = 500;
+
+export const readIdList: Reader<number[]> = (given) => {
+  const notAList = new Unreadable('must be a JSON array of integers');
+  let digits: unknown[];
+  if (typeof given === 'string') {
+    if (!LIST_OF_INTEGERS.test(given)) return notAList;
+    digits = given.match(/\d+/g) ?? [];
+  } else if (Array.isArray(given)) digits = given;
+  else return notAList;
+  if (digits.length > MAX_IDS) return new Unreadable(`must have at most ${MAX_IDS} ids`);
+  const ids: number[] = [];
+  for (const digit of digits) {
+    const id = readInteger(digit);
+    if (id instanceof Unreadable) return notAList;
+    ids.push(id);
+  }
+  // Compared as text: different ids above 2^53 are all 0 in `ids`.
+  if (new Set(digits.map(asText)).size < digits.length) return new Unreadable('must not contain an id twice');
+  return ids;
+};
 
 /** A parameter of a request class. */
 export interface Parameter {
@@ -88,3 +185,19 @@ export const ExactlyOneOf =
   (request) => {
     declarationOf(request.prototype as object).exactlyOneOf = names;
   };
+
+// Code points have one or two units, so most texts need no counting.
+const fits = (text: string, max: number) =>
+  text.length <= max || (text.length <= 2 * max && [...text].length <= max);
+
+/** Counts code points, as the database does; class-validator's MaxLength ignores variation selectors. */
+export const MaxCharacters =
+  (max: number): PropertyDecorator =>
+  (prototype, name) =>
+    registerDecorator({
+      name: 'maxCharacters',
+      target: prototype.constructor,
+      propertyName: String(name),
+      constraints: [max],
+      validator: { validate: (value) => typeof value !== 'string' || fits(value, max) },
+    });

@@ -1,13 +1,12 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { validateSync } from 'class-validator';
+import { validateSync, getMetadataStorage, type ValidationError } from 'class-validator';
 import type { Request } from 'express';
 import { Failure } from './failure';
-import { type Parameter, parametersOf } from './parameters';
 import { Given, givenInBody, givenInQuery } from './parameter-sources';
-import { asText, Unreadable } from './readers';
-import { problemsOf, rulesOf } from './rules';
+import { type Parameter, parametersOf, asText, Unreadable } from './parameters';
 
 type RequestClass = new () => object;
+type AnyRequestClass = abstract new () => object;
 
 const REQUEST_CLASS = 'gamewharf:request-class';
 
@@ -106,4 +105,90 @@ function valueOf(parameter: Parameter, given: Given, path: Record<string, string
     return differs ? new Unreadable('must be given once') : read(path[name]);
   }
   return value === undefined ? undefined : read(value);
+}
+
+type Schema = Record<string, unknown>;
+
+/** A class-validator decorator on a property. */
+interface Rule {
+  name: string;
+  constraint: unknown;
+  /** Whether the decorator has its own message. */
+  hasMessage: boolean;
+}
+
+/** The OpenAPI keywords and error texts of decorators; others have class-validator's texts. */
+const WORDS: Record<
+  string,
+  { keywords: (constraint: never) => Schema; problem?: (constraint: never) => string }
+> = {
+  min: {
+    keywords: (minimum: number) => ({ minimum }),
+    problem: (minimum: number) => `must be at least ${minimum}`,
+  },
+  max: {
+    keywords: (maximum: number) => ({ maximum }),
+    problem: (maximum: number) => `must be at most ${maximum}`,
+  },
+  isIn: {
+    keywords: (values: readonly string[]) => ({ enum: values }),
+    problem: (values: readonly string[]) => `must be one of ${values.join(', ')}`,
+  },
+  matches: { keywords: ({ source }: RegExp) => ({ pattern: source }) },
+  isNotEmpty: { keywords: () => ({ minLength: 1 }) },
+  minLength: { keywords: (minLength: number) => ({ minLength }) },
+  maxLength: { keywords: (maxLength: number) => ({ maxLength }) },
+  maxCharacters: {
+    keywords: (maxLength: number) => ({ maxLength }),
+    problem: (maxLength: number) => `must be at most ${maxLength} characters`,
+  },
+};
+
+interface Rules {
+  byProperty: ReadonlyMap<string, Rule[]>;
+  /** A missing property breaks a rule. */
+  requiresSome: boolean;
+}
+
+const known = new WeakMap<AnyRequestClass, Rules>();
+
+/** The rules of a request class, cached. */
+export function rulesOf(request: AnyRequestClass): Rules {
+  let rules = known.get(request);
+  if (!rules) {
+    const byProperty = new Map<string, Rule[]>();
+    const metadata = getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
+    for (const { name = '', propertyName, constraints, message } of metadata) {
+      const rule = { name, constraint: constraints?.[0] as unknown, hasMessage: message !== undefined };
+      byProperty.set(propertyName, [...(byProperty.get(propertyName) ?? []), rule]);
+    }
+    rules = { byProperty, requiresSome: metadata.some(({ name }) => name === 'isDefined') };
+    known.set(request, rules);
+  }
+  return rules;
+}
+
+export const keywordsOf = (request: AnyRequestClass, property: string): Schema =>
+  Object.assign(
+    {},
+    ...(rulesOf(request).byProperty.get(property) ?? []).map(({ name, constraint }) =>
+      WORDS[name]?.keywords(constraint as never),
+    ),
+  );
+
+/** The error texts of the rules that a property breaks. */
+export function problemsOf(
+  request: AnyRequestClass,
+  { property, constraints = {} }: ValidationError,
+): string[] {
+  const rules = rulesOf(request).byProperty.get(property) ?? [];
+  const constraintOf = (name: string) => rules.find((rule) => rule.name === name)?.constraint;
+  return Object.entries(constraints).map(([name, text]) => {
+    const problem = WORDS[name]?.problem;
+    if (!problem || rules.some((rule) => rule.name === name && rule.hasMessage)) return text;
+    const [min, max] = [constraintOf('min'), constraintOf('max')];
+    if ((name === 'min' || name === 'max') && min !== undefined && max !== undefined)
+      return `${property} must be between ${String(min)} and ${String(max)}`;
+    return `${property} ${problem(constraintOf(name) as never)}`;
+  });
 }

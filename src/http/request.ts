@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Connection } from './connection';
-import type { Exchange } from './exchange';
+import type { Connection, Exchange } from './connection';
 import type { FixedHeader } from './outgoing-answer';
 import type { Given } from './parameter-sources';
 

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Request } from 'express';
 import { clientNetwork, networkOf } from './client-address';
-import type { Connection } from './connection';
-import type { Exchange } from './exchange';
+import type { Connection, Exchange } from './connection';
 
 /** The amounts that one network address holds of each capacity. */
 export class Holdings {
@@ -14,7 +13,7 @@ export class Holdings {
 
 /** One network address. */
 export class Sender extends Holdings {
-  /** Requests that were begun in this turn of the event loop: see turns.ts. */
+  /** Requests that were begun in this turn of the event loop: see Turns. */
   begun = 0;
   /** Requests that wait for a later one. */
   waiting: Exchange[] = [];
@@ -58,3 +57,89 @@ export class Senders {
     return sender;
   }
 }
+
+// The rest is reserved for addresses that hold less than an equal share.
+const UNRESERVED = 3 / 4;
+
+/**
+ * A resource that all requests share, of which no address can take everything. Up to three quarters of it go to anybody,
+ * so that a proxy which hides its clients' addresses can use most of it.
+ */
+export class Capacity {
+  used = 0;
+  /** How often `take` failed. */
+  refusals = 0;
+  private senders = 0;
+
+  constructor(
+    readonly name: keyof Holdings,
+    readonly total: number,
+  ) {}
+
+  take(sender: Holdings, amount = 1): boolean {
+    const held = sender[this.name];
+    const used = this.used + amount;
+    if (used > this.total * UNRESERVED && (used > this.total || held + amount > this.shareOf(held))) {
+      this.refusals++;
+      return false;
+    }
+    if (held === 0) this.senders++;
+    sender[this.name] = held + amount;
+    this.used = used;
+    return true;
+  }
+
+  giveBack(sender: Holdings, amount = 1): void {
+    this.used -= amount;
+    sender[this.name] -= amount;
+    if (sender[this.name] === 0) this.senders--;
+  }
+
+  /** An equal share for each address that holds some, and for one more. */
+  private shareOf(held: number): number {
+    return Math.max(1, this.total / (this.senders + (held === 0 ? 2 : 1)));
+  }
+}
+
+// With more, everybody else waits for all of them: once for each answer of the database that they need.
+const BEGUN_IN_A_TURN = 64;
+// Each is a request in memory.
+const MAX_WAITING = 2000;
+
+/** In one turn of the event loop only so many requests of one address are begun. Those that came later wait, in order. */
+export class Turns {
+  /** Addresses that have begun a request in this turn. */
+  private senders: Sender[] = [];
+
+  constructor(private readonly begin: (exchange: Exchange) => void) {}
+
+  /** False: too many of this address wait already. */
+  take(exchange: Exchange): boolean {
+    const { sender } = exchange;
+    if (sender.begun < BEGUN_IN_A_TURN) this.beginNow(exchange);
+    else if (sender.waiting.length < MAX_WAITING) sender.waiting.push(exchange);
+    else return false;
+    return true;
+  }
+
+  private beginNow(exchange: Exchange): void {
+    const { senders } = this;
+    if (senders.length === 0) setImmediate(() => this.nextTurn());
+    if (exchange.sender.begun++ === 0) senders.push(exchange.sender);
+    this.begin(exchange);
+  }
+
+  private nextTurn(): void {
+    const { senders } = this;
+    this.senders = [];
+    for (const sender of senders) {
+      sender.begun = 0;
+      if (sender.waiting.length === 0) continue;
+      const waiting = sender.waiting.filter(isUnanswered);
+      sender.waiting = waiting.slice(BEGUN_IN_A_TURN);
+      for (const exchange of waiting.slice(0, BEGUN_IN_A_TURN)) this.beginNow(exchange);
+    }
+  }
+}
+
+const isUnanswered = ({ isClosed, res }: Exchange) => !isClosed && !res.writableEnded;

@@ -1,7 +1,7 @@
 import { type Client, type ClientBase, DatabaseError } from 'pg';
 import type { Settings } from '../config/settings';
 import { DatabaseClient } from '../database/client';
-import { pgTypes } from '../database/pg-types';
+import { pgTypes } from '../database/data-source';
 import { OperatorError } from '../config/operator-error';
 import { checkTogether } from './checks';
 import { countSales, findSales, writeEarnings } from './earnings';

@@ -4,8 +4,7 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { OperatorToken } from '../auth/operator-token';
 import { Failure, failure, serviceUnavailable } from '../http/failure';
-import { Fails } from '../http/openapi';
-import { Post } from '../http/post';
+import { Fails, Post } from '../http/routes';
 import { OperatorError } from '../config/operator-error';
 import { ImportAnswer, TypeCountsAnswer } from './import.dto';
 import { summaryLines } from './import-records';
@@ -30,7 +29,10 @@ export class ImportController {
   })
   @Public()
   @ApiConsumes('application/x-ndjson')
-  @ApiBody({ schema: { type: 'string' }, description: 'One record a line, as docs/reference/importing.md says' })
+  @ApiBody({
+    schema: { type: 'string' },
+    description: 'One record a line, as docs/reference/importing.md says',
+  })
   @ApiExtraModels(TypeCountsAnswer)
   @ApiOkResponse({ type: ImportAnswer })
   @Fails(400, 'line 12: purchase 7: game 99 does not exist')

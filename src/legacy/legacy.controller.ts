@@ -9,7 +9,7 @@ import { GameRequest } from '../games/embedded-game.dto';
 import type { GameRow } from '../games/game-row';
 import { GamesService } from '../games/games.service';
 import { type LongList, LongLists } from '../http/long-lists';
-import { Fails } from '../http/openapi';
+import { Fails } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
 import { ProfileAnswer } from '../profile/profile.dto';
 import { DownloadKeyRequest } from '../purchases/download-key.dto';

@@ -1,5 +1,5 @@
 import { type INestApplication, Injectable } from '@nestjs/common';
-import { type Cacheable, cacheable } from '../http/cacheable';
+import { type Cacheable, cacheable } from '../http/answer';
 import { type Audience, describeApi } from '../http/describe-api';
 import { referencePage } from './reference-page';
 

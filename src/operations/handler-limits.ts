@@ -7,7 +7,7 @@ import {
 } from '@nestjs/throttler/dist/throttler.constants';
 import { accessOf } from '../auth/access';
 import { isLimitName, type LimitName } from '../config/rate-limits';
-import { isUnlimited } from '../http/unlimited';
+import { isUnlimited } from '../http/routes';
 import type { Guesses } from './guesses';
 import type { Limit } from './limits';
 import type { RateLimitsService } from './rate-limits.service';

@@ -5,8 +5,8 @@ import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiResponse, ApiTags }
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { OperatorToken } from '../auth/operator-token';
-import { type Cacheable, cacheable, isKnown, sendCacheable } from '../http/cacheable';
-import { Fails } from '../http/openapi';
+import { type Cacheable, cacheable, isKnown, sendCacheable } from '../http/answer';
+import { Fails } from '../http/routes';
 import { ApiDescription } from './api-description';
 
 const asset = (name: string) => cacheable(readFileSync(join(__dirname, 'assets', name), 'utf8'));

@@ -8,7 +8,7 @@ import { Settings } from '../config/settings';
 import { GamewharfAdapter } from '../http/express.adapter';
 import { FrontDoor } from '../http/front-door';
 import { NestLogger } from '../http/logger';
-import { HIDDEN_PATH } from '../http/not-found';
+import { HIDDEN_PATH } from '../http/error.filter';
 import { ApiDescription } from '../operations/api-description';
 import { legacyOnlyUnder } from '../legacy/legacy-host';
 import { lenientClients } from '../legacy/lenient-clients';

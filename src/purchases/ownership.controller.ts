@@ -4,7 +4,7 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { GameRequest } from '../games/embedded-game.dto';
-import { Fails } from '../http/openapi';
+import { Fails } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
 import { ownedKeyAnswer, OwnedKeysAnswer, OwnedKeysRequest, OwnershipAnswer } from './owned-key.dto';
 import { OwnedKeysService } from './owned-keys.service';

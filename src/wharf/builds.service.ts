@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { BatchLoader } from '../database/pool/batch-loader';
 import { Database } from '../database/database';
 import { type Statement, statement } from '../database/statement';
-import { type Cacheable, cacheable } from '../http/cacheable';
+import { type Cacheable, cacheable } from '../http/answer';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
 import { ExpiringCache, maxAge } from '../caching/expiring-cache';

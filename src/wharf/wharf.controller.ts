@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagg
 import { Throttle } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
-import { Fails } from '../http/openapi';
+import { Fails } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
 import { LatestShortcut } from './latest-shortcut';
 import { LatestAnswer, LatestRequest } from './latest.dto';

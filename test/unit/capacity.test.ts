@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
-import { Capacity } from '../../src/http/capacity';
-import { Sender } from '../../src/http/senders';
+import { Capacity, Sender } from '../../src/http/senders';
 
 /** How many of a capacity a sender gets until it is refused. */
 function fill(capacity: Capacity, sender: Sender): number {

@@ -1,4 +1,4 @@
-import { JsonNumber } from '../../src/http/json-body';
+import { JsonNumber } from '../../src/http/body';
 import {
   readBoolean,
   readEmail,
@@ -7,7 +7,7 @@ import {
   readSelector,
   readText,
   Unreadable,
-} from '../../src/http/readers';
+} from '../../src/http/parameters';
 
 const number = (source: string) => new JsonNumber(source);
 const refused = expect.any(Unreadable);

@@ -6,7 +6,7 @@ import { Audit } from '../../auth/audit';
 import { covers } from '../../auth/scopes';
 import { Database } from '../../database/database';
 import { OwnAddress } from '../../http/own-address';
-import { Post } from '../../http/post';
+import { Post } from '../../http/routes';
 import { type Asked, AuthorizationRequests, type Refusal, refusalOf } from './authorization-requests.service';
 import { type Consent, type Grant, GrantsService } from './grants.service';
 import { OauthCodesService } from './oauth-codes.service';

@@ -2,7 +2,7 @@ import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { Database } from '../../database/database';
-import { Post } from '../../http/post';
+import { Post } from '../../http/routes';
 import { AttemptsService, guessAtDeviceCode } from '../sign-in/attempts.service';
 import { Audit } from '../../auth/audit';
 import { DeviceRequestsService, type ShownRequest, userCodeOf } from './device-requests.service';

@@ -10,11 +10,10 @@ import {
 import type { Request } from 'express';
 import { Public } from '../../auth/access';
 import { SCOPES } from '../../auth/scopes';
-import { BodyOnly } from '../../http/openapi';
+import { BodyOnly, Post } from '../../http/routes';
 import { Settings } from '../../config/settings';
 import { OwnAddress } from '../../http/own-address';
 import { Parameters } from '../../http/read-parameters';
-import { Post } from '../../http/post';
 import { type Application, ApplicationsService } from './applications.service';
 import { BasicClientGuard } from './basic-client.guard';
 import { DeviceRequestsService } from './device-requests.service';

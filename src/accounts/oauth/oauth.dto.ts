@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
 import { SelectorParameter, TextParameter } from '../../http/parameters';
-import { MaxCharacters } from '../../http/rules';
+import { MaxCharacters } from '../../http/parameters';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT];

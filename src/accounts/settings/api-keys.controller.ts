@@ -4,7 +4,7 @@ import { SignedIn } from '../../auth/access';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { failure } from '../../http/failure';
 import { OwnAddress } from '../../http/own-address';
-import { Post } from '../../http/post';
+import { Post } from '../../http/routes';
 import { Audit } from '../../auth/audit';
 import { KeysService, MAX_KEYS, type OwnKey } from './keys.service';
 import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { SCOPES, type Scope } from '../../auth/scopes';
 import { failure } from '../../http/failure';
-import { Post } from '../../http/post';
+import { Post } from '../../http/routes';
 import {
   type Application,
   type ApplicationFields,

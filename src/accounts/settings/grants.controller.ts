@@ -2,7 +2,7 @@ import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { failure } from '../../http/failure';
-import { Post } from '../../http/post';
+import { Post } from '../../http/routes';
 import { Audit } from '../../auth/audit';
 import { TokenRevocations } from '../../auth/token-revocations.service';
 import { GrantsService, type ListedGrant } from '../oauth/grants.service';

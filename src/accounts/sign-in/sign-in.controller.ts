@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { Settings } from '../../config/settings';
 import { clientNetwork } from '../../http/client-address';
-import { Post } from '../../http/post';
+import { Post } from '../../http/routes';
 import { RateLimitsService } from '../../operations/rate-limits.service';
 import { Audit } from '../../auth/audit';
 import { AuthorizationRequests } from '../oauth/authorization-requests.service';

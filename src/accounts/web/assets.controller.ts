@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { failure } from '../../http/failure';
-import { WebAnswer } from '../../http/web-answer';
+import { WebAnswer } from '../../http/answer';
 import { type Asset, Assets } from './assets';
 
 class AssetAnswer extends WebAnswer {

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { badRequest } from '../../http/failure';
 import { Given, givenInForm, givenInQuery } from '../../http/parameter-sources';
-import { readText, Unreadable } from '../../http/readers';
+import { readText, Unreadable } from '../../http/parameters';
 
 /** The fields of a page's form, or the query of its address. */
 export class Form {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '../../config/settings';
-import { WebAnswer } from '../../http/web-answer';
+import { WebAnswer } from '../../http/answer';
 import { Assets } from './assets';
 import { html, type Html } from './html';
 import type { Visitor } from './visitor';

@@ -1,6 +1,6 @@
 import { covers } from '../../auth/scopes';
 import { failure } from '../../http/failure';
-import { readInteger, Unreadable } from '../../http/readers';
+import { readInteger, Unreadable } from '../../http/parameters';
 import type { Consent } from '../oauth/grants.service';
 import { meaningOf } from '../oauth/oauth-scopes';
 import { html, type Html } from './html';

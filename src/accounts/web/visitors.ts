@@ -5,7 +5,7 @@ import type { Repository } from 'typeorm';
 import { Settings } from '../../config/settings';
 import { ignoringCase } from '../../database/ignoring-case';
 import { failure } from '../../http/failure';
-import { isTrustedPeer } from '../../http/trusted-peer';
+import { isTrustedPeer } from '../../http/client-address';
 import { User } from '../../users/user.entity';
 import { SessionsService } from '../sign-in/sessions.service';
 import { randomToken } from './sealed';

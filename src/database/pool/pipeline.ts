@@ -1,6 +1,6 @@
 import pg, { type Connection, type Pool, Query, type QueryConfig } from 'pg';
 import { serialize } from 'pg-protocol';
-import { pgTypes } from '../pg-types';
+import { pgTypes } from '../data-source';
 import { concernsOneStatement } from '../sqlstates';
 
 /** The part of pg's connection that its types leave out, as pg's own Query uses it. */
