@@ -136,7 +136,7 @@ const TURNED_AWAY =
 
 /** Answered 503 too, where connections are terminated on purpose. */
 const TERMINATED =
-  /terminating connection due to administrator command|Connection terminated|already released|write EPIPE/;
+  /terminating connection due to administrator command|Connection terminated|already released|encountered a connection error|write EPIPE|(read|write) ECONNRESET/;
 
 /** What the replicas write. */
 class Log {
