@@ -280,7 +280,13 @@ class DemoStore {
       user_id: 1,
       name: 'Demo Companion',
       redirect_uris: ['http://127.0.0.1:8080/callback'],
-      scopes: ['profile:me', 'profile:collections', 'collection:view'],
+      scopes: [
+        'profile:me',
+        'profile:collections',
+        'profile:owned',
+        'game:view:ownership',
+        'collection:view',
+      ],
       implicit_allowed: true,
       may_start_games: true,
     };

@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -12,11 +13,14 @@ export interface Example {
   heading: string;
 }
 
-// How the examples of a language are run; `code` comes as the last argument.
-const PROGRAMS: Record<string, { needs: [string, ...string[]]; run: [string, ...string[]] }> = {
+type Command = [string, ...string[]];
+
+// How the examples of a language are run. The code comes as the last argument, or as the name of a file that holds it.
+const PROGRAMS: Record<string, { needs: Command; run: Command; file?: string }> = {
   sh: { needs: ['curl', '--version'], run: ['sh', '-c'] },
   python: { needs: ['python3', '--version'], run: ['python3', '-c'] },
   js: { needs: ['node', '--version'], run: ['node', '--input-type=module', '-e'] },
+  go: { needs: ['go', 'version'], run: ['go', 'run'], file: 'main.go' },
 };
 
 /** The examples of a page in docs/, in their order. */
@@ -34,21 +38,35 @@ export function examplesOf(page: string): Example[] {
   );
 }
 
-/** Those whose language is on this machine. */
+export const isHere = ([program, ...args]: Command) => spawnSync(program, args).status === 0;
+
+/** Those of which the page says what they print, and whose language is on this machine. */
 export function runnable(examples: Example[]): Example[] {
-  const isHere = ([program, ...args]: [string, ...string[]]) => spawnSync(program, args).status === 0;
   const missing = Object.keys(PROGRAMS).filter((language) => !isHere(PROGRAMS[language]!.needs));
   if (missing.length > 0)
     console.warn(`Not run, for lack of ${missing.map((one) => PROGRAMS[one]!.needs[0]).join(', ')}`);
-  return examples.filter(({ language }) => language in PROGRAMS && !missing.includes(language));
+  return examples.filter(
+    ({ language, prints }) => prints !== undefined && language in PROGRAMS && !missing.includes(language),
+  );
 }
 
-export function run({ language, code }: Pick<Example, 'language' | 'code'>, env: Record<string, string>) {
-  const [program, ...args] = PROGRAMS[language]!.run;
-  return promisify(execFile)(program, [...args, code], {
-    env: { ...process.env, PYTHONUTF8: '1', ...env },
-    timeout: 15_000,
-  });
+export async function run(
+  { language, code }: Pick<Example, 'language' | 'code'>,
+  env: Record<string, string>,
+) {
+  const {
+    run: [program, ...args],
+    file,
+  } = PROGRAMS[language]!;
+  const options = { env: { ...process.env, PYTHONUTF8: '1', ...env }, timeout: 15_000 };
+  if (!file) return promisify(execFile)(program, [...args, code], options);
+  const folder = mkdtempSync(join(tmpdir(), 'gamewharf-example-'));
+  try {
+    writeFileSync(join(folder, file), code);
+    return await promisify(execFile)(program, [...args, file], { ...options, cwd: folder });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** Holds what the example prints against what the page says. */
