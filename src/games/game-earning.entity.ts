@@ -5,6 +5,7 @@ import { Game } from './game.entity';
 @Entity('game_earnings')
 @Check('game_earnings_currency_check', `currency ~ '^[A-Z]{3}$'`)
 @Check('game_earnings_amount_check', 'amount >= 0')
+@Check('game_earnings_amount_max', 'amount <= 9007199254740991')
 export class GameEarning {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'game_earnings_pkey' })
   game_id: number;

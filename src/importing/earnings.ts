@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { addEarnings, countPurchases, dropEmptyEarnings, takeEarnings } from '../purchases/earnings';
 import { ImportProblems } from './problems';
 import { bitOf, type RecordType } from './record-types';
 
@@ -42,23 +43,11 @@ export const SALES_OF_GAMES = `
 
 /** Adds the purchases to the stored games. Run before new ones are written. */
 export async function countSales(client: ClientBase) {
-  await client.query(`
-    UPDATE games t SET purchases_count = t.purchases_count + d.purchases
-    FROM (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d
-    WHERE t.id = d.game_id AND d.purchases <> 0`);
+  await client.query(countPurchases('import_sales'));
 }
 
 /** Adds the amounts. Run when all games are written. */
 export async function writeEarnings(client: ClientBase) {
-  await client.query(`
-    UPDATE game_earnings e SET amount = e.amount + d.amount
-    FROM import_sales d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount <> 0`);
-  await client.query(`
-    DELETE FROM game_earnings e USING import_sales d
-    WHERE d.game_id = e.game_id AND d.currency = e.currency AND e.amount = 0`);
-  await client.query(`
-    INSERT INTO game_earnings (game_id, currency, amount)
-    SELECT game_id, currency, amount FROM import_sales d
-    WHERE amount > 0
-      AND NOT EXISTS (SELECT FROM game_earnings e WHERE e.game_id = d.game_id AND e.currency = d.currency)`);
+  for (const statement of [takeEarnings, dropEmptyEarnings, addEarnings])
+    await client.query(statement('import_sales'));
 }
