@@ -22,13 +22,13 @@ const noted = async () => (await sql<{ n: number }>('SELECT n FROM notes ORDER B
 const change = (n: number, { lock = 1, divisor = 1 } = {}) =>
   database().write(
     write([bind(HELD, [lock]), bind(NOTED, [n]), bind(DIVIDED, [divisor])], ([, [row]]) => row!.transaction),
-    { id: lock, user_id: USER },
+    { of: 'collections', id: lock, user_ids: [USER] },
   );
 
 const writeOf = (asleep: Statement, lock: number) =>
   database().write(
     write([bind(asleep, [])], () => undefined),
-    { id: lock, user_id: USER },
+    { of: 'collections', id: lock, user_ids: [USER] },
   );
 
 const slowChange = (lock: number) => writeOf(ASLEEP, lock);

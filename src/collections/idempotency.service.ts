@@ -3,7 +3,7 @@ import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
 import type { Credential } from '../auth/credential';
-import { Database } from '../database/database';
+import { Database, type RowLock } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
 import { badRequest } from '../http/failure';
 
@@ -72,13 +72,15 @@ const KEEP = statement(
 export class IdempotencyService {
   constructor(private readonly database: Database) {}
 
+  /** `user_id`: of the credential; null: an operator's. */
   once<Answer extends object>(
-    user_id: number,
+    user_id: number | null,
     key: RetryKey | undefined,
     request: object,
     write: Write<Answer>,
+    lock = lockOf(user_id!, request),
   ): Promise<Answer> {
-    if (!key) return this.database.write(write, { id: lockOf(user_id, request), user_id });
+    if (!key) return this.database.write(write, lock);
     const { credential, key_hash, route } = key;
     const fingerprint = sha256(JSON.stringify([route, request]));
     return this.database.transaction(async (db) => {
@@ -92,14 +94,17 @@ export class IdempotencyService {
       }
       const answer = write.result(await this.database.run(db, write.statements));
       await this.database.run(db, [bind(KEEP, [credential, key_hash, JSON.stringify(answer)])]);
-      await this.database.mark(db, user_id);
+      await this.database.mark(db, lock.user_ids);
       return answer;
     });
   }
 }
 
 // The id of the collection, or for a new one a negative number of its user.
-const lockOf = (user_id: number, request: object) =>
-  'collection_id' in request ? Number(request.collection_id) : -user_id;
+const lockOf = (user_id: number, request: object): RowLock => ({
+  of: 'collections',
+  id: 'collection_id' in request ? Number(request.collection_id) : -user_id,
+  user_ids: [user_id],
+});
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();

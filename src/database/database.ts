@@ -16,6 +16,11 @@ import { type Lock, WriteQueues } from './pool/write-queues';
 
 const CLOSE_TIMEOUT = 2000;
 
+/** The row that a write locks first; writes of different tables never share a transaction. */
+export interface RowLock extends Lock {
+  of: 'collections' | 'games';
+}
+
 /** Wraps work in a span. */
 export type Trace = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
@@ -29,7 +34,7 @@ export class Database implements OnApplicationShutdown {
   standby: Standby | undefined;
   private pool: Pool | undefined;
   private batcher: StatementBatcher | undefined;
-  private writeQueues: WriteQueues | undefined;
+  private writeQueues: Record<RowLock['of'], WriteQueues> | undefined;
   private stopped = false;
 
   constructor(
@@ -75,11 +80,9 @@ export class Database implements OnApplicationShutdown {
     this.batcher = new StatementBatcher(pool);
     this.pool = pool;
     if (this.settings.DATABASE_READ_URL) this.standby = new Standby(this, this.settings);
-    this.writeQueues = new WriteQueues(
-      pool,
-      this.settings.DATABASE_PREPARED_STATEMENTS,
-      this.standby && MARK_WRITES,
-    );
+    const newQueues = () =>
+      new WriteQueues(pool, this.settings.DATABASE_PREPARED_STATEMENTS, this.standby && MARK_WRITES);
+    this.writeQueues = { collections: newQueues(), games: newQueues() };
   }
 
   async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
@@ -100,21 +103,21 @@ export class Database implements OnApplicationShutdown {
     return this.traced(statement.name, () => standby.rows(user_id, statement, values));
   }
 
-  /** At the end of a transaction that writes for a user: lets `rowsFor` know. */
-  async mark(db: EntityManager, user_id: number): Promise<void> {
-    if (this.standby) await this.run(db, [bind(MARK_WRITES, [[user_id]])]);
+  /** At the end of a transaction that writes what these users read: lets `rowsFor` know. */
+  async mark(db: EntityManager, user_ids: number[]): Promise<void> {
+    if (this.standby) await this.run(db, [bind(MARK_WRITES, [[...new Set(user_ids)]])]);
   }
 
   /** Sends the statements of a write at once. Writes with the same lock are queued here, and may share a transaction. */
-  async write<Result>(write: Write<Result>, lock?: Lock): Promise<Result> {
+  async write<Result>(write: Write<Result>, lock?: RowLock): Promise<Result> {
     if (!this.pool) throw new NotConnected();
     return this.traced('transaction', () => this.send(write, lock));
   }
 
-  private async send<Result>({ statements, result }: Write<Result>, lock: Lock | undefined): Promise<Result> {
+  private async send<Result>({ statements, result }: Write<Result>, lock?: RowLock): Promise<Result> {
     const prepared = this.settings.DATABASE_PREPARED_STATEMENTS;
     const queries = statements.map(({ statement, values }) => queryOf(statement, values, prepared));
-    const rows = lock ? this.writeQueues!.run(lock, queries) : inTransaction(this.pool!, queries);
+    const rows = lock ? this.writeQueues![lock.of].run(lock, queries) : inTransaction(this.pool!, queries);
     if (this.trace)
       for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
     return result(await rows);

@@ -8,6 +8,19 @@ const DIGITS: Record<string, number> = Object.fromEntries([
   ...'CLF UYW'.split(' ').map((code) => [code, 4]),
 ]);
 
+/** ISO 4217's codes of money that one can pay with. */
+export const CURRENCIES: readonly string[] = (
+  'AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLF CLP CNY ' +
+  'COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD ' +
+  'IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK ' +
+  'MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS ' +
+  'SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYI UYU UYW UZS VED VES VND VUV WST XAF XCD XCG XOF ' +
+  'XPF YER ZAR ZMW ZWG'
+).split(' ');
+
+/** Minor units in one major unit: 100 cents. */
+export const minorUnitsOf = (currency: string) => formatOf(currency).unit;
+
 /** The format of a currency's amounts. */
 interface Format {
   prefix: string;

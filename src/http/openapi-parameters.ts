@@ -31,11 +31,14 @@ export function describeParameters(
     operation,
     parameters.filter((one) => !ofBody.includes(one)),
   );
-  const exactlyOneOf = request && parametersOf(request).exactlyOneOf;
-  if (exactlyOneOf)
-    operation.description = [operation.description, `Exactly one of ${exactlyOneOf.join(', ')} is required.`]
-      .filter(Boolean)
-      .join('\n\n');
+  const { exactlyOneOf, atLeastOneOf } = request ? parametersOf(request) : {};
+  operation.description = [
+    operation.description,
+    exactlyOneOf && `Exactly one of ${exactlyOneOf.join(', ')} is required.`,
+    atLeastOneOf && `At least one of ${atLeastOneOf.join(', ')} is required.`,
+  ]
+    .filter(Boolean)
+    .join('\n\n');
   if (ofBody.length > 0) operation.requestBody = requestBodyOf(ofBody, bodyOnly);
 }
 

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { registerDecorator } from 'class-validator';
+import { isTimestamp } from '../formats/timestamps';
 import { JsonNumber } from './body';
 
 /** The problem of a value, as a text to follow the parameter's name. */
@@ -46,6 +47,30 @@ export const readInteger: Reader<number> = (given) => {
   }
   return new Unreadable('must be an integer');
 };
+
+const AMOUNT = 'must be between 0 and 9007199254740991';
+
+/** Whole minor units. Unlike an id, an amount that is too large must never be read as another one. */
+export const readAmount: Reader<number> = (given) => {
+  const text = given instanceof JsonNumber ? given.source : given;
+  if (typeof text === 'string' && /^-\d+$/.test(text)) return new Unreadable(AMOUNT);
+  const digits = asText(given);
+  if (digits === undefined || !/^(0|[1-9]\d*)$/.test(digits)) return new Unreadable('must be an integer');
+  const value = Number(digits);
+  return Number.isSafeInteger(value) ? value : new Unreadable(AMOUNT);
+};
+
+const DECIMAL = /^-?\d{1,20}(\.\d{1,20})?([eE][+-]?\d{1,3})?$/;
+
+export const readNumber: Reader<number> = (given) => {
+  const text = given instanceof JsonNumber ? given.source : given;
+  return typeof text === 'string' && DECIMAL.test(text) ? Number(text) : new Unreadable('must be a number');
+};
+
+export const readTimestamp: Reader<string> = (given) =>
+  typeof given === 'string' && isTimestamp(given)
+    ? given
+    : new Unreadable('must be a timestamp such as 2013-03-03T23:02:14Z');
 
 const BOOLEANS = new Map<unknown, boolean>([
   ['true', true],
@@ -106,6 +131,14 @@ export const readIdList: Reader<number[]> = (given) => {
   return ids;
 };
 
+/** One id, or a list of ids that is not empty. */
+export const readIdOrIds: Reader<number | number[]> = (given) => {
+  const isList = Array.isArray(given) || (typeof given === 'string' && /^[ \t\r\n]*\[/.test(given));
+  const ids = isList ? readIdList(given) : readInteger(given);
+  if (Array.isArray(ids) && ids.length === 0) return new Unreadable('must not be empty');
+  return ids;
+};
+
 /** A parameter of a request class. */
 export interface Parameter {
   name: string;
@@ -122,6 +155,7 @@ export interface Parameter {
 interface Declared {
   parameters: Parameter[];
   exactlyOneOf?: string[];
+  atLeastOneOf?: string[];
 }
 
 const declared = new WeakMap<object, Declared>();
@@ -131,7 +165,11 @@ function declarationOf(prototype: object): Declared {
   if (!own) {
     const parent = Object.getPrototypeOf(prototype) as object | null;
     const inherited = parent && parent !== Object.prototype ? declarationOf(parent) : undefined;
-    own = { parameters: [...(inherited?.parameters ?? [])], exactlyOneOf: inherited?.exactlyOneOf };
+    own = {
+      parameters: [...(inherited?.parameters ?? [])],
+      exactlyOneOf: inherited?.exactlyOneOf,
+      atLeastOneOf: inherited?.atLeastOneOf,
+    };
     declared.set(prototype, own);
   }
   return own;
@@ -172,18 +210,26 @@ export const BooleanParameter = parameter(readBoolean, { type: 'boolean' });
 export const TextParameter = parameter(readText, { type: 'string' });
 export const SelectorParameter = parameter(readSelector, { type: 'string', minLength: 1 });
 export const EmailParameter = parameter(readEmail, { type: 'string', minLength: 1 });
-export const IdListParameter = parameter(readIdList, {
-  type: 'array',
-  items: { type: 'integer', format: 'int64', minimum: 0 },
-  maxItems: 500,
-  uniqueItems: true,
-});
+export const AmountParameter = parameter(readAmount, { type: 'integer', format: 'int64', minimum: 0 });
+export const NumberParameter = parameter(readNumber, { type: 'number' });
+export const TimestampParameter = parameter(readTimestamp, { type: 'string', format: 'date-time' });
+const ID = { type: 'integer', format: 'int64', minimum: 0 };
+const IDS = { type: 'array', items: ID, maxItems: 500, uniqueItems: true };
+export const IdListParameter = parameter(readIdList, IDS);
+export const IdOrIdsParameter = parameter(readIdOrIds, { oneOf: [ID, { ...IDS, minItems: 1 }] });
 
 /** On a request class: exactly one of these parameters is required. */
 export const ExactlyOneOf =
   (...names: string[]): ClassDecorator =>
   (request) => {
     declarationOf(request.prototype as object).exactlyOneOf = names;
+  };
+
+/** On a request class: at least one of these parameters is required. */
+export const AtLeastOneOf =
+  (...names: string[]): ClassDecorator =>
+  (request) => {
+    declarationOf(request.prototype as object).atLeastOneOf = names;
   };
 
 // Code points have one or two units, so most texts need no counting.

@@ -60,7 +60,7 @@ function readInto(
 }
 
 function checked(request: RequestClass, given: Given, values: unknown[]): object {
-  const { parameters, exactlyOneOf } = parametersOf(request);
+  const { parameters, exactlyOneOf, atLeastOneOf } = parametersOf(request);
   const { byProperty, requiresSome } = rulesOf(request);
   const result = new request() as Record<string, unknown>;
   const problems: string[] = [];
@@ -78,6 +78,8 @@ function checked(request: RequestClass, given: Given, values: unknown[]): object
     const chosen = exactlyOneOf.filter((name) => isGiven(name, given));
     if (chosen.length !== 1) problems.push(`exactly one of ${exactlyOneOf.join(', ')} is required`);
   }
+  if (atLeastOneOf && !atLeastOneOf.some((name) => isGiven(name, given)))
+    problems.push(`at least one of ${atLeastOneOf.join(', ')} is required`);
   if (mustCheck)
     for (const error of validateSync(result, { skipMissingProperties: true }))
       problems.push(...problemsOf(request, error));

@@ -1,3 +1,5 @@
+import { isTimestamp } from '../formats/timestamps';
+
 /** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
 export type Refuse = (why: string, at?: string) => string;
 
@@ -217,32 +219,12 @@ export const emails: Kind = {
   },
 };
 
-// Years from 1000 to 2999, which have four digits in any time zone.
-const TIMESTAMP = /^([12]\d{3})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:Z|[+-](\d\d):(\d\d))$/;
-const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-
-function isDate(year: number, month: number, day: number) {
-  if (month < 1 || month > 12 || day < 1) return false;
-  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-  return day <= DAYS[month - 1]! + (leap ? 1 : 0);
-}
-
 export const timestamp: Kind = {
   sql: 'timestamptz',
-  encode(value, refuse) {
-    const parts = typeof value === 'string' ? TIMESTAMP.exec(value) : null;
-    if (
-      !parts ||
-      !isDate(+parts[1]!, +parts[2]!, +parts[3]!) ||
-      +parts[4]! > 23 ||
-      +parts[5]! > 59 ||
-      +parts[6]! > 59 ||
-      (parts[7] !== undefined && (+parts[7] > 14 || +parts[8]! > 59))
-    ) {
-      return refuse('must be a timestamp such as 2013-03-03T23:02:14Z');
-    }
-    return value as string;
-  },
+  encode: (value, refuse) =>
+    typeof value === 'string' && isTimestamp(value)
+      ? value
+      : refuse('must be a timestamp such as 2013-03-03T23:02:14Z'),
 };
 
 /** A name from the file, shortened and escaped for messages. */

@@ -3,14 +3,14 @@ import { concernsOneStatement } from '../sqlstates';
 import { queryOf, type Statement, statement } from '../statement';
 import { inTransaction } from './pipeline';
 
-/** What a write locks, by a number that is also its place in the order of all locks; and whose write it is. */
+/** What a write locks first, by a number that is also its place in the order of all locks; and whose later reads must see it. */
 export interface Lock {
   id: number;
-  user_id: number;
+  user_ids: number[];
 }
 
 interface QueuedWrite {
-  user_id: number;
+  user_ids: number[];
   queries: QueryConfig[];
   resolve: (rows: unknown[][]) => void;
   reject: (error: unknown) => void;
@@ -54,7 +54,7 @@ export class WriteQueues {
   private readonly ready: Queue[] = [];
   private transactions = 0;
 
-  /** `mark`: run at the end of each transaction, with the users whose writes it holds. */
+  /** `mark`: run at the end of each transaction, with the users of its writes. */
   constructor(
     private readonly pool: Pool,
     private readonly prepared: boolean,
@@ -62,8 +62,8 @@ export class WriteQueues {
   ) {}
 
   /** The rows of each query, once all is committed. */
-  run({ id, user_id }: Lock, queries: QueryConfig[]): Promise<unknown[][]> {
-    return new Promise((resolve, reject) => this.enqueue(id, { user_id, queries, resolve, reject }));
+  run({ id, user_ids }: Lock, queries: QueryConfig[]): Promise<unknown[][]> {
+    return new Promise((resolve, reject) => this.enqueue(id, { user_ids, queries, resolve, reject }));
   }
 
   private enqueue(lock: number, write: QueuedWrite): void {
@@ -147,7 +147,7 @@ export class WriteQueues {
   /** Behind all other locks, so that two transactions of one user cannot wait for each other. */
   private marks(writes: QueuedWrite[]): QueryConfig[] {
     if (!this.mark) return [];
-    const users = new Set(writes.map(({ user_id }) => user_id));
+    const users = new Set(writes.flatMap(({ user_ids }) => user_ids));
     return [queryOf(this.mark, [[...users]], this.prepared)];
   }
 }
