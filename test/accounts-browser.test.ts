@@ -80,7 +80,7 @@ if (!chromiumPath)
   test('a key is made, copied, seen once, and revoked', () =>
     within(
       async (page) => {
-        await page.getByLabel('Label of a new key').fill('Build server');
+        await page.getByLabel('Name of the key').fill('Build server');
         await page.getByRole('button', { name: 'Make a key' }).click();
         const key = await page.getByLabel('Key', { exact: true }).inputValue();
         await page.getByRole('button', { name: 'Copy' }).first().click();
@@ -99,6 +99,33 @@ if (!chromiumPath)
       },
       { permissions: ['clipboard-read', 'clipboard-write'] },
     ));
+
+  test('a key that may only look, for a while: made, renamed, and refused where it may not', () =>
+    within(async (page) => {
+      const box = page.getByLabel('See who bought your games and who owns a key');
+      const day = page.getByLabel('Its last day (UTC)');
+      expect([await box.isVisible(), await day.isVisible()]).toEqual([false, false]);
+      await page.getByLabel('Name of the key').fill('Looks only');
+      await page.getByLabel('Only what I tick').check();
+      await page.getByRole('button', { name: 'Make a key' }).click();
+      await page.getByRole('alert').getByText('Tick at least one thing').waitFor();
+      await box.check();
+      // What is ticked stays in sight, whatever is chosen above it.
+      await page.getByLabel('Everything that you may do over the API').check();
+      expect(await box.isVisible()).toBe(true);
+      await page.getByLabel('Only what I tick').check();
+      await page.getByLabel('It expires').selectOption('On a date');
+      await day.fill(new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10));
+      await page.getByRole('button', { name: 'Make a key' }).click();
+      const key = await page.getByLabel('Key', { exact: true }).inputValue();
+      await page.getByText('in 4 days').waitFor();
+      const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } });
+      expect(answer.status).toBe(403);
+      await page.getByRole('link', { name: 'Looks only', exact: true }).click();
+      await page.getByLabel('Name of the key').fill('Accountant');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('status').getByText('The key is now called “Accountant”.').waitFor();
+    }));
 
   test('an application is registered, changed and deleted', () =>
     within(async (page) => {
@@ -329,7 +356,7 @@ if (!chromiumPath)
   test('without JavaScript a key is made all the same', () =>
     within(
       async (page) => {
-        await page.getByLabel('Label of a new key').fill('No script');
+        await page.getByLabel('Name of the key').fill('No script');
         await page.getByRole('button', { name: 'Make a key' }).click();
         expect(await page.getByLabel('Key', { exact: true }).inputValue()).toMatch(/^gw_/);
         expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
@@ -373,6 +400,7 @@ if (!chromiumPath)
         for (const path of [
           '/',
           `${settings}/api-keys`,
+          `${settings}/api-keys/${key!.id}`,
           `${settings}/api-keys/${key!.id}/revoke`,
           `${settings}/oauth-apps`,
           `${settings}/oauth-apps/new`,
@@ -389,7 +417,13 @@ if (!chromiumPath)
         ])
           await check(page, path);
         await page.goto(`${settings}/api-keys`);
-        await page.getByLabel('Label of a new key').fill('Seen');
+        await page.getByLabel('Only what I tick').check();
+        await page.getByLabel('Name of the key').fill('Seen');
+        await check(page);
+        await page.getByRole('button', { name: 'Make a key' }).click();
+        await page.getByRole('alert').waitFor();
+        await check(page);
+        await page.getByLabel('Everything that').check();
         await page.getByRole('button', { name: 'Make a key' }).click();
         await check(page);
         await page.context().clearCookies();

@@ -17,6 +17,7 @@ import {
   useStore,
 } from './support/store';
 import { statementsOf } from './support/statements';
+import { until } from './support/time';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -482,10 +483,148 @@ describe('API keys', () => {
     expect((await owner.get('/profile')).status).toBe(200);
   });
 
-  test.each(['', '   ', 'x'.repeat(101)])('need a label: %j', async (label) => {
-    const browser = await browserOf(await make.user());
+  const DAY = 86_400_000;
+  const dayIn = (days: number) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10);
+  const making = async (user: Actor, fields: Record<string, string>) => {
+    const browser = await browserOf(user);
     await browser.get(KEYS);
-    expect((await browser.submit(KEYS, { label })).status).toBe(400);
+    await browser.submit(KEYS, fields);
+    return browser;
+  };
+
+  test.each<[string, Record<string, string>, string]>([
+    ['no name', { label: '' }, 'Give the key a name'],
+    ['a blank name', { label: '   ' }, 'Give the key a name'],
+    ['a name that is too long', { label: 'x'.repeat(101) }, 'The name must be at most 100 characters.'],
+    ['nothing ticked', { reach: 'some' }, 'Tick at least one thing that the key may do.'],
+    ['an unknown scope alone', { reach: 'some', 'scope admin': 'yes' }, 'Tick at least one thing'],
+    ['everything, and something ticked', { 'scope profile:me': 'yes' }, 'You ticked some things too.'],
+    ['an expiry that is none', { expires: 'soon' }, 'Give a date to come, at most 10 years from now.'],
+    ['no days', { expires: '0' }, 'Give a date to come'],
+    ['too many days', { expires: '3651' }, 'Give a date to come'],
+    ['no date', { expires: 'date' }, 'Give a date to come'],
+    ['yesterday', { expires: 'date', expires_on: dayIn(-1) }, 'Give a date to come'],
+    ['a day that no month has', { expires: 'date', expires_on: '2031-02-30' }, 'Give a date to come'],
+    ['a date beyond ten years', { expires: 'date', expires_on: dayIn(3652) }, 'Give a date to come'],
+    ['days, and a date too', { expires: '30', expires_on: dayIn(60) }, 'You gave a date too.'],
+  ])('are not made with %s, which is told once, at its field', async (_, fields, problem) => {
+    const user = await make.user();
+    const browser = await making(user, { label: 'A key', ...fields });
+    expect(browser.page.status).toBe(400);
+    expect(browser.words.split(problem)).toHaveLength(2);
+    const [id] = /(?<=id=")\w+-problem(?=" role="alert")/.exec(browser.page.text)!;
+    expect(browser.page.text).toContain(`aria-describedby="${id}"`);
+    expect(browser.page.text.match(/role="alert"/g)).toHaveLength(1);
+    const sent = { label: 'A key', ...fields };
+    expect(browser.fieldsOf(KEYS)).toMatchObject({ label: sent.label.trim() });
+    expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toHaveLength(1);
+  });
+
+  test('may do what was ticked and nothing else, and say so in words', async () => {
+    const user = await make.user();
+    const browser = await making(user, {
+      label: 'Looks only',
+      reach: 'some',
+      'scope profile:games': 'yes',
+      'scope game:view': 'yes',
+      'scope game:view:purchases': 'yes',
+      expires: '90',
+    });
+    await browser.follow();
+    const key = /<input id="new-key" readonly value="([^"]+)"/.exec(browser.page.text)![1]!;
+    expect(browser.words).toContain('See the games you uploaded or can edit, with their earnings');
+    // It permits no profile:me, so the page offers another request to try it with.
+    expect(browser.page.text).toContain(`Bearer ${key}&quot; http://`);
+    expect(browser.page.text).toMatch(/value="curl[^>]*\/credentials\/info"/);
+    const limited = user.with(key);
+    expect(await limited.get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['game:view', 'profile:games'] }),
+    );
+    expect((await limited.get('/profile/games')).status).toBe(200);
+    expect(await limited.get('/profile')).toEqual(failure(403, 'api key does not permit `profile:me`'));
+    const [row] = await sql<{ expires_at: string }>(
+      `SELECT expires_at FROM api_keys WHERE label = 'Looks only' AND user_id = $1`,
+      [user.id],
+    );
+    expect(Math.abs(Date.parse(row!.expires_at) - Date.now() - 90 * DAY)).toBeLessThan(60_000);
+  });
+
+  test('say when they expire, in their last week and afterwards too', async () => {
+    const user = await make.user();
+    await sql('DELETE FROM api_keys WHERE user_id = $1', [user.id]);
+    const last = dayIn(3);
+    const browser = await making(user, { label: 'Short', expires: 'date', expires_on: last });
+    const key = /readonly value="(gw_[^"]+)"/.exec((await browser.follow()).text)![1]!;
+    expect(browser.words).toContain('in 4 days');
+    expect(await user.with(key).get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['collection', 'game', 'profile'] }),
+    );
+    const expires = async (at: string) => {
+      await sql(`UPDATE api_keys SET expires_at = ${at} WHERE user_id = $1`, [user.id]);
+      await browser.get(KEYS);
+      return browser.words;
+    };
+    expect(await expires(`now() + interval '8 days'`)).not.toMatch(/in \d days|within a day/);
+    expect(await expires(`now() + interval '7 days'`)).toContain('in 7 days');
+    expect(await expires(`now() + interval '1 hour'`)).toContain('within a day');
+    expect(await expires(`now() - interval '29 days'`)).toContain('expired');
+    await theApp().get(ExpiredRowsService).sweep();
+    expect((await browser.get(KEYS)).text).toContain('Short');
+    await expires(`now() - interval '31 days'`);
+    await theApp().get(ExpiredRowsService).sweep();
+    expect((await browser.get(KEYS)).text).not.toContain('Short');
+  });
+
+  test('get another name; those of others and of applications do not', async () => {
+    const user = await make.user();
+    const [mine] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [user.id]);
+    const { owner } = await actors();
+    const [other] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [owner.id]);
+    const browser = await browserOf(user);
+    await browser.get(`${KEYS}/${mine!.id}`);
+    await browser.submit(`${KEYS}/${mine!.id}`, { label: ' ' });
+    expect([browser.page.status, browser.words]).toEqual([
+      400,
+      expect.stringContaining('Give the key a name'),
+    ]);
+    await browser.submit(`${KEYS}/${mine!.id}`, { label: ' Night <job> ' });
+    await browser.follow();
+    expect(browser.words).toContain('The key is now called “Night <job>”.');
+    const { form_token } = browser.fieldsOf(KEYS);
+    const rename = (id: number) =>
+      browser.post(`${KEYS}/${id}`, { form_token: form_token!, label: 'taken over' });
+    expect((await browser.get(`${KEYS}/${other!.id}`)).status).toBe(404);
+    expect((await rename(other!.id)).status).toBe(404);
+    await sql(
+      `WITH app AS (INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+         VALUES ('renamed', $1, 'App', '{}', '{profile}')),
+       granted AS (INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, 'renamed', '{profile}') RETURNING id)
+       UPDATE api_keys SET grant_id = granted.id FROM granted WHERE user_id = $1`,
+      [user.id],
+    );
+    expect((await rename(mine!.id)).status).toBe(404);
+    expect(await sql(`SELECT FROM api_keys WHERE label = 'taken over'`)).toEqual([]);
+  });
+
+  test('show from which network they were last used, and no table keeps the address', async () => {
+    const user = await make.user();
+    await user.get('/profile');
+    const from = async () =>
+      (
+        await sql<{ last_used_from: string | null }>(
+          'SELECT last_used_from::text FROM api_keys WHERE user_id = $1',
+          [user.id],
+        )
+      )[0]!.last_used_from;
+    await until(async () => (await from()) !== null);
+    expect(await from()).toBe('127.0.0.0/24');
+    const browser = await browserOf(user);
+    await browser.get(KEYS);
+    expect(browser.words).toContain('from 127.0.0.0/24');
+    for (const address of ['192.0.2.7/32', '192.0.2.0/25', '2001:db8:1:2::/64'])
+      await expect(
+        sql('UPDATE api_keys SET last_used_from = $2 WHERE user_id = $1', [user.id, address]),
+      ).rejects.toThrow('api_keys_last_used_from_check');
   });
 
   test.each(['abc', '1.5', '-1', '%00'])('an id that is none: %s', async (id) => {
@@ -538,7 +677,7 @@ describe('the frame of every page', () => {
       const statements = await statementsOf(() => browser.get(path));
       const { status, text } = browser.page;
       expect({ path, status }).toEqual({ path, status: 200 });
-      expect(text.length).toBeLessThan(8000);
+      expect(text.length).toBeLessThan(10_000);
       expect(text.match(/<(link|script|img)/g)).toHaveLength(4);
       expect(statements.length).toBeLessThanOrEqual(4);
     }
@@ -708,7 +847,7 @@ describe('what is over', () => {
     const user = await make.user();
     await browserOf(user);
     await sql(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [user.id]);
-    await sql(`UPDATE api_keys SET expires_at = now() - interval '2 days' WHERE user_id = $1`, [user.id]);
+    await sql(`UPDATE api_keys SET expires_at = now() - interval '31 days' WHERE user_id = $1`, [user.id]);
     await theApp().get(ExpiredRowsService).sweep();
     expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
     expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toEqual([]);

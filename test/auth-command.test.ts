@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { registerAuthCommands } from '../src/auth/auth.command';
 import { type Actor, actors, anonymous, failure, make, sql, theApp, useStore } from './support/store';
+import { until } from './support/time';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -45,8 +46,8 @@ test('keys create, list, revoke', async () => {
   });
   const [id] = (await sql<{ id: number }>('SELECT max(id) AS id FROM api_keys')).map((row) => row.id);
   const list = await gamewharf('keys', 'list', '--user', owner.username);
-  expect(list[0]).toMatch(/^ID +KEY +SCOPES +CREATED +LAST USED +REVOKED +LABEL$/);
-  expect(list[1]).toMatch(new RegExp(`^${id} +gw_\\w{5}\\.\\.\\. +all +\\S+Z +\\S+ +- +my laptop$`));
+  expect(list[0]).toMatch(/^ID +KEY +SCOPES +CREATED +LAST USED +FROM +EXPIRES +REVOKED +LABEL$/);
+  expect(list[1]).toMatch(new RegExp(`^${id} +gw_\\w{5}\\.\\.\\. +all +\\S+Z +\\S+ +\\S+ +- +- +my laptop$`));
   expect(list.join()).not.toContain(key);
   await gamewharf('keys', 'revoke', String(id));
   expect(await owner.with(key).get('/profile')).toEqual(failure(401, 'invalid key'));
@@ -66,6 +67,32 @@ test('keys create --scope', async () => {
   expect((await owner.with(key).get('/credentials/info')).body).toMatchObject({
     scopes: ['collection', 'profile:me'],
   });
+});
+
+test('keys create --expires', async () => {
+  const create = async (expires: string) => {
+    const [key] = await gamewharf('keys', 'create', '--user', owner.username, '--expires', expires);
+    const [row] = await sql<{ id: number; expires_at: string | null }>(
+      'SELECT id, expires_at FROM api_keys ORDER BY id DESC LIMIT 1',
+    );
+    return { key: key!, ...row! };
+  };
+  expect(await create('never')).toMatchObject({ expires_at: null });
+  const short = await create('30');
+  expect(Math.abs(Date.parse(short.expires_at!) - Date.now() - 30 * 86_400_000)).toBeLessThan(60_000);
+  expect(hints).toEqual([
+    expect.stringMatching(/, good until \d{4}-\d\d-\d\dT[\d:]{8}Z; `gamewharf keys revoke \d+` ends it\.$/),
+  ]);
+  const year = new Date().getUTCFullYear() + 1;
+  expect(await create(`${year}-02-28`)).toMatchObject({ expires_at: `${year}-02-28 23:59:59+00` });
+  expect((await gamewharf('keys', 'list', '--user', owner.username)).join('\n')).toContain(
+    `${year}-02-28T23:59:59Z`,
+  );
+  const { body } = await owner.with(short.key).get('/credentials/info');
+  expect(body).toEqual({ type: 'key', scopes: ['collection', 'game', 'profile'] });
+  await sql('UPDATE api_keys SET expires_at = now() WHERE id = $1', [short.id]);
+  await until(async () => (await owner.with(short.key).get('/profile')).status === 401);
+  expect(await owner.with(short.key).get('/profile')).toEqual(failure(401, 'invalid key'));
 });
 
 test('tokens create makes what a launched game gets', async () => {
@@ -121,6 +148,11 @@ test.each([
   ['keys create', "required option '--user <username>' not specified"],
   ['keys create --user USER --scope profile:you', '`gamewharf scopes` lists all scopes.'],
   ['keys create --user USER --scope ,', '`gamewharf scopes` lists all scopes.'],
+  ['keys create --user USER --expires 0', 'Give “never”, a number of days up to 3650, or a date to come'],
+  ['keys create --user USER --expires 3651', 'Give “never”'],
+  ['keys create --user USER --expires 2013-01-01', 'Give “never”'],
+  ['keys create --user USER --expires 2031-02-30', 'Give “never”'],
+  ['keys create --user USER --expires soon', 'Give “never”'],
   ['keys list --user nobody', 'There is no user nobody.'],
   ['keys revoke x', 'Give an id.'],
   ['keys revoke 0', 'Give an id.'],

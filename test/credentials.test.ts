@@ -454,8 +454,8 @@ describe('the time of the last use', () => {
     const holder = theApp().get(Database);
     await holder.transaction(async (db) => {
       await db.query('SELECT FROM api_keys WHERE id = $1 FOR UPDATE', [held.id]);
-      uses.used(held.id);
-      uses.used(free.id);
+      uses.used(held.id, null);
+      uses.used(free.id, null);
       expect(
         await until(
           () => lastUse(free.id),
@@ -475,7 +475,7 @@ describe('the time of the last use', () => {
     );
     const written = async () =>
       (await sql(`SELECT FROM api_keys WHERE hint = 'many' AND last_used_at IS NOT NULL`)).length;
-    for (const { id } of made) theApp().get(ApiKeyUses).used(id);
+    for (const { id } of made) theApp().get(ApiKeyUses).used(id, null);
     expect(await until(written, (count) => count > 0)).toBe(1000);
     expect(await until(written, (count) => count > 1000)).toBe(1001);
   });
@@ -484,7 +484,7 @@ describe('the time of the last use', () => {
     const uses = new ApiKeyUses(theApp().get(Database), repository());
     const { waiting, rehashes } = uses as unknown as Record<'waiting' | 'rehashes', { size: number }>;
     for (let id = 1; id <= 10_001; id++) {
-      uses.used(id);
+      uses.used(id, null);
       uses.rehash(id, Buffer.alloc(0));
     }
     expect([waiting.size, rehashes.size]).toEqual([10_000, 10_000]);
@@ -495,14 +495,14 @@ describe('the time of the last use', () => {
     const { owner } = await actors();
     const { id } = await keys().create(owner.id);
     failOnce('write_api_key_uses');
-    theApp().get(ApiKeyUses).used(id);
+    theApp().get(ApiKeyUses).used(id, null);
     await until(
       () => Promise.resolve(logged.join('')),
       (lines) => lines.includes('Uses of API keys were not written: out of order'),
     );
     expect(logged.join('')).toContain('Uses of API keys were not written: out of order');
     jest.restoreAllMocks();
-    theApp().get(ApiKeyUses).used(id);
+    theApp().get(ApiKeyUses).used(id, null);
     expect(
       await until(
         () => lastUse(id),

@@ -98,7 +98,7 @@ test('no field of a form', async () => {
   const fields: Record<string, string[]> = {
     '/login': ['username', 'password', 'return_to', 'form_token'],
     '/logout': ['form_token'],
-    '/user/settings/api-keys': ['label'],
+    '/user/settings/api-keys': ['label', 'expires_on'],
     '/user/settings/oauth-apps': ['name', 'redirect_uris', 'scope profile'],
     '/user/oauth': ['client_id', 'redirect_uri', 'response_type', 'scope', 'state', 'code_challenge'],
     '/user/oauth/device': ['code', 'decision'],

@@ -42,10 +42,10 @@ beforeAll(async () => {
   const maker = await make.user({ username: 'tidal-games' });
   await sql('DELETE FROM api_keys WHERE user_id = $1', [user.id]);
   await sql(
-    `INSERT INTO api_keys (key_hash, hint, user_id, label, created_at, last_used_at) VALUES
-     (sha256('1'), 'gw_4kTz9', $1, 'Build server', '2026-02-03', '2026-06-01'),
-     (sha256('2'), 'gw_Qx81m', $1, 'Laptop', '2025-11-20', '2026-05-28'),
-     (sha256('3'), 'gw_c0VbR', $1, 'Old website, nightly export of all sales', '2024-07-09', NULL)`,
+    `INSERT INTO api_keys (key_hash, hint, user_id, label, last_used_at, last_used_from, scopes, expires_at) VALUES
+     (sha256('1'), 'gw_4kTz9', $1, 'Build server', '2026-06-01', '198.51.100.0/24', '{profile:games,game:view:purchases}', now() + interval '80 hours'),
+     (sha256('2'), 'gw_Qx81m', $1, 'Laptop', '2026-05-28', '2001:db8:7::/48', NULL, now() + interval '300 days'),
+     (sha256('3'), 'gw_c0VbR', $1, 'Old website, nightly export of all sales', NULL, NULL, NULL, NULL)`,
     [user.id],
   );
   await application('4f1d0c5b2a7e9368d4f1d0c5b2a7e936', user, 'Harbour Radio', ['profile:me']);
@@ -82,6 +82,7 @@ beforeAll(async () => {
   await sql('INSERT INTO profile_collections SELECT $1, min(id) FROM collections', [user.id]);
   const [key] = await sql<{ id: number }>(`SELECT id FROM api_keys WHERE label = 'Laptop'`);
   Object.assign(paths, {
+    'one-key': `/user/settings/api-keys/${key!.id}`,
     'revoke-key': `/user/settings/api-keys/${key!.id}/revoke`,
     applications: '/user/settings/oauth-apps',
     'register-application': '/user/settings/oauth-apps/new',
@@ -121,9 +122,15 @@ test.each(Object.entries(LOOKS))(
       await take(what);
     }
     await page.goto('/user/settings/api-keys');
-    await page.getByLabel('Label of a new key').fill('Phone');
+    await page.getByLabel('Name of the key').fill('Phone');
     await page.getByRole('button', { name: 'Make a key' }).click();
     await take('new-key');
+    await page.getByLabel('Only what I tick').check();
+    await page.getByLabel('It expires').selectOption('On a date');
+    await page.getByLabel('Name of the key').fill('Accountant');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByRole('alert').first().waitFor();
+    await take('key-refused');
     await page.goto('/user/settings/oauth-apps/new');
     await page.getByLabel('Name').fill('Harbour Pilot');
     await page.getByLabel('Redirect addresses').fill('http://tycoon.example/');

@@ -12,7 +12,12 @@ const EXPIRED: [table: string, key: string, expired: string][] = [
   ['oauth_codes', 'code_hash', `expires_at < now() - interval '1 day'`],
   ['oauth_device_requests', 'device_code_hash', `expires_at < now() - interval '1 day'`],
   ['oauth_refresh_tokens', 'token_hash', 'expires_at < now()'],
-  ['api_keys', 'id', `expires_at < now() - interval '1 day'`],
+  // People see for a month which of their own keys expired.
+  [
+    'api_keys',
+    'id',
+    `expires_at < now() - interval '1 day' AND (grant_id IS NOT NULL OR expires_at < now() - interval '30 days')`,
+  ],
   ['idempotency_keys', 'credential, key_hash', `created_at < now() - interval '24 hours'`],
 ];
 

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { BatchLoader } from '../database/pool/batch-loader';
 import { statement } from '../database/statement';
+import { clientSite } from '../http/client-address';
 import { ApiKeyUses } from './api-key-uses';
 import { hashApiKey } from './api-key-hash';
 import { mayBeApiKey } from './api-key';
@@ -64,7 +66,7 @@ export class ApiKeyLookup {
     );
   }
 
-  async find(text: string): Promise<KnownKey | undefined> {
+  async find(text: string, req?: Request): Promise<KnownKey | undefined> {
     if (!mayBeApiKey(text)) return undefined;
     const readAt = performance.now();
     const hashes = this.peppers.map((pepper) => asBytea(hashApiKey(text, pepper)));
@@ -85,15 +87,15 @@ export class ApiKeyLookup {
       ends: readAt + (lives_ms ?? Infinity),
       used: readAt - (unused_ms ?? Infinity),
     };
-    this.used(known, readAt);
+    this.used(known, readAt, req);
     return known;
   }
 
   /** Uses are recorded to the minute. */
-  used(key: KnownKey, now: number): void {
+  used(key: KnownKey, now: number, req?: Request): void {
     if (now - key.used < MINUTE) return;
     key.used = now;
-    this.uses.used(key.credential.api_key_id);
+    this.uses.used(key.credential.api_key_id, clientSite(req));
   }
 
   /** Takes the hashes of each key; the hash under the current pepper is the first. */

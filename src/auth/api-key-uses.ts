@@ -12,17 +12,20 @@ const BATCH_SIZE = 1000;
 // SKIP LOCKED: another replica is writing the same minute.
 const WRITE_USES = statement(
   'write_api_key_uses',
-  `UPDATE api_keys SET last_used_at = now() WHERE id IN (
+  `UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
+   FROM unnest($1::bigint[], $2::cidr[]) used (id, network)
+   WHERE k.id = used.id AND k.id IN (
      SELECT id FROM api_keys
      WHERE id = ANY ($1) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
      FOR UPDATE SKIP LOCKED)`,
 );
 
-/** Writes in the background when keys were last used, and their hashes under the current pepper. A full queue drops some. */
+/** Writes in the background when and where keys were last used, and their hashes under the current pepper. A full queue drops some. */
 @Injectable()
 export class ApiKeyUses implements BeforeApplicationShutdown {
   private readonly log = new Logger(ApiKeyUses.name);
-  private readonly waiting = new Set<number>();
+  /** The network of each use; null: not known. */
+  private readonly waiting = new Map<number, string | null>();
   private readonly rehashes = new Map<number, Buffer>();
   private timer: NodeJS.Timeout | undefined;
 
@@ -31,8 +34,8 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
   ) {}
 
-  used(id: number): void {
-    if (this.waiting.size < MAX_WAITING) this.waiting.add(id);
+  used(id: number, network: string | null): void {
+    if (this.waiting.size < MAX_WAITING) this.waiting.set(id, network);
     this.writeSoon();
   }
 
@@ -51,12 +54,13 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
   }
 
   private async write(): Promise<void> {
-    const ids = [...this.waiting].slice(0, BATCH_SIZE);
+    const uses = [...this.waiting].slice(0, BATCH_SIZE);
+    const ids = uses.map(([id]) => id);
     const rehashes = [...this.rehashes].slice(0, BATCH_SIZE);
     for (const id of ids) this.waiting.delete(id);
     for (const [id] of rehashes) this.rehashes.delete(id);
     try {
-      if (ids.length > 0) await this.database.rows(WRITE_USES, [ids]);
+      if (ids.length > 0) await this.database.rows(WRITE_USES, [ids, uses.map(([, network]) => network)]);
       for (const [id, key_hash] of rehashes) await this.keys.update({ id }, { key_hash });
     } catch (error) {
       this.log.warn(`Uses of API keys were not written: ${(error as Error).message}`);

@@ -12,6 +12,10 @@ import {
 @Entity('api_keys')
 @Check('api_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('api_keys_key_hash_check', 'octet_length(key_hash) = 32')
+@Check(
+  'api_keys_last_used_from_check',
+  'masklen(last_used_from) <= CASE family(last_used_from) WHEN 4 THEN 24 ELSE 48 END',
+)
 @Index('api_keys_key_hash_key', ['key_hash'], { unique: true })
 @Index('api_keys_user_id_idx', ['user_id'])
 @Index('api_keys_grant_id_idx', ['grant_id'], { where: 'grant_id IS NOT NULL' })
@@ -47,10 +51,14 @@ export class ApiKey {
   @Column('timestamptz', { nullable: true })
   last_used_at: string | null;
 
+  /** The network of its last use: 24 bits of an IPv4 address, or 48. */
+  @Column('cidr', { nullable: true })
+  last_used_from: string | null;
+
   @Column('timestamptz', { nullable: true })
   revoked_at: string | null;
 
-  /** null: valid until it is revoked; set for tokens that an application refreshes. */
+  /** null: valid until it is revoked. */
   @Column('timestamptz', { nullable: true })
   expires_at: string | null;
 

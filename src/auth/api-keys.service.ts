@@ -7,11 +7,13 @@ import { ApiKey } from './api-key.entity';
 import { hashApiKey } from './api-key-hash';
 import { VerifiedCredentials } from './verified-credentials';
 
-interface NewKey {
+export interface NewKey {
   user_id: number;
   /** Absent: all of them. */
   scopes?: readonly string[] | null;
   label?: string | null;
+  /** A timestamp; absent: it does not expire. */
+  expires_at?: string | null;
 }
 
 @Injectable()
@@ -55,7 +57,7 @@ export class ApiKeysService {
 
   async createIn(
     db: EntityManager,
-    { user_id, scopes = null, label = null }: NewKey,
+    { user_id, scopes = null, label = null, expires_at = null }: NewKey,
     under: { grant_id?: number; expires_at?: () => string } = {},
   ): Promise<{ id: number; key: string }> {
     const key = newApiKey();
@@ -65,6 +67,7 @@ export class ApiKeysService {
       user_id,
       scopes: scopes && [...scopes],
       label,
+      expires_at,
       ...under,
     });
     return { id: (identifiers[0] as { id: number }).id, key };

@@ -9,6 +9,7 @@ import { OperatorError } from '../config/operator-error';
 import { printTable } from '../formats/print-table';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
+import { EXPIRY_RULE, expiryOf } from './key-expiry';
 import { routesOf } from './routes';
 import { SCOPES } from './scopes';
 import { type Key, SigningKeysService, timeOf } from './signing-keys.service';
@@ -51,12 +52,16 @@ function registerKeys(keys: Command, run: CommandRunner): void {
     .requiredOption('--user <username>', 'whom it acts for')
     .option('--label <text>', 'what it is for')
     .option('--scope <scopes>', 'limit it to these scopes, with spaces between', scopesIn)
-    .action(({ user, label, scope }: { user: string; label?: string; scope?: string[] }) =>
+    .option('--expires <when>', 'never, in so many days, or after a date such as 2027-12-31', expiryIn)
+    .action((given: { user: string; label?: string; scope?: string[]; expires?: { at: string | null } }) =>
       run(async (app) => {
+        const { user, label, scope, expires } = given;
         const user_id = await userNamed(app, user);
-        const { id, key } = await app.get(ApiKeysService).create(user_id, { label, scopes: scope });
+        const more = { label, scopes: scope, expires_at: expires?.at };
+        const { id, key } = await app.get(ApiKeysService).create(user_id, more);
         app.get(Audit).record({ event: 'api key made', user_id, api_key_id: id });
-        console.error(`Key ${id} of ${user}; \`gamewharf keys revoke ${id}\` ends it.`);
+        const ends = expires?.at ? `, good until ${expires.at.slice(0, 19)}Z` : '';
+        console.error(`Key ${id} of ${user}${ends}; \`gamewharf keys revoke ${id}\` ends it.`);
         console.log(key);
       }),
     );
@@ -69,13 +74,15 @@ function registerKeys(keys: Command, run: CommandRunner): void {
         const rows = await app.get(ApiKeysService).keysOf(await userNamed(app, user));
         const shown = (timestamp: string | null) => (timestamp ? modernTimestamp(timestamp) : '-');
         printTable([
-          ['ID', 'KEY', 'SCOPES', 'CREATED', 'LAST USED', 'REVOKED', 'LABEL'],
+          ['ID', 'KEY', 'SCOPES', 'CREATED', 'LAST USED', 'FROM', 'EXPIRES', 'REVOKED', 'LABEL'],
           ...rows.map((row) => [
             String(row.id),
             `${row.hint}...`,
             row.scopes?.join(' ') ?? 'all',
             shown(row.created_at),
             shown(row.last_used_at),
+            row.last_used_from ?? '-',
+            shown(row.expires_at),
             shown(row.revoked_at),
             row.label ?? '',
           ]),
@@ -237,6 +244,13 @@ function lifetimeIn(text: string): number {
   if (!/^\d+$/.test(text) || seconds < 1 || seconds > 86_400)
     throw new InvalidArgumentError('Give seconds, from 1 to 86400.');
   return seconds;
+}
+
+// An object: commander takes null for a missing value.
+function expiryIn(text: string): { at: string | null } {
+  const at = expiryOf(text);
+  if (at === undefined) throw new InvalidArgumentError(EXPIRY_RULE);
+  return { at };
 }
 
 function scopesIn(text: string): string[] {

@@ -22,14 +22,14 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   override authenticate(req: Request): void {
     const presented = presentedBy(req);
     if (presented)
-      this.validate(presented).then(
+      this.validate(presented, req).then(
         (credential) => this.success(credential),
         (error: unknown) => this.error(error),
       );
     else this.error(authenticationRequired());
   }
 
-  validate(presented: Presented): Promise<Credential> {
-    return this.credentials.verify(presented);
+  validate(presented: Presented, req: Request): Promise<Credential> {
+    return this.credentials.verify(presented, req);
   }
 }

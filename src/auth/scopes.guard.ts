@@ -28,7 +28,7 @@ export class ScopesGuard implements CanActivate {
     const req = context.switchToHttp().getRequest<Request>();
     const presented = presentedBy(req);
     if (!presented) throw authenticationRequired();
-    const remembered = this.credentials.remembered(presented);
+    const remembered = this.credentials.remembered(presented, req);
     if (!remembered) return this.verify(req, presented, access);
     req.user = remembered;
     return admit(remembered, access);
@@ -36,7 +36,7 @@ export class ScopesGuard implements CanActivate {
 
   // Not through AuthGuard('bearer'): passport has one strategy for a process, of the application created last.
   private async verify(req: Request, presented: Presented, access: Access): Promise<boolean> {
-    const credential = await this.strategy.validate(presented);
+    const credential = await this.strategy.validate(presented, req);
     req.user = credential;
     return admit(credential, access);
   }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
 import { ExpiringCache } from '../caching/expiring-cache';
 import { SingleFlight } from '../caching/single-flight';
 import { type Counter, Measurements } from '../http/measurements';
@@ -57,9 +58,9 @@ export class VerifiedCredentials {
   }
 
   /** The cached credential, if it is still valid. */
-  remembered({ text, type }: Presented): Credential | undefined {
+  remembered({ text, type }: Presented, req?: Request): Credential | undefined {
     const now = performance.now();
-    const credential = type === 'key' ? this.rememberedKey(text, now) : this.rememberedToken(text, now);
+    const credential = type === 'key' ? this.rememberedKey(text, now, req) : this.rememberedToken(text, now);
     if (credential) this.counters.remembered.value++;
     return credential;
   }
@@ -69,8 +70,9 @@ export class VerifiedCredentials {
     return (type === 'key' ? this.keys : this.tokens).peek(text)?.limited_as;
   }
 
-  verify(presented: Presented): Promise<Credential> {
-    return this.verifying.run(`${presented.type} ${presented.text}`, () => this.learn(presented));
+  /** Requests with the same credential at the same time share one lookup. */
+  verify(presented: Presented, req?: Request): Promise<Credential> {
+    return this.verifying.run(`${presented.type} ${presented.text}`, () => this.learn(presented, req));
   }
 
   /** After a revocation: forgets these keys and their JWTs (without ids: all), and ignores lookups that are running. */
@@ -98,11 +100,11 @@ export class VerifiedCredentials {
     this.verifying.forget();
   }
 
-  private rememberedKey(text: string, now: number): Credential | undefined {
+  private rememberedKey(text: string, now: number, req?: Request): Credential | undefined {
     const key = this.keys.get(text, now);
     if (!key || now >= key.ends || this.changes.changedSince(key.credential.api_key_id, key.readAt))
       return undefined;
-    this.lookup.used(key, now);
+    this.lookup.used(key, now, req);
     return key.credential;
   }
 
@@ -117,9 +119,9 @@ export class VerifiedCredentials {
     return isRevoked || hasEnded(credential) ? undefined : credential;
   }
 
-  private async learn({ type, text }: Presented): Promise<Credential> {
+  private async learn({ type, text }: Presented, req?: Request): Promise<Credential> {
     try {
-      const credential = type === 'key' ? await this.learnKey(text) : await this.learnToken(text);
+      const credential = type === 'key' ? await this.learnKey(text, req) : await this.learnToken(text);
       this.counters.verified.value++;
       return credential;
     } catch (error) {
@@ -128,8 +130,8 @@ export class VerifiedCredentials {
     }
   }
 
-  private async learnKey(text: string): Promise<Credential> {
-    const key = await this.lookup.find(text);
+  private async learnKey(text: string, req?: Request): Promise<Credential> {
+    const key = await this.lookup.find(text, req);
     if (!key) throw invalidKey();
     this.keys.set(text, key, key.readAt);
     return key.credential;

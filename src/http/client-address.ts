@@ -42,6 +42,10 @@ export function clientNetworks(req: Request): Networks {
   return { network: address, site: `${a}.${b}.${c}.0/24`, provider: `${a}.${b}.0.0/16` };
 }
 
+/** The client's site; null: it has no address, as on a socket that is a file. */
+export const clientSite = (req: Request | undefined): string | null =>
+  req === undefined || isIP(clientAddress(req)) === 0 ? null : clientNetworks(req).site;
+
 const plain = (address: string) =>
   address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 

@@ -68,12 +68,14 @@ export class Browser {
     const fields: Record<string, string> = {};
     for (const [, attributes] of form[2]!.matchAll(/<input([^>]*)>/g)) {
       const name = /name="([^"]*)"/.exec(attributes!)?.[1];
-      const box = attributes!.includes('type="checkbox"');
+      const box = /type="(checkbox|radio)"/.test(attributes!);
       if (name && (!box || / checked/.test(attributes!)))
         fields[unescape(name)] = unescape(/value="([^"]*)"/.exec(attributes!)?.[1] ?? '');
     }
     for (const [, name, value] of form[2]!.matchAll(/<textarea[^>]*name="([^"]*)"[^>]*>(.*?)<\/textarea>/gs))
       fields[name!] = unescape(value!.replace(/^\n/, ''));
+    for (const [, name, options] of form[2]!.matchAll(/<select[^>]*name="([^"]*)"[^>]*>(.*?)<\/select>/gs))
+      fields[name!] = (/value="([^"]*)"\s+selected/.exec(options!) ?? /value="([^"]*)"/.exec(options!))![1]!;
     const pressed = [...form[2]!.matchAll(/<button([^>]*)>(.*?)<\/button>/gs)].find(
       ([, , text]) => text === button,
     );

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { ApiKey } from '../../auth/api-key.entity';
 import { isLive } from '../../auth/api-key-lookup';
-import { ApiKeysService } from '../../auth/api-keys.service';
+import { ApiKeysService, type NewKey } from '../../auth/api-keys.service';
 import { Database } from '../../database/database';
 import { lockUser } from '../lock-user';
 
@@ -14,6 +14,8 @@ const COLUMNS = [
   'scopes',
   'created_at',
   'last_used_at',
+  'last_used_from',
+  'expires_at',
 ] as const satisfies (keyof ApiKey)[];
 
 export type OwnKey = Pick<ApiKey, (typeof COLUMNS)[number]>;
@@ -21,7 +23,9 @@ export type OwnKey = Pick<ApiKey, (typeof COLUMNS)[number]>;
 export const MAX_KEYS = 100;
 const MAX_LISTED = 1000;
 
-/** A user's own live keys. Keys that applications hold are on another page. */
+const ownKeys = (user_id: number) => ({ user_id, grant_id: IsNull(), revoked_at: IsNull() });
+
+/** A user's own keys that are not revoked; expired ones too, until they are deleted. Keys that applications hold are on another page. */
 @Injectable()
 export class KeysService {
   constructor(
@@ -39,19 +43,23 @@ export class KeysService {
   }
 
   /** undefined: the user has MAX_KEYS keys. */
-  make(user_id: number, label: string): Promise<{ id: number; key: string } | undefined> {
+  make(user_id: number, key: Omit<NewKey, 'user_id'>): Promise<{ id: number; key: string } | undefined> {
     return this.database.transaction(async (db) => {
       await lockUser(db, user_id);
-      if ((await this.own(db, user_id).getCount()) >= MAX_KEYS) return undefined;
-      return this.apiKeys.createIn(db, { user_id, label });
+      if ((await this.own(db, user_id).andWhere(isLive('k')).getCount()) >= MAX_KEYS) return undefined;
+      return this.apiKeys.createIn(db, { ...key, user_id });
     });
+  }
+
+  /** false: no such key. */
+  async rename(user_id: number, id: number, label: string): Promise<boolean> {
+    return (await this.keys.update({ id, ...ownKeys(user_id) }, { label })).affected === 1;
   }
 
   private own(db: EntityManager, user_id: number) {
     return db
       .createQueryBuilder(ApiKey, 'k')
       .select(COLUMNS.map((column) => `k.${column} AS ${column}`))
-      .where({ user_id, grant_id: IsNull() })
-      .andWhere(isLive('k'));
+      .where(ownKeys(user_id));
   }
 }

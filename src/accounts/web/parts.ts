@@ -1,4 +1,4 @@
-import { covers } from '../../auth/scopes';
+import { covers, SCOPES, type Scope } from '../../auth/scopes';
 import { failure } from '../../http/failure';
 import { readInteger, Unreadable } from '../../http/parameters';
 import type { Consent } from '../oauth/grants.service';
@@ -19,6 +19,40 @@ export function day(timestamp: string | null, never = 'never'): Html {
 }
 
 export const alert = (problem: string): Html => html`<p class="alert" role="alert">${problem}</p>`;
+
+/** What is wrong with the fields of a form, each told at its field. */
+export type Problems<Field extends string = string> = Partial<Record<Field, string>>;
+
+export const isWrong = (problems: Problems): boolean =>
+  Object.values(problems).some((problem) => problem !== undefined);
+
+/** The problem of a field, below or above it. */
+export const problemAt = (field: string, problem: string | undefined): Html =>
+  html`${problem !== undefined && html`<p class="problem" id="${field}-problem" role="alert">${problem}</p>`}`;
+
+/** The attributes of a field that has a problem, or other texts about it. */
+export const described = (field: string, problem: string | undefined, ...others: string[]): Html => {
+  const texts = [...others, ...(problem === undefined ? [] : [`${field}-problem`])];
+  return html`${texts.length > 0 && html` aria-describedby="${texts.join(' ')}"`}${problem !== undefined && html` aria-invalid="true"`}`;
+};
+
+export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
+
+/** A box for each scope; `words` say what it permits. */
+export const scopeBoxes = (words: Record<Scope, string>, chosen: readonly string[]): Html =>
+  html`${ALL_SCOPES.map(
+    (scope) =>
+      html`<label class="check${scope.includes(':') && ' under'}"
+        ><input
+          type="checkbox"
+          name="scope ${scope}"
+          value="yes"
+          ${chosen.includes(scope) && html` checked`}
+        /><span
+          >${words[scope]} <small><code>${scope}</code></small></span
+        ></label
+      > `,
+  )}`;
 
 /** The result of a form, which the next page shows. */
 export interface Done {

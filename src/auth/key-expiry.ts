@@ -1,0 +1,20 @@
+const DAY = 24 * 60 * 60 * 1000;
+
+export const MAX_DAYS = 3650;
+
+export const EXPIRY_RULE = `Give “never”, a number of days up to ${MAX_DAYS}, or a date to come as YYYY-MM-DD.`;
+
+/** When a key ends, from `never`, a number of days, or its last day in UTC; null: never, undefined: none of these. */
+export function expiryOf(text: string, now = Date.now()): string | null | undefined {
+  if (text === 'never') return null;
+  const ends = /^[1-9]\d{0,4}$/.test(text) ? now + Number(text) * DAY : endOfDay(text);
+  return ends > now && ends <= now + MAX_DAYS * DAY ? new Date(ends).toISOString() : undefined;
+}
+
+/** NaN: there is no such day. */
+function endOfDay(date: string): number {
+  if (!/^\d{4}-\d\d-\d\d$/.test(date)) return NaN;
+  const ends = new Date(`${date}T23:59:59Z`);
+  // 30 February becomes a day in March.
+  return !Number.isNaN(ends.getTime()) && ends.toISOString().startsWith(date) ? ends.getTime() : NaN;
+}
