@@ -1,11 +1,15 @@
 import { ModulesContainer } from '@nestjs/core';
 import type { Express } from 'express';
+import { isForOperators } from '../src/auth/access';
+import { ALL_RIGHTS } from '../src/auth/operator-rights';
+import { OperatorTokensService } from '../src/auth/operator-tokens.service';
 import { type Route, routesOf } from '../src/auth/routes';
 import { covers, type Scope, SCOPES } from '../src/auth/scopes';
 import { type Actor, anonymous, type Answer, failure, make, sql, theApp, useStore } from './support/store';
+import { OPERATOR_TOKEN } from './support/importing';
 import { forge } from './support/tokens';
 
-useStore({ RATE_LIMIT: 'off' });
+useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
 
 /** What one user owns and another administers; the rest may not even see it, where it can be hidden at all. */
 interface Things {
@@ -106,9 +110,8 @@ const TABLE: Record<string, Row> = {
   'GET /health/live': open('/health/live'),
   'GET /health/ready': open('/health/ready'),
   'GET /openapi.json': open('/openapi.json'),
-  // Without OPERATOR_TOKEN there is no such route.
-  'GET /operator/openapi.json': open('/operator/openapi.json', 404),
-  'POST /operator/import': { call: () => on('/operator/import', {}), success: 404 },
+  'GET /operator/openapi.json': open('/operator/openapi.json'),
+  'POST /operator/import': { call: () => on('/operator/import', {}), success: 415 },
   'GET /login': open('/login'),
   'GET /profile/collections': own(() => on('/profile/collections')),
   'GET /user/oauth': open('/user/oauth', 400),
@@ -278,6 +281,11 @@ describe('without a good credential', () => {
       const answer = await ask(route, row, given, await thingsFor(route));
       if (readsNoCredential(route))
         expect([nameOf(route), answer.status]).toEqual([nameOf(route), row.success]);
+      else if (isForOperators(route.access!))
+        expect([nameOf(route), answer]).toEqual([
+          nameOf(route),
+          given === undefined ? failure(401, 'authentication required') : failure(401, 'invalid token'),
+        ]);
       else expect([nameOf(route), answer]).toEqual([nameOf(route), expected]);
     }
   });
@@ -315,6 +323,28 @@ test.each(Object.keys(TABLE))('%s: a scope that covers opens, any other does not
     }
 });
 
+test('an operator token with the right opens, any other does not', async () => {
+  const tokens = theApp().get(OperatorTokensService);
+  const all = [{ token: OPERATOR_TOKEN, rights: ALL_RIGHTS }];
+  for (const rights of [ALL_RIGHTS, ...ALL_RIGHTS.map((right) => [right])])
+    all.push({ token: await tokens.create(`may-${rights.length}-${rights[0]}`, rights), rights });
+  const object = await (shared ??= things());
+  for (const route of routes()) {
+    const row = rowOf(route);
+    const [kind, right] = route.access!.split(':');
+    for (const { token, rights } of kind === 'operator' ? all : all.slice(-1)) {
+      const answer = await ask(route, row, token, object);
+      const where = `${nameOf(route)} with ${rights.join()}`;
+      if (kind !== 'operator')
+        expect([where, answer.status]).toEqual([where, readsNoCredential(route) ? row.success : 401]);
+      else if (right === undefined || (rights as string[]).includes(right))
+        expect([where, answer.status]).toEqual([where, row.success]);
+      else
+        expect([where, answer]).toEqual([where, failure(403, `operator token does not permit \`${right}\``)]);
+    }
+  }
+});
+
 test('any credential is any credential, and an API key is no JWT', async () => {
   for (const route of routes()) {
     const row = rowOf(route);
@@ -341,7 +371,7 @@ test('no API credential opens a page, or changes what everybody may read', async
 
 test('objects: owner and admins get in, others get what they get for an object that is not there', async () => {
   for (const route of routes()) {
-    if (readsNoCredential(route)) continue;
+    if (readsNoCredential(route) || isForOperators(route.access!)) continue;
     const row = rowOf(route);
     for (const [who, actor] of Object.entries(everyone())) {
       const allowed = !row.refused || actor === owner || actor === admin;

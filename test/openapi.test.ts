@@ -353,8 +353,20 @@ describe('/operator/openapi.json', () => {
     const { paths, components } = body as { paths: object; components: { schemas: object } };
     expect(Object.keys(paths).sort()).toEqual(['/operator/import', '/operator/openapi.json']);
     expect(Object.keys(components.schemas).sort()).toEqual(['Errors', 'ImportAnswer', 'TypeCountsAnswer']);
-    for (const [, operation] of Object.values(paths).flatMap((item) => Object.entries(item as object)))
-      expect(operation).toMatchObject({ security: [{ operator: [] }] });
+    const { operations } = { operations: paths as Record<string, Record<string, Json>> };
+    expect(operations['/operator/openapi.json']!.get!.security).toEqual([{ operator: [] }]);
+    expect(operations['/operator/import']!.post).toMatchObject({
+      security: [{ operator: ['import'] }],
+      responses: {
+        403: {
+          content: {
+            'application/json': {
+              example: { errors: ['operator token does not permit `import`'] },
+            },
+          },
+        },
+      },
+    });
     expect(text).not.toContain('perator/');
     expect(Object.keys(document.components.schemas)).not.toContain('ImportAnswer');
   });

@@ -1,8 +1,11 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
+import type { OperatorRight } from './operator-rights';
 import type { Scope } from './scopes';
 
-export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope;
+/** `operator`: any operator's token; `operator:RIGHT`: one with this right. */
+export type OperatorAccess = 'operator' | `operator:${OperatorRight}`;
+export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
 
 const ACCESS = 'gamewharf:access';
 
@@ -26,3 +29,13 @@ export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 /** The credential must have this scope or one above it. */
 export const Scopes = (scope: Scope) =>
   applyDecorators(SetMetadata(ACCESS, scope), ApiSecurity('bearer', [scope]));
+
+/** An operator's token with this right; without one, any of them. Only for paths under `/operator/`. */
+export const OperatorMay = (right?: OperatorRight) =>
+  applyDecorators(
+    SetMetadata(ACCESS, (right ? `operator:${right}` : 'operator') satisfies OperatorAccess),
+    ApiSecurity('operator', right ? [right] : []),
+  );
+
+export const isForOperators = (access: Access): access is OperatorAccess =>
+  access === 'operator' || access.startsWith('operator:');

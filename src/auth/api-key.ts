@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-const PREFIX = 'gw_';
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 // log2(62 ** 32) is 190 bits.
 const RANDOM_CHARACTERS = 32;
@@ -16,10 +15,13 @@ const base62 = (value: number): string =>
 const checksumOf = (text: string) => base62(crc32(text)).padStart(CHECKSUM_CHARACTERS, '0');
 
 /** A prefix for secret scanners, 190 random bits, and a checksum that shows typing errors. */
-export function newApiKey(): string {
+function newSecret(prefix: string): string {
   const random = Array.from({ length: RANDOM_CHARACTERS }, () => ALPHABET[randomInt(62)]).join('');
-  return PREFIX + random + checksumOf(PREFIX + random);
+  return prefix + random + checksumOf(prefix + random);
 }
+
+export const newApiKey = (): string => newSecret('gw_');
+export const newOperatorToken = (): string => newSecret('gwo_');
 
 /** Whether the text can be a key: imported keys have any form, generated ones a valid checksum. */
 export const mayBeApiKey = (text: string): boolean =>

@@ -13,6 +13,7 @@ export type AuditEvent = {
   | { event: 'sign-in refused'; reason: 'wrong' | 'wait'; address: string }
   | { event: 'api key made' | 'api key revoked'; user_id?: number; api_key_id: number }
   | { event: 'token made'; user_id: number; api_key_id: number | null; game_id: number }
+  | { event: 'operator token made' | 'operator token revoked'; token: string }
   | { event: 'signing key made' | 'signing key revoked'; kid: string }
   | {
       event: 'application made' | 'application changed' | 'application deleted';

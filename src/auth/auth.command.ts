@@ -10,6 +10,7 @@ import { printTable } from '../formats/print-table';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
 import { EXPIRY_RULE, expiryOf } from './key-expiry';
+import { registerOperatorTokens } from './operator-tokens.command';
 import { routesOf } from './routes';
 import { SCOPES } from './scopes';
 import { type Key, SigningKeysService, timeOf } from './signing-keys.service';
@@ -22,6 +23,12 @@ export function registerAuthCommands(program: Command, run: CommandRunner): void
   registerTokens(tokens, run);
   registerTokenRevocation(tokens, run);
   registerSigningKeys(program.command('signing-keys').description('The keys that JWTs are signed with'), run);
+  registerOperatorTokens(
+    program
+      .command('operator-tokens')
+      .description('Tokens of your own programs, for the routes under /operator/'),
+    run,
+  );
   registerAudit(program.command('audit').description('Who did what to accounts and keys'), run);
   program
     .command('scopes')

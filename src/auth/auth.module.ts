@@ -9,7 +9,8 @@ import { Audit } from './audit';
 import { AuditEventRow } from './audit-event.entity';
 import { BearerStrategy } from './bearer.strategy';
 import { KeyChanges } from './key-changes';
-import { OperatorToken } from './operator-token';
+import { OperatorToken } from './operator-token.entity';
+import { OperatorTokensService } from './operator-tokens.service';
 import { requireAccess } from './routes';
 import { SigningKey } from './signing-key.entity';
 import { SigningKeysService } from './signing-keys.service';
@@ -19,7 +20,7 @@ import { VerifiedCredentials } from './verified-credentials';
 
 @Global()
 @Module({
-  imports: [TypeOrmModule.forFeature([ApiKey, AuditEventRow, SigningKey])],
+  imports: [TypeOrmModule.forFeature([ApiKey, AuditEventRow, OperatorToken, SigningKey])],
   providers: [
     ApiKeyLookup,
     ApiKeyUses,
@@ -27,7 +28,7 @@ import { VerifiedCredentials } from './verified-credentials';
     Audit,
     BearerStrategy,
     KeyChanges,
-    OperatorToken,
+    OperatorTokensService,
     SigningKeysService,
     TokenRevocations,
     TokensService,
@@ -37,7 +38,7 @@ import { VerifiedCredentials } from './verified-credentials';
     ApiKeysService,
     Audit,
     BearerStrategy,
-    OperatorToken,
+    OperatorTokensService,
     SigningKeysService,
     TokenRevocations,
     TokensService,

@@ -22,6 +22,13 @@ export const insufficientScope = ({ type }: Credential, scope: string) =>
     `, error="insufficient_scope", scope="${scope}"`,
   );
 
+export const insufficientRight = (right: string) =>
+  challenge(
+    403,
+    `operator token does not permit \`${right}\``,
+    `, error="insufficient_scope", scope="${right}"`,
+  );
+
 /** The user has not agreed that this application starts games. */
 export const startsNoGames = () =>
   challenge(

@@ -1,7 +1,8 @@
 import { RequestMethod } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { OperatorError } from '../config/operator-error';
-import { type Access, accessOf } from './access';
+import { type Access, accessOf, isForOperators } from './access';
+import { OPERATOR_PATH } from './operator-rights';
 
 export interface Route {
   method: string;
@@ -26,12 +27,26 @@ export function routesOf(modules: ModulesContainer): Route[] {
     .toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
 }
 
-/** Refuses to start with a handler that declares no access: it would answer 404 to every request. */
+/**
+ * Refuses to start with a handler that declares no access, which would answer 404 to every request, and with one that takes
+ * operator tokens elsewhere than under /operator/, or something else there.
+ */
 export function requireAccess(modules: ModulesContainer): void {
-  const undeclared = routesOf(modules).filter(({ access }) => access === undefined);
-  if (undeclared.length === 0) return;
-  const names = undeclared.map(({ handler, method, path }) => `${handler} (${method} ${path})`);
-  throw new OperatorError(`Say who may enter, with @Scopes or @Public: ${names.join(', ')}.`);
+  const routes = routesOf(modules);
+  refuse(
+    'Say who may enter, with @Scopes, @OperatorMay or @Public',
+    routes.filter(({ access }) => access === undefined),
+  );
+  refuse(
+    `Use @OperatorMay for all paths under ${OPERATOR_PATH}, and for no other`,
+    routes.filter(({ access, path }) => isForOperators(access!) !== path.startsWith(OPERATOR_PATH)),
+  );
+}
+
+function refuse(problem: string, routes: Route[]): void {
+  if (routes.length === 0) return;
+  const names = routes.map(({ handler, method, path }) => `${handler} (${method} ${path})`);
+  throw new OperatorError(`${problem}: ${names.join(', ')}.`);
 }
 
 function routesOfController(controller: Controller): Route[] {

@@ -1,11 +1,17 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { failure } from '../http/failure';
-import { type Access, accessOf } from './access';
+import { type Access, accessOf, isForOperators, type OperatorAccess } from './access';
 import { BearerStrategy } from './bearer.strategy';
 import type { Credential } from './credential';
-import { type Presented, presentedBy } from './presented';
-import { apiKeyRequired, authenticationRequired, insufficientScope } from './refusals';
+import { authorizationOf, type Presented, presentedBy } from './presented';
+import {
+  apiKeyRequired,
+  authenticationRequired,
+  insufficientRight,
+  insufficientScope,
+  invalidToken,
+} from './refusals';
 import { covers } from './scopes';
 import { VerifiedCredentials } from './verified-credentials';
 
@@ -25,7 +31,9 @@ export class ScopesGuard implements CanActivate {
     // PageGuard checks the sessions of people.
     if (access === 'public' || access === 'signed in') return true;
     if (!access) throw failure(404, 'invalid api endpoint');
-    const req = context.switchToHttp().getRequest<Request>();
+    const http = context.switchToHttp();
+    const req = http.getRequest<Request>();
+    if (isForOperators(access)) return admitOperator(req, http.getResponse(), access);
     const presented = presentedBy(req);
     if (!presented) throw authenticationRequired();
     const remembered = this.credentials.remembered(presented, req);
@@ -56,4 +64,15 @@ function admit(credential: Credential, access: Access): true {
   }
   if (!covers(credential.scopes, access)) throw insufficientScope(credential, access);
   return true;
+}
+
+/** `OperatorRoutes` has looked for the token. */
+function admitOperator(req: Request, res: Response, access: OperatorAccess): true {
+  const [, right] = access.split(':');
+  const { operator } = req;
+  if (operator && (right === undefined || operator.rights.includes(right))) return true;
+  // Without waiting for the rest of the body, which may be an import.
+  if (!req.complete) req.exchange.connection.closeAfter(res);
+  if (operator) throw insufficientRight(right!);
+  throw authorizationOf(req) === '' ? authenticationRequired() : invalidToken();
 }

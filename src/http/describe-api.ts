@@ -36,7 +36,6 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
   for (const item of Object.values(document.paths))
     for (const [method, operation] of Object.entries(item as Record<string, Json>)) {
       const { handler, controller } = handlers.get(String(operation.operationId))!;
-      if (audience === 'operator') operation.security = [{ operator: [] }];
       describeOperation(operation, method, handler, !isUnlimited(handler, controller), schemas);
       for (const tag of (operation.tags ?? []) as string[]) tags.add(tag);
     }
@@ -59,7 +58,7 @@ function configOf({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
     .addServer(PUBLIC_URL ?? '/', PUBLIC_URL ? undefined : 'Where this description came from');
   const [name, description] =
-    audience === 'operator' ? ['operator', "The operator's token"] : ['bearer', 'An API key or a JWT'];
+    audience === 'operator' ? ['operator', "An operator's token"] : ['bearer', 'An API key or a JWT'];
   return builder.addBearerAuth({ type: 'http', scheme: 'bearer', description }, name).build();
 }
 
@@ -73,7 +72,7 @@ function describeOperation(
   const request = requestClassOf(handler);
   const hasParameters = request !== undefined && parametersOf(request).parameters.length > 0;
   describeParameters(operation, request, { inBody: method === 'post', bodyOnly: isBodyOnly(handler) });
-  const scope = describeSecurity(operation);
+  const { scope, credential } = describeSecurity(operation);
   const readsBody = operation.requestBody !== undefined || (method === 'post' && hasParameters);
   describeAnswers(
     operation,
@@ -81,7 +80,7 @@ function describeOperation(
       hasParameters: hasParameters || readsBody,
       readsBody,
       limited,
-      secured: operation.security !== undefined,
+      credential,
       scope,
     },
     schemas,
@@ -101,25 +100,26 @@ function nameOperation(operation: Json): void {
   if (!operation.summary) operation.summary = words[0]!.toUpperCase() + words.slice(1);
 }
 
-/** Describes the credential that is needed, and returns the scope. */
-function describeSecurity(operation: Json): string | undefined {
+/** Describes the credential that is needed, and returns what it must permit. */
+function describeSecurity(operation: Json) {
   const security = operation.security as Record<string, string[]>[] | undefined;
-  const [scope] = (security ?? []).flatMap(({ bearer }) => bearer ?? []);
+  const forOperators = security?.some((one) => 'operator' in one);
+  const [scope] = (security ?? []).flatMap(({ bearer, operator }) => bearer ?? operator ?? []);
   const inPath = ((operation.parameters ?? []) as Json[]).some(({ name }) => name === 'KEY');
   // The KEY of the path may be the credential.
   if (security && inPath) operation.security = [...security, {}];
-  const says = scope
-    ? `Needs the scope \`${scope}\`.`
-    : security?.some((one) => 'operator' in one)
-      ? "Needs the operator's token."
+  // A handler that declares a 401 describes its own credential.
+  const nothing = '401' in (operation.responses as object) ? '' : 'Needs no credential.';
+  const says = forOperators
+    ? `Needs an operator token${scope ? ` that permits \`${scope}\`` : ''}.`
+    : scope
+      ? `Needs the scope \`${scope}\`.`
       : security
         ? 'Needs any valid credential.'
-        : // A handler that declares a 401 describes its own credential.
-          '401' in (operation.responses as object)
-          ? ''
-          : 'Needs no credential.';
+        : nothing;
   operation.description = [operation.description, says].filter(Boolean).join('\n\n');
-  return scope;
+  const credential = forOperators ? ('operator' as const) : security && ('bearer' as const);
+  return { scope, credential };
 }
 
 function handlersOf(app: INestApplication): Map<string, { handler: Handler; controller: object }> {

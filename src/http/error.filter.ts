@@ -49,13 +49,8 @@ export function answeredOptions(req: Request, res: Response): boolean {
   return true;
 }
 
-/** An Express setting: routes with this prefix answer as if they did not exist. */
-export const HIDDEN_PATH = 'hidden path';
-
 /** The Allow header; undefined: the path is unknown. */
 function methodsOf(req: Request): string | undefined {
-  const hidden = req.app.get(HIDDEN_PATH) as string | undefined;
-  if (hidden !== undefined && req.path.startsWith(hidden)) return undefined;
   const layers = req.app.router.stack as Layer[];
   const methods = new Set<string>();
   for (const layer of layers) {

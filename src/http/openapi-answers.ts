@@ -41,6 +41,22 @@ const COMMON: Record<string, { description: string; texts: string[] }> = {
   },
 };
 
+// In place of the above, on routes for an operator's token.
+const OF_OPERATORS: typeof COMMON = {
+  401: {
+    description: 'No token (`authentication required`), or one that is unknown or revoked (`invalid token`).',
+    texts: ['authentication required'],
+  },
+  403: {
+    description: 'The token is good, and lacks the right.',
+    texts: ['operator token does not permit `SCOPE`'],
+  },
+  404: {
+    description: 'No token is configured: then there is no such route.',
+    texts: ['invalid api endpoint'],
+  },
+};
+
 const header = (description: string, schema: Json, required = false) => ({
   description,
   schema,
@@ -81,15 +97,16 @@ export interface OperationFacts {
   hasParameters: boolean;
   readsBody: boolean;
   limited: boolean;
-  /** Whether a credential is required. */
-  secured: boolean;
+  /** The credential that is required. */
+  credential: 'bearer' | 'operator' | undefined;
+  /** The scope or the right that it must have. */
   scope: string | undefined;
 }
 
 /** Adds the answers that guards and filters make, and the headers of all answers. */
 export function describeAnswers(
   operation: Json,
-  { hasParameters, readsBody, limited, secured, scope }: OperationFacts,
+  { hasParameters, readsBody, limited, credential, scope }: OperationFacts,
   schemas: Record<string, Json>,
 ): void {
   const responses = (operation.responses ??= {}) as Record<string, Json>;
@@ -97,10 +114,12 @@ export function describeAnswers(
   if (limited) statuses.push('429');
   if (hasParameters) statuses.push('400', '413');
   if (readsBody) statuses.push('415');
-  if (secured) statuses.push('401');
+  if (credential) statuses.push('401');
+  if (credential === 'operator') statuses.push('404');
   if (scope) statuses.push('403');
+  const common = credential === 'operator' ? { ...COMMON, ...OF_OPERATORS } : COMMON;
   for (const status of statuses) {
-    const { description, texts } = COMMON[status]!;
+    const { description, texts } = common[status]!;
     responses[status] ??= {
       description,
       content: {
@@ -111,7 +130,7 @@ export function describeAnswers(
       },
     };
   }
-  if (scope) alsoForScope(responses['403']!, scope);
+  if (scope) alsoForScope(responses['403']!, scope, common[403]!);
   for (const [status, response] of Object.entries(responses)) {
     response.headers = { ...headersOf(status, limited), ...(response.headers as Json | undefined) };
     if (!status.startsWith('2')) continue;
@@ -123,8 +142,7 @@ export function describeAnswers(
 }
 
 /** Adds the 403 of a missing scope to the handler's own 403. */
-function alsoForScope(response: Json, scope: string): void {
-  const { description, texts } = COMMON[403]!;
+function alsoForScope(response: Json, scope: string, { description, texts }: (typeof COMMON)[string]): void {
   const lacks = { errors: texts.map((text) => text.replace('SCOPE', scope)) };
   if (response.description === description) return;
   response.description = `${description} Or: ${String(response.description)}`;

@@ -50,6 +50,7 @@ export function introduction(limits: RateLimits | null): string {
 
 export const operatorIntroduction = (): string =>
   [
-    "What the operator of a store asks of the service. Each request carries the operator's token.",
+    "What the operator of a store asks of the service, and the operator's programs. Each request carries a token that " +
+      '`gamewharf operator-tokens create` made, or `OPERATOR_TOKEN`, which may do all.',
     ...ERRORS,
   ].join('\n\n');

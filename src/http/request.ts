@@ -17,6 +17,12 @@ export interface LimitedAs {
   user: string;
 }
 
+/** An operator's token. */
+export interface Operator {
+  name: string;
+  rights: readonly string[];
+}
+
 declare module 'node:http' {
   interface IncomingMessage {
     /** X-Request-Id, from the client or generated. */
@@ -30,6 +36,8 @@ declare module 'node:http' {
     presented?: Presented | null;
     /** Set when the credential is known. */
     limited_as?: LimitedAs;
+    /** On paths under /operator/, where its token is good. */
+    operator?: Operator;
     /** The limit of lookups that find nothing: counted before the lookup, undone if it finds something. */
     misses?: object;
     /** The parameters of the body, if they were read before the handler's. */

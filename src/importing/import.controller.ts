@@ -1,8 +1,7 @@
 import { Controller, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../auth/access';
-import { OperatorToken } from '../auth/operator-token';
+import { OperatorMay } from '../auth/access';
 import { Failure, failure, serviceUnavailable } from '../http/failure';
 import { Fails, Post } from '../http/routes';
 import { OperatorError } from '../config/operator-error';
@@ -17,17 +16,15 @@ const STALL_TIMEOUT_MS = 60_000;
 @ApiTags('Operations')
 @Controller('operator')
 export class ImportController {
-  constructor(
-    private readonly imports: ImportService,
-    private readonly token: OperatorToken,
-  ) {}
+  constructor(private readonly imports: ImportService) {}
 
   @Post('import')
   @ApiOperation({
     summary: 'Import a stream of records, all of them or none',
-    description: 'Where no token is configured, the route does not exist.',
+    description:
+      "Records of `api_key` and `oauth_application`, and a user's `password`, need the right `users` as well.",
   })
-  @Public()
+  @OperatorMay('import')
   @ApiConsumes('application/x-ndjson')
   @ApiBody({
     schema: { type: 'string' },
@@ -36,12 +33,9 @@ export class ImportController {
   @ApiExtraModels(TypeCountsAnswer)
   @ApiOkResponse({ type: ImportAnswer })
   @Fails(400, 'line 12: purchase 7: game 99 does not exist')
-  @Fails(401, 'authentication required', 'invalid token')
-  @Fails(404, 'invalid api endpoint')
   @Fails(415, 'unsupported media type')
   async import(@Req() req: Request, @Res({ passthrough: true }) res: Response): Promise<ImportAnswer> {
     try {
-      this.token.require(req);
       if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {
         throw failure(415, 'unsupported media type');
       }

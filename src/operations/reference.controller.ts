@@ -3,10 +3,8 @@ import { join } from 'node:path';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../auth/access';
-import { OperatorToken } from '../auth/operator-token';
+import { OperatorMay, Public } from '../auth/access';
 import { type Cacheable, cacheable, isKnown, sendCacheable } from '../http/answer';
-import { Fails } from '../http/routes';
 import { ApiDescription } from './api-description';
 
 const asset = (name: string) => cacheable(readFileSync(join(__dirname, 'assets', name), 'utf8'));
@@ -34,10 +32,7 @@ export class ReferenceController {
   private readonly style = asset('reference.css');
   private readonly script = asset('reference.js');
 
-  constructor(
-    private readonly description: ApiDescription,
-    private readonly token: OperatorToken,
-  ) {}
+  constructor(private readonly description: ApiDescription) {}
 
   @Get('openapi.json')
   @Public()
@@ -49,16 +44,14 @@ export class ReferenceController {
   }
 
   @Get('operator/openapi.json')
-  @Public()
+  @OperatorMay()
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @ApiOperation({
     summary: 'This description, as OpenAPI 3.1',
-    description: 'Where no token is configured, the route does not exist.',
+    description: 'Of the routes that need an operator token, and of no other.',
   })
   @ApiOkResponse({ schema: DOCUMENT })
-  @Fails(404, 'invalid api endpoint')
   operatorOpenapi(@Req() req: Request, @Res() res: Response): void {
-    this.token.require(req);
     sendCacheable(req, res, this.description.asJson('operator'), REVALIDATE);
   }
 

@@ -3,12 +3,13 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { AppModule } from '../app.module';
+import { operatorRoutes } from '../auth/operator-routes';
+import { OperatorTokensService } from '../auth/operator-tokens.service';
 import { addressRangesOf } from '../config/address-ranges';
 import { Settings } from '../config/settings';
 import { GamewharfAdapter } from '../http/express.adapter';
 import { FrontDoor } from '../http/front-door';
 import { NestLogger } from '../http/logger';
-import { HIDDEN_PATH } from '../http/error.filter';
 import { ApiDescription } from '../operations/api-description';
 import { legacyOnlyUnder } from '../legacy/legacy-host';
 import { lenientClients } from '../legacy/lenient-clients';
@@ -35,9 +36,9 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
 
 /** Configures an application, also one from @nestjs/testing. */
 export function configured(app: NestExpressApplication): NestExpressApplication {
-  const { LEGACY_HOST, LENIENT_CLIENTS, OPERATOR_TOKEN } = app.get(Settings);
-  if (OPERATOR_TOKEN === undefined) app.set(HIDDEN_PATH, '/operator/');
+  const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
   app.get(ApiDescription).describes(app);
+  app.use(operatorRoutes(app.get(OperatorTokensService)));
   if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
   if (LENIENT_CLIENTS) app.use(lenientClients);
   return app;

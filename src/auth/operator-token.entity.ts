@@ -1,0 +1,43 @@
+import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+import type { OperatorRight } from './operator-rights';
+
+/** A credential of the operator's programs: no user's. */
+@Entity('operator_tokens')
+@Check('operator_tokens_id_check', 'id BETWEEN 1 AND 9007199254740991')
+@Check('operator_tokens_token_hash_check', 'octet_length(token_hash) = 32')
+@Check(
+  'operator_tokens_rights_check',
+  "cardinality(rights) > 0 AND rights <@ '{import,purchases,users,metrics}'",
+)
+@Index('operator_tokens_token_hash_key', ['token_hash'], { unique: true })
+@Index('operator_tokens_name_key', ['name'], { unique: true, where: 'revoked_at IS NULL' })
+export class OperatorToken {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'operator_tokens_pkey',
+  })
+  id: number;
+
+  @Column('text')
+  name: string;
+
+  @Column('bytea')
+  token_hash: Buffer;
+
+  /** The first characters of the token, for lists. */
+  @Column('text')
+  hint: string;
+
+  @Column('text', { array: true })
+  rights: OperatorRight[];
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: string;
+
+  @Column('timestamptz', { nullable: true })
+  last_used_at: string | null;
+
+  @Column('timestamptz', { nullable: true })
+  revoked_at: string | null;
+}
