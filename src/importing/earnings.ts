@@ -1,53 +1,74 @@
-import type { ClientBase } from 'pg';
+import type { Relation, Relations } from '../database/relations';
 import { addEarnings, countPurchases, dropEmptyEarnings, takeEarnings } from '../purchases/earnings';
 import { ImportProblems } from './problems';
 import { bitOf, type RecordType } from './record-types';
+import { changedIn } from './staged';
 
 const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 
-/** Computes the changes of each game's sales: shares of new and changed purchases less stored shares. Run before all writes. */
-export async function findSales(client: ClientBase, purchase: RecordType) {
-  // Splits new shares as the function purchase_shares does, which works on stored rows.
-  await client.query(`
-    CREATE TEMP TABLE import_sales ON COMMIT DROP AS
-    WITH shares AS (
-      SELECT g.game_id, s.currency, 1 AS purchases,
-             s.amount / cardinality(s.game_ids) + (g.place <= s.amount % cardinality(s.game_ids))::int AS amount
-      FROM import_purchases s
-      LEFT JOIN purchases t ON t.id = s.id
-      CROSS JOIN unnest(s.game_ids) WITH ORDINALITY AS g (game_id, place)
-      WHERE (t.id IS NULL OR t.id IN (SELECT id FROM changed_purchases))
-        AND CASE WHEN t.id IS NULL OR s.present & ${bitOf(purchase, 'status')} <> 0
-                 THEN s.status ELSE t.status END = 'complete'
-      UNION ALL
-      SELECT v.game_id, v.currency, -1, -v.amount
-      FROM changed_purchases c
-      -- OFFSET 0 has the view computed for these purchases alone, and not for all that are stored.
-      CROSS JOIN LATERAL (SELECT * FROM purchase_shares v WHERE v.purchase_id = c.id OFFSET 0) v
-    )
-    SELECT game_id, currency, sum(purchases) AS purchases, sum(amount) AS amount
-    FROM shares GROUP BY game_id, currency`);
-  await client.query('ANALYZE import_sales');
+/** What the stream adds to the sales of games: one row for a game and a currency. */
+const SALES: Relation = {
+  name: 'import_sales',
+  columns: [
+    { name: 'game_id', sql: 'bigint' },
+    { name: 'currency', sql: 'text' },
+    { name: 'purchases', sql: 'bigint' },
+    { name: 'amount', sql: 'numeric' },
+  ],
+};
 
-  const { rows } = await client.query<{ problem: string }>(`
-    SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
-    FROM import_sales d LEFT JOIN game_earnings e USING (game_id, currency)
-    WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
-    ORDER BY d.game_id LIMIT 20`);
-  if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
+/** Computes the changes of each game's sales: shares of new and changed purchases less stored shares. Run before all writes. */
+export async function findSales(relations: Relations, purchase: RecordType) {
+  // Splits new shares as the view purchase_shares does, which works on stored rows.
+  await relations.keep(
+    SALES,
+    `WITH shares AS (
+       SELECT g.game_id, s.currency, 1 AS purchases,
+              s.amount / cardinality(s.game_ids) + (g.place <= s.amount % cardinality(s.game_ids))::int AS amount
+       FROM import_purchases s
+       LEFT JOIN purchases t ON t.id = s.id
+       CROSS JOIN unnest(s.game_ids) WITH ORDINALITY AS g (game_id, place)
+       WHERE (t.id IS NULL OR t.id IN (SELECT id FROM changed_purchases))
+         AND CASE WHEN t.id IS NULL OR s.present & ${bitOf(purchase, 'status')} <> 0
+                  THEN s.status ELSE t.status END = 'complete'
+       UNION ALL
+       SELECT v.game_id, v.currency, -1, -v.amount
+       FROM changed_purchases c
+       -- OFFSET 0 has the view computed for these purchases alone, and not for all that are stored.
+       CROSS JOIN LATERAL (SELECT * FROM purchase_shares v WHERE v.purchase_id = c.id OFFSET 0) v
+     )
+     SELECT game_id, currency, sum(purchases) AS purchases, sum(amount) AS amount
+     FROM shares GROUP BY game_id, currency HAVING sum(purchases) <> 0 OR sum(amount) <> 0`,
+  );
 }
 
 /** The purchases of each game `s`, so that new games are written only once. */
 export const SALES_OF_GAMES = `
   LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
 
-/** Adds the purchases to the stored games. Run before new ones are written. */
-export async function countSales(client: ClientBase) {
-  await client.query(countPurchases('import_sales'));
-}
-
-/** Adds the amounts. Run when all games are written. */
-export async function writeEarnings(client: ClientBase) {
-  for (const statement of [takeEarnings, dropEmptyEarnings, addEarnings])
-    await client.query(statement('import_sales'));
+/**
+ * Adds the sales to counts and earnings. Locks the games in the order of their ids, so that sums are exact whatever else sells.
+ * Run last, as everybody who sells the same games waits from here to the end. `newGames`: a query for the ids of games that
+ * were written with their count.
+ */
+export async function changeSales(relations: Relations, purchase: RecordType, newGames: string | undefined) {
+  if (relations.rowsOf(SALES.name) === 0) return;
+  const stored = newGames ? `game_id NOT IN (${newGames})` : 'true';
+  await relations.query(`
+    WITH locked AS MATERIALIZED (
+      SELECT g.id FROM games g
+      WHERE g.id IN (SELECT game_id FROM import_sales WHERE ${stored}) ORDER BY g.id FOR NO KEY UPDATE
+    )
+    SELECT count(*) FROM locked`);
+  // The sums are looked at by another statement, which sees what was committed while the first one waited.
+  const { rows } = await relations.query<{ problem: string }>(`
+    WITH counted AS (${countPurchases(`(SELECT * FROM import_sales WHERE ${stored})`)})
+    SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
+    FROM import_sales d LEFT JOIN game_earnings e USING (game_id, currency)
+    WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
+    ORDER BY d.game_id LIMIT 20`);
+  if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
+  if (relations.rowsOf(changedIn(purchase)))
+    for (const statement of [takeEarnings, dropEmptyEarnings]) await relations.query(statement(SALES.name));
+  await relations.query(addEarnings(SALES.name));
 }

@@ -1,9 +1,11 @@
 import { type ClientBase, DatabaseError } from 'pg';
-import { storedIn, tablesOf, TRIGGERS_NOT_NEEDED } from './merges';
-import { storeChanged } from './problems';
+import type { TemporaryTables } from '../database/relations';
+import { TRIGGERS_NOT_NEEDED } from './lists';
+import { tablesOf } from './merges';
+import { StoreChanged } from './problems';
 import type { RecordType } from './record-types';
-import { type Outside, outsideIn } from './references';
-import type { Staging } from './staging';
+import type { Outside } from './references';
+import { deletedIn, stagedIn, storedIn } from './staged';
 
 /** With fewer rows the triggers stay on. */
 const MIN_ROWS = 10_000;
@@ -14,13 +16,17 @@ const INSUFFICIENT_PRIVILEGE = '42501';
  * has checked all references itself, and locks the stored rows that they refer to.
  */
 export async function skipForeignKeyTriggers(
-  client: ClientBase,
+  relations: TemporaryTables,
   types: RecordType[],
-  staging: Staging,
   outside: Outside,
-  stored: number,
 ): Promise<boolean> {
-  const created = staging.rows - stored;
+  const { client } = relations;
+  const count = (nameOf: (type: RecordType) => string) =>
+    types.reduce((sum, type) => sum + relations.rowsOf(nameOf(type)), 0);
+  const stored = count(storedIn);
+  const created = count(stagedIn) - stored;
+  // Deletions need the triggers: what goes along is deleted by them.
+  if (count(deletedIn)) return false;
   if (created < MIN_ROWS || created < stored || (await hasOwnTriggers(client, types))) return false;
   await client.query('SAVEPOINT triggers');
   try {
@@ -30,7 +36,7 @@ export async function skipForeignKeyTriggers(
     await client.query('ROLLBACK TO SAVEPOINT triggers');
     return false;
   }
-  await lockReferences(client, staging, outside);
+  await lockReferences(relations, outside);
   return true;
 }
 
@@ -46,20 +52,20 @@ async function hasOwnTriggers(client: ClientBase, types: RecordType[]) {
 }
 
 /** Locks the stored rows that the stream refers to against deletion, in the order of their ids. */
-async function lockReferences(client: ClientBase, staging: Staging, outside: Outside) {
-  for (const [parent, count] of outside) {
+async function lockReferences(relations: TemporaryTables, outside: Outside) {
+  for (const [parent, { from, rows: count }] of outside) {
     const wanted = [
-      ...(staging.rowsOf(parent) ? [storedIn(parent)] : []),
-      ...(count ? [outsideIn(parent)] : []),
+      ...(relations.rowsOf(stagedIn(parent)) ? [storedIn(parent)] : []),
+      ...(count ? [from] : []),
     ];
     if (wanted.length === 0) continue;
-    const { rows } = await client.query<{ gone: string }>(`
+    const { rows } = await relations.query<{ gone: number }>(`
       WITH wanted AS MATERIALIZED (
         ${wanted.map((table) => `SELECT id FROM ${table}`).join(' UNION ALL ')}
       ), locked AS MATERIALIZED (
         SELECT t.id FROM ${parent.table} t WHERE t.id IN (SELECT id FROM wanted) ORDER BY t.id FOR KEY SHARE
       )
       SELECT (SELECT count(*) FROM wanted) - (SELECT count(*) FROM locked) AS gone`);
-    if (Number(rows[0]!.gone)) throw storeChanged();
+    if (Number(rows[0]!.gone)) throw new StoreChanged();
   }
 }

@@ -3,17 +3,18 @@ import type { Settings } from '../config/settings';
 import { DatabaseClient } from '../database/client';
 import { pgTypes } from '../database/data-source';
 import { OperatorError } from '../config/operator-error';
-import { checkTogether } from './checks';
-import { countSales, findSales, writeEarnings } from './earnings';
-import { findChanged, findStored, tablesOf, write } from './merges';
+import { TemporaryTables } from '../database/relations';
 import { skipForeignKeyTriggers } from './foreign-keys';
+import { merge } from './merge';
+import { tablesOf } from './merges';
 import { linesOf } from './ndjson';
 import { hashesOf } from './passwords';
-import { Problems, storeChanged } from './problems';
-import { type JsonObject, recordTypes, type RecordType } from './record-types';
-import { findOutside } from './references';
-import { RecordReader, type StagedRecord } from './record-reader';
-import { Staging } from './staging';
+import { Problems, StoreChanged } from './problems';
+import { recordTypes, type RecordType } from './record-types';
+import { type ReadRecord, RecordReader } from './record-reader';
+import { stagedIn, storedIn } from './staged';
+import { TableStaging } from './staging';
+import { type ImportSummary, summaryOf } from './summary';
 
 /** Bytes: enough for a collection of a hundred thousand games. */
 const MAX_LINE = 16 * 1024 * 1024;
@@ -22,15 +23,8 @@ const PASSWORD_BATCH = 256;
 const MIN_NEW_TO_ANALYZE = 10_000;
 /** The advisory lock of imports: one at a time. */
 const IMPORT_LOCK = 7_305_808;
-
-export interface TypeCounts {
-  new: number;
-  changed: number;
-  unchanged: number;
-}
-
-/** The results by type of record. */
-export type ImportSummary = Record<string, TypeCounts>;
+/** How often records are merged anew, where other writes come in between. */
+const MAX_ATTEMPTS = 3;
 
 export type Progress =
   | { phase: 'waiting' }
@@ -44,12 +38,6 @@ export interface ImportOptions {
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
-
-export const summaryLines = (summary: ImportSummary) =>
-  Object.entries(summary).map(
-    ([table, counts]) =>
-      `${table} ${counts.new} new, ${counts.changed} changed, ${counts.unchanged} unchanged`,
-  );
 
 export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>): Promise<Client> {
   const client = new DatabaseClient({
@@ -102,16 +90,15 @@ async function cancelStatement(connect: () => Promise<Client>, pid: number | und
 }
 
 /** A constraint that fails after the checks: a concurrent write by the service. */
-function explained(error: DatabaseError) {
-  const meanwhile = error.code?.startsWith('23') || error.code === '40P01';
-  return meanwhile ? storeChanged() : error;
-}
+const explained = (error: DatabaseError) => (isConflict(error) ? new StoreChanged() : error);
+
+type TransferOptions = Required<Pick<ImportOptions, 'pepper' | 'progress'>> & ImportOptions;
 
 async function transfer(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
-  { pepper, progress, signal }: Required<Pick<ImportOptions, 'pepper' | 'progress'>> & ImportOptions,
-) {
+  { pepper, progress, signal }: TransferOptions,
+): Promise<ImportSummary> {
   await prepareSession(client);
   if (!(await lockImports(client))) {
     progress({ phase: 'waiting' });
@@ -119,48 +106,45 @@ async function transfer(
   }
 
   const types = recordTypes(pepper);
-  const staging = new Staging(client, types);
+  const relations = new TemporaryTables(client);
+  const staging = new TableStaging(relations, types);
   const problems = new Problems();
   await staging.create();
-  const records = await stage(client, source, types, staging, problems, progress, signal);
+  const { records, partial } = await stage(client, source, types, staging, problems, progress, signal);
 
-  progress({ phase: 'checking', records });
-  const outside = await findOutside(client, types);
-  await checkTogether(client, types, staging, outside, problems);
-  problems.throwIfAny();
-
-  const given = types.filter((type) => staging.rowsOf(type));
-  const has = (name: string) => given.find((type) => type.name === name);
-  for (const type of given) if (type.key === 'id') await reserveIds(client, type);
-
-  // Collections first, in the order in which the service locks them.
-  const inOrderOfLocks = [...given].sort(
-    (a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'),
+  const given = types.filter((type) => relations.rowsOf(stagedIn(type)));
+  const totals = { records, written: 0 };
+  for (let attempt = 1; ; attempt++) {
+    await client.query('SAVEPOINT merge');
+    try {
+      progress({ phase: 'checking', records });
+      totals.written = 0;
+      await merge(relations, types, partial, problems, {
+        reserveIds: async (type) => reserveIds(client, type),
+        beforeWrites: async (outside) => void (await skipForeignKeyTriggers(relations, types, outside)),
+        onWrite: (type) => {
+          progress({ phase: 'writing', table: type.table, ...totals });
+          totals.written += relations.rowsOf(stagedIn(type));
+        },
+      });
+      break;
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw error;
+      signal?.throwIfAborted();
+      await client.query('ROLLBACK TO SAVEPOINT merge');
+    }
+  }
+  const created = given.reduce(
+    (sum, type) => sum + relations.rowsOf(stagedIn(type)) - relations.rowsOf(storedIn(type)),
+    0,
   );
-  let stored = 0;
-  for (const type of inOrderOfLocks) {
-    stored += await findStored(client, type);
-    await findChanged(client, type);
-  }
-  const purchase = has('purchase');
-  if (purchase) {
-    await findSales(client, purchase);
-    await countSales(client);
-  }
-  await skipForeignKeyTriggers(client, types, staging, outside, stored);
-
-  const summary: ImportSummary = {};
-  let written = 0;
-  for (const type of given) {
-    progress({ phase: 'writing', records, table: type.table, written });
-    const counts = await write(client, type, purchase !== undefined);
-    summary[type.table] = { ...counts, unchanged: staging.rowsOf(type) - counts.new - counts.changed };
-    written += staging.rowsOf(type);
-  }
-  if (purchase) await writeEarnings(client);
-  if (staging.rows - stored >= MIN_NEW_TO_ANALYZE) await analyze(client, given);
-  return summary;
+  if (created >= MIN_NEW_TO_ANALYZE) await analyze(client, given);
+  return summaryOf(types, (name) => relations.rowsOf(name));
 }
+
+/** Somebody else changed what the checks had found: a unique value, a reference, or the order of locks. */
+const isConflict = (error: unknown) =>
+  error instanceof StoreChanged || (error instanceof DatabaseError && /^(23|40)/.test(error.code ?? ''));
 
 async function prepareSession(client: ClientBase) {
   // Timeouts are for requests, and compiling statements that run once does not pay.
@@ -179,13 +163,13 @@ async function stage(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
   types: RecordType[],
-  staging: Staging,
+  staging: TableStaging,
   problems: Problems,
   progress: (progress: Progress) => void,
   signal?: AbortSignal,
 ) {
   const reader = new RecordReader(types, staging, problems);
-  const withPassword: { row: StagedRecord; record: JsonObject }[] = [];
+  const withPassword: ReadRecord[] = [];
   let bytes = 0;
   let records = 0;
 
@@ -227,7 +211,7 @@ async function stage(
   }
   if (withPassword.length) await stagePasswords();
   await staging.finish();
-  return records;
+  return { records, partial: reader.partial };
 }
 
 /** Ends when the signal is aborted, even if the source is silent, as a terminal is. */

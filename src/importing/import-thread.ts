@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
 import { OperatorError } from '../config/operator-error';
-import type { ImportSummary } from './import-records';
 import { ImportProblems } from './problems';
+import type { ImportSummary } from './summary';
 
 export interface ThreadSettings {
   DATABASE_URL: string | undefined;

@@ -7,9 +7,9 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { OperatorError } from '../config/operator-error';
 import { demoRecords, type DemoOptions, SMALL_STORE } from './demo';
 import { ndjsonOf } from './demo-file';
-import { summaryLines } from './import-records';
 import { ImportService } from './import.service';
 import { ProgressDisplay } from './progress';
+import { summaryLines } from './summary';
 
 type CommandRunner = (
   work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,

@@ -6,9 +6,9 @@ import { Failure, failure, serviceUnavailable } from '../http/failure';
 import { Fails, Post } from '../http/routes';
 import { OperatorError } from '../config/operator-error';
 import { ImportAnswer, TypeCountsAnswer } from './import.dto';
-import { summaryLines } from './import-records';
 import { ImportService } from './import.service';
 import { ImportProblems } from './problems';
+import { summaryLines } from './summary';
 
 /** The maximum pause of a sender. */
 const STALL_TIMEOUT_MS = 60_000;

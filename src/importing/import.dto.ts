@@ -1,4 +1,4 @@
-import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 
 export class TypeCountsAnswer {
   @ApiProperty({ type: 'integer', description: 'Records that were not stored before' })
@@ -9,6 +9,12 @@ export class TypeCountsAnswer {
 
   @ApiProperty({ type: 'integer', description: 'Stored records that were the same already' })
   unchanged: number;
+
+  @ApiPropertyOptional({
+    type: 'integer',
+    description: 'Stored records that are deleted; of types with a record to delete',
+  })
+  deleted?: number;
 }
 
 export class ImportAnswer {

@@ -2,8 +2,9 @@ import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { Settings } from '../config/settings';
 import { type Counter, Measurements } from '../http/measurements';
-import { connectTo, type ImportOptions, importRecords, type ImportSummary } from './import-records';
+import { connectTo, type ImportOptions, importRecords } from './import-records';
 import { importOnThread } from './import-thread';
+import type { ImportSummary } from './summary';
 
 // A shorter stream takes less time than starting a thread.
 const MIN_THREAD_BYTES = 16 * 1024;
@@ -67,9 +68,9 @@ export class ImportService implements OnModuleDestroy {
       const types = await work;
       this.outcomes.done.value++;
       // This replica must not use cached keys that the import revoked; others notice within a second.
-      if (types.api_keys?.changed) this.keys.forget();
-      for (const { new: made, changed, unchanged } of Object.values(types))
-        this.records.value += made + changed + unchanged;
+      if (endsKeys(types)) this.keys.forget();
+      for (const { new: made, changed, unchanged, deleted = 0 } of Object.values(types))
+        this.records.value += made + changed + unchanged + deleted;
       return types;
     } catch (error) {
       this.outcomes.failed.value++;
@@ -81,3 +82,7 @@ export class ImportService implements OnModuleDestroy {
     this.stopping.abort();
   }
 }
+
+/** Keys end with their users and applications, too. */
+const endsKeys = ({ api_keys, users, oauth_applications }: ImportSummary) =>
+  Boolean(api_keys?.changed || api_keys?.deleted || users?.deleted || oauth_applications?.deleted);

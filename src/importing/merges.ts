@@ -1,16 +1,9 @@
-import type { ClientBase } from 'pg';
+import type { Relations } from '../database/relations';
 import { SALES_OF_GAMES } from './earnings';
-import { bitOf, ENTRY_FIELDS, type Field, type RecordType } from './record-types';
-
-/** The temporary tables of a type: its stored records, and those that the stream changes. */
-export const stagedIn = ({ table }: RecordType) => `import_${table}`;
-export const storedIn = ({ table }: RecordType) => `stored_${table}`;
-export const changedIn = ({ table }: RecordType) => `changed_${table}`;
-
-const isNew = (type: RecordType) =>
-  `NOT EXISTS (SELECT FROM ${storedIn(type)} o WHERE o.${type.key} = s.${type.key})`;
-const isChanged = (type: RecordType) => `s.${type.key} IN (SELECT ${type.key} FROM ${changedIn(type)})`;
-const given = (bit: number) => `s.present & ${bit} <> 0`;
+import { listsOf } from './lists';
+import { StoreChanged } from './problems';
+import type { Field, RecordType } from './record-types';
+import { changedIn, changedOf, given, isChanged, isNew, stagedIn, storedIn, storedOf } from './staged';
 
 interface Column {
   name: string;
@@ -28,170 +21,6 @@ const valueFor = ({ name, field }: Column) =>
 
 /** The value of a new record. */
 const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
-
-/** The rows of other tables that belong to a record type. */
-interface Lists {
-  /** Statements to run before stored and staged records are compared. */
-  prepare?: string[];
-  /** Whether the lists of the staged record `s` differ from those of the stored record `t`. */
-  differ: string;
-  /** Statements that replace the stored lists by the staged ones. */
-  write: string[];
-}
-
-const adminsOf = (type: RecordType, table: string, parent: string): Lists => {
-  const bit = given(bitOf(type, 'admins'));
-  const insert = `
-    INSERT INTO ${table} (${parent}, user_id)
-    SELECT s.id, a.user_id FROM ${stagedIn(type)} s, unnest(s.admins) AS a (user_id)`;
-  return {
-    differ: `${bit} AND s.admins IS DISTINCT FROM
-      ARRAY(SELECT a.user_id FROM ${table} a WHERE a.${parent} = s.id ORDER BY a.user_id)`,
-    write: [
-      `DELETE FROM ${table} a USING ${stagedIn(type)} s
-       WHERE a.${parent} = s.id AND ${isChanged(type)} AND ${bit} AND NOT a.user_id = ANY (s.admins)`,
-      `${insert} WHERE ${isChanged(type)} AND ${bit} ON CONFLICT DO NOTHING`,
-      `${insert} WHERE ${isNew(type)}`,
-    ],
-  };
-};
-
-const listsOfUsers = (type: RecordType): Lists => {
-  const bit = given(bitOf(type, 'emails'));
-  const staged = 'unnest(s.emails, s.emails_verified) AS e (email, verified)';
-  const insert = `
-    INSERT INTO user_emails (user_id, email, verified)
-    SELECT s.id, lower(e.email), e.verified FROM import_users s, ${staged}`;
-  return {
-    differ: `${bit} AND
-      ARRAY(SELECT lower(e.email) || ' ' || e.verified AS one FROM ${staged} ORDER BY one) IS DISTINCT FROM
-      ARRAY(SELECT e.email || ' ' || e.verified AS one FROM user_emails e WHERE e.user_id = s.id ORDER BY one)`,
-    // Deleted and inserted again, since no order of updates suits all swaps of addresses.
-    write: [
-      `DELETE FROM user_emails t USING import_users s
-       WHERE t.user_id = s.id AND ${isChanged(type)} AND ${bit}
-         AND NOT EXISTS (SELECT FROM ${staged} WHERE lower(e.email) = t.email AND e.verified = t.verified)`,
-      `${insert} WHERE ${isChanged(type)} AND ${bit} ON CONFLICT (user_id, email) DO NOTHING`,
-      `${insert} WHERE ${isNew(type)}`,
-      `UPDATE games g SET owner_name = u.username
-       FROM ${changedIn(type)} s JOIN users u ON u.id = s.id
-       WHERE g.user_id = s.id AND g.owner_name <> u.username`,
-    ],
-  };
-};
-
-/** The import does the work of triggers itself, since they may be turned off. */
-export const TRIGGERS_NOT_NEEDED = [
-  'purchase_games_take_buyer',
-  'purchases_carry_buyer',
-  'download_keys_take_buyer',
-  'download_keys_change_buyer',
-  'games_take_owner_name',
-  'games_change_owner_name',
-  'users_carry_username',
-];
-
-const gamesOfPurchases = (type: RecordType): Lists => {
-  const insert = (buyer: string) => `
-    INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
-    SELECT s.id, g.game_id, ${buyer}.user_id, lower(${buyer}.email)
-    FROM import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)`;
-  return {
-    differ: `s.game_ids IS DISTINCT FROM
-      ARRAY(SELECT g.game_id FROM purchase_games g WHERE g.purchase_id = s.id ORDER BY g.game_id)`,
-    write: [
-      `DELETE FROM purchase_games g USING import_purchases s
-       WHERE g.purchase_id = s.id AND ${isChanged(type)} AND NOT g.game_id = ANY (s.game_ids)`,
-      `UPDATE purchase_games g SET user_id = p.user_id, email = lower(p.email)
-       FROM ${changedIn(type)} s JOIN purchases p ON p.id = s.id
-       WHERE g.purchase_id = s.id AND (g.user_id, g.email) IS DISTINCT FROM (p.user_id, lower(p.email))`,
-      `UPDATE download_keys k SET account_id = coalesce(k.user_id, p.user_id), purchase_email = lower(p.email)
-       FROM ${changedIn(type)} s JOIN purchases p ON p.id = s.id
-       WHERE k.purchase_id = s.id
-         AND (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`,
-      `${insert('p')} JOIN purchases p ON p.id = s.id WHERE ${isChanged(type)} ON CONFLICT DO NOTHING`,
-      `${insert('s')} WHERE ${isNew(type)}`,
-    ],
-  };
-};
-
-const listsOfCollections = (type: RecordType): Lists => {
-  const admins = adminsOf(type, 'collection_admins', 'collection_id');
-  const [, blurb, user, time] = ENTRY_FIELDS as [Field, Field, Field, Field];
-  const givenByEntry = (field: Field) => `e.present & ${field.bit} <> 0`;
-  return {
-    prepare: [
-      // The new entries of stored collections. A leading part in the right order keeps its sort_keys; the others get keys
-      // above all that are in use, so that no update collides.
-      `CREATE TEMP TABLE planned_entries ON COMMIT DROP AS
-       WITH staged AS (
-         SELECT e.collection_id, e.game_id, e.rank, t.game_id IS NOT NULL AS stored,
-                CASE WHEN ${givenByEntry(blurb)} THEN e.blurb ELSE t.blurb END AS blurb,
-                CASE WHEN ${givenByEntry(user)} OR t.user_id IS NULL
-                     THEN coalesce(e.user_id, s.user_id) ELSE t.user_id END AS user_id,
-                CASE WHEN ${givenByEntry(time)} THEN e.created_at
-                     ELSE coalesce(t.created_at, now()) END AS created_at,
-                t.sort_key AS old_key, t.blurb AS old_blurb, t.user_id AS old_user, t.created_at AS old_time,
-                lag(t.sort_key, 1, t.sort_key - 1) OVER (PARTITION BY e.collection_id ORDER BY e.rank) AS key_before,
-                (SELECT greatest(max(g.sort_key), 0) FROM collection_games g
-                 WHERE g.collection_id = o.id) AS highest_key
-         FROM stored_collections o
-         JOIN import_collections s ON s.id = o.id
-         JOIN import_collection_games e ON e.collection_id = o.id
-         LEFT JOIN collection_games t ON t.collection_id = e.collection_id AND t.game_id = e.game_id
-       ), placed AS (
-         SELECT *, CASE WHEN bool_and(coalesce(old_key > key_before, false))
-                               OVER (PARTITION BY collection_id ORDER BY rank)
-                        THEN old_key ELSE highest_key + rank END AS sort_key
-         FROM staged
-       )
-       SELECT collection_id, game_id, stored, blurb, user_id, created_at, sort_key,
-              NOT stored OR (blurb, user_id, created_at, sort_key)
-                IS DISTINCT FROM (old_blurb, old_user, old_time, old_key) AS differs
-       FROM placed`,
-      `CREATE TEMP TABLE dropped_entries ON COMMIT DROP AS
-       SELECT g.collection_id, g.game_id
-       FROM stored_collections o
-       JOIN import_collections s ON s.id = o.id
-       JOIN collection_games g ON g.collection_id = o.id
-       WHERE ${given(bitOf(type, 'games'))} AND NOT EXISTS (
-         SELECT FROM import_collection_games e WHERE e.collection_id = g.collection_id AND e.game_id = g.game_id)`,
-      `ANALYZE planned_entries, dropped_entries`,
-    ],
-    differ: `${admins.differ}
-      OR EXISTS (SELECT FROM planned_entries p WHERE p.collection_id = s.id AND p.differs)
-      OR EXISTS (SELECT FROM dropped_entries d WHERE d.collection_id = s.id)`,
-    write: [
-      ...admins.write,
-      `DELETE FROM collection_games g USING dropped_entries d
-       WHERE g.collection_id = d.collection_id AND g.game_id = d.game_id`,
-      `UPDATE collection_games g
-       SET sort_key = p.sort_key, blurb = p.blurb, user_id = p.user_id, created_at = p.created_at
-       FROM planned_entries p
-       WHERE p.stored AND p.differs AND g.collection_id = p.collection_id AND g.game_id = p.game_id`,
-      `INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id, created_at)
-       SELECT collection_id, game_id, sort_key, blurb, user_id, created_at FROM planned_entries WHERE NOT stored`,
-      `INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id, created_at)
-       SELECT e.collection_id, e.game_id, e.rank, e.blurb,
-              coalesce(e.user_id, s.user_id), coalesce(e.created_at, now())
-       FROM import_collection_games e JOIN import_collections s ON s.id = e.collection_id
-       WHERE ${isNew(type)}`,
-    ],
-  };
-};
-
-function listsOf(type: RecordType): Lists | undefined {
-  switch (type.name) {
-    case 'user':
-      return listsOfUsers(type);
-    case 'game':
-      return adminsOf(type, 'game_admins', 'game_id');
-    case 'purchase':
-      return gamesOfPurchases(type);
-    case 'collection':
-      return listsOfCollections(type);
-  }
-}
 
 const LIST_TABLES: Record<string, string[]> = {
   user: ['user_emails'],
@@ -239,45 +68,53 @@ const SWAPPABLE: Record<string, { value: string; clash: string; placeholder: str
   download_key: { value: 'key', clash: 's.key = t.key', placeholder: `'_' || md5(random()::text || t.id)` },
 };
 
-// The service deletes rows of these types, so they are locked before they are changed.
+// The service deletes rows of these types, so they are locked before they are compared.
 const DELETABLE = new Set(['collection', 'api_key', 'oauth_application']);
 
 /** Finds the stored records, and locks those that could be deleted, in the order of their ids. */
-export async function findStored(client: ClientBase, type: RecordType) {
-  const lock = DELETABLE.has(type.name) ? 'FOR UPDATE OF t' : '';
-  const stored = await client.query(`
-    CREATE TEMP TABLE ${storedIn(type)} ON COMMIT DROP AS
-    SELECT t.${type.key} FROM ${type.table} t
-    WHERE t.${type.key} IN (SELECT ${type.key} FROM ${stagedIn(type)}) ORDER BY t.${type.key} ${lock}`);
-  await client.query(`ANALYZE ${storedIn(type)}`);
-  return stored.rowCount ?? 0;
+export async function findStored(relations: Relations, type: RecordType) {
+  const lock = DELETABLE.has(type.name) ? `ORDER BY t.${type.key} FOR UPDATE OF t` : '';
+  return relations.keep(
+    storedOf(type),
+    `SELECT s.line, t.${type.key} FROM ${stagedIn(type)} s JOIN ${type.table} t ON t.${type.key} = s.${type.key} ${lock}`,
+  );
 }
 
-/** Finds the stored records that the stream changes. */
-export async function findChanged(client: ClientBase, type: RecordType) {
+/** Finds the stored records that the stream changes, and locks them in the order of their ids. */
+export async function findChanged(relations: Relations, type: RecordType) {
   const lists = listsOf(type);
-  for (const statement of lists?.prepare ?? []) await client.query(statement);
+  for (const { relation, sql } of lists?.prepare ?? []) await relations.keep(relation, sql);
   const columns = columnsOf(type);
-  await client.query(`
-    CREATE TEMP TABLE ${changedIn(type)} ON COMMIT DROP AS
-    SELECT t.${type.key} FROM ${stagedIn(type)} s JOIN ${type.table} t ON t.${type.key} = s.${type.key}
-    WHERE (${columns.map(({ name }) => `t.${name}`).join(', ')})
-        IS DISTINCT FROM (${columns.map(valueFor).join(', ')})
-      ${lists ? `OR ${lists.differ}` : ''}`);
-  await client.query(`ANALYZE ${changedIn(type)}`);
+  const changed = await relations.keep(
+    changedOf(type),
+    `SELECT s.line, t.${type.key} FROM ${stagedIn(type)} s JOIN ${type.table} t ON t.${type.key} = s.${type.key}
+     WHERE s.${type.key} IN (SELECT ${type.key} FROM ${storedIn(type)})
+       AND ((${columns.map(({ name }) => `t.${name}`).join(', ')})
+         IS DISTINCT FROM (${columns.map(valueFor).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
+  );
+  if (changed === 0 || DELETABLE.has(type.name)) return;
+  const { rows } = await relations.query<{ locked: number }>(`
+    WITH locked AS MATERIALIZED (
+      SELECT t.${type.key} FROM ${type.table} t
+      WHERE t.${type.key} IN (SELECT ${type.key} FROM ${changedIn(type)}) ORDER BY t.${type.key} FOR NO KEY UPDATE
+    )
+    SELECT count(*)::int AS locked FROM locked`);
+  if (rows[0]!.locked < changed) throw new StoreChanged();
 }
 
-/** Writes the changed and the new records, and counts them. */
-export async function write(client: ClientBase, type: RecordType, withSales: boolean) {
+/** Writes the changed and the new records. */
+export async function write(relations: Relations, type: RecordType, withSales: boolean) {
+  const stored = relations.rowsOf(storedIn(type));
+  if (relations.rowsOf(changedIn(type))) await writeChanged(relations, type);
+  if (relations.rowsOf(stagedIn(type)) > stored) await writeNew(relations, type, withSales);
+}
+
+async function writeChanged(relations: Relations, type: RecordType) {
   const columns = columnsOf(type);
-  const copies = COPIES[type.name] ?? [];
-  const inColumn = (value: (column: Column) => string) => (wanted: string) =>
-    value(columns.find(({ name }) => name === wanted)!);
-  const sold = withSales && type.name === 'game';
   const swappable = SWAPPABLE[type.name];
   if (swappable) {
     const { value, clash, placeholder } = swappable;
-    await client.query(`
+    await relations.query(`
       UPDATE ${type.table} t SET ${value} = ${placeholder}
       WHERE t.id IN (SELECT id FROM ${changedIn(type)})
         AND EXISTS (SELECT FROM ${stagedIn(type)} s WHERE ${clash} AND s.id <> t.id)`);
@@ -287,22 +124,33 @@ export async function write(client: ClientBase, type: RecordType, withSales: boo
     .map(
       (column) => `${column.name} = ${column.name === 'updated_at' ? updatedAt(column) : valueFor(column)}`,
     )
-    .concat(copies.map(({ name, value }) => `${name} = ${value(inColumn(valueFor))}`));
-  const newColumns = [
-    ...columns.map((column) => ({ name: column.name, value: newValueFor(column) })),
-    ...copies.map(({ name, value }) => ({ name, value: value(inColumn(newValueFor)) })),
-    ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
-  ];
-  const changed = await client.query(`
+    .concat(copiesOf(type, columns, valueFor).map(({ name, value }) => `${name} = ${value}`));
+  await relations.query(`
     UPDATE ${type.table} t SET ${assignments.join(', ')}
     FROM ${stagedIn(type)} s WHERE s.${type.key} = t.${type.key} AND ${isChanged(type)}`);
-  const created = await client.query(`
-    INSERT INTO ${type.table} (${newColumns.map(({ name }) => name).join(', ')})
-    SELECT ${newColumns.map(({ value }) => value).join(', ')}
-    FROM ${stagedIn(type)} s ${sold ? SALES_OF_GAMES : ''} WHERE ${isNew(type)}`);
-  for (const statement of listsOf(type)?.write ?? []) await client.query(statement);
-  return { new: created.rowCount ?? 0, changed: changed.rowCount ?? 0 };
+  for (const statement of listsOf(type)?.change ?? []) await relations.query(statement);
 }
+
+async function writeNew(relations: Relations, type: RecordType, withSales: boolean) {
+  const columns = columnsOf(type);
+  const sold = withSales && type.name === 'game';
+  const all = [
+    ...columns.map((column) => ({ name: column.name, value: newValueFor(column) })),
+    ...copiesOf(type, columns, newValueFor),
+    ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
+  ];
+  await relations.query(`
+    INSERT INTO ${type.table} (${all.map(({ name }) => name).join(', ')})
+    SELECT ${all.map(({ value }) => value).join(', ')}
+    FROM ${stagedIn(type)} s ${sold ? SALES_OF_GAMES : ''} WHERE ${isNew(type)}`);
+  for (const statement of listsOf(type)?.create ?? []) await relations.query(statement);
+}
+
+const copiesOf = (type: RecordType, columns: Column[], valueOf: (column: Column) => string) =>
+  (COPIES[type.name] ?? []).map(({ name, value }) => ({
+    name,
+    value: value((wanted) => valueOf(columns.find((column) => column.name === wanted)!)),
+  }));
 
 /** updated_at of a changed collection: now, unless the stream has a value. */
 const updatedAt = ({ name, field }: Column) => `CASE WHEN ${given(field.bit)} THEN s.${name} ELSE now() END`;

@@ -26,6 +26,11 @@ export class Problems {
     this.told = [...this.told, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED);
   }
 
+  /** The lines of those that are listed. */
+  get lines(): number[] {
+    return this.told.map(({ line }) => line);
+  }
+
   throwIfAny() {
     if (!this.count) return;
     const lines = this.told.map(({ line, text }) => `line ${line}: ${text}`);
@@ -39,7 +44,9 @@ export class Problems {
   }
 }
 
-export const storeChanged = () =>
-  new OperatorError(
-    'The store was changed while the import ran, and nothing was imported: please try again.',
-  );
+/** Somebody else changed what the checks had found: another try may succeed. */
+export class StoreChanged extends OperatorError {
+  constructor() {
+    super('The store was changed while the import ran, and nothing was imported: please try again.');
+  }
+}

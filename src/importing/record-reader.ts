@@ -11,11 +11,20 @@ export interface StagedRecord {
   cells: string[];
 }
 
+export interface ReadRecord {
+  row: StagedRecord;
+  record: JsonObject;
+}
+
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+const keyOf = ({ key, fields }: RecordType) => fields.find(({ columns }) => columns[0]!.name === key)!;
+
 /** Parses lines into rows to stage, and reports problems. */
 export class RecordReader {
+  /** Types with a record that leaves out required fields. */
+  readonly partial = new Set<RecordType>();
   private readonly types: Map<unknown, RecordType>;
   private readonly refusals = new Map<Field, Refuse>();
   private problemsOfRecord: string[] = [];
@@ -35,8 +44,8 @@ export class RecordReader {
     }
   }
 
-  /** The row of a line; undefined: the line is blank or has a problem. */
-  read(line: Line): { row: StagedRecord; record: JsonObject } | undefined {
+  /** The row of a line; undefined: there is none to add, as the line is blank, has a problem, or deletes a record. */
+  read(line: Line): ReadRecord | undefined {
     if (line.problem) return this.refuseLine(line, line.problem);
     let record: unknown;
     try {
@@ -55,34 +64,40 @@ export class RecordReader {
     }
 
     this.problemsOfRecord = [];
-    const { present, cells } = this.encode(type.fields, record, 1);
+    if (record.deleted === true) return this.readDeleted(type, record, line);
+    if (record.deleted !== undefined && record.deleted !== null && record.deleted !== false)
+      this.problemsOfRecord.push('deleted must be true or false');
+    const { present, cells, isPartial } = this.encode(
+      type.fields,
+      record,
+      record.deleted === undefined ? ['type'] : ['type', 'deleted'],
+      record[keyOf(type).name] != null,
+    );
+    if (isPartial) this.partial.add(type);
     type.check?.(record, (problem) => this.problemsOfRecord.push(problem));
     const entries = type.name === 'collection' && isId(record.id) ? this.readEntries(record) : [];
 
-    if (this.problemsOfRecord.length) {
-      for (const problem of this.problemsOfRecord) {
-        this.problems.add(line.number, `${subjectOf(type, record)}: ${problem}`);
-      }
-      if (isId(record.id)) this.staging.addRefused(type, record.id);
-      return undefined;
-    }
+    if (this.refuseRecord(type, record, line)) return undefined;
     entries.forEach((entry, index) =>
       this.staging.addEntry(line.number, record.id as number, index + 1, entry.present, entry.cells),
     );
     return { row: { type, line: line.number, present, cells }, record };
   }
 
-  private encode(fields: Field[], record: JsonObject, otherNames: number) {
+  private encode(fields: Field[], record: JsonObject, otherNames: string[], mayBePartial: boolean) {
     let present = 0;
-    let names = otherNames;
+    let isPartial = false;
+    let names = otherNames.length;
     const cells: string[] = [];
     for (const field of fields) {
       let value = record[field.name];
       if (value !== undefined) names++;
       if (field.implied) value = value ?? field.implied(record) ?? value;
       if (value === undefined || value === null) {
-        if (field.required) this.refusals.get(field)!('is required');
-        else if (value === null && !field.now) present |= field.bit;
+        if (field.required) {
+          if (value === undefined && mayBePartial) isPartial = true;
+          else this.refusals.get(field)!('is required');
+        } else if (value === null && !field.now) present |= field.bit;
         cells.push(field.default);
       } else {
         present |= field.bit;
@@ -92,13 +107,36 @@ export class RecordReader {
     const given = Object.keys(record);
     if (given.length !== names) {
       for (const name of given) {
-        if (name === 'type' && otherNames) continue;
+        if (otherNames.includes(name)) continue;
         if (!fields.some((field) => field.name === name)) {
           this.problemsOfRecord.push(`unknown field ${this.at}${shown(name)}`);
         }
       }
     }
-    return { present, cells };
+    return { present, cells, isPartial };
+  }
+
+  private readDeleted(type: RecordType, record: JsonObject, line: Line): undefined {
+    const key = keyOf(type);
+    const value = record[key.name];
+    const refuse = this.refusals.get(key)!;
+    const cells = value == null ? refuse('is required') : key.kind.encode(value, refuse);
+    for (const name of Object.keys(record)) {
+      if (![key.name, 'type', 'deleted'].includes(name))
+        this.problemsOfRecord.push(`${shown(name)} must be absent where deleted is true`);
+    }
+    // The first column is the key itself.
+    if (!this.refuseRecord(type, record, line))
+      this.staging.addDeleted(type, line.number, [cells.split('\t')[0]!]);
+  }
+
+  /** Reports the problems of a record; false: there are none. */
+  private refuseRecord(type: RecordType, record: JsonObject, line: Line): boolean {
+    for (const problem of this.problemsOfRecord)
+      this.problems.add(line.number, `${subjectOf(type, record)}: ${problem}`);
+    if (!this.problemsOfRecord.length) return false;
+    if (isId(record.id)) this.staging.addRefused(type, record.id);
+    return true;
   }
 
   private readEntries(collection: JsonObject) {
@@ -109,11 +147,11 @@ export class RecordReader {
       this.at = `games[${index}].`;
       if (!isObject(entry)) {
         this.problemsOfRecord.push(`games[${index}] must be an object`);
-        return { present: 0, cells: [] };
+        return { present: 0, cells: [] as string[] };
       }
       if (seen.has(entry.game_id)) this.problemsOfRecord.push(`games[${index}].game_id is in the list twice`);
       seen.add(entry.game_id);
-      return this.encode(ENTRY_FIELDS, entry, 0);
+      return this.encode(ENTRY_FIELDS, entry, [], false);
     });
     this.at = '';
     return entries;

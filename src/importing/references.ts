@@ -1,5 +1,6 @@
-import type { ClientBase } from 'pg';
+import type { Relation, Relations } from '../database/relations';
 import { ENTRY_FIELDS, type Field, type RecordType } from './record-types';
+import { deletedIn, ENTRIES, stagedIn } from './staged';
 
 /** A staged column that holds ids of other records. */
 interface Reference {
@@ -10,57 +11,70 @@ interface Reference {
   parent: RecordType;
 }
 
-/** The number of records of each type that the stream refers to but does not contain. */
-export type Outside = Map<RecordType, number>;
+/** By type: the ids that the stream refers to but does not contain, as something to select from, and their number. */
+export type Outside = Map<RecordType, { from: string; rows: number }>;
 
-/** Their ids. */
-export const outsideIn = ({ table }: RecordType) => `outside_${table}`;
+const outsideOf = ({ table }: RecordType): Relation => ({
+  name: `outside_${table}`,
+  columns: [{ name: 'id', sql: 'bigint' }],
+});
 
-function referencesIn(types: RecordType[]): Reference[] {
+function referencesIn(relations: Relations, types: RecordType[]): Reference[] {
   const within = (fields: Field[], rows: string, subject: string) =>
     fields.flatMap(({ kind, columns }) => {
       const parent = types.find(({ name }) => name === kind.references);
       const column = columns[0]!.name;
       return parent ? [{ rows, subject, id: kind.many ? `unnest(${column})` : column, parent }] : [];
     });
-  return [
-    ...types.flatMap(({ name, table, key, fields }) =>
-      within(fields, `import_${table}`, key === 'id' ? `'${name} ' || id` : `'${name}'`),
+  const references = [
+    ...types.flatMap((type) =>
+      within(
+        type.fields,
+        stagedIn(type),
+        type.key === 'id' ? `concat('${type.name}', ' ' || id)` : `'${type.name}'`,
+      ),
     ),
-    ...within(ENTRY_FIELDS, 'import_collection_games', `'collection ' || collection_id`),
+    ...within(ENTRY_FIELDS, ENTRIES.name, `'collection ' || collection_id`),
   ];
+  return references.filter(({ rows }) => relations.rowsOf(rows));
 }
 
 /** Collects all references to a type in one statement, so that the stream's ids are read once. */
-export async function findOutside(client: ClientBase, types: RecordType[]): Promise<Outside> {
+export async function findOutside(relations: Relations, types: RecordType[]): Promise<Outside> {
   const outside: Outside = new Map();
-  const references = referencesIn(types);
+  const references = referencesIn(relations, types);
   for (const type of types) {
     const ids = references
       .filter(({ parent }) => parent === type)
       .map(({ rows, id }) => `SELECT ${id} AS id FROM ${rows}`);
     if (ids.length === 0) continue;
     // EXCEPT is hashed or sorted; an anti-join may be planned as a slow nested loop.
-    const { rowCount } = await client.query(`
-      CREATE TEMP TABLE ${outsideIn(type)} ON COMMIT DROP AS
+    const sql = `
       SELECT r.id FROM (${ids.join(' UNION ALL ')}) r WHERE r.id IS NOT NULL
-      EXCEPT SELECT id FROM import_${type.table}`);
-    await client.query(`ANALYZE ${outsideIn(type)}`);
-    outside.set(type, rowCount ?? 0);
+      EXCEPT SELECT id FROM ${stagedIn(type)}`;
+    outside.set(type, await relations.derive(outsideOf(type), sql));
   }
   return outside;
 }
 
-/** Statements that find references to records that the store does not have either. */
-export const missingReferences = (types: RecordType[], outside: Outside): string[] =>
-  referencesIn(types)
-    .filter(({ parent }) => outside.get(parent))
-    .map(
-      ({ rows, subject, id, parent }) => `
-        SELECT r.line, r.subject || ': ${parent.name} ' || r.reference || ' does not exist' AS text
-        FROM (SELECT line, ${subject} AS subject, ${id} AS reference FROM ${rows}) r
+/** Statements that find references to records that the store does not have either, or that the stream deletes. */
+export const missingReferences = (relations: Relations, types: RecordType[], outside: Outside): string[] =>
+  referencesIn(relations, types)
+    .filter(({ parent }) => outside.get(parent)!.rows)
+    .flatMap((reference) => {
+      const { rows, subject, id, parent } = reference;
+      const referring = `SELECT r.line, r.subject || ': ${parent.name} ' || r.reference`;
+      const from = `FROM (SELECT line, ${subject} AS subject, ${id} AS reference FROM ${rows}) r`;
+      const missing = `
+        ${referring} || ' does not exist' AS text ${from}
         JOIN (
-          SELECT o.id FROM ${outsideIn(parent)} o
+          SELECT o.id FROM ${outside.get(parent)!.from} o
           WHERE NOT EXISTS (SELECT FROM ${parent.table} t WHERE t.id = o.id)
-          EXCEPT SELECT id FROM import_refused WHERE type = '${parent.name}') missing ON missing.id = r.reference`,
-    );
+          EXCEPT SELECT id FROM import_refused WHERE type = '${parent.name}') missing ON missing.id = r.reference`;
+      if (!relations.rowsOf(deletedIn(parent))) return [missing];
+      return [
+        missing,
+        `${referring} || ' is deleted on line ' || d.line AS text ${from}
+         JOIN ${deletedIn(parent)} d ON d.id = r.reference AND EXISTS (SELECT FROM ${parent.table} t WHERE t.id = d.id)`,
+      ];
+    });

@@ -1,93 +1,70 @@
 import { finished } from 'node:stream/promises';
-import type { ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { ENTRY_FIELDS, type RecordType } from './record-types';
+import type { Relation, TemporaryTables } from '../database/relations';
+import type { RecordType } from './record-types';
+import { deletedOf, ENTRIES, recordsOf, REFUSED } from './staged';
 
-// Large compared with the cost of a round trip; there are nine such batches.
+// Large compared with the cost of a round trip; there are some twenty such batches.
 const BATCH_CHARACTERS = 256 * 1024;
 
-interface Column {
-  name: string;
-  sql: string;
+/** Takes the records of a stream as they are read, in the text format of COPY. */
+export interface Staging {
+  add(type: RecordType, line: number, present: number, cells: string[]): void;
+  addDeleted(type: RecordType, line: number, cells: string[]): void;
+  addEntry(line: number, collection: number, rank: number, present: number, cells: string[]): void;
+  addRefused(type: RecordType, id: number): void;
 }
 
 class StagingTable {
   rows = 0;
   pending = '';
 
-  constructor(
-    readonly name: string,
-    readonly columns: Column[],
-  ) {}
+  constructor(readonly relation: Relation) {}
+
+  add(row: string) {
+    this.rows++;
+    this.pending += row;
+  }
 }
 
-/** The records of the stream, in temporary tables of the import's transaction. */
-export class Staging {
-  readonly entries = new StagingTable('import_collection_games', [
-    { name: 'line', sql: 'bigint' },
-    { name: 'collection_id', sql: 'bigint' },
-    { name: 'rank', sql: 'integer' },
-    { name: 'present', sql: 'integer' },
-    ...ENTRY_FIELDS.flatMap((field) => field.columns),
-  ]);
-  /** Ids of records with a problem, so that references to them are no further problems. */
-  readonly refused = new StagingTable('import_refused', [
-    { name: 'type', sql: 'text' },
-    { name: 'id', sql: 'bigint' },
-  ]);
+/** Stages in temporary tables of the import's transaction. */
+export class TableStaging implements Staging {
+  private readonly entries = new StagingTable(ENTRIES);
+  private readonly refused = new StagingTable(REFUSED);
   private readonly records: Map<RecordType, StagingTable>;
+  private readonly deleted: Map<RecordType, StagingTable>;
   private copying: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly client: ClientBase,
+    private readonly temporary: TemporaryTables,
     types: RecordType[],
   ) {
-    this.records = new Map(
-      types.map((type) => [
-        type,
-        new StagingTable(`import_${type.table}`, [
-          { name: 'line', sql: 'bigint' },
-          { name: 'present', sql: 'integer' },
-          ...type.fields.flatMap((field) => field.columns),
-        ]),
-      ]),
-    );
+    this.records = new Map(types.map((type) => [type, new StagingTable(recordsOf(type))]));
+    this.deleted = new Map(types.map((type) => [type, new StagingTable(deletedOf(type))]));
   }
 
   async create() {
-    const columns = (table: StagingTable) =>
-      table.columns.map(({ name, sql }) => `${name} ${sql}`).join(', ');
-    const tables = this.tables.map(
-      (table) => `CREATE TEMP TABLE ${table.name} (${columns(table)}) ON COMMIT DROP`,
-    );
+    const tables = this.tables.map(({ relation: { name, columns } }) => {
+      const defined = columns.map((column) => `${column.name} ${column.sql}`).join(', ');
+      return `CREATE TEMP TABLE ${name} (${defined}) ON COMMIT DROP`;
+    });
     await this.client.query(tables.join('; '));
   }
 
   add(type: RecordType, line: number, present: number, cells: string[]) {
-    const table = this.records.get(type)!;
-    table.rows++;
-    table.pending += `${line}\t${present}\t${cells.join('\t')}\n`;
+    this.records.get(type)!.add(`${line}\t${present}\t${cells.join('\t')}\n`);
+  }
+
+  addDeleted(type: RecordType, line: number, cells: string[]) {
+    this.deleted.get(type)!.add(`${line}\t${cells.join('\t')}\n`);
   }
 
   addEntry(line: number, collection: number, rank: number, present: number, cells: string[]) {
-    this.entries.rows++;
-    this.entries.pending += `${line}\t${collection}\t${rank}\t${present}\t${cells.join('\t')}\n`;
+    this.entries.add(`${line}\t${collection}\t${rank}\t${present}\t${cells.join('\t')}\n`);
   }
 
   addRefused(type: RecordType, id: number) {
-    this.refused.rows++;
-    this.refused.pending += `${type.name}\t${id}\n`;
-  }
-
-  /** The number of records. */
-  get rows() {
-    let rows = 0;
-    for (const table of this.records.values()) rows += table.rows;
-    return rows;
-  }
-
-  rowsOf(type: RecordType) {
-    return this.records.get(type)!.rows;
+    this.refused.add(`${type.name}\t${id}\n`);
   }
 
   /** Sends the full batches of all tables, while the next ones are read. */
@@ -100,10 +77,11 @@ export class Staging {
     await this.copying;
     // Autovacuum ignores temporary tables, and without statistics the merges are planned for empty tables.
     await this.client.query('SET LOCAL default_statistics_target = 10');
-    for (const table of this.tables) {
-      if (!table.rows) continue;
-      const ids = table.columns.filter(({ name, sql }) => sql === 'bigint' || name === 'key_hash');
-      await this.client.query(`ANALYZE ${table.name} (${ids.map(({ name }) => name).join(', ')})`);
+    for (const { rows, relation } of this.tables) {
+      this.temporary.count(relation.name, rows);
+      if (!rows) continue;
+      const ids = relation.columns.filter(({ name, sql }) => sql === 'bigint' || name === 'key_hash');
+      await this.client.query(`ANALYZE ${relation.name} (${ids.map(({ name }) => name).join(', ')})`);
     }
   }
 
@@ -112,15 +90,19 @@ export class Staging {
     return this.copying;
   }
 
+  private get client() {
+    return this.temporary.client;
+  }
+
   private get tables() {
-    return [...this.records.values(), this.entries, this.refused];
+    return [...this.records.values(), ...this.deleted.values(), this.entries, this.refused];
   }
 
   private async flush(table: StagingTable) {
     const batch = Buffer.from(table.pending);
     table.pending = '';
     await this.copying;
-    this.copying = this.copy(table.name, batch);
+    this.copying = this.copy(table.relation.name, batch);
     // Awaited before the next statement; not an unhandled rejection until then.
     this.copying.catch(() => {});
   }

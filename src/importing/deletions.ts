@@ -1,0 +1,105 @@
+import type { Relations } from '../database/relations';
+import { find } from './checks';
+import type { Problems } from './problems';
+import type { RecordType } from './record-types';
+import { deletedIn, goneIn, goneOf, subjectIn } from './staged';
+
+interface Deletion {
+  /** What keeps a record `t` from being deleted: by its name in a problem, how many there are. */
+  holds?: Record<string, string>;
+  /** What to do about it. */
+  advice?: string;
+  /** Locks of other records, which the service takes before those of this type. */
+  first?: string;
+  /** What goes with it, or passes to somebody else. Foreign keys do the rest. */
+  before?: string[];
+}
+
+const countOf = (rows: string) => `(SELECT count(*) FROM ${rows})`;
+
+// Entries that somebody added to other collections stay, as added by the owner.
+const USER: Deletion = {
+  holds: {
+    game: countOf('games g WHERE g.user_id = t.id'),
+    purchase: countOf('purchases p WHERE p.user_id = t.id'),
+    'download key': countOf('download_keys k WHERE k.user_id = t.id'),
+    collection: countOf('collections c WHERE c.user_id = t.id'),
+  },
+  advice: 'erase the person instead, with gamewharf users erase',
+  before: [
+    `UPDATE collection_games g SET user_id = c.user_id
+     FROM gone_users t, collections c WHERE g.user_id = t.id AND c.id = g.collection_id`,
+  ],
+};
+
+const GAME: Deletion = {
+  holds: {
+    purchase: countOf('purchase_games p WHERE p.game_id = t.id'),
+    'download key': countOf('download_keys k WHERE k.game_id = t.id'),
+  },
+  advice: 'make the game private instead, or delete those first',
+  first: `
+    SELECT c.id FROM collections c
+    WHERE c.id IN (SELECT g.collection_id FROM collection_games g WHERE g.game_id IN (SELECT id FROM deleted_games))
+    ORDER BY c.id FOR NO KEY UPDATE`,
+  before: [
+    `WITH removed AS (
+       DELETE FROM collection_games g USING gone_games t WHERE g.game_id = t.id RETURNING g.collection_id
+     )
+     UPDATE collections c SET games_count = c.games_count - r.games, updated_at = now()
+     FROM (SELECT collection_id, count(*) AS games FROM removed GROUP BY collection_id) r WHERE c.id = r.collection_id`,
+    `DELETE FROM builds b USING gone_games t WHERE b.game_id = t.id`,
+  ],
+};
+
+// A purchase that is complete is what its games have earned. A live key is what somebody has paid for.
+const PURCHASE: Deletion = {
+  holds: {
+    'live download key': countOf('download_keys k WHERE k.purchase_id = t.id AND k.revoked_at IS NULL'),
+  },
+  advice: 'revoke or delete them first',
+  before: [`DELETE FROM download_keys k USING gone_purchases t WHERE k.purchase_id = t.id`],
+};
+
+const DELETIONS: Record<string, Deletion> = { user: USER, game: GAME, purchase: PURCHASE };
+
+/**
+ * Deletes records, last of all writes: what holds a record is looked for in the store as the stream leaves it. Children come
+ * first, so that a stream may delete them together with what they belong to.
+ */
+export async function deleteRecords(relations: Relations, types: RecordType[], problems: Problems) {
+  for (const type of types.toReversed()) {
+    if (!relations.rowsOf(deletedIn(type))) continue;
+    const { first, before = [] } = DELETIONS[type.name] ?? {};
+    if (first) await relations.query(first);
+    const { table, key } = type;
+    const gone = await relations.keep(
+      goneOf(type),
+      `SELECT s.line, t.${key} FROM ${deletedIn(type)} s JOIN ${table} t ON t.${key} = s.${key} ORDER BY t.${key} FOR UPDATE OF t`,
+    );
+    if (!gone) continue;
+    for (const check of heldBack(type)) await find(relations, check, problems);
+    problems.throwIfAny();
+    for (const statement of before) await relations.query(statement);
+    await relations.query(`DELETE FROM ${table} t USING ${goneIn(type)} g WHERE t.${key} = g.${key}`);
+  }
+}
+
+function heldBack(type: RecordType): string[] {
+  const { holds, advice } = DELETIONS[type.name] ?? {};
+  if (!holds) return [];
+  const counts = Object.entries(holds).map(([what, count]) => `(${count}, '${what}')`);
+  const held = `
+    SELECT s.line, ${subjectIn(type)} || ': has ' || h.what || ': ${advice}' AS text
+    FROM ${goneIn(type)} s JOIN ${type.table} t ON t.id = s.id
+    CROSS JOIN LATERAL (
+      SELECT string_agg(n || ' ' || one || CASE n WHEN 1 THEN '' ELSE 's' END, ' and ') AS what
+      FROM (VALUES ${counts.join(', ')}) AS v (n, one) WHERE n > 0) h
+    WHERE h.what IS NOT NULL`;
+  if (type.name !== 'purchase') return [held];
+  return [
+    `SELECT s.line, ${subjectIn(type)} || ': is complete: refund it first' AS text
+     FROM gone_purchases s JOIN purchases t ON t.id = s.id WHERE t.status = 'complete'`,
+    held,
+  ];
+}

@@ -1,0 +1,60 @@
+import type { Relations } from '../database/relations';
+import { checkTogether } from './checks';
+import { complete } from './completions';
+import { deleteRecords } from './deletions';
+import { changeSales, findSales } from './earnings';
+import { findChanged, findStored, write } from './merges';
+import type { Problems } from './problems';
+import type { RecordType } from './record-types';
+import { findOutside, type Outside } from './references';
+import { changedOf, isNew, stagedIn } from './staged';
+
+interface Steps {
+  /** Called with each type that has records of given ids, before any is written. */
+  reserveIds(type: RecordType): Promise<void>;
+  beforeWrites?(outside: Outside): Promise<void>;
+  onWrite?(type: RecordType): void;
+}
+
+/** Checks the staged records, and brings the store to what they say. Throws ImportProblems if records are invalid. */
+export async function merge(
+  relations: Relations,
+  types: RecordType[],
+  partial: ReadonlySet<RecordType>,
+  problems: Problems,
+  { reserveIds, beforeWrites, onWrite }: Steps,
+): Promise<void> {
+  const given = types.filter((type) => relations.rowsOf(stagedIn(type)));
+  for (const type of given) if (partial.has(type)) await complete(relations, type, problems);
+  const outside = await findOutside(relations, types);
+  await checkTogether(relations, types, outside, problems);
+  problems.throwIfAny();
+
+  for (const type of given) if (type.key === 'id') await reserveIds(type);
+
+  // Collections first, in the order in which the service locks them.
+  const inOrderOfLocks = [...given].sort(
+    (a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'),
+  );
+  for (const type of inOrderOfLocks)
+    if (await findStored(relations, type)) await findChanged(relations, type);
+    else await relations.keepNone(changedOf(type));
+
+  const purchase = given.find(({ name }) => name === 'purchase');
+  if (purchase) await findSales(relations, purchase);
+  await beforeWrites?.(outside);
+
+  for (const type of given) {
+    onWrite?.(type);
+    await write(relations, type, purchase !== undefined);
+  }
+  await deleteRecords(relations, types, problems);
+  if (purchase) {
+    const game = given.find(({ name }) => name === 'game');
+    await changeSales(
+      relations,
+      purchase,
+      game && `SELECT s.id FROM ${stagedIn(game)} s WHERE ${isNew(game)}`,
+    );
+  }
+}

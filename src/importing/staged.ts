@@ -1,0 +1,81 @@
+import type { Relation } from '../database/relations';
+import { ENTRY_FIELDS, type RecordType } from './record-types';
+
+/** The relations of a type: its records in the stream, those to delete, those that are stored, and those that change. */
+export const stagedIn = ({ table }: RecordType) => `import_${table}`;
+export const deletedIn = ({ table }: RecordType) => `deleted_${table}`;
+export const storedIn = ({ table }: RecordType) => `stored_${table}`;
+export const changedIn = ({ table }: RecordType) => `changed_${table}`;
+export const goneIn = ({ table }: RecordType) => `gone_${table}`;
+
+const LINE = { name: 'line', sql: 'bigint' };
+
+export const recordsOf = (type: RecordType): Relation => ({
+  name: stagedIn(type),
+  columns: [LINE, { name: 'present', sql: 'integer' }, ...type.fields.flatMap((field) => field.columns)],
+});
+
+const keysIn = (name: string, { key, fields }: RecordType): Relation => ({
+  name,
+  columns: [LINE, ...fields.flatMap(({ columns }) => columns.filter((column) => column.name === key))],
+});
+export const deletedOf = (type: RecordType) => keysIn(deletedIn(type), type);
+export const storedOf = (type: RecordType) => keysIn(storedIn(type), type);
+export const changedOf = (type: RecordType) => keysIn(changedIn(type), type);
+export const goneOf = (type: RecordType) => keysIn(goneIn(type), type);
+
+/** The entries of the stream's collections. */
+export const ENTRIES: Relation = {
+  name: 'import_collection_games',
+  columns: [
+    LINE,
+    { name: 'collection_id', sql: 'bigint' },
+    { name: 'rank', sql: 'integer' },
+    { name: 'present', sql: 'integer' },
+    ...ENTRY_FIELDS.flatMap((field) => field.columns),
+  ],
+};
+
+/** Ids of records with a problem, so that references to them are no further problems. */
+export const REFUSED: Relation = {
+  name: 'import_refused',
+  columns: [
+    { name: 'type', sql: 'text' },
+    { name: 'id', sql: 'bigint' },
+  ],
+};
+
+/** The new entries of stored collections. */
+export const PLANNED: Relation = {
+  name: 'planned_entries',
+  columns: [
+    { name: 'collection_id', sql: 'bigint' },
+    { name: 'game_id', sql: 'bigint' },
+    { name: 'stored', sql: 'boolean' },
+    { name: 'blurb', sql: 'text' },
+    { name: 'user_id', sql: 'bigint' },
+    { name: 'created_at', sql: 'timestamptz' },
+    { name: 'sort_key', sql: 'bigint' },
+    { name: 'differs', sql: 'boolean' },
+  ],
+};
+
+/** Their entries that the stream leaves out. */
+export const DROPPED: Relation = {
+  name: 'dropped_entries',
+  columns: PLANNED.columns.slice(0, 2),
+};
+
+/** Conditions on a staged record `s`. */
+export const isNew = (type: RecordType) =>
+  `NOT EXISTS (SELECT FROM ${storedIn(type)} o WHERE o.${type.key} = s.${type.key})`;
+export const isChanged = (type: RecordType) =>
+  `s.${type.key} IN (SELECT ${type.key} FROM ${changedIn(type)})`;
+export const given = (bit: number) => `s.present & ${bit} <> 0`;
+
+/** The name of a record `s` in a problem. API keys have none, since the key is secret. */
+export function subjectIn({ name, key }: RecordType): string {
+  if (name === 'api_key') return `'api_key'`;
+  if (name === 'oauth_application') return `'oauth_application ' || left(s.client_id, 40)`;
+  return `concat('${name}', ' ' || s.${key})`;
+}
