@@ -4,7 +4,11 @@ import { statement } from '../../database/statement';
 import { AttemptsService, guessAtAccount, guessFrom } from './attempts.service';
 import { PasswordQueue } from './password-queue';
 
-export type SignIn = { user_id: number } | { refused: 'wrong' } | { refused: 'wait'; seconds: number };
+/** Of a refused one: the account that was tried, or null. */
+export type SignIn =
+  | { user_id: number }
+  | { refused: 'wrong'; tried: number | null }
+  | { refused: 'wait'; tried: number | null; seconds: number };
 
 interface Account {
   /** The typed name in lower case, by the database's rules: JavaScript's differ for some letters. */
@@ -38,13 +42,13 @@ export class SignInService {
     const account = (await this.database.row(ACCOUNT, [name]))!;
     const guesses = [guessAtAccount(account), guessFrom(network)] as const;
     const seconds = await this.attempts.reserve([...guesses]);
-    if (seconds > 0) return { refused: 'wait', seconds };
     const { id, password_hash } = account;
+    if (seconds > 0) return { refused: 'wait', tried: id, seconds };
     const matches = await this.passwords.matches(password_hash, password).catch(async (error: unknown) => {
       await this.attempts.withdrawn(...guesses);
       throw error;
     });
-    if (!matches || id === null) return { refused: 'wrong' };
+    if (!matches || id === null) return { refused: 'wrong', tried: id };
     await this.attempts.succeeded(...guesses);
     return { user_id: id };
   }
