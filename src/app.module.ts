@@ -17,6 +17,7 @@ import { LegacyModule } from './legacy/legacy.module';
 import { CredentialLimitGuard } from './operations/credential-limit.guard';
 import { OperationsModule } from './operations/operations.module';
 import { RateLimitGuard } from './operations/rate-limit.guard';
+import { PeopleModule } from './people/people.module';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
 import { WharfModule } from './wharf/wharf.module';
@@ -32,6 +33,7 @@ import { WharfModule } from './wharf/wharf.module';
     CredentialsModule,
     LegacyModule,
     AccountsModule,
+    PeopleModule,
     ImportingModule,
     OperationsModule,
   ],

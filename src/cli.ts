@@ -7,6 +7,7 @@ import { registerCollectionCommands } from './collections/collections.command';
 import { runCommand } from './process/command-runner';
 import { serve } from './process/serve';
 import { registerDatabaseCommands } from './database/database.command';
+import { registerPeopleCommands } from './people/people.command';
 import { explain } from './config/environment';
 import { registerImportCommands } from './importing/import.command';
 
@@ -18,7 +19,7 @@ program
   .action(serve);
 registerDatabaseCommands(program);
 registerAuthCommands(program, runCommand);
-registerAccountCommands(program, runCommand);
+registerPeopleCommands(registerAccountCommands(program, runCommand), runCommand);
 registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
 

@@ -409,6 +409,7 @@ if (!chromiumPath)
           `${settings}/authorized-apps`,
           `${settings}/authorized-apps/${grant!.id}/revoke`,
           `${settings}/collections`,
+          `${settings}/data`,
           consent,
           '/user/oauth?client_id=nobody',
           '/user/oauth/device',

@@ -351,8 +351,19 @@ describe('/operator/openapi.json', () => {
   test('has the routes of the operator, and the public description has none of them', async () => {
     const { body } = await ask(`Bearer ${OPERATOR_TOKEN}`);
     const { paths, components } = body as { paths: object; components: { schemas: object } };
-    expect(Object.keys(paths).sort()).toEqual(['/operator/import', '/operator/openapi.json']);
-    expect(Object.keys(components.schemas).sort()).toEqual(['Errors', 'ImportAnswer', 'TypeCountsAnswer']);
+    expect(Object.keys(paths).sort()).toEqual([
+      '/operator/import',
+      '/operator/openapi.json',
+      '/operator/people/erase',
+      '/operator/users/{user_id}/erase',
+      '/operator/users/{user_id}/export',
+    ]);
+    expect(Object.keys(components.schemas).sort()).toEqual([
+      'ErasedAnswer',
+      'Errors',
+      'ImportAnswer',
+      'TypeCountsAnswer',
+    ]);
     const { operations } = { operations: paths as Record<string, Record<string, Json>> };
     expect(operations['/operator/openapi.json']!.get!.security).toEqual([{ operator: [] }]);
     expect(operations['/operator/import']!.post).toMatchObject({

@@ -12,10 +12,10 @@ import { SessionsService } from './sign-in/sessions.service';
 const MIN_LENGTH = 8;
 const MAX_LENGTH = 1000;
 
-export function registerAccountCommands(program: Command, run: CommandRunner): void {
-  program
-    .command('users')
-    .description('User accounts.')
+/** Returns the group of commands about accounts. */
+export function registerAccountCommands(program: Command, run: CommandRunner): Command {
+  const users = program.command('users').description('User accounts.');
+  users
     .command('set-password')
     .argument('<name>', 'user name')
     .description(
@@ -43,6 +43,7 @@ export function registerAccountCommands(program: Command, run: CommandRunner): v
         console.log(`The password of ${name} is set.`);
       }),
     );
+  return users;
 }
 
 /** From a terminal, typed twice and hidden; from a pipe, the first line. An argument would show in the list of processes. */

@@ -84,6 +84,6 @@ import { Visitors } from './web/visitors';
     SignInService,
     Visitors,
   ],
-  exports: [PageGuard],
+  exports: [AttemptsService, Layout, PageGuard, SignInService],
 })
 export class AccountsModule {}

@@ -22,6 +22,7 @@ export type AuditEvent = {
     }
   | { event: 'grant given' | 'access given'; user_id: number; client_id: string; scopes: string[] }
   | { event: 'grant revoked'; user_id: number; client_id: string }
+  | { event: 'person exported' | 'person erased'; counts: Record<string, number> }
 );
 
 // More means that the database does not answer. The events are in the log all the same.

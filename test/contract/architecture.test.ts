@@ -16,6 +16,7 @@ const ORDER = [
   ['profile', 'credentials'],
   ['legacy'],
   ['accounts'],
+  ['people'],
   ['importing'],
   ['process'],
 ];

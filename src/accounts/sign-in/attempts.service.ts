@@ -105,6 +105,16 @@ export class AttemptsService {
     });
   }
 
+  /** Deletes all failures; returns how many subjects had any. */
+  async forget(guesses: Guess[]): Promise<number> {
+    return this.database.transaction(async (db) => {
+      const { affected } = await db.delete(Attempt, {
+        subject: In(inLockOrder(guesses).map(({ hash }) => hash)),
+      });
+      return affected ?? 0;
+    });
+  }
+
   /** Uncounts a guess that could not be checked. */
   async withdrawn(...guesses: Guess[]): Promise<void> {
     await this.takeBack(async (db) => {

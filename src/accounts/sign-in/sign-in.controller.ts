@@ -18,7 +18,7 @@ import { CurrentVisitor, Visitor } from '../web/visitor';
 import { Visitors } from '../web/visitors';
 
 const HOME = '/user/settings/api-keys';
-const MAX_PASSWORD = 1000;
+export const MAX_PASSWORD = 1000;
 // The limit of a request's head.
 const MAX_ADDRESS = 16 * 1024;
 
@@ -73,16 +73,12 @@ export class SignInController {
     this.audit.record({
       event: 'sign-in refused',
       request_id: req.id,
+      user_id: result.tried ?? undefined,
       reason: result.refused,
       address: clientNetwork(req),
     });
     if (result.refused === 'wait')
-      return this.page(visitor, return_to, {
-        name,
-        status: 429,
-        problem: `Too many attempts. Please wait ${waiting(result.seconds)} and try again.`,
-        headers: { 'Retry-After': String(result.seconds) },
-      });
+      return this.page(visitor, return_to, { name, ...tooManyAttempts(result.seconds) });
     this.limits.guesses?.['sign-in'].failed(req);
     return this.page(visitor, return_to, {
       name,
@@ -167,7 +163,11 @@ export class SignInController {
   }
 }
 
-const waiting = (seconds: number) => (seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
+export const tooManyAttempts = (seconds: number) => ({
+  status: 429,
+  problem: `Too many attempts. Please wait ${seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`} and try again.`,
+  headers: { 'Retry-After': String(seconds) },
+});
 
 /** A path of this site; HOME for anything that a browser could take for another host. */
 export function localPath(given: string | undefined): string {

@@ -55,6 +55,7 @@ const SECTIONS = [
   ['/user/settings/oauth-apps', 'Applications'],
   ['/user/settings/authorized-apps', 'Access'],
   ['/user/settings/collections', 'Collections'],
+  ['/user/settings/data', 'Your data'],
 ] as const;
 
 /** The frame of every page: name, navigation and Content-Security-Policy. */

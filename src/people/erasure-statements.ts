@@ -1,0 +1,184 @@
+import { statement } from '../database/statement';
+import { NOBODY } from './person';
+import { PERSON } from './scan';
+
+/** At most so many rows are changed by one statement of those that are run until none is left. */
+export const BATCH = 1000;
+
+const removal = (table: string, key: string, condition: string) =>
+  statement(
+    `erase_${table}`,
+    `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ${BATCH}) RETURNING 1`,
+  );
+
+const PSEUDONYM = (id: string) => `'erased-' || ${id}`;
+const isErased = (user: string) =>
+  `${user}.username ~ ('^' || ${PSEUDONYM(`${user}.id`)} || '(-[0-9a-f]{8})?$')`;
+
+// Signing in locks nothing that is locked here: what it starts meanwhile is ended by the second round.
+export const CLOSE_ACCOUNT = statement(
+  'erase_password',
+  `UPDATE users u SET password_hash = NULL WHERE u.id = $1 AND NOT ${isErased('u')} RETURNING 1`,
+);
+
+/** An application without scopes gets no new grants while its old ones are deleted. */
+export const EMPTY_APPLICATIONS = statement(
+  'erase_application_fields',
+  `UPDATE oauth_applications SET name = 'erased', redirect_uris = '{}', scopes = '{}' WHERE user_id = $1`,
+);
+
+/** Grants first: issuing a token locks its grant, so that none is issued afterwards. Codes and tokens go with them. */
+export const CREDENTIALS = [
+  ['sessions', removal('sessions', 'token_hash', 'user_id = $1')],
+  [
+    'oauth_grants',
+    removal(
+      'oauth_grants',
+      'id',
+      'user_id = $1 OR client_id IN (SELECT client_id FROM oauth_applications WHERE user_id = $1)',
+    ),
+  ],
+  ['oauth_applications', removal('oauth_applications', 'client_id', 'user_id = $1')],
+  ['api_keys', removal('api_keys', 'id', 'user_id = $1')],
+] as const;
+
+/** What is the account's alone. */
+export const ROWS = [
+  ['collection_admins', removal('collection_admins', 'collection_id, user_id', 'user_id = $1')],
+  ['game_admins', removal('game_admins', 'game_id, user_id', 'user_id = $1')],
+  ['user_writes', removal('user_writes', 'user_id', 'user_id = $1')],
+  [
+    'audit_events',
+    statement(
+      'erase_networks',
+      `UPDATE audit_events SET details = details - 'address'
+       WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ? 'address' LIMIT ${BATCH}) RETURNING 1`,
+    ),
+  ],
+] as const;
+
+export const COUNTED = [
+  'users',
+  'user_emails',
+  'sessions',
+  'api_keys',
+  'oauth_applications',
+  'oauth_grants',
+  'attempts',
+  'audit_events',
+  'user_writes',
+  'game_admins',
+  'collections',
+  'collection_admins',
+  'profile_collections',
+  'collection_games',
+  'idempotency_keys',
+  'purchases',
+  'download_keys',
+] as const;
+
+// The order in which everybody locks: purchases, then their games and keys.
+export const LOCK_PURCHASES = statement(
+  'erase_lock_purchases',
+  'SELECT FROM purchases WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE',
+);
+export const LOCK_PURCHASES_OF_KEYS = statement(
+  'erase_lock_purchases_of_keys',
+  `SELECT FROM purchases WHERE id IN (SELECT purchase_id FROM download_keys WHERE id = ANY ($1::bigint[]))
+   ORDER BY id FOR UPDATE`,
+);
+
+/** The address is theirs, or it stands on what is the account's and belongs to no other account. */
+const isTheirs = (email: string, account: string) =>
+  `(lower(${email}) = ANY (person.addresses) OR (${account} = person.user_id AND NOT EXISTS (
+     SELECT FROM user_emails other
+     WHERE other.email = lower(${email}) AND other.verified AND other.user_id <> person.user_id)))`;
+
+// Triggers copy the buyer of a purchase to its games and keys.
+export const PURCHASES = statement(
+  'erase_buyers',
+  `WITH ${PERSON}
+   UPDATE purchases t SET user_id = nullif(t.user_id, person.user_id),
+     email = CASE WHEN ${isTheirs('t.email', 't.user_id')} THEN '${NOBODY}' ELSE t.email END
+   FROM person WHERE t.id = ANY ($3::bigint[])`,
+);
+
+export const KEYS = statement(
+  'erase_key_owners',
+  `WITH ${PERSON}
+   UPDATE download_keys t SET user_id = nullif(t.user_id, person.user_id),
+     email = CASE WHEN ${isTheirs('t.email', 't.account_id')} THEN NULL ELSE t.email END
+   FROM person WHERE t.id = ANY ($3::bigint[])`,
+);
+
+/** A reference is the checkout's own name for the sale; only one that names the buyer goes. */
+export const REFERENCES = statement(
+  'erase_references',
+  `DELETE FROM purchase_references r
+   WHERE r.purchase_id = ANY ($1::bigint[]) AND EXISTS (
+     SELECT FROM unnest($2::text[]) AS name WHERE strpos(lower(r.reference), lower(name)) > 0)`,
+);
+
+export const ENTRIES_OF_OWN = removal(
+  'collection_games',
+  'collection_id, game_id',
+  'collection_id IN (SELECT id FROM collections WHERE user_id = $1)',
+);
+export const COLLECTIONS = removal('collections', 'id', 'user_id = $1');
+
+export const ON_PROFILE = statement(
+  'erase_on_profile',
+  `DELETE FROM profile_collections WHERE (collection_id, user_id) IN (SELECT * FROM unnest($1::bigint[], $2::bigint[]))
+   RETURNING 1`,
+);
+
+export const LOCK_COLLECTIONS = statement(
+  'erase_lock_collections',
+  'SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
+);
+/** Whose collection it is keeps the game. Who wrote the text is not stored; most likely whoever added the game. */
+export const ENTRIES_ELSEWHERE = statement(
+  'erase_entries_elsewhere',
+  `UPDATE collection_games e SET user_id = c.user_id, blurb = NULL
+   FROM unnest($2::bigint[], $3::bigint[]) AS added (collection_id, game_id) JOIN collections c ON c.id = added.collection_id
+   WHERE e.collection_id = added.collection_id AND e.game_id = added.game_id AND e.user_id = $1`,
+);
+export const TOUCH_COLLECTIONS = statement(
+  'erase_touch_collections',
+  'UPDATE collections SET updated_at = clock_timestamp() WHERE id = ANY ($1::bigint[])',
+);
+
+export const ANSWERS = statement(
+  'erase_answers',
+  `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
+   RETURNING 1`,
+);
+export const RENAME_IN_ANSWERS = statement(
+  'erase_name_in_answers',
+  `UPDATE idempotency_keys SET answer = replace(answer, $1, $2)
+   WHERE (credential, key_hash) IN (SELECT * FROM unnest($3::text[], $4::bytea[])) RETURNING 1`,
+);
+
+export const CLAIMS = statement(
+  'erase_claims',
+  `DELETE FROM user_emails WHERE (user_id, email) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) RETURNING 1`,
+);
+export const ADDRESSES = statement(
+  'erase_addresses',
+  'DELETE FROM user_emails WHERE user_id = $1 RETURNING 1',
+);
+
+export const LOCK_USER = statement('erase_lock_user', 'SELECT FROM users WHERE id = $1 FOR UPDATE');
+/** The row stays: games and the books refer to it. A trigger gives the games its new name. */
+export const ACCOUNT = statement(
+  'erase_account',
+  `UPDATE users u SET display_name = NULL, cover_url = NULL, password_hash = NULL, gamer = true, press_user = false,
+     username = ${PSEUDONYM('u.id')} || CASE
+       WHEN EXISTS (SELECT FROM users other WHERE lower(other.username) = ${PSEUDONYM('u.id')})
+       THEN '-' || substr(md5(random()::text), 1, 8) ELSE '' END
+   WHERE u.id = $1 AND NOT ${isErased('u')} RETURNING 1`,
+);
+export const USERNAME = statement<{ username: string }>(
+  'erase_new_name',
+  'SELECT username FROM users WHERE id = $1',
+);

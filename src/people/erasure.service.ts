@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { AttemptsService, guessAtAccount, guessAtDeviceCode } from '../accounts/sign-in/attempts.service';
+import { ApiKeysService } from '../auth/api-keys.service';
+import { TokenRevocations } from '../auth/token-revocations.service';
+import { StoreLinks } from '../config/store-links';
+import { Database } from '../database/database';
+import { bind, type Statement, write } from '../database/statement';
+import { CLAIMS, type Person } from './person';
+import * as sql from './erasure-statements';
+import { columnsOf, type Scan, slicesOf } from './scan';
+import {
+  ANSWERS,
+  ANSWERS_WITH_GAMES,
+  DOWNLOAD_KEYS,
+  ENTRIES,
+  type Entry,
+  ON_PROFILE,
+  PURCHASES,
+} from './scans';
+
+// In milliseconds: until every replica refuses what has ended.
+const CREDENTIALS_END = 1000;
+// So many rows are one transaction.
+const SLICE = 500;
+
+/** How many rows of each table were about the person. */
+export type Erased = Record<(typeof sql.COUNTED)[number], number>;
+
+/**
+ * Erases a person in short transactions, so that nobody waits for a large one. What finds their rows, the account's name and
+ * addresses, goes last: an erasure that broke off goes on when it is asked for again.
+ */
+@Injectable()
+export class ErasureService {
+  constructor(
+    private readonly database: Database,
+    private readonly keys: ApiKeysService,
+    private readonly tokens: TokenRevocations,
+    private readonly attempts: AttemptsService,
+    private readonly links: StoreLinks,
+  ) {}
+
+  async erase(person: Person): Promise<Erased> {
+    const erased = Object.fromEntries(sql.COUNTED.map((table) => [table, 0])) as Erased;
+    const { user_id } = person;
+    if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(CREDENTIALS_END);
+    await this.eraseSales(person, erased);
+    if (user_id !== null) {
+      await this.eraseCollections(user_id, person, erased);
+      for (const [table, statement] of sql.ROWS) erased[table] += await this.all(statement, [user_id]);
+      // For what was made while the account could still be used.
+      await this.endCredentials(user_id, erased);
+    }
+    await this.eraseAttempts(person, erased);
+    await this.eraseClaims(person, erased);
+    if (user_id !== null) await this.eraseAccount(user_id, person, erased);
+    return erased;
+  }
+
+  /** Whether the account could be used until now. */
+  private async endCredentials(user_id: number, erased: Erased): Promise<boolean> {
+    const rows = await this.database.rows(sql.CLOSE_ACCOUNT, [user_id]);
+    await this.tokens.revokeAllOf(user_id);
+    await this.database.rows(sql.EMPTY_APPLICATIONS, [user_id]);
+    for (const [table, statement] of sql.CREDENTIALS) erased[table] += await this.all(statement, [user_id]);
+    this.keys.forget();
+    return rows.length > 0;
+  }
+
+  /** Earnings and counts are those of the games, and stay. */
+  private async eraseSales(person: Person, erased: Erased): Promise<void> {
+    const values = [person.user_id, person.addresses];
+    await this.each(DOWNLOAD_KEYS, person, async (slice) => {
+      const ids = slice.map(({ id }) => id);
+      await this.database.write(
+        write([bind(sql.LOCK_PURCHASES_OF_KEYS, [ids]), bind(sql.KEYS, [...values, ids])], () => undefined),
+      );
+      erased.download_keys += ids.length;
+    });
+    await this.each(PURCHASES, person, async (slice) => {
+      const ids = slice.map(({ id }) => id);
+      const names = [...person.addresses, ...(person.username === null ? [] : [person.username])];
+      const statements = [
+        bind(sql.LOCK_PURCHASES, [ids]),
+        bind(sql.REFERENCES, [ids, names]),
+        bind(sql.PURCHASES, [...values, ids]),
+      ];
+      await this.database.write(write(statements, () => undefined));
+      erased.purchases += ids.length;
+    });
+  }
+
+  private async eraseCollections(user_id: number, person: Person, erased: Erased): Promise<void> {
+    await this.each(ON_PROFILE, person, async (slice) => {
+      erased.profile_collections += await this.all(sql.ON_PROFILE, columnsOf(ON_PROFILE, slice));
+    });
+    erased.collection_games += await this.all(sql.ENTRIES_OF_OWN, [user_id]);
+    erased.collections += await this.all(sql.COLLECTIONS, [user_id]);
+    await this.each(ENTRIES, person, async (slice: Entry[]) => {
+      const values = columnsOf(ENTRIES, slice);
+      const [collection_ids] = values;
+      const statements = [
+        bind(sql.LOCK_COLLECTIONS, [collection_ids]),
+        bind(sql.ENTRIES_ELSEWHERE, [user_id, ...values]),
+        bind(sql.TOUCH_COLLECTIONS, [collection_ids]),
+      ];
+      await this.database.write(write(statements, () => undefined));
+      erased.collection_games += slice.length;
+    });
+  }
+
+  private async eraseAttempts({ user_id, username, addresses }: Person, erased: Erased): Promise<void> {
+    const names = username === null ? addresses : [username.toLowerCase(), ...addresses];
+    const guesses = names.map((name) => guessAtAccount({ id: null, name }));
+    if (user_id !== null) guesses.push(guessAtAccount({ id: user_id, name: '' }), guessAtDeviceCode(user_id));
+    erased.attempts += await this.attempts.forget(guesses);
+  }
+
+  private async eraseClaims(person: Person, erased: Erased): Promise<void> {
+    await this.each(CLAIMS, person, async (slice) => {
+      erased.user_emails += await this.all(sql.CLAIMS, columnsOf(CLAIMS, slice));
+    });
+  }
+
+  private async eraseAccount(user_id: number, { username }: Person, erased: Erased): Promise<void> {
+    await this.database.transaction(async (db) => {
+      const [, addresses, names] = await this.database.run(db, [
+        bind(sql.LOCK_USER, [user_id]),
+        bind(sql.ADDRESSES, [user_id]),
+        bind(sql.ACCOUNT, [user_id]),
+      ]);
+      erased.user_emails += addresses.length;
+      erased.users += names.length;
+    });
+    // After the account has its new name, so that no answer is stored with the old one.
+    const renamed = (await this.database.row(sql.USERNAME, [user_id]))!;
+    await this.each(ANSWERS, { user_id, addresses: [] }, async (slice) => {
+      erased.idempotency_keys += await this.all(sql.ANSWERS, columnsOf(ANSWERS, slice));
+    });
+    if (username === null || username === renamed.username) return;
+    const [from, to] = [this.links.user(username), this.links.user(renamed.username)];
+    await this.each(ANSWERS_WITH_GAMES, { user_id, addresses: [from] }, async (slice) => {
+      const changed = [from, to, ...columnsOf(ANSWERS_WITH_GAMES, slice)];
+      erased.idempotency_keys += (await this.database.rows(sql.RENAME_IN_ANSWERS, changed)).length;
+    });
+  }
+
+  private async each<Keys>(
+    scan: Scan<Keys>,
+    person: Pick<Person, 'user_id' | 'addresses'>,
+    work: (slice: Keys[]) => Promise<void>,
+  ): Promise<void> {
+    for await (const rows of scan.rows(this.database, person))
+      for (const slice of slicesOf(rows, SLICE)) await work(slice);
+  }
+
+  /** Runs a statement that changes at most so many rows until none is left. */
+  private async all(statement: Statement, values: unknown[]): Promise<number> {
+    for (let count = 0; ;) {
+      const { length } = await this.database.rows(statement, values);
+      count += length;
+      if (length < sql.BATCH) return count;
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import { Controller, Req } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { Audit } from '../auth/audit';
+import { Public } from '../auth/access';
+import { OperatorToken } from '../auth/operator-token';
+import { failure } from '../http/failure';
+import { Fails } from '../http/openapi';
+import { Post } from '../http/post';
+import { Parameters } from '../http/read-parameters';
+import { ErasureService } from './erasure.service';
+import { ExportService } from './export.service';
+import { NdjsonAnswer } from './ndjson-answer';
+import { ErasedAnswer, PersonRequest, UserRequest } from './people.dto';
+import { People, type Person } from './person';
+
+@ApiTags('Operations')
+@Controller('operator')
+export class PeopleController {
+  constructor(
+    private readonly people: People,
+    private readonly exports: ExportService,
+    private readonly erasure: ErasureService,
+    private readonly token: OperatorToken,
+    private readonly audit: Audit,
+  ) {}
+
+  @Post('users/:user_id/export')
+  @ApiOperation({
+    summary: 'All that is stored about an account, or that names its addresses',
+    description: 'One JSON object a line; docs/explanation/privacy.md says what each `type` is.',
+  })
+  @Public()
+  @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
+  @Fails(404, 'invalid user')
+  async export(@Req() req: Request, @Parameters() { user_id }: UserRequest): Promise<NdjsonAnswer> {
+    this.token.require(req);
+    const person = await this.withId(user_id);
+    return new NdjsonAnswer(
+      this.exports.once(person, (counts) =>
+        this.audit.record({ event: 'person exported', request_id: req.id, user_id, counts }),
+      ),
+    );
+  }
+
+  @Post('users/:user_id/erase')
+  @ApiOperation({
+    summary: 'Make an account unknowable',
+    description: 'The row stays with a name of its id; purchases keep amounts, dates and games.',
+  })
+  @Public()
+  @ApiOkResponse({ type: ErasedAnswer })
+  @Fails(404, 'invalid user')
+  async erase(@Req() req: Request, @Parameters() { user_id }: UserRequest): Promise<ErasedAnswer> {
+    this.token.require(req);
+    return this.erased(req, await this.withId(user_id));
+  }
+
+  @Post('people/erase')
+  @ApiOperation({
+    summary: 'Make the person behind an address unknowable',
+    description: 'Their account as well, where one has verified the address.',
+  })
+  @Public()
+  @ApiOkResponse({ type: ErasedAnswer })
+  async eraseByAddress(@Req() req: Request, @Parameters() { email }: PersonRequest): Promise<ErasedAnswer> {
+    this.token.require(req);
+    return this.erased(req, await this.people.withAddress(email));
+  }
+
+  private async withId(user_id: number): Promise<Person> {
+    const person = await this.people.withId(user_id);
+    if (!person) throw failure(404, 'invalid user');
+    return person;
+  }
+
+  private async erased(req: Request, person: Person): Promise<ErasedAnswer> {
+    req.exchange.takesLong();
+    const erased = await this.erasure.erase(person);
+    this.audit.record({
+      event: 'person erased',
+      request_id: req.id,
+      user_id: person.user_id ?? undefined,
+      counts: erased,
+    });
+    return { erased };
+  }
+}

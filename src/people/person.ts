@@ -1,0 +1,88 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import { scanOf } from './scan';
+
+/** Whose data are exported or erased. */
+export interface Person {
+  /** null: the address belongs to no account. */
+  user_id: number | null;
+  username: string | null;
+  /** In lower case. What is stored under one of them is theirs too. */
+  addresses: string[];
+}
+
+/** In place of the address of an erased buyer; no mail reaches it, and nobody can verify it. */
+export const NOBODY = 'nobody@erased.invalid';
+
+interface Account {
+  user_id: number;
+  username: string;
+  verified: string[];
+  unverified: string[];
+}
+
+const addresses = (condition: string) =>
+  `ARRAY(SELECT e.email FROM user_emails e WHERE e.user_id = u.id AND ${condition} ORDER BY e.email)`;
+
+const ACCOUNT = statement<Account>(
+  'person_account',
+  `SELECT u.id AS user_id, u.username, ${addresses('e.verified')} AS verified, ${addresses('NOT e.verified')} AS unverified
+   FROM users u WHERE u.id = $1`,
+);
+
+const BY_NAME = statement<{ id: number }>(
+  'person_by_name',
+  'SELECT id FROM users WHERE lower(username) = lower($1)',
+);
+
+const BY_ADDRESS = statement<{ email: string; user_id: number | null }>(
+  'person_by_address',
+  `SELECT typed.email, e.user_id FROM (SELECT lower($1) AS email) typed
+   LEFT JOIN user_emails e ON e.email = typed.email AND e.verified`,
+);
+
+export const CLAIMS = scanOf<{ user_id: number; email: string }>(
+  'user_emails',
+  { user_id: 'bigint', email: 'text' },
+  't.email = ANY (person.addresses)',
+);
+
+@Injectable()
+export class People {
+  constructor(private readonly database: Database) {}
+
+  /** For an operator. An address that nobody verified is theirs if no other account has entered it. */
+  async withId(user_id: number): Promise<Person | undefined> {
+    const account = await this.database.row(ACCOUNT, [user_id]);
+    if (!account) return undefined;
+    const { username, verified, unverified } = account;
+    const shared = new Set<string>();
+    if (unverified.length > 0)
+      for await (const claims of CLAIMS.rows(this.database, { user_id: null, addresses: unverified }))
+        for (const claim of claims) if (claim.user_id !== user_id) shared.add(claim.email);
+    return {
+      user_id,
+      username,
+      addresses: [...verified, ...unverified.filter((email) => !shared.has(email))],
+    };
+  }
+
+  /** For themselves: anybody can enter anybody's address, so only verified ones count. */
+  async themselves(user_id: number): Promise<Person> {
+    const { username, verified } = (await this.database.row(ACCOUNT, [user_id]))!;
+    return { user_id, username, addresses: verified };
+  }
+
+  async withName(name: string): Promise<Person | undefined> {
+    const user = await this.database.row(BY_NAME, [name]);
+    return user && this.withId(user.id);
+  }
+
+  /** The account that verified the address, or whoever is behind it. */
+  async withAddress(given: string): Promise<Person> {
+    const { email, user_id } = (await this.database.row(BY_ADDRESS, [given]))!;
+    const account = user_id === null ? undefined : await this.withId(user_id);
+    return account ?? { user_id: null, username: null, addresses: email === NOBODY ? [] : [email] };
+  }
+}

@@ -1,0 +1,56 @@
+import { scanOf } from './scan';
+
+export const PURCHASES = scanOf<{ id: number }>(
+  'purchases',
+  { id: 'bigint' },
+  't.user_id = person.user_id OR lower(t.email) = ANY (person.addresses)',
+);
+
+export const DOWNLOAD_KEYS = scanOf<{ id: number }>(
+  'download_keys',
+  { id: 'bigint' },
+  `person.user_id IN (t.user_id, t.account_id)
+     OR lower(t.email) = ANY (person.addresses) OR t.purchase_email = ANY (person.addresses)`,
+);
+
+export interface Entry {
+  collection_id: number;
+  game_id: number;
+}
+
+/** Those of their collections, and those that they added to other people's. */
+export const ENTRIES = scanOf<Entry>(
+  'collection_games',
+  { collection_id: 'bigint', game_id: 'bigint' },
+  `t.user_id = person.user_id
+     OR t.collection_id IN (SELECT id FROM collections WHERE user_id = (SELECT user_id FROM person))`,
+);
+
+export const ON_PROFILE = scanOf<{ collection_id: number; user_id: number }>(
+  'profile_collections',
+  { collection_id: 'bigint', user_id: 'bigint' },
+  't.user_id = person.user_id',
+);
+
+export interface Answer {
+  credential: string;
+  key_hash: Buffer;
+}
+
+const ANSWER_KEYS = { credential: 'text', key_hash: 'bytea' } as const;
+
+/** Answers to others count too, where they show a collection or an entry of theirs. */
+export const ANSWERS = scanOf<Answer>(
+  'idempotency_keys',
+  ANSWER_KEYS,
+  `t.user_id = person.user_id OR t.credential = 'user ' || person.user_id
+     OR strpos(t.answer, '"user_id":' || person.user_id || ',') > 0`,
+);
+
+/** Answers to others that show a game of theirs: `addresses` are here those of the web that begin so. */
+export const ANSWERS_WITH_GAMES = scanOf<Answer>(
+  'idempotency_keys',
+  ANSWER_KEYS,
+  'EXISTS (SELECT FROM unnest(person.addresses) AS url WHERE strpos(t.answer, url) > 0)',
+  'scan_answers_with_games',
+);
