@@ -14,7 +14,7 @@ import { SignedIn } from '../auth/access';
 import { Audit } from '../auth/audit';
 import { Settings } from '../config/settings';
 import { clientNetwork } from '../http/client-address';
-import { Post } from '../http/post';
+import { Post } from '../http/routes';
 import { RateLimitsService } from '../operations/rate-limits.service';
 import { ExportService } from './export.service';
 import { NdjsonAnswer } from './ndjson-answer';

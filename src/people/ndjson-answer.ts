@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { WebAnswer } from '../http/web-answer';
+import { WebAnswer } from '../http/answer';
 
 // In milliseconds, as for any other answer: src/http/in-flight.ts.
 const READ_TIMEOUT = 10_000;
