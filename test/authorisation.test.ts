@@ -113,8 +113,14 @@ const TABLE: Record<string, Row> = {
   'GET /operator/openapi.json': open('/operator/openapi.json'),
   'POST /operator/import': { call: () => on('/operator/import', {}), success: 415 },
   'POST /operator/people/erase': { call: () => on('/operator/people/erase', {}), success: 400 },
-  'POST /operator/users/:user_id/erase': { call: () => on('/operator/users/4000000/erase', {}), success: 404 },
-  'POST /operator/users/:user_id/export': { call: () => on('/operator/users/4000000/export', {}), success: 404 },
+  'POST /operator/users/:user_id/erase': {
+    call: () => on('/operator/users/4000000/erase', {}),
+    success: 404,
+  },
+  'POST /operator/users/:user_id/export': {
+    call: () => on('/operator/users/4000000/export', {}),
+    success: 404,
+  },
   'GET /login': open('/login'),
   'GET /profile/collections': own(() => on('/profile/collections')),
   'GET /user/oauth': open('/user/oauth', 400),

@@ -2,8 +2,7 @@ import { Controller, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Audit } from '../auth/audit';
-import { Public } from '../auth/access';
-import { OperatorToken } from '../auth/operator-token';
+import { OperatorMay } from '../auth/access';
 import { failure } from '../http/failure';
 import { Fails, Post } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
@@ -20,7 +19,6 @@ export class PeopleController {
     private readonly people: People,
     private readonly exports: ExportService,
     private readonly erasure: ErasureService,
-    private readonly token: OperatorToken,
     private readonly audit: Audit,
   ) {}
 
@@ -29,16 +27,13 @@ export class PeopleController {
     summary: 'All that is stored about an account, or that names its addresses',
     description: 'One JSON object a line; docs/explanation/privacy.md says what each `type` is.',
   })
-  @Public()
+  @OperatorMay('users')
   @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
   @Fails(404, 'invalid user')
   async export(@Req() req: Request, @Parameters() { user_id }: UserRequest): Promise<NdjsonAnswer> {
-    this.token.require(req);
     const person = await this.withId(user_id);
     return new NdjsonAnswer(
-      this.exports.once(person, (counts) =>
-        this.audit.record({ event: 'person exported', request_id: req.id, user_id, counts }),
-      ),
+      this.exports.once(person, (counts) => this.record(req, 'person exported', user_id, counts)),
     );
   }
 
@@ -47,11 +42,10 @@ export class PeopleController {
     summary: 'Make an account unknowable',
     description: 'The row stays with a name of its id; purchases keep amounts, dates and games.',
   })
-  @Public()
+  @OperatorMay('users')
   @ApiOkResponse({ type: ErasedAnswer })
   @Fails(404, 'invalid user')
   async erase(@Req() req: Request, @Parameters() { user_id }: UserRequest): Promise<ErasedAnswer> {
-    this.token.require(req);
     return this.erased(req, await this.withId(user_id));
   }
 
@@ -60,10 +54,9 @@ export class PeopleController {
     summary: 'Make the person behind an address unknowable',
     description: 'Their account as well, where one has verified the address.',
   })
-  @Public()
+  @OperatorMay('users')
   @ApiOkResponse({ type: ErasedAnswer })
   async eraseByAddress(@Req() req: Request, @Parameters() { email }: PersonRequest): Promise<ErasedAnswer> {
-    this.token.require(req);
     return this.erased(req, await this.people.withAddress(email));
   }
 
@@ -76,12 +69,16 @@ export class PeopleController {
   private async erased(req: Request, person: Person): Promise<ErasedAnswer> {
     req.exchange.takesLong();
     const erased = await this.erasure.erase(person);
-    this.audit.record({
-      event: 'person erased',
-      request_id: req.id,
-      user_id: person.user_id ?? undefined,
-      counts: erased,
-    });
+    this.record(req, 'person erased', person.user_id, erased);
     return { erased };
+  }
+
+  private record(
+    { id: request_id, operator }: Request,
+    event: 'person exported' | 'person erased',
+    user_id: number | null,
+    counts: Record<string, number>,
+  ): void {
+    this.audit.record({ event, request_id, user_id: user_id ?? undefined, token: operator?.name, counts });
   }
 }
