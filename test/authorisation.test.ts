@@ -107,6 +107,7 @@ const TABLE: Record<string, Row> = {
     ({ game }) => on(`/games/${game}/purchases?email=buyer@example.com`),
     noGame,
   ),
+  'GET /games/:game_id/sales': editors(({ game }) => on(`/games/${game}/sales`), noGame),
   'GET /health/live': open('/health/live'),
   'GET /health/ready': open('/health/ready'),
   'GET /openapi.json': open('/openapi.json'),

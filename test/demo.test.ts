@@ -96,7 +96,7 @@ test('addresses are nobody’s', () => {
   );
 });
 
-test('the API description shows games, keys and ownership as the demo store has them', async () => {
+test('the API description shows games, keys, sales and ownership as the demo store has them', async () => {
   await importDirectly(all({ api_key: 'the-key-of-the-demo' }));
   const buyer = new Actor(2, 'azure-bison', await make.key({ owner: { id: 2 } }));
   const { paths } = JSON.parse((await send('GET', '/openapi.json')).text) as {
@@ -112,4 +112,7 @@ test('the API description shows games, keys and ownership as the demo store has 
   const { owned_keys } = (await ask('/profile/owned-keys')) as { owned_keys: unknown[] };
   const example = exampleOf('/profile/owned-keys') as { owned_keys: unknown[] };
   expect(owned_keys).toContainEqual(example.owned_keys[0]);
+  const seller = new Actor(1, 'ash-beetle', await make.key({ owner: { id: 1 } }));
+  const { sales } = (await seller.get('/games/1/sales')).body as { sales: unknown[] };
+  expect(sales).toContainEqual((exampleOf('/games/{game_id}/sales') as { sales: unknown[] }).sales[0]);
 });

@@ -4,6 +4,7 @@ import { LIVE_USER } from '../src/auth/tokens.service';
 import { FIRST_PAGE } from '../src/collections/collection-games.service';
 import { statement, type Statement } from '../src/database/statement';
 import { EDITABLE_GAMES, GAME as ONE_GAME, VIEWABLE_GAME } from '../src/games/games.service';
+import { SALES, SALES_BY_EMAIL, SALES_BY_NAME } from '../src/purchases/game-sales.service';
 import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../src/purchases/download-keys.service';
 import { OWNED_KEYS } from '../src/purchases/owned-keys.service';
 import { OWNERSHIP, OWNERSHIP_IN_GAME } from '../src/purchases/ownership.service';
@@ -44,16 +45,17 @@ const FILL = [
    SELECT n, ${ADMIN_OF_ALL} FROM generate_series(1, ${GAMES}) n ON CONFLICT DO NOTHING`,
   `INSERT INTO game_earnings (game_id, currency, amount)
    SELECT n, currency, n FROM generate_series(1, ${GAMES}) n, unnest(ARRAY['USD', 'EUR']) currency`,
-  `INSERT INTO purchases (id, email, user_id, source, currency, amount, purchase_type)
-   SELECT n, 'Mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END, 'card', 'USD', n,
+  `INSERT INTO purchases (id, created_at, email, user_id, source, currency, amount, purchase_type)
+   SELECT n, timestamptz '2024-01-01' + n * interval '1 second',
+          'Mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END, 'card', 'USD', n,
           CASE WHEN n % 10 = 0 THEN 'bundle' ELSE 'game' END FROM generate_series(1, ${PURCHASES}) n`,
   // Three of them of the popular game.
   `UPDATE purchases SET user_id = ${COLLECTOR}, email = '${ADDRESS_OF_COLLECTOR}'
    WHERE id % ${PURCHASES / COLLECTED} = 3 OR id % 400000 = 11`,
-  `INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
-   SELECT id, CASE WHEN id % 10 = 1 THEN ${POPULAR_GAME} ELSE id % ${GAMES} + 1 END, user_id, lower(email) FROM purchases`,
-  `INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
-   SELECT id, (id + k * 37) % ${GAMES} + 1, user_id, lower(email) FROM purchases, generate_series(1, 4) k WHERE id % 10 = 0`,
+  `INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
+   SELECT id, CASE WHEN id % 10 = 1 THEN ${POPULAR_GAME} ELSE id % ${GAMES} + 1 END, user_id, lower(email), created_at FROM purchases`,
+  `INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
+   SELECT id, (id + k * 37) % ${GAMES} + 1, user_id, lower(email), created_at FROM purchases, generate_series(1, 4) k WHERE id % 10 = 0`,
   `INSERT INTO download_keys (key, game_id, email, user_id, account_id)
    SELECT 'key-' || n, CASE WHEN n % 5 = 1 THEN ${POPULAR_GAME} ELSE n % ${GAMES} + 1 END,
           'mail' || n % ${3 * USERS} || '@example.com', claimed_by, claimed_by
@@ -114,6 +116,7 @@ const GAME = 1002;
 const KEY_OF_APPLICATION = 1;
 const KEY_OF_USER = KEYS;
 const ownerOf = (game: number) => (game % (USERS / 10)) + 1;
+const NEWEST = ['infinity', Number.MAX_SAFE_INTEGER];
 const hashes = (...keys: string[]) =>
   client.query<{ hash: string }>('SELECT sha256(k::bytea)::text AS hash FROM unnest($1::text[]) k', [keys]);
 
@@ -159,6 +162,15 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [PURCHASES_BY_EMAIL, [GAME, ownerOf(GAME), 'MAIL1000@example.com'], 60],
   [PURCHASES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'], 60],
   [PURCHASES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, ADDRESS_OF_COLLECTOR], 90],
+  [SALES, [GAME, ownerOf(GAME), '-infinity', ...NEWEST, 20, 0], 500],
+  // 100,000 sales: a page of them costs what a page costs, wherever it is.
+  [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '-infinity', ...NEWEST, 20, 0], 500],
+  [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '-infinity', '2024-01-05 00:00:00+00', 345600, 20, 0], 500],
+  [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '2024-01-05T00:00:00Z', ...NEWEST, 20, 100], 500],
+  [SALES_BY_NAME, [GAME, ownerOf(GAME), 'User1002', ...NEWEST, 20, 0], 80],
+  [SALES_BY_NAME, [POPULAR_GAME, ADMIN_OF_ALL, `user${COLLECTOR}`, ...NEWEST, 20, 0], 150],
+  [SALES_BY_EMAIL, [GAME, ownerOf(GAME), 'MAIL1000@example.com', ...NEWEST, 20, 0], 80],
+  [SALES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, ADDRESS_OF_COLLECTOR, ...NEWEST, 20, 0], 150],
 ];
 
 test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, most, statement] as const))(

@@ -22,6 +22,7 @@ ALTER TABLE purchases RENAME TO purchases_0;
 ALTER TABLE purchases_0 RENAME CONSTRAINT purchases_pkey TO purchases_0_pkey;
 ALTER INDEX purchases_user_id_idx RENAME TO purchases_0_user_id_idx;
 DROP TRIGGER purchases_carry_buyer ON purchases_0;
+DROP TRIGGER purchases_carry_sold_at ON purchases_0;
 CREATE TEMPORARY TABLE next_id ON COMMIT DROP AS
   SELECT nextval(pg_get_serial_sequence('purchases_0', 'id')) AS id;
 ALTER TABLE purchases_0 ALTER COLUMN id DROP IDENTITY;
@@ -34,6 +35,10 @@ CREATE INDEX purchases_user_id_idx ON purchases (user_id) WHERE user_id IS NOT N
 CREATE TRIGGER purchases_carry_buyer AFTER UPDATE OF user_id, email ON purchases
   FOR EACH ROW WHEN ((OLD.user_id, OLD.email) IS DISTINCT FROM (NEW.user_id, NEW.email))
   EXECUTE FUNCTION purchases_carry_buyer();
+CREATE TRIGGER purchases_carry_sold_at AFTER UPDATE OF created_at, status ON purchases
+  FOR EACH ROW WHEN (CASE WHEN OLD.status IN ('complete', 'refunded') THEN OLD.created_at END
+    IS DISTINCT FROM CASE WHEN NEW.status IN ('complete', 'refunded') THEN NEW.created_at END)
+  EXECUTE FUNCTION purchases_carry_sold_at();
 ALTER TABLE purchases ATTACH PARTITION purchases_0 FOR VALUES FROM (MINVALUE) TO (1000000000);
 CREATE TABLE purchases_1 PARTITION OF purchases FOR VALUES FROM (1000000000) TO (2000000000);
 SELECT setval(pg_get_serial_sequence('purchases', 'id'), id, false) FROM next_id;

@@ -161,6 +161,11 @@ function withNullTypes(value: unknown): unknown {
   );
   if (nullable !== true) return nullable === undefined || nullable === false ? rest : { ...rest, nullable };
   if (typeof rest.type !== 'string') return { anyOf: [rest, { type: 'null' }] };
+  // The type that Nest writes beside a reference would refuse null.
+  if (rest.allOf) {
+    const { allOf, type: _, ...words } = rest;
+    return { ...words, anyOf: [...(allOf as unknown[]), { type: 'null' }] };
+  }
   return {
     ...rest,
     type: [rest.type, 'null'],

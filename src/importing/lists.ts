@@ -59,6 +59,8 @@ const listsOfUsers = (type: RecordType): Lists => {
 export const TRIGGERS_NOT_NEEDED = [
   'purchase_games_take_buyer',
   'purchases_carry_buyer',
+  'purchase_games_take_sold_at',
+  'purchases_carry_sold_at',
   'download_keys_take_buyer',
   'download_keys_change_buyer',
   'games_take_owner_name',
@@ -66,10 +68,14 @@ export const TRIGGERS_NOT_NEEDED = [
   'users_carry_username',
 ];
 
+/** The time of a sale: null for a purchase that is neither complete nor refunded. */
+const soldAt = (purchase: string, created_at = `${purchase}.created_at`) =>
+  `CASE WHEN ${purchase}.status IN ('complete', 'refunded') THEN ${created_at} END`;
+
 const gamesOfPurchases = (type: RecordType): Lists => {
-  const insert = (buyer: string) => `
-    INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
-    SELECT s.id, g.game_id, ${buyer}.user_id, lower(${buyer}.email)
+  const insert = (buyer: string, sold_at: string) => `
+    INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
+    SELECT s.id, g.game_id, ${buyer}.user_id, lower(${buyer}.email), ${sold_at}
     FROM import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)`;
   return {
     differ: `s.game_ids IS DISTINCT FROM
@@ -77,16 +83,17 @@ const gamesOfPurchases = (type: RecordType): Lists => {
     change: [
       `DELETE FROM purchase_games g USING import_purchases s
        WHERE g.purchase_id = s.id AND ${isChanged(type)} AND NOT g.game_id = ANY (s.game_ids)`,
-      `UPDATE purchase_games g SET user_id = p.user_id, email = lower(p.email)
+      `UPDATE purchase_games g SET user_id = p.user_id, email = lower(p.email), sold_at = ${soldAt('p')}
        FROM ${changedIn(type)} s JOIN purchases p ON p.id = s.id
-       WHERE g.purchase_id = s.id AND (g.user_id, g.email) IS DISTINCT FROM (p.user_id, lower(p.email))`,
+       WHERE g.purchase_id = s.id
+         AND (g.user_id, g.email, g.sold_at) IS DISTINCT FROM (p.user_id, lower(p.email), ${soldAt('p')})`,
       `UPDATE download_keys k SET account_id = coalesce(k.user_id, p.user_id), purchase_email = lower(p.email)
        FROM ${changedIn(type)} s JOIN purchases p ON p.id = s.id
        WHERE k.purchase_id = s.id
          AND (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`,
-      `${insert('p')} JOIN purchases p ON p.id = s.id WHERE ${isChanged(type)} ON CONFLICT DO NOTHING`,
+      `${insert('p', soldAt('p'))} JOIN purchases p ON p.id = s.id WHERE ${isChanged(type)} ON CONFLICT DO NOTHING`,
     ],
-    create: [`${insert('s')} WHERE ${isNew(type)}`],
+    create: [`${insert('s', soldAt('s', 'coalesce(s.created_at, now())'))} WHERE ${isNew(type)}`],
   };
 };
 

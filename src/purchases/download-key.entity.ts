@@ -20,7 +20,9 @@ import { Purchase } from './purchase.entity';
 @Index('download_keys_user_id_idx', ['user_id', 'game_id'], {
   where: 'user_id IS NOT NULL AND revoked_at IS NULL',
 })
-@Index('download_keys_purchase_id_idx', ['purchase_id'], { where: 'purchase_id IS NOT NULL' })
+@Index('download_keys_purchase_id_game_id_idx', ['purchase_id', 'game_id', 'created_at', 'id'], {
+  where: 'purchase_id IS NOT NULL',
+})
 @Index('download_keys_account_id_idx', ['account_id', 'game_id', 'created_at', 'id'], {
   where: 'account_id IS NOT NULL AND revoked_at IS NULL',
 })

@@ -31,12 +31,13 @@ export interface PurchaseRow extends Pick<Purchase, (typeof COLUMNS)[number]> {
   game_ids: number[] | null;
 }
 
-const PURCHASE = `${columnsOf('p', COLUMNS)}, p.status,
+/** What is selected of a purchase `p`. */
+export const PURCHASE = `${columnsOf('p', COLUMNS)}, p.status,
   CASE p.purchase_type WHEN 'bundle' THEN
     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids`;
 
 // Short, since a bundle may have thousands of games.
-const SHORT_LIST = 100;
+export const SHORT_LIST = 100;
 
 /** `bought` selects what was bought of the game by $3. */
 const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
@@ -80,7 +81,8 @@ export const boughtBy = (user: string, butFrom = '') => `
   WHERE ue.user_id = ${user} AND ue.verified ${butFrom && `AND ue.email <> ${butFrom}`}`;
 
 const BY_USER = boughtBy('$3');
-const BY_EMAIL = `${boughtFrom('lower($3)')}
+/** What was bought of the game `g` with the address $3, and by whoever verified it. */
+export const BY_EMAIL = `${boughtFrom('lower($3)')}
    UNION ALL SELECT by_owner.purchase_id
    FROM (SELECT user_id FROM user_emails WHERE email = lower($3) AND verified OFFSET 0) owner
    CROSS JOIN LATERAL (${boughtBy('owner.user_id', 'lower($3)')} OFFSET 0) by_owner`;

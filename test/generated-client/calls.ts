@@ -88,6 +88,15 @@ export async function callEverything(store: Store): Promise<string[]> {
   for (const query of [{ user_id }, { email }])
     dataOf(await client.GET('/games/{game_id}/purchases', { params: { path: { game_id }, query } }));
 
+  const sold = await client.GET('/games/{game_id}/sales', {
+    params: { path: { game_id }, query: { since: '2024-01-01T00:00:00Z', page: 1 } },
+  });
+  for (const { user, download_key, status } of dataOf(sold).sales) {
+    user satisfies { username: string } | null;
+    download_key?.claimed_by satisfies { username: string } | null | undefined;
+    status satisfies 'complete' | 'refunded';
+  }
+
   const made = dataOf(
     await client.POST('/collections', {
       body: {

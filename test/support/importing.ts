@@ -141,10 +141,11 @@ export async function everything(): Promise<Record<string, string[]>> {
   return Object.fromEntries(rows.map((table) => [table.name, table.rows]));
 }
 
-/** Games of purchases whose copies of the buyer are not what the purchase says. */
+/** Games of purchases whose copies of buyer and time are not what the purchase says. */
 export const wrongBuyers = () =>
   sql(`SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
-       WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`);
+       WHERE (pg.user_id, pg.email, pg.sold_at) IS DISTINCT FROM (p.user_id, lower(p.email),
+         CASE WHEN p.status IN ('complete', 'refunded') THEN p.created_at END)`);
 
 /** Download keys whose copies of account and address are not what the key and its purchase say. */
 export const wrongAccounts = () =>

@@ -29,6 +29,23 @@ export function priceOf(amount: number, currency: string): string {
   return `${sign}${whole}${digits > 0 ? `.${text.slice(-digits)}` : ''}`;
 }
 
+const purchaseAnswer = (
+  { id, games, bundle, email, currency, amount, created_at }: Purchase,
+  game_id: number,
+  legacy: boolean,
+): JsonObject => ({
+  id,
+  donation: false,
+  email,
+  created_at: legacy ? legacyTime(created_at) : created_at,
+  source: 'card',
+  currency,
+  price: priceOf(amount, currency),
+  sale_rate: 0,
+  ...(legacy ? {} : { quantity: 1, status: 'complete', purchase_type: bundle ? 'bundle' : 'game' }),
+  game_id: bundle ? games : game_id,
+});
+
 /** What the service should answer about rows that only an import changes: written from the specification alone. */
 export class Answers {
   constructor(
@@ -75,7 +92,7 @@ export class Answers {
     };
   }
 
-  private sales(game: Game): { purchases_count: number; earnings: Json } {
+  private sums(game: Game): { purchases_count: number; earnings: Json } {
     const bought = this.bought.filter(
       ({ games, status }) => status === 'complete' && games.includes(game.id),
     );
@@ -104,7 +121,7 @@ export class Answers {
           published: published_at !== null,
           views_count,
           downloads_count,
-          ...this.sales(game),
+          ...this.sums(game),
         };
         if (!legacy) return { ...common, traits, classification, created_at, published_at };
         const has = (trait: string) => (traits as string[]).includes(trait);
@@ -157,19 +174,43 @@ export class Answers {
           addresses.includes(email.toLowerCase()) || (account !== undefined && user_id === account),
       )
       .sort((a, b) => b.id - a.id)
-      .map(({ id, games, bundle, email, currency, amount, created_at }) => ({
-        id,
-        donation: false,
-        email,
-        created_at: legacy ? legacyTime(created_at) : created_at,
-        source: 'card',
-        currency,
-        price: priceOf(amount, currency),
-        sale_rate: 0,
-        ...(legacy ? {} : { quantity: 1, status: 'complete', purchase_type: bundle ? 'bundle' : 'game' }),
-        game_id: bundle ? games : game_id,
-      }));
+      .map((purchase) => purchaseAnswer(purchase, game_id, legacy));
     return { purchases };
+  }
+
+  /** undefined: the caller may not edit the game, or there is none. */
+  sales(
+    game_id: number,
+    asks: number,
+    { since = '', page, per_page }: { since?: string; page: number; per_page: number },
+  ): JsonObject | undefined {
+    const game = this.tenant.game(game_id);
+    if (!game || !canEdit(game, asks)) return undefined;
+    const sales = this.bought
+      .filter(({ games, status }) => ['complete', 'refunded'].includes(status) && games.includes(game_id))
+      .filter(({ created_at }) => since === '' || Date.parse(created_at) >= Date.parse(since))
+      .sort((a, b) => b.id - a.id)
+      .slice((page - 1) * per_page, page * per_page)
+      .map((purchase) => {
+        const key = this.keys.findLast((one) => one.game_id === game_id && this.purchaseOf(one) === purchase);
+        const buyer = purchase.user_id ?? this.accountOf(purchase.email);
+        return {
+          ...purchaseAnswer(purchase, game_id, false),
+          amount: purchase.amount,
+          status: purchase.status,
+          user: buyer === undefined ? null : this.user(buyer),
+          download_key: key
+            ? {
+                id: key.id,
+                created_at: key.created_at,
+                downloads: 0,
+                revoked: key.revoked,
+                claimed_by: key.user_id === undefined ? null : this.user(key.user_id),
+              }
+            : null,
+        };
+      });
+    return { page, per_page, sales };
   }
 
   owns(game: Game, user: number): boolean {

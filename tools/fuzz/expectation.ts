@@ -144,6 +144,14 @@ function ofObject(
     case '/game/{game_id}/purchases':
     case '/games/{game_id}/purchases':
       return found(answers.purchases(game_id!, bearer!.user, by, legacy) as Json);
+    case '/games/{game_id}/sales':
+      return found(
+        answers.sales(game_id!, bearer!.user, {
+          since: textOf(judged, 'since'),
+          page: idOf(judged, 'page') ?? 1,
+          per_page: idOf(judged, 'per_page') ?? 100,
+        }) as Json,
+      );
     case '/game/{game_id}/download_keys':
     case '/games/{game_id}/download_keys': {
       const download_key = textOf(judged, 'download_key');

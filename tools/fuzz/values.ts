@@ -85,6 +85,19 @@ const NEAR_LISTS: Json[] = [
   ...[[], [1, 1], [1.5], [-1], ['1'], [null], [[1]], {}, null, '1', 1],
 ];
 
+const NEAR_TIMESTAMPS: Json[] = [
+  ...[
+    '2024-02-03',
+    '2024-02-03 04:05:06Z',
+    '2024-02-03T04:05:06',
+    '2024-02-30T00:00:00Z',
+    '1706933106',
+    'now',
+  ],
+  ...['2024-02-03T24:00:00Z', '2024-02-03T04:60:00Z', '0000-01-01T00:00:00Z', '-infinity', 'infinity', ''],
+  ...['2024-02-03T04:05:06+0200', '2024-02-03T04:05:06 02:00', '２０２４-02-03T04:05:06Z', 0, null, []],
+];
+
 const HOSTILE_TEXTS = [
   ...[
     '\0',
@@ -200,7 +213,9 @@ function bySchema(schema: Schema): Arbitrary<Json> {
         .uniqueArray(integers, { maxLength: 8 })
         .chain((ids) => fc.constantFrom<Json>(ids, JSON.stringify(ids)));
     default:
-      return text(schema);
+      return schema.format === 'date-time'
+        ? fc.constantFrom<Json>('2024-02-03T04:05:02Z', '1999-12-28T23:59:59-11:30')
+        : text(schema);
   }
 }
 
@@ -235,8 +250,15 @@ const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = 
   code_challenge_method: () => ['S256'],
   page: () => [1, '1', 2, '3', 1000, '9007199254740991'],
   per_page: () => [1, '1', 2, 100, '500'],
+  since: () => [
+    '2024-02-03T04:05:03Z',
+    '2024-02-03t06:05:04+02:00',
+    '2024-02-03T04:05:01z',
+    '0001-01-01T00:00:00Z',
+  ],
 };
 
+const nearOf = ({ type, format }: Schema) => (format === 'date-time' ? NEAR_TIMESTAMPS : NEAR[String(type)]);
 const NEAR: Record<string, Json[]> = { integer: NEAR_INTEGERS, boolean: NEAR_BOOLEANS, array: NEAR_LISTS };
 
 const hostile: Arbitrary<Json> = fc.oneof(
@@ -249,7 +271,7 @@ const hostile: Arbitrary<Json> = fc.oneof(
 export const valueOf = (parameter: Parameter, operation: Operation, tenant: Tenant): Arbitrary<Json> =>
   fc.oneof(
     { arbitrary: goodValue(parameter, operation, tenant), weight: 20 },
-    { arbitrary: fc.constantFrom(...(NEAR[String(parameter.schema.type)] ?? HOSTILE_TEXTS)), weight: 2 },
+    { arbitrary: fc.constantFrom(...(nearOf(parameter.schema) ?? HOSTILE_TEXTS)), weight: 2 },
     { arbitrary: hostile, weight: 1 },
   );
 

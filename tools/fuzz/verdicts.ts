@@ -47,6 +47,18 @@ function list(schema: Schema, value: Json, json: boolean): Verdict {
   return typeof value === 'string' && json ? 'either' : 'good';
 }
 
+const TIMESTAMP = /^(\d{4})-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** Date is more lenient than the service with fractions and the ends of months. */
+function timestamp(value: Json): Verdict {
+  if (typeof value !== 'string' || !TIMESTAMP.test(value) || Number.isNaN(Date.parse(value))) return 'bad';
+  return /^(?!0000)\d{4}-\d\d-([01]\d|2[0-8])[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/.test(
+    value,
+  )
+    ? 'good'
+    : 'either';
+}
+
 const isHtml = ({ description = '' }: Schema) => description.startsWith('HTML');
 
 const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;
@@ -75,6 +87,7 @@ function verdictOf(parameter: Parameter, value: Json, json: boolean): Verdict {
   if (schema.type === 'integer') return integer(schema, value, json);
   if (schema.type === 'boolean') return boolean(value, json);
   if (schema.type === 'array') return list(schema, value, json);
+  if (schema.format === 'date-time') return timestamp(value);
   return text(parameter, value);
 }
 

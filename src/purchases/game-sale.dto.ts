@@ -1,0 +1,132 @@
+import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { Max, Min } from 'class-validator';
+import type { StoreLinks } from '../config/store-links';
+import { modernTimestamp } from '../formats/timestamps';
+import { IntegerParameter, TimestampParameter } from '../http/parameters';
+import { UserAnswer, userAnswer } from '../users/user.dto';
+import type { SaleRow } from './game-sales.service';
+import { purchaseAnswer, PurchaseObject } from './purchase.dto';
+
+const MAX_PAGE = 1_000_000;
+
+const BUYER = {
+  id: 2,
+  username: 'azure-bison',
+  display_name: 'Azure Bison',
+  gamer: true,
+  developer: false,
+  press_user: false,
+  url: 'https://azure-bison.gamewharf.example',
+  cover_url: 'https://images.example.com/users/2.png',
+};
+
+export class GameSalesRequest {
+  @IntegerParameter('A game that the caller can edit', { in: 'path' })
+  game_id: number;
+
+  @TimestampParameter('Only sales made at this time or later')
+  since?: string;
+
+  @IntegerParameter('Which page, from 1', { default: 1 })
+  @Min(1)
+  @Max(MAX_PAGE)
+  page: number = 1;
+
+  @IntegerParameter('Sales on a page', { default: 100 })
+  @Min(1)
+  @Max(500)
+  per_page: number = 100;
+}
+
+export class SoldKeyObject {
+  @ApiProperty({ type: 'integer', format: 'int64' })
+  id: number;
+
+  @ApiProperty({ format: 'date-time' })
+  created_at: string;
+
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'How many times it was used' })
+  downloads: number;
+
+  @ApiProperty({ example: false, description: 'It no longer opens the game' })
+  revoked: boolean;
+
+  @ApiProperty({ type: UserAnswer, nullable: true, description: 'Who claimed it; null: nobody did' })
+  claimed_by: UserAnswer | null;
+}
+
+export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
+  @ApiProperty({ type: 'integer', format: 'int64', example: 500, description: 'The price in minor units' })
+  amount: number;
+
+  @ApiProperty({ enum: ['complete', 'refunded'] })
+  status: 'complete' | 'refunded';
+
+  @ApiProperty({
+    type: UserAnswer,
+    nullable: true,
+    description: 'The account that bought it, else the one that verified the address; null: neither',
+  })
+  user: UserAnswer | null;
+
+  @ApiProperty({
+    type: SoldKeyObject,
+    nullable: true,
+    description: 'The newest key of the game that came with it; null: none did',
+  })
+  download_key: SoldKeyObject | null;
+}
+
+export class GameSalesAnswer {
+  @ApiProperty({ type: 'integer' })
+  page: number;
+
+  @ApiProperty({ type: 'integer', example: 100 })
+  per_page: number;
+
+  @ApiProperty({
+    type: [SaleObject],
+    description: 'Newest first',
+    example: [
+      {
+        id: 1,
+        donation: false,
+        email: 'azure-bison@example.net',
+        created_at: '2017-06-24T13:23:51Z',
+        source: 'wallet',
+        currency: 'EUR',
+        price: '€9.99',
+        sale_rate: 50,
+        quantity: 1,
+        purchase_type: 'game',
+        game_id: 1,
+        amount: 999,
+        status: 'complete',
+        user: BUYER,
+        download_key: {
+          id: 1,
+          created_at: '2017-06-24T13:23:51Z',
+          downloads: 2,
+          revoked: false,
+          claimed_by: BUYER,
+        },
+      },
+    ] satisfies SaleObject[],
+  })
+  sales: SaleObject[];
+}
+
+export function saleAnswer({ buyer, key, status, ...row }: SaleRow, game_id: number, links: StoreLinks) {
+  const { status: _, ...purchase } = purchaseAnswer({ ...row, status: 'complete' }, game_id);
+  return {
+    ...purchase,
+    amount: row.amount,
+    status,
+    user: buyer && userAnswer(buyer, links),
+    download_key: key && {
+      ...key,
+      created_at: modernTimestamp(key.created_at),
+      claimed_by: key.claimed_by && userAnswer(key.claimed_by, links),
+    },
+  } satisfies SaleObject;
+}

@@ -1,0 +1,39 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../auth/access';
+import { type Credential, CurrentCredential } from '../auth/credential';
+import { StoreLinks } from '../config/store-links';
+import { type LongList, LongLists } from '../http/long-lists';
+import { Fails } from '../http/openapi';
+import { Parameters } from '../http/read-parameters';
+import { saleAnswer, GameSalesAnswer, GameSalesRequest } from './game-sale.dto';
+import { GameSalesService, type SaleRow } from './game-sales.service';
+
+@ApiTags('Purchases')
+@Controller('games/:game_id')
+export class GameSalesController {
+  constructor(
+    private readonly sales: GameSalesService,
+    private readonly lists: LongLists,
+    private readonly links: StoreLinks,
+  ) {}
+
+  @Get('sales')
+  @ApiOperation({
+    summary: 'What was sold of the game, and to whom',
+    description: `Purchases that are complete or refunded, newest first, with their buyers and keys. To follow new sales, ask with the
+      \`created_at\` of the newest one that you have as \`since\`, and leave out the ids that you know.`,
+  })
+  @Scopes('game:view:purchases')
+  @ApiOkResponse({ type: GameSalesAnswer })
+  @Fails(404, 'invalid game')
+  async page(
+    @Parameters() { game_id, since, page, per_page }: GameSalesRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<GameSalesAnswer | LongList<SaleRow>> {
+    const offset = (page - 1) * per_page;
+    const rows = await this.sales.find(game_id, user_id, { since, limit: per_page, offset });
+    const head = { page, per_page };
+    return this.lists.answer('sales', user_id, rows, (row) => saleAnswer(row, game_id, this.links), head);
+  }
+}

@@ -1,0 +1,132 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import { invalidGame } from '../games/refusals';
+import { canEdit } from '../games/visibility';
+import type { Rows } from '../http/long-lists';
+import { USER_COLUMNS, type UserRow } from '../users/user.dto';
+import { boughtBy, BY_EMAIL, PURCHASE, type PurchaseRow, SHORT_LIST } from './purchases.service';
+
+export interface SaleRow extends Omit<PurchaseRow, 'status'> {
+  status: 'complete' | 'refunded';
+  /** The account that bought it, else the one that verified the address. */
+  buyer: UserRow | null;
+  /** The newest key of the game that came with it. */
+  key: {
+    id: number;
+    created_at: string;
+    downloads: number;
+    revoked: boolean;
+    claimed_by: UserRow | null;
+  } | null;
+}
+
+/** Where a list goes on: after this sale. */
+export type Place = Pick<SaleRow, 'created_at' | 'id'>;
+
+const NEWEST: Place = { created_at: 'infinity', id: Number.MAX_SAFE_INTEGER };
+
+const userOf = (id: string) =>
+  `(SELECT json_build_object(${USER_COLUMNS.map((column) => `'${column}', u.${column}`).join(', ')})
+    FROM users u WHERE u.id = ${id})`;
+
+/** `found` selects purchases of the game `g` from $4, $5 on. No row: the caller may not edit the game. A row of nulls: no sales. */
+const list = (name: string, found: string) =>
+  statement<SaleRow>(
+    name,
+    `SELECT s.* FROM games g LEFT JOIN LATERAL (
+       SELECT ${PURCHASE},
+         ${userOf('coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = found.email AND verified))')} AS buyer,
+         (SELECT json_build_object('id', k.id, 'created_at', k.created_at::text, 'downloads', k.downloads,
+            'revoked', k.revoked_at IS NOT NULL, 'claimed_by', ${userOf('k.user_id')})
+          FROM download_keys k WHERE k.purchase_id = p.id AND k.game_id = g.id
+          ORDER BY k.created_at DESC, k.id DESC LIMIT 1) AS key
+       FROM (${found} AND (pg.sold_at, pg.purchase_id) < ($4::timestamptz, $5)
+             ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT $6 OFFSET $7) found
+       JOIN purchases p ON p.id = found.purchase_id) s ON true
+     WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY s.created_at DESC, s.id DESC`,
+  );
+
+const COLUMNS = 'pg.purchase_id, pg.sold_at, pg.email';
+const ofPurchases = (bought: string) => `
+  SELECT ${COLUMNS} FROM (SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
+  -- OFFSET 0: else all sales of the game may be read, docs/explanation/decisions/one-probe.md.
+  CROSS JOIN LATERAL (
+    SELECT * FROM purchase_games WHERE purchase_id = bought.purchase_id AND game_id = g.id OFFSET 0) pg
+  WHERE pg.sold_at IS NOT NULL`;
+
+export const SALES = list(
+  'game_sales',
+  `SELECT ${COLUMNS} FROM purchase_games pg
+   WHERE pg.game_id = g.id AND pg.sold_at IS NOT NULL AND pg.sold_at >= $3::timestamptz`,
+);
+export const SALES_BY_EMAIL = list('game_sales_by_email', ofPurchases(BY_EMAIL));
+export const SALES_BY_NAME = list(
+  'game_sales_by_name',
+  ofPurchases(`
+    SELECT by_name.purchase_id FROM (SELECT id FROM users WHERE lower(username) = lower($3) OFFSET 0) named
+    CROSS JOIN LATERAL (${boughtBy('named.id')} OFFSET 0) by_name`),
+);
+
+interface Asked {
+  /** Sales from this timestamp on. */
+  since?: string;
+  /** A user name, or an address. In place of `since`. */
+  buyer?: string;
+  after?: Place;
+  offset?: number;
+  /** How many; absent: all. */
+  limit?: number;
+}
+
+/** The sales of a game, newest first: purchases that are complete, or were and are refunded. */
+@Injectable()
+export class GameSalesService {
+  constructor(private readonly database: Database) {}
+
+  /** Only for users who may edit the game. A list that is not short comes in slices. */
+  async find(game_id: number, editor_id: number, asked: Asked): Promise<Rows<SaleRow>> {
+    const { limit = Infinity, after = NEWEST, offset = 0 } = asked;
+    const first = await this.slice(game_id, editor_id, asked, after, Math.min(limit, SHORT_LIST), offset);
+    return first.length < SHORT_LIST || limit <= SHORT_LIST
+      ? first
+      : this.slices(game_id, editor_id, asked, first);
+  }
+
+  private async *slices(
+    game_id: number,
+    editor_id: number,
+    asked: Asked,
+    first: SaleRow[],
+  ): AsyncGenerator<SaleRow[]> {
+    let left = asked.limit ?? Infinity;
+    for (let rows = first; rows.length > 0;) {
+      yield rows;
+      left -= rows.length;
+      if (rows.length < SHORT_LIST || left <= 0) return;
+      rows = await this.slice(game_id, editor_id, asked, rows.at(-1)!, Math.min(left, SHORT_LIST), 0);
+    }
+  }
+
+  private async slice(
+    game_id: number,
+    editor_id: number,
+    { since = '-infinity', buyer }: Asked,
+    after: Place,
+    limit: number,
+    offset: number,
+  ): Promise<SaleRow[]> {
+    const found = buyer === undefined ? SALES : buyer.includes('@') ? SALES_BY_EMAIL : SALES_BY_NAME;
+    const rows = await this.database.rowsFor(editor_id, found, [
+      game_id,
+      editor_id,
+      buyer ?? since,
+      after.created_at,
+      after.id,
+      limit,
+      offset,
+    ]);
+    if (rows.length === 0) throw invalidGame();
+    return rows[0]!.id === null ? [] : rows;
+  }
+}
