@@ -4,7 +4,7 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../config/store-links';
 import { type LongList, LongLists } from '../http/long-lists';
-import { Fails } from '../http/openapi';
+import { Fails } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
 import { saleAnswer, GameSalesAnswer, GameSalesRequest } from './game-sale.dto';
 import { GameSalesService, type SaleRow } from './game-sales.service';

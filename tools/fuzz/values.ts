@@ -94,7 +94,15 @@ const NEAR_TIMESTAMPS: Json[] = [
     '1706933106',
     'now',
   ],
-  ...['2024-02-03T24:00:00Z', '2024-02-03T04:60:00Z', '0000-01-01T00:00:00Z', '-infinity', 'infinity', ''],
+  ...[
+    '2024-02-03T24:00:00Z',
+    '2024-02-03T04:60:00Z',
+    '0999-01-01T00:00:00Z',
+    '2024-02-03t04:05:06Z',
+    '-infinity',
+    'infinity',
+    '',
+  ],
   ...['2024-02-03T04:05:06+0200', '2024-02-03T04:05:06 02:00', '２０２４-02-03T04:05:06Z', 0, null, []],
 ];
 
@@ -214,7 +222,7 @@ function bySchema(schema: Schema): Arbitrary<Json> {
         .chain((ids) => fc.constantFrom<Json>(ids, JSON.stringify(ids)));
     default:
       return schema.format === 'date-time'
-        ? fc.constantFrom<Json>('2024-02-03T04:05:02Z', '1999-12-28T23:59:59-11:30')
+        ? fc.constantFrom<Json>('2024-02-03T04:05:02Z', '1999-12-28T23:59:59-09:30')
         : text(schema);
   }
 }
@@ -252,9 +260,9 @@ const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = 
   per_page: () => [1, '1', 2, 100, '500'],
   since: () => [
     '2024-02-03T04:05:03Z',
-    '2024-02-03t06:05:04+02:00',
-    '2024-02-03T04:05:01z',
-    '0001-01-01T00:00:00Z',
+    '2024-02-03T06:05:04+02:00',
+    '2024-02-03T04:05:01.5Z',
+    '1000-01-01T00:00:00Z',
   ],
 };
 
