@@ -45,6 +45,16 @@ test('the newest come first, of one user or of one kind', async () => {
   expect((await audit().newest({ event: 'signed in', count: 9 })).map(({ user_id }) => user_id)).toEqual([8]);
 });
 
+test('many at once are stored in their order, and all of them', async () => {
+  for (let i = 0; i < 1000; i++)
+    audit().record({ event: 'sold', request_id: `sale-${i}`, counts: { games: 1 } });
+  const sales = `SELECT request_id FROM audit_events WHERE event = 'sold' ORDER BY id`;
+  await until(async () => (await sql(sales)).length === 1000);
+  expect((await sql(sales)).map((row) => row.request_id)).toEqual(
+    Array.from({ length: 1000 }, (_, i) => `sale-${i}`),
+  );
+});
+
 test.each(['UPDATE audit_events SET user_id = 1', 'DELETE FROM audit_events'])(
   '%s is refused',
   async (statement) => {

@@ -235,6 +235,71 @@ describe('a token', () => {
   });
 });
 
+describe('what an import may bring', () => {
+  const key = { type: 'api_key', key: 'a-key-that-was-imported', user_id: 900 };
+  const application = {
+    ...{ type: 'oauth_application', client_id: 'companion', user_id: 900, name: 'Companion' },
+    redirect_uris: ['https://companion.example/back'],
+    scopes: ['profile:me'],
+  };
+  const records = [user(900), key, application, user(901, { password: 'correct horse battery' })];
+  const refused = 'operator token does not permit `users`';
+  const problems = failure(
+    400,
+    `line 2: api_key: ${refused}`,
+    `line 3: oauth_application companion: ${refused}`,
+    `line 4: user 901: password: ${refused}`,
+  );
+
+  test('without the right over users, nothing that lets somebody in', async () => {
+    const token = await made('catalogue', 'import', 'purchases', 'metrics');
+    expect(await sendImport(records, token)).toEqual(problems);
+    // Large enough for a thread of its own.
+    const many = Array.from({ length: 400 }, (_, i) => user(1000 + i));
+    expect(await sendImport([...records, ...many], token)).toEqual(problems);
+    for (const gone of [
+      { type: 'api_key', key: 'x' },
+      { type: 'oauth_application', client_id: 'x' },
+    ])
+      expect(await sendImport([{ ...gone, deleted: true }], token)).toMatchObject({
+        status: 400,
+        body: { errors: [expect.stringContaining(refused)] },
+      });
+    expect(await sendImport([user(901, { password: null })], token)).toMatchObject({ status: 400 });
+    expect(await sql('SELECT id FROM users WHERE id IN (900, 901)')).toEqual([]);
+    expect(await sendImport([user(900), user(901)], token)).toMatchObject({ status: 200 });
+  });
+
+  test('with it, all', async () => {
+    const token = await made('migration', 'import', 'users');
+    expect(await sendImport(records, token)).toMatchObject({
+      status: 200,
+      body: { types: { api_keys: { new: 1 }, oauth_applications: { new: 1 }, users: { changed: 1 } } },
+    });
+  });
+
+  test('is an audit event with the token, counts and the id of the request', async () => {
+    const token = await made('nightly', 'import');
+    const answer = await send('POST', '/operator/import', {
+      headers: {
+        ...{ authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
+        'x-request-id': 'the-nightly-run',
+      },
+      body: JSON.stringify(user(902, { display_name: 'Somebody With A Name' })),
+    });
+    expect(answer.status).toBe(200);
+    const events = `SELECT event, user_id, details FROM audit_events WHERE request_id = 'the-nightly-run'`;
+    await until(async () => (await sql(events)).length > 0);
+    expect(await sql(events)).toEqual([
+      {
+        event: 'imported',
+        user_id: null,
+        details: { token: 'nightly', counts: { users: { new: 1, changed: 0, unchanged: 0 } } },
+      },
+    ]);
+  });
+});
+
 test('when the last token is revoked the routes are gone', async () => {
   await sql('UPDATE operator_tokens SET revoked_at = now()');
   await until(async () => (await openapi('anything')) === 404);

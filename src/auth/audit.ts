@@ -1,6 +1,8 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
 import { RequestLog } from '../http/logger';
 import { AuditEventRow } from './audit-event.entity';
 
@@ -14,6 +16,13 @@ export type AuditEvent = {
   | { event: 'api key made' | 'api key revoked'; user_id?: number; api_key_id: number }
   | { event: 'token made'; user_id: number; api_key_id: number | null; game_id: number }
   | { event: 'operator token made' | 'operator token revoked'; token: string }
+  | {
+      event: 'imported' | 'sold' | 'refunded' | 'deleted' | 'exported' | 'erased';
+      /** Absent: a command. */
+      token?: string;
+      counts: object;
+      currency?: string;
+    }
   | { event: 'signing key made' | 'signing key revoked'; kid: string }
   | {
       event: 'application made' | 'application changed' | 'application deleted';
@@ -27,16 +36,26 @@ export type AuditEvent = {
 );
 
 // More means that the database does not answer. The events are in the log all the same.
-const MAX_PENDING = 1000;
+const MAX_WAITING = 10_000;
+const BATCH_SIZE = 100;
+
+const STORE = statement(
+  'store_audit_events',
+  `INSERT INTO audit_events (event, user_id, request_id, details)
+   SELECT event, user_id, request_id, details
+   FROM jsonb_to_recordset($1) AS e (event text, user_id bigint, request_id text, details jsonb)`,
+);
 
 /** Logs and stores events that change who may do what. No event holds a password, a key or a token. */
 @Injectable()
 export class Audit implements BeforeApplicationShutdown {
-  private readonly pending = new Set<Promise<unknown>>();
+  private readonly waiting: AuditEvent[] = [];
+  private storing: Promise<void> | undefined;
 
   constructor(
     @InjectRepository(AuditEventRow) private readonly events: Repository<AuditEventRow>,
     private readonly log: RequestLog,
+    private readonly database: Database,
   ) {}
 
   /** Only logs the event: for those too frequent to store. */
@@ -47,13 +66,26 @@ export class Audit implements BeforeApplicationShutdown {
   /** Logs the event and stores it. It has happened already, so a failure to store it is only logged. */
   record(entry: AuditEvent): void {
     this.note(entry);
-    if (this.pending.size >= MAX_PENDING) return;
-    const { event, user_id, request_id, ...details } = entry;
-    const stored = this.events
-      .insert({ event, user_id, request_id, details })
-      .catch((error: unknown) => this.log.failed(request_id ?? 'audit', error))
-      .finally(() => this.pending.delete(stored));
-    this.pending.add(stored);
+    if (this.waiting.length >= MAX_WAITING) return;
+    this.waiting.push(entry);
+    this.storing ??= this.store().finally(() => (this.storing = undefined));
+  }
+
+  /** Those that wait together share a statement: a store sells many times a second. */
+  private async store(): Promise<void> {
+    for (let batch; (batch = this.waiting.splice(0, BATCH_SIZE)).length > 0;) {
+      const rows = batch.map(({ event, user_id, request_id, ...details }) => ({
+        event,
+        user_id,
+        request_id,
+        details,
+      }));
+      try {
+        await this.database.rows(STORE, [JSON.stringify(rows)]);
+      } catch (error) {
+        for (const { request_id } of batch) this.log.failed(request_id ?? 'audit', error);
+      }
+    }
   }
 
   newest({ user_id, event, count }: { user_id?: number; event?: string; count: number }) {
@@ -62,6 +94,6 @@ export class Audit implements BeforeApplicationShutdown {
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.pending);
+    await this.storing;
   }
 }

@@ -9,6 +9,7 @@ import { Audit } from './audit';
 import { AuditEventRow } from './audit-event.entity';
 import { BearerStrategy } from './bearer.strategy';
 import { KeyChanges } from './key-changes';
+import { OperatorEvents } from './operator-events';
 import { OperatorToken } from './operator-token.entity';
 import { OperatorTokensService } from './operator-tokens.service';
 import { requireAccess } from './routes';
@@ -28,6 +29,7 @@ import { VerifiedCredentials } from './verified-credentials';
     Audit,
     BearerStrategy,
     KeyChanges,
+    OperatorEvents,
     OperatorTokensService,
     SigningKeysService,
     TokenRevocations,
@@ -38,6 +40,7 @@ import { VerifiedCredentials } from './verified-credentials';
     ApiKeysService,
     Audit,
     BearerStrategy,
+    OperatorEvents,
     OperatorTokensService,
     SigningKeysService,
     TokenRevocations,

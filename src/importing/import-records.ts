@@ -35,6 +35,8 @@ export type Progress =
 export interface ImportOptions {
   /** The pepper of API keys. */
   pepper: Buffer;
+  /** False: records that let somebody act for a user are refused. */
+  mayLetIn?: boolean;
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
@@ -55,7 +57,7 @@ export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>
 export async function importRecords(
   connect: () => Promise<Client>,
   source: AsyncIterable<Buffer>,
-  { pepper, progress = () => {}, signal }: ImportOptions,
+  { pepper, mayLetIn, progress = () => {}, signal }: ImportOptions,
 ): Promise<ImportSummary> {
   signal?.throwIfAborted();
   const client = await connect();
@@ -66,7 +68,7 @@ export async function importRecords(
     await client.query('BEGIN');
     // In the transaction: behind a pooler the client does not know the server's process.
     pid = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
-    const summary = await transfer(client, source, { pepper, progress, signal });
+    const summary = await transfer(client, source, { pepper, mayLetIn, progress, signal });
     signal?.removeEventListener('abort', cancel);
     signal?.throwIfAborted();
     await client.query('COMMIT');
@@ -97,7 +99,7 @@ type TransferOptions = Required<Pick<ImportOptions, 'pepper' | 'progress'>> & Im
 async function transfer(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
-  { pepper, progress, signal }: TransferOptions,
+  { pepper, mayLetIn, progress, signal }: TransferOptions,
 ): Promise<ImportSummary> {
   await prepareSession(client);
   if (!(await lockImports(client))) {
@@ -110,7 +112,8 @@ async function transfer(
   const staging = new TableStaging(relations, types);
   const problems = new Problems();
   await staging.create();
-  const { records, partial } = await stage(client, source, types, staging, problems, progress, signal);
+  const reader = new RecordReader(types, staging, problems, mayLetIn);
+  const { records, partial } = await stage(client, source, reader, staging, progress, signal);
 
   const given = types.filter((type) => relations.rowsOf(stagedIn(type)));
   const totals = { records, written: 0 };
@@ -162,13 +165,11 @@ async function lockImports(client: ClientBase) {
 async function stage(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
-  types: RecordType[],
+  reader: RecordReader,
   staging: TableStaging,
-  problems: Problems,
   progress: (progress: Progress) => void,
   signal?: AbortSignal,
 ) {
-  const reader = new RecordReader(types, staging, problems);
   const withPassword: ReadRecord[] = [];
   let bytes = 0;
   let records = 0;

@@ -2,6 +2,7 @@ import { Controller, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OperatorMay } from '../auth/access';
+import { type By, CurrentOperator } from '../auth/operator-events';
 import { Failure, failure, serviceUnavailable } from '../http/failure';
 import { Fails, Post } from '../http/routes';
 import { OperatorError } from '../config/operator-error';
@@ -34,7 +35,11 @@ export class ImportController {
   @ApiOkResponse({ type: ImportAnswer })
   @Fails(400, 'line 12: purchase 7: game 99 does not exist')
   @Fails(415, 'unsupported media type')
-  async import(@Req() req: Request, @Res({ passthrough: true }) res: Response): Promise<ImportAnswer> {
+  async import(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @CurrentOperator() operator: By,
+  ): Promise<ImportAnswer> {
     try {
       if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {
         throw failure(415, 'unsupported media type');
@@ -49,6 +54,7 @@ export class ImportController {
         withoutStalls(req),
         length === undefined ? undefined : Number(length),
         broken.signal,
+        operator,
       );
       return { summary: summaryLines(types), types };
     } catch (error) {

@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { ApiKeysService } from '../auth/api-keys.service';
+import { type By, type Counts, type ImportSize, may, OperatorEvents } from '../auth/operator-events';
 import { Settings } from '../config/settings';
 import { type Counter, Measurements } from '../http/measurements';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
@@ -8,22 +9,20 @@ import type { ImportSummary } from './summary';
 
 // A shorter stream takes less time than starting a thread.
 const MIN_THREAD_BYTES = 16 * 1024;
+/** In the metrics, a larger import is a large one. */
+const SMALL_BYTES = 1024 * 1024;
 
 @Injectable()
 export class ImportService implements OnModuleDestroy {
   private readonly stopping = new AbortController();
-
-  private readonly outcomes: Record<'done' | 'failed', Counter>;
   private readonly records: Counter;
 
   constructor(
     private readonly settings: Settings,
     private readonly keys: ApiKeysService,
+    private readonly events: OperatorEvents,
     measurements: Measurements,
   ) {
-    const counter = (outcome: string) =>
-      measurements.counter('gamewharf_imports_total', 'Imports that ended', { outcome });
-    this.outcomes = { done: counter('done'), failed: counter('failed') };
     this.records = measurements.counter(
       'gamewharf_import_records_total',
       'Records of imports that were done',
@@ -34,10 +33,15 @@ export class ImportService implements OnModuleDestroy {
   run(
     source: AsyncIterable<Buffer>,
     { signal, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
+    by: By = {},
+    size: ImportSize = 'large',
   ): Promise<ImportSummary> {
     return this.counted(
+      by,
+      size,
       importRecords(() => connectTo(this.settings), source, {
         pepper: this.pepper,
+        mayLetIn: may(by, 'users'),
         signal: this.withStop(signal),
         progress,
       }),
@@ -49,10 +53,13 @@ export class ImportService implements OnModuleDestroy {
     source: AsyncIterable<Buffer>,
     bytes: number | undefined,
     signal: AbortSignal,
+    by: By,
   ): Promise<ImportSummary> {
-    if (bytes !== undefined && bytes <= MIN_THREAD_BYTES) return this.run(source, { signal });
+    const size = bytes !== undefined && bytes <= SMALL_BYTES ? 'small' : 'large';
+    if (bytes !== undefined && bytes <= MIN_THREAD_BYTES) return this.run(source, { signal }, by, size);
     const { DATABASE_URL } = this.settings;
-    return this.counted(importOnThread({ DATABASE_URL, pepper: this.pepper }, source, this.withStop(signal)));
+    const settings = { DATABASE_URL, pepper: this.pepper, mayLetIn: may(by, 'users') };
+    return this.counted(by, size, importOnThread(settings, source, this.withStop(signal)));
   }
 
   private get pepper(): Buffer {
@@ -63,17 +70,20 @@ export class ImportService implements OnModuleDestroy {
     return signal ? AbortSignal.any([signal, this.stopping.signal]) : this.stopping.signal;
   }
 
-  private async counted(work: Promise<ImportSummary>): Promise<ImportSummary> {
+  private async counted(by: By, size: ImportSize, work: Promise<ImportSummary>): Promise<ImportSummary> {
+    const began = performance.now();
+    const ended = (counts: ImportSummary | 'failed') =>
+      this.events.imported(by, size, performance.now() - began, counts as Counts | 'failed');
     try {
       const types = await work;
-      this.outcomes.done.value++;
+      ended(types);
       // This replica must not use cached keys that the import revoked; others notice within a second.
       if (endsKeys(types)) this.keys.forget();
       for (const { new: made, changed, unchanged, deleted = 0 } of Object.values(types))
         this.records.value += made + changed + unchanged + deleted;
       return types;
     } catch (error) {
-      this.outcomes.failed.value++;
+      ended('failed');
       throw error;
     }
   }

@@ -1,0 +1,101 @@
+import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { type Counter, Measurements } from '../http/measurements';
+import { Audit } from './audit';
+import type { OperatorRight } from './operator-rights';
+
+/** Who asks: a program of the operator's, by its token. A command has none of these, and may do all. */
+export interface By {
+  token?: string;
+  rights?: readonly string[];
+  request_id?: string;
+}
+
+export const may = ({ rights }: By, right: OperatorRight): boolean => rights?.includes(right) ?? true;
+
+/** Numbers alone, and never a person's data. */
+export type Counts = Record<string, number | Record<string, number>>;
+
+export const IMPORT_SIZES = ['small', 'large'] as const;
+export type ImportSize = (typeof IMPORT_SIZES)[number];
+export type ImportOutcome = 'done' | 'failed';
+
+/** The operator token of the request, which the guard has admitted. */
+export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {
+  const { operator, id } = context.switchToHttp().getRequest<Request>();
+  return { token: operator!.name, rights: operator!.rights, request_id: id } satisfies By;
+});
+
+/** What operators and their programs do: an audit event for each, and what the metrics count. Call it after the commit. */
+@Injectable()
+export class OperatorEvents {
+  private readonly sales = new Map<string, Counter>();
+  private readonly refunds = new Map<string, Counter>();
+  private readonly imports: Record<`${ImportSize} ${ImportOutcome}`, { total: Counter; seconds: Counter }>;
+
+  constructor(
+    private readonly audit: Audit,
+    private readonly measurements: Measurements,
+  ) {
+    const measure = (size: ImportSize, outcome: ImportOutcome) => ({
+      total: measurements.counter('gamewharf_imports_total', 'Imports that ended', { size, outcome }),
+      seconds: measurements.counter('gamewharf_import_seconds_total', 'Time that imports took', {
+        size,
+        outcome,
+      }),
+    });
+    this.imports = {
+      'small done': measure('small', 'done'),
+      'small failed': measure('small', 'failed'),
+      'large done': measure('large', 'done'),
+      'large failed': measure('large', 'failed'),
+    };
+  }
+
+  sold(by: By, currency: string, counts: Counts): void {
+    this.count(this.sales, 'gamewharf_sales_total', 'Sales, one at a time', currency);
+    this.record('sold', by, { counts, currency });
+  }
+
+  refunded(by: By, currency: string, counts: Counts): void {
+    this.count(this.refunds, 'gamewharf_refunds_total', 'Sales that were taken back', currency);
+    this.record('refunded', by, { counts, currency });
+  }
+
+  deleted(by: By, counts: Counts): void {
+    this.record('deleted', by, { counts });
+  }
+
+  exported(by: By, counts: Counts): void {
+    this.record('exported', by, { counts });
+  }
+
+  erased(by: By, counts: Counts): void {
+    this.record('erased', by, { counts });
+  }
+
+  /** `counts`: by type of record, where the import was done. */
+  imported(by: By, size: ImportSize, milliseconds: number, counts: Counts | 'failed'): void {
+    const { total, seconds } = this.imports[`${size} ${counts === 'failed' ? 'failed' : 'done'}`];
+    total.value++;
+    seconds.value += milliseconds / 1000;
+    if (counts !== 'failed') this.record('imported', by, { counts });
+  }
+
+  private record(
+    event: 'imported' | 'sold' | 'refunded' | 'deleted' | 'exported' | 'erased',
+    { token, request_id }: By,
+    details: { counts: Counts; currency?: string },
+  ): void {
+    this.audit.record({ event, token, request_id, ...details });
+  }
+
+  private count(counters: Map<string, Counter>, name: string, help: string, currency: string): void {
+    let counter = counters.get(currency);
+    if (!counter) {
+      counter = this.measurements.counter(name, help, { currency });
+      counters.set(currency, counter);
+    }
+    counter.value++;
+  }
+}
