@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { AccountsModule } from './accounts/accounts.module';
+import { NoSuchPageFilter } from './accounts/web/no-such-page.filter';
 import { PageGuard } from './accounts/web/page.guard';
 import { AuthModule } from './auth/auth.module';
 import { ScopesGuard } from './auth/scopes.guard';
@@ -43,6 +44,8 @@ import { WharfModule } from './wharf/wharf.module';
     { provide: APP_GUARD, useClass: CredentialLimitGuard },
     { provide: APP_GUARD, useExisting: PageGuard },
     { provide: APP_FILTER, useClass: ErrorFilter },
+    // The last one that catches an error is asked first.
+    { provide: APP_FILTER, useExisting: NoSuchPageFilter },
   ],
 })
 export class AppModule {

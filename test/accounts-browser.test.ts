@@ -6,6 +6,28 @@ import { chromiumPath, ClientApplication, openChromium, Window } from './support
 import { type Actor, baseUrl, make, sql, useStore } from './support/store';
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+/** Texts that are cut off, and borders of what one presses or fills in that lack 3:1 against what is around them. */
+const UNSEEN = `(() => {
+  const shown = [...document.querySelectorAll('main *, header *')].filter((one) => one.checkVisibility());
+  const cut = shown.filter((one) => !/^(INPUT|SELECT)$/.test(one.tagName) && !one.closest('.hidden') &&
+    one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0 && getComputedStyle(one).overflowX !== 'visible' && one.tabIndex < 0);
+  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const luminance = (colour) => numbers(colour).slice(0, 3).map((part) => part / 255)
+    .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
+  const solid = (one) => {
+    const colour = getComputedStyle(one).backgroundColor;
+    return numbers(colour)[3] === 0 ? solid(one.parentElement) : colour;
+  };
+  const contrast = (one, other) => {
+    const [light, dark] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+    return (light + 0.05) / (dark + 0.05);
+  };
+  const faint = shown.filter((one) => one.matches('button, .button, input:not([type=hidden]), select, textarea') &&
+    Math.max(contrast(getComputedStyle(one).borderTopColor, solid(one.parentElement)),
+      contrast(solid(one), solid(one.parentElement))) < 3);
+  return [...cut, ...faint].map((one) => one.outerHTML);
+})()`;
 const OOB = 'urn:ietf:wg:oauth:2.0:oob';
 
 if (!chromiumPath)
@@ -129,7 +151,7 @@ if (!chromiumPath)
 
   test('an application is registered, changed and deleted', () =>
     within(async (page) => {
-      await page.getByRole('link', { name: 'Applications' }).click();
+      await page.getByRole('link', { name: 'Applications', exact: true }).click();
       await page.getByRole('link', { name: 'Register an application' }).click();
       await page.getByLabel('Name').fill('Lighthouse');
       await page.getByLabel('Redirect addresses').fill('ftp://nowhere');
@@ -152,9 +174,9 @@ if (!chromiumPath)
   test('a collection is shown on the profile and hidden again', () =>
     within(async (page) => {
       await page.getByRole('link', { name: 'Collections' }).click();
-      await page.getByRole('button', { name: 'Show Games about the sea' }).click();
+      await page.getByRole('button', { name: 'Show on profile Games about the sea' }).click();
       await page.getByRole('status').getByText('is now on your profile').waitFor();
-      await page.getByRole('button', { name: 'Hide Games about the sea' }).click();
+      await page.getByRole('button', { name: 'Hide from profile Games about the sea' }).click();
       await page.getByRole('status').getByText('is no longer on your profile').waitFor();
     }));
 
@@ -327,7 +349,7 @@ if (!chromiumPath)
         await page.keyboard.press('Tab');
         expect(await focused()).toBe('Skip to the content');
         await page.keyboard.press('Enter');
-        await tabTo(/^Make a key$/);
+        await tabTo(/^Make a key of your own$/);
         await page.keyboard.press('Enter');
         await page.getByRole('heading', { name: 'Sign in' }).waitFor();
         // The first field has the focus.
@@ -415,6 +437,7 @@ if (!chromiumPath)
           '/user/oauth/device',
           `/user/oauth/device?code=${user_code}`,
           '/user/oauth/result',
+          '/user/nothing',
         ])
           await check(page, path);
         await page.goto(`${settings}/api-keys`);
@@ -429,6 +452,7 @@ if (!chromiumPath)
         await check(page);
         await page.context().clearCookies();
         await check(page, '/login');
+        await check(page, '/');
       }, look as object);
     },
     60_000,
@@ -447,5 +471,7 @@ if (!chromiumPath)
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
     expect({ path, width }).toEqual({ path, width: 0 });
+    const unseen = await page.evaluate(UNSEEN);
+    expect({ path, unseen }).toEqual({ path, unseen: [] });
   }
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Browser, PASSWORD, withPassword } from './support/browser';
+import { Browser, browserOf, PASSWORD, withPassword } from './support/browser';
 import { type Environment, make, openApp, send, sql, useStore } from './support/store';
 
 useStore({ RATE_LIMIT: 'off' });
@@ -91,6 +91,15 @@ describe('another look', () => {
     expect(image.headers.get('content-type')).toBe('image/svg+xml; charset=utf-8');
     expect(image.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(text.indexOf('pages-')).toBeLessThan(text.indexOf('ourlook-'));
+  });
+
+  test('titles of collections lead to the store, once it is known', async () => {
+    const base = await replica({ STORE_URL: 'https://store.example' });
+    const owner = await make.user();
+    const { id } = await make.collection({ owner, title: 'Sea & ships' });
+    const browser = await browserOf(owner, base);
+    const { text } = await browser.get('/user/settings/collections');
+    expect(text).toContain(`<a href="https://store.example/c/${id}/sea-ships">Sea &amp; ships</a>`);
   });
 
   test.each([

@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { AttemptsService, guessFrom } from '../src/accounts/sign-in/attempts.service';
 import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
+import { Demo } from '../src/accounts/web/demo';
 import { PasswordQueue } from '../src/accounts/sign-in/password-queue';
 import type { Failure } from '../src/http/failure';
 import { Browser, browserOf, PASSWORD, withPassword } from './support/browser';
@@ -446,7 +449,7 @@ describe('API keys', () => {
     await browser.get(KEYS);
     await browser.submit(KEYS, { label: 'Build <server>' });
     await browser.follow();
-    const key = /<input id="new-key" readonly value="([^"]+)"/.exec(browser.page.text)![1]!;
+    const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec(browser.page.text)![1]!;
     expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
     expect(browser.page.text).toContain('Build &lt;server&gt;');
     expect((await user.with(key).get('/profile')).status).toBe(200);
@@ -531,11 +534,10 @@ describe('API keys', () => {
       expires: '90',
     });
     await browser.follow();
-    const key = /<input id="new-key" readonly value="([^"]+)"/.exec(browser.page.text)![1]!;
+    const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec(browser.page.text)![1]!;
     expect(browser.words).toContain('See the games you uploaded or can edit, with their earnings');
     // It permits no profile:me, so the page offers another request to try it with.
-    expect(browser.page.text).toContain(`Bearer ${key}&quot; http://`);
-    expect(browser.page.text).toMatch(/value="curl[^>]*\/credentials\/info"/);
+    expect(browser.page.text).toMatch(new RegExp(`Bearer ${key}&quot; http://[^<]*/credentials/info<`));
     const limited = user.with(key);
     expect(await limited.get('/credentials/info')).toEqual(
       ok({ type: 'key', scopes: ['game:view', 'profile:games'] }),
@@ -554,7 +556,7 @@ describe('API keys', () => {
     await sql('DELETE FROM api_keys WHERE user_id = $1', [user.id]);
     const last = dayIn(3);
     const browser = await making(user, { label: 'Short', expires: 'date', expires_on: last });
-    const key = /readonly value="(gw_[^"]+)"/.exec((await browser.follow()).text)![1]!;
+    const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec((await browser.follow()).text)![1]!;
     expect(browser.words).toContain('in 4 days');
     expect(await user.with(key).get('/credentials/info')).toEqual(
       ok({ type: 'key', scopes: ['collection', 'game', 'profile'] }),
@@ -699,17 +701,110 @@ describe('the frame of every page', () => {
     expect((await send('GET', '/assets/..%2f..%2fcli.ts')).status).toBe(404);
   });
 
-  test('the start page tells a browser how to begin, and a program what this is', async () => {
+  test('the start page tells a stranger what this is, with a request that works as it stands', async () => {
     const browser = new Browser();
     const { headers } = await browser.get('/');
     expect(headers.get('vary')).toBe('Accept');
+    expect(browser.words).toContain('Programs ask this API who a player is');
+    for (const path of ['/docs', '/openapi.json', '/user/settings/api-keys', '/login'])
+      expect(browser.page.text).toContain(`href="${path}"`);
+    expect(await pasted(browser)).toEqual({ name: 'gamewharf', openapi: '/openapi.json' });
+    expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
+  });
+
+  test('the start page asks with the key of the demo store, while there is one', async () => {
+    const user = await make.user();
+    const demo = theApp().get(Demo);
+    demo.access = {
+      ...{ api_key: user.key!, username: user.username, password: 'printed', game_id: 1 },
+      ...{ slug: 'a', buyer_email: 'a@example.com', channel_name: 'windows' },
+    };
+    try {
+      const browser = new Browser();
+      await browser.get('/');
+      expect(await pasted(browser)).toMatchObject({ user: { username: user.username } });
+      await browser.get('/login');
+      expect(browser.words).toContain('npm start printed a name and a password');
+      expect(browser.page.text).not.toContain('printed"');
+      await sql('UPDATE api_keys SET revoked_at = now() WHERE user_id = $1', [user.id]);
+      await browser.get('/');
+      expect(browser.page.text).not.toContain(user.key);
+      expect(await pasted(browser)).toMatchObject({ name: 'gamewharf' });
+    } finally {
+      demo.access = undefined;
+    }
+  });
+
+  test('the start page tells somebody how to begin with a key of their own', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get('/');
     expect(browser.words).toContain('Your first request, in three steps');
     expect(browser.page.text).toMatch(
       /curl -H &quot;Authorization: Bearer KEY&quot; http:\/\/127\.0\.0\.1:\d+\/profile/,
     );
-    expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
+  });
+
+  test('the sign-in page says where a password comes from', async () => {
+    const browser = new Browser();
+    await browser.get('/login');
+    expect(browser.words).toContain('Whoever runs it gave you the password there, or sets one for you here');
+    expect(browser.words).not.toContain('npm start');
+  });
+
+  test('an address below the pages that nobody has is a page to browsers, with the tabs of who is signed in', async () => {
+    const browser = new Browser();
+    for (const path of [
+      '/user/nothing',
+      '/user',
+      '/user/settings/nothing/at/all',
+      '/docs/nothing',
+      '/login/',
+    ]) {
+      const { status, text } = await browser.get(path);
+      expect({ path, status, words: browser.words }).toMatchObject({
+        path,
+        status: 404,
+        words: expect.stringMatching(/^There is no such page The address is mistyped/),
+      });
+      expect(text).not.toContain('aria-label="Account"');
+      expect(await anonymous.get(path)).toEqual(failure(404, 'invalid api endpoint'));
+    }
+    const known = await browserOf(await make.user());
+    expect((await known.get('/user/nothing')).text).toContain('aria-label="Account"');
+    const form = { form_token: 'x' };
+    expect((await known.post('/user/nothing', form)).status).toBe(404);
+    expect((await known.post('/user/settings/collections', form)).status).toBe(405);
+    // What is no page stays JSON, whoever asks.
+    expect((await known.get('/profile/nothing')).text).toBe('{"errors":["invalid api endpoint"]}');
+  });
+
+  test('the tabs stay on pages that ask again, and on errors', async () => {
+    const user = await make.user();
+    const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [user.id]);
+    const browser = await browserOf(user);
+    for (const [path, status] of [
+      [`${KEYS}/${key!.id}/revoke`, 200],
+      [`${KEYS}/99999999/revoke`, 404],
+      ['/user/oauth?client_id=nobody', 400],
+    ] as const) {
+      const page = await browser.get(path);
+      expect({ path, status: page.status }).toEqual({ path, status });
+      expect(page.text).toContain('aria-label="Account"');
+    }
+    await browser.get('/user/settings/authorized-apps');
+    // One name: the tab, the title and the heading.
+    expect(browser.page.text.match(/Allowed applications/g)).toHaveLength(3);
+    expect((await browser.get('/user/oauth/device')).text).not.toContain('aria-label="Account"');
   });
 });
+
+/** What the first request of the page answers, as it stands there. */
+async function pasted(browser: Browser): Promise<unknown> {
+  const [, command] = /<textarea id="first-request"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
+  const line = command!.replaceAll('&quot;', '"');
+  const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^curl /, 'curl -sS ')]);
+  return JSON.parse(stdout);
+}
 
 describe('applications', () => {
   const APPS = '/user/settings/oauth-apps';
@@ -766,9 +861,20 @@ describe('applications', () => {
     const { status } = await browser.submit(APPS, { name: '', redirect_uris: 'http://evil.example/"><b>' });
     expect(status).toBe(400);
     expect(browser.words).toContain('Give the application a name.');
-    expect(browser.words).toContain('must begin with https://');
+    expect(browser.words.split('http://evil.example/"><b> must begin with https://')).toHaveLength(2);
+    expect(browser.page.text).toContain('id="redirect_uris-problem" role="alert"');
+    expect(browser.page.text).toContain('aria-describedby="redirect_help redirect_uris-problem"');
+    expect(browser.page.text.match(/role="alert"/g)).toHaveLength(2);
     expect(browser.page.text).not.toContain('<b>');
     expect(browser.fieldsOf(APPS).redirect_uris).toBe('http://evil.example/"><b>');
+    // To who registers it: the profile is not theirs.
+    expect(browser.words).toContain('It may ask to See everything on a person’s profile');
+    await browser.submit(APPS, {
+      name: 'A',
+      redirect_uris: 'http://a.example/ https://b.example/ ftp://c.example/',
+    });
+    expect(browser.words).toContain('http://a.example/, ftp://c.example/: each must begin with https://');
+    expect(browser.page.text.match(/role="alert"/g)).toHaveLength(1);
   });
 
   test('of others are not there', async () => {
@@ -799,7 +905,9 @@ describe('collections', () => {
     const path = `${COLLECTIONS}/${collection.id}/on-profile`;
     const browser = await browserOf(admin);
     await browser.get(COLLECTIONS);
-    expect(browser.words).toContain('Sea & ships private you help 0 Not shown');
+    expect(browser.words).toContain('Sea & ships private you help 0 Not shown Show on profile Sea & ships');
+    // The store of the default settings has no pages, so its title leads nowhere.
+    expect(browser.page.text).not.toContain(`/c/${collection.id}`);
     await browser.submit(path, {}, undefined);
     await browser.get(COLLECTIONS);
     await browser.submit(path, { on: 'yes' });

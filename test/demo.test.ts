@@ -1,7 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { hashPassword } from '../src/accounts/sign-in/password-hash';
+import { Settings } from '../src/config/settings';
 import { demoRecords, SMALL_STORE } from '../src/importing/demo';
 import { ndjsonOf } from '../src/importing/demo-file';
+import { loadDemoStore } from '../src/importing/demo-store';
+import { greeting } from '../src/process/greeting';
+import { Browser } from './support/browser';
 import { importDirectly } from './support/importing';
-import { Actor, make, send, sql, useStore } from './support/store';
+import { Actor, make, send, sql, theApp, useStore } from './support/store';
 
 useStore();
 
@@ -10,6 +18,23 @@ type JsonObject = Record<string, unknown>;
 const all = (options: Parameters<typeof demoRecords>[0] = {}) => [...demoRecords(options)];
 const textOf = (options: Parameters<typeof demoRecords>[0] = {}) =>
   Buffer.concat([...ndjsonOf(demoRecords(options))]).toString();
+
+test('npm start prints an account of an empty store that can be signed in to, as long as its password is that one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gamewharf-demo-'));
+  const load = () => loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
+  const demo = await load();
+  const { username, password, api_key } = demo!;
+  const printed = greeting('http://here', demo);
+  expect(printed).toContain(api_key);
+  expect(printed).toContain(`To sign in at http://here/login: ${username}, with the password ${password}`);
+  expect((await new Browser().signIn(username, password)).status).toBe(303);
+  expect(await load()).toEqual(demo);
+  await sql('UPDATE users SET password_hash = $1 WHERE username = $2', [await hashPassword('x'), username]);
+  const { password: _, ...others } = demo!;
+  expect(await load()).toEqual(others);
+  expect(greeting('http://here', others)).not.toContain('password');
+  rmSync(folder, { recursive: true });
+}, 60_000);
 
 test('the same options make the same store, another seed another one', () => {
   expect(textOf()).toBe(textOf());

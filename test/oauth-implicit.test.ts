@@ -150,7 +150,7 @@ describe('response_type=token', () => {
     const location = await allowed(asksForToken(client_id, { redirect_uri: OOB }));
     expect(location).toBe('/user/oauth/result');
     await browser.follow();
-    const [, token] = /id="result" readonly value="([^"]+)"/.exec(browser.page.text)!;
+    const [, token] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
     expect(await works(token!)).toBe(true);
     expect(browser.page.text).toContain('<title>Copy this');
     expect(browser.words).toMatch(/^Copy this into Game <\d+> Access token /);
@@ -170,7 +170,7 @@ describe('response_type=token', () => {
     await browser.follow();
     expect(browser.words).toMatch(/^Copy this into Game <\d+> Code /);
     expect(browser.words).toContain('It is good for one minute, and for nobody else.');
-    const [, code] = /id="result" readonly value="([^"]+)"/.exec(browser.page.text)!;
+    const [, code] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
     const { status } = await exchange(client_id, code!, code_verifier, { redirect_uri: OOB });
     expect(status).toBe(200);
     await browser.get(addressOf(asksForToken(client_id, { redirect_uri: OOB })));

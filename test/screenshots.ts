@@ -21,8 +21,8 @@ const paths: Record<string, string> = { home: '/', 'api-keys': '/user/settings/a
 
 const application = (client_id: string, owner: Actor, name: string, scopes: string[]) =>
   sql(
-    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, created_at)
-     VALUES ($1, $2, $3, '{https://tycoon.example/signed-in,http://127.0.0.1/callback,${OOB}}', $4, '2026-03-14')`,
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed, created_at)
+     VALUES ($1, $2, $3, '{https://tycoon.example/signed-in,http://127.0.0.1/callback,${OOB}}', $4, true, '2026-03-14')`,
     [client_id, owner.id, name, scopes],
   );
 
@@ -88,13 +88,14 @@ beforeAll(async () => {
     'register-application': '/user/settings/oauth-apps/new',
     application: '/user/settings/oauth-apps/b2a7e9368d4f1d0c5b2a7e936d4f1d0c',
     'delete-application': '/user/settings/oauth-apps/b2a7e9368d4f1d0c5b2a7e936d4f1d0c/delete',
-    access: '/user/settings/authorized-apps',
+    'allowed-applications': '/user/settings/authorized-apps',
     'revoke-access': `/user/settings/authorized-apps/${grant!.id}/revoke`,
     collections: '/user/settings/collections',
     consent: asked('https://tycoon.example/signed-in'),
     device: '/user/oauth/device',
     'device-consent': '/user/oauth/device?code=LVTD-HGCC',
     error: '/user/oauth?client_id=unknown',
+    'no-such-page': '/user/nothing',
   });
 }, 60_000);
 

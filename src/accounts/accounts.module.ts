@@ -34,7 +34,9 @@ import { SignInController } from './sign-in/sign-in.controller';
 import { SignInService } from './sign-in/sign-in.service';
 import { Assets } from './web/assets';
 import { AssetsController } from './web/assets.controller';
+import { Demo } from './web/demo';
 import { Layout } from './web/layout';
+import { NoSuchPageFilter } from './web/no-such-page.filter';
 import { PageGuard } from './web/page.guard';
 import { Visitors } from './web/visitors';
 
@@ -70,11 +72,13 @@ import { Visitors } from './web/visitors';
     Assets,
     AttemptsService,
     AuthorizationRequests,
+    Demo,
     DeviceRequestsService,
     ExpiredRowsService,
     GrantsService,
     KeysService,
     Layout,
+    NoSuchPageFilter,
     OauthCodesService,
     OauthTokensService,
     PageGuard,
@@ -84,6 +88,6 @@ import { Visitors } from './web/visitors';
     SignInService,
     Visitors,
   ],
-  exports: [AttemptsService, Layout, PageGuard, SignInService],
+  exports: [AttemptsService, Layout, NoSuchPageFilter, PageGuard, SignInService],
 })
 export class AccountsModule {}

@@ -4,6 +4,7 @@ import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository 
 import { Settings } from '../config/settings';
 import { hintOf, newApiKey } from './api-key';
 import { ApiKey } from './api-key.entity';
+import { isLive } from './api-key-lookup';
 import { hashApiKey } from './api-key-hash';
 import { VerifiedCredentials } from './verified-credentials';
 
@@ -94,6 +95,11 @@ export class ApiKeysService {
       .where({ id })
       .andWhere('(k.grant_id IS NULL OR (g.may_start_games AND a.may_start_games))')
       .getExists();
+  }
+
+  /** Whether a request with this key would be let in. */
+  isLive(text: string): Promise<boolean> {
+    return this.keys.createQueryBuilder('k').where(this.withText(text)).andWhere(isLive('k')).getExists();
   }
 
   /** As a condition: the key with this text, under any pepper. */

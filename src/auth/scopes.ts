@@ -14,6 +14,22 @@ export const SCOPES = {
   'collection:edit': 'Change and delete your collections',
 } as const;
 
+/** The same for whoever registers an application, which asks other people. */
+export const SCOPES_OF_OTHERS: Record<Scope, string> = {
+  profile: 'See everything on a person’s profile',
+  'profile:me': 'See who a person is',
+  'profile:games': 'See the games that a person uploaded or can edit, with their earnings',
+  'profile:owned': 'See the games that a person owns',
+  'profile:collections': 'See the list of a person’s collections',
+  game: 'Everything about a person’s games',
+  'game:view': 'See games, and which of them a person owns',
+  'game:view:ownership': 'See whether a person owns a game',
+  'game:view:purchases': 'See who bought a person’s games and who owns a key',
+  collection: 'Everything about a person’s collections',
+  'collection:view': 'See a person’s collections and what is in them',
+  'collection:edit': 'Change and delete a person’s collections',
+};
+
 export type Scope = keyof typeof SCOPES;
 
 /** The scopes of an unscoped API key. */

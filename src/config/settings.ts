@@ -87,6 +87,8 @@ const AreAddressRanges = () =>
   );
 
 /** All settings, each from the environment variable of the same name. Nothing else reads the environment. */
+export const DEFAULT_STORE_URL = 'https://gamewharf.example';
+
 export class Settings {
   @IsIn(['development', 'test', 'production'])
   NODE_ENV: 'development' | 'test' | 'production' = 'development';
@@ -127,7 +129,7 @@ export class Settings {
   DEMO_DATA?: boolean = undefined;
 
   @IsWebAddress()
-  STORE_URL: string = 'https://gamewharf.example';
+  STORE_URL: string = DEFAULT_STORE_URL;
 
   // Required in production, where JWT_ISSUER can stand in for it. Default: http://HOST:PORT.
   @IsOptional()

@@ -1,13 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import { Settings } from './settings';
+import { DEFAULT_STORE_URL, Settings } from './settings';
 
 /** URLs of the store's pages, which this service does not serve. */
 @Injectable()
 export class StoreLinks {
   private readonly host: string;
+  /** Whether a store was configured: nobody can open pages of the default one. */
+  readonly exist: boolean;
 
   constructor(settings: Settings) {
     this.host = new URL(settings.STORE_URL).host;
+    this.exist = settings.STORE_URL !== DEFAULT_STORE_URL;
   }
 
   user(username: string): string {

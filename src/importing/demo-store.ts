@@ -1,4 +1,8 @@
+import { randomInt } from 'node:crypto';
 import { Readable } from 'node:stream';
+import type { ClientBase } from 'pg';
+import { hashPassword, verifyPassword } from '../accounts/sign-in/password-hash';
+import type { DemoAccess } from '../accounts/web/demo';
 import { newApiKey } from '../auth/api-key';
 import { hashApiKey } from '../auth/api-key-hash';
 import { keptSecret } from '../config/kept-secrets';
@@ -7,19 +11,12 @@ import { demoRecords } from './demo';
 import { ndjsonOf } from './demo-file';
 import { connectTo, importRecords } from './import-records';
 
-/** What `npm start` shows of the demo store: a developer's key, and a game with a buyer and a build. */
-export interface DemoAccess {
-  api_key: string;
-  username: string;
-  game_id: number;
-  slug: string;
-  buyer_email: string;
-  channel_name: string;
-}
+type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; password_hash: string | null };
 
 /** Fills an empty store with demo data. Returns what to show, or undefined where that no longer exists. */
 export async function loadDemoStore(settings: Settings): Promise<DemoAccess | undefined> {
   const api_key = keptSecret(settings.DATA_DIR, 'demo-api-key', newApiKey);
+  const password = keptSecret(settings.DATA_DIR, 'demo-password', newDemoPassword);
   const pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');
   const connect = () => connectTo(settings);
   const client = await connect();
@@ -27,8 +24,9 @@ export async function loadDemoStore(settings: Settings): Promise<DemoAccess | un
     const { rows } = await client.query<{ empty: boolean }>('SELECT NOT EXISTS (SELECT FROM users) AS empty');
     if (rows[0]!.empty)
       await importRecords(connect, Readable.from(ndjsonOf(demoRecords({ api_key }))), { pepper });
-    const found = await client.query<Omit<DemoAccess, 'api_key'>>(
-      `SELECT u.username, g.id AS game_id, g.slug, p.email AS buyer_email, b.channel_name
+    const found = await client.query<Found>(
+      `SELECT u.id AS user_id, u.password_hash, u.username, g.id AS game_id, g.slug, p.email AS buyer_email,
+              b.channel_name
        FROM api_keys k
        JOIN users u ON u.id = k.user_id
        JOIN games g ON g.user_id = u.id AND g.visibility = 'public'
@@ -42,8 +40,25 @@ export async function loadDemoStore(settings: Settings): Promise<DemoAccess | un
        ORDER BY g.id, p.id, b.channel_name LIMIT 1`,
       [hashApiKey(api_key, pepper)],
     );
-    return found.rows[0] && { api_key, ...found.rows[0] };
+    if (!found.rows[0]) return undefined;
+    const { user_id, password_hash, ...shown } = found.rows[0];
+    const isOurs = await hasPassword(client, user_id, password_hash, password);
+    return { api_key, ...shown, ...(isOurs && { password }) };
   } finally {
     await client.end();
   }
 }
+
+/** Gives the developer the password, unless they have another one; demo stores of older versions have none. */
+async function hasPassword(client: ClientBase, user_id: string, hash: string | null, password: string) {
+  if (hash !== null) return verifyPassword(hash, password);
+  await client.query('UPDATE users SET password_hash = $2 WHERE id = $1 AND password_hash IS NULL', [
+    user_id,
+    await hashPassword(password),
+  ]);
+  return true;
+}
+
+/** Easy to type: 14 letters. */
+const newDemoPassword = () =>
+  String.fromCharCode(...Array.from({ length: 14 }, () => 'a'.charCodeAt(0) + randomInt(26)));

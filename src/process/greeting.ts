@@ -1,12 +1,15 @@
-import type { DemoAccess } from '../importing/demo-store';
+import type { DemoAccess } from '../accounts/web/demo';
 
-/** The output of `npm start`: the address, a key, and three requests to paste. */
+/** The output of `npm start`: the address, a key, an account, and three requests to paste. */
 export function greeting(address: string, demo: DemoAccess | undefined): string {
   const lines = ['', `Gamewharf listens on ${address}`];
   if (demo) {
     const request = `curl -H "Authorization: Bearer ${demo.api_key}" "${address}`;
     lines.push(
       `An API key to try, of the demo developer ${demo.username}: ${demo.api_key}`,
+      ...(demo.password
+        ? [`To sign in at ${address}/login: ${demo.username}, with the password ${demo.password}`]
+        : []),
       '',
       `  ${request}/profile"`,
       `  ${request}/games/${demo.game_id}/purchases?email=${demo.buyer_email}"`,

@@ -3,6 +3,7 @@ import type { Server as HttpServer } from 'node:http';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Settings } from '../config/settings';
+import { Demo } from '../accounts/web/demo';
 import { createApp } from './create-app';
 import { Database } from '../database/database';
 import { migrate } from '../database/migrate';
@@ -38,7 +39,10 @@ export class Server {
     const demo = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
     const address = (this.app.get(HttpAdapterHost).httpAdapter as GamewharfAdapter).address();
     logger.info({ address }, 'ready');
-    if (!production) console.log(greeting(this.app.get(OwnAddress).url, demo));
+    if (!production) {
+      this.app.get(Demo).access = demo;
+      console.log(greeting(this.app.get(OwnAddress).url, demo));
+    }
     const { inFlight } = this.app.get(FrontDoor);
     void giveBackStartUpMemory(() => inFlight.count > 0);
   }

@@ -186,13 +186,13 @@ export class AuthorizationController {
         <div class="card stack">
           <p>
             <strong><bdi>${application.name}</bdi></strong
-            >, an application by ${application.owner}, asks to:
+            >, an application by ${application.owner}, wants to act for you. It may:
           </p>
           ${permissionList({ scopes, may_start_games }, grant)}
           <p class="muted">
             ${afterwards(redirect_uri)}
             ${fields.response_type === 'token' ? 'It stays signed in until it does nothing for 90 days.' : 'It stays signed in for at most 180 days.'}
-            You can take this back at any time under “Access”.
+            You can take this back at any time under “Allowed applications”.
           </p>
           ${decision(visitor, '/user/oauth', { ...fields, ...(may_start_games && { may_start_games: 'yes' }) })}
         </div>

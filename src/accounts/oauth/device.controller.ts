@@ -161,11 +161,12 @@ export class DeviceController {
           <p class="code-entry">${user_code}</p>
           <p>
             <strong><bdi>${name}</bdi></strong
-            >, an application by ${owner}, asks to:
+            >, an application by ${owner}, wants to act for you. It may:
           </p>
           ${permissionList({ scopes, may_start_games })}
           <p class="muted">
-            It stays signed in for at most 180 days. You can take this back at any time under “Access”.
+            It stays signed in for at most 180 days. You can take this back at any time under “Allowed
+            applications”.
           </p>
           ${decision(visitor, PATH, {
             code: user_code,

@@ -123,6 +123,7 @@ export class ApiKeysController {
         button: 'Revoke the key',
         back: PATH,
       }),
+      PATH,
     );
   }
 

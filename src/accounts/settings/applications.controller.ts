@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
-import { SCOPES, type Scope } from '../../auth/scopes';
+import { SCOPES_OF_OTHERS } from '../../auth/scopes';
 import { failure } from '../../http/failure';
 import { Post } from '../../http/routes';
 import {
@@ -11,13 +11,26 @@ import {
   MAX_APPLICATIONS,
 } from '../oauth/applications.service';
 import { Audit } from '../../auth/audit';
-import { ALL_SCOPES, draftOf, EMPTY, MAX_NAME } from './application-draft';
+import { draftOf, EMPTY, MAX_NAME } from './application-draft';
 import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
 import { formOf } from '../web/form';
 import { html, type Html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
-import { alert, confirmation, copyable, day, type Done, done, table } from '../web/parts';
+import {
+  alert,
+  confirmation,
+  copyable,
+  day,
+  described,
+  type Done,
+  done,
+  isWrong,
+  problemAt,
+  type Problems,
+  scopeBoxes,
+  table,
+} from '../web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/oauth-apps';
@@ -41,10 +54,10 @@ export class ApplicationsController {
     return this.show(visitor, {
       title: 'Applications',
       main: html`<div class="head">
-          <h1>Your applications</h1>
+          <h1>Applications</h1>
           <a class="button" href="${PATH}/new">Register an application</a>
         </div>
-        <p class="lead">An application that you register can ask other people to let it act for them.</p>
+        <p class="lead">Those that you registered. Each can ask other people to let it act for them.</p>
         ${done(notice.done)}
         ${
           applications.length === 0
@@ -68,11 +81,11 @@ export class ApplicationsController {
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
     const { problems, ...fields } = draftOf(await formOf(req));
-    if (problems.length > 0) return this.form(visitor, fields, { problems });
+    if (isWrong(problems)) return this.form(visitor, fields, { problems });
     const client_id = await this.applications.make(user.id, fields);
     if (client_id === undefined)
       return this.form(visitor, fields, {
-        problems: [`You have ${MAX_APPLICATIONS} applications. Delete one first.`],
+        problem: `You have ${MAX_APPLICATIONS} applications. Delete one first.`,
       });
     this.audit.record({ event: 'application made', request_id: req.id, user_id: user.id, client_id });
     await this.sessions.leaveNotice(visitor.token, {
@@ -105,7 +118,7 @@ export class ApplicationsController {
   ): Promise<PageAnswer> {
     const application = await this.mine(user, client_id);
     const { problems, ...fields } = draftOf(await formOf(req));
-    if (problems.length > 0) return this.form(visitor, fields, { application, problems });
+    if (isWrong(problems)) return this.form(visitor, fields, { application, problems });
     if (!(await this.applications.change(user.id, client_id, fields))) throw noSuchApplication();
     this.audit.record({ event: 'application changed', request_id: req.id, user_id: user.id, client_id });
     await this.sessions.leaveNotice(visitor.token, { done: 'Your changes are saved.' } satisfies Done);
@@ -120,7 +133,7 @@ export class ApplicationsController {
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
     const { name } = await this.mine(user, client_id);
-    return this.layout.show(
+    return this.show(
       visitor,
       confirmation(visitor, {
         title: 'Delete an application',
@@ -168,16 +181,17 @@ export class ApplicationsController {
     { name, redirect_uris, scopes, implicit_allowed, may_start_games }: ApplicationFields,
     {
       application,
-      problems = [],
+      problems = {},
+      problem,
       notice,
-    }: { application?: Application; problems?: string[]; notice?: string } = {},
+    }: { application?: Application; problems?: Problems; problem?: string; notice?: string } = {},
   ): PageAnswer {
     const title = application ? application.name : 'Register an application';
     return this.show(visitor, {
       title,
-      status: problems.length > 0 ? 400 : 200,
+      status: problem || isWrong(problems) ? 400 : 200,
       main: html`<h1>${title}</h1>
-        ${done(notice)} ${problems.map(alert)}
+        ${done(notice)} ${problem && alert(problem)}
         ${
           application &&
           html`<section class="card stack" aria-label="For your program">
@@ -186,10 +200,19 @@ export class ApplicationsController {
         }
         <form method="post" action="${application ? pathOf(application.client_id) : PATH}" class="card stack">
           ${formToken(visitor)}
-          <label class="field" for="name"
-            >Name
-            <input id="name" name="name" value="${name}" required maxlength="${MAX_NAME}" autocomplete="off"
-          /></label>
+          <div class="field">
+            <label for="name">Name</label>
+            <input
+              id="name"
+              name="name"
+              value="${name}"
+              required
+              maxlength="${MAX_NAME}"
+              autocomplete="off"
+              ${described('name', problems.name)}
+            />
+            ${problemAt('name', problems.name)}
+          </div>
           <div class="field">
             <label for="redirect_uris">Redirect addresses</label>
             <textarea
@@ -198,19 +221,20 @@ export class ApplicationsController {
               rows="3"
               required
               spellcheck="false"
-              aria-describedby="redirect_help"
+              ${described('redirect_uris', problems.redirect_uris, 'redirect_help')}
               placeholder="https://game.example/signed-in"
             >
 ${redirect_uris.join('\n')}</textarea>
+            ${problemAt('redirect_uris', problems.redirect_uris)}
             <small id="redirect_help"
               >One a line, as your program sends them. <code>http://127.0.0.1/…</code> for a program on the
               user’s computer, at any port; <code>urn:ietf:wg:oauth:2.0:oob</code> to have the user copy a
               text.</small
             >
           </div>
-          <fieldset>
+          <fieldset ${problems.scopes && html` aria-describedby="scopes-problem"`}>
             <legend>It may ask to</legend>
-            ${ALL_SCOPES.map((scope) => scopeBox(scope, scopes))}
+            ${problemAt('scopes', problems.scopes)} ${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
             <label class="check"
               ><input
                 type="checkbox"
@@ -218,8 +242,8 @@ ${redirect_uris.join('\n')}</textarea>
                 value="yes"
                 ${may_start_games && html` checked`}
               /><span
-                >Start games as you<br /><small
-                  >For launchers: it gets tokens with which games sign its user in.</small
+                >Start games as a person<br /><small
+                  >For launchers: it gets tokens with which games know who plays.</small
                 ></span
               ></label
             >
@@ -263,15 +287,3 @@ const row = ({ client_id, name, created_at }: Application): Html =>
       <a class="button quiet" href="${pathOf(client_id)}">Change<span class="hidden"> ${name}</span></a>
     </td>
   </tr>`;
-
-const scopeBox = (scope: Scope, chosen: string[]): Html =>
-  html`<label class="check${scope.includes(':') && ' under'}"
-    ><input
-      type="checkbox"
-      name="scope ${scope}"
-      value="yes"
-      ${chosen.includes(scope) && html` checked`}
-    /><span
-      >${SCOPES[scope]} <small><code>${scope}</code></small></span
-    ></label
-  > `;

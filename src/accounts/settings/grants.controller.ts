@@ -35,11 +35,9 @@ export class GrantsController {
     return this.layout.show(
       visitor,
       {
-        title: 'Access',
-        main: html`<h1>Applications that may act for you</h1>
-          <p class="lead">
-            You allowed these to do something in your name. Take it back from those that you do not use.
-          </p>
+        title: 'Allowed applications',
+        main: html`<h1>Allowed applications</h1>
+          <p class="lead">You allowed these to act for you. Take it back from those that you do not use.</p>
           ${done(notice.done)}
           ${grants.length === 0 ? html`<p class="empty">No application may act for you.</p>` : grants.map(card)}
           <h2>Games that you started</h2>
@@ -90,6 +88,7 @@ export class GrantsController {
         button: 'Revoke its access',
         back: PATH,
       }),
+      PATH,
     );
   }
 

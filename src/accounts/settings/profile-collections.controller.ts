@@ -88,8 +88,7 @@ export class ProfileCollectionsController {
   ): Html {
     return html`<tr>
       <th scope="row">
-        <a href="${this.links.collection(id, title)}">${title}</a
-        >${collection.private && html` <span class="tag">private</span>`}${!own && html` <span class="tag">you help</span>`}
+        ${this.links.exist ? html`<a href="${this.links.collection(id, title)}">${title}</a>` : title}${collection.private && html` <span class="tag">private</span>`}${!own && html` <span class="tag">you help</span>`}
       </th>
       <td data-label="Games">${games_count}</td>
       <td data-label="Profile">${on_profile ? 'Shown' : html`<span class="muted">Not shown</span>`}</td>
@@ -97,7 +96,7 @@ export class ProfileCollectionsController {
         <form method="post" action="${PATH}/${id}/on-profile">
           ${formToken(visitor)} ${page > 1 && html`<input type="hidden" name="page" value="${page}" />`}
           <button class="quiet" name="on" value="${on_profile ? 'no' : 'yes'}">
-            ${on_profile ? 'Hide' : 'Show'}<span class="hidden"> ${title}</span>
+            ${on_profile ? 'Hide from profile' : 'Show on profile'}<span class="hidden"> ${title}</span>
           </button>
         </form>
       </td>

@@ -9,6 +9,7 @@ import { RateLimitsService } from '../../operations/rate-limits.service';
 import { Audit } from '../../auth/audit';
 import { AuthorizationRequests } from '../oauth/authorization-requests.service';
 import { SignInService } from './sign-in.service';
+import { Demo } from '../web/demo';
 import { formOf, queryOf } from '../web/form';
 import { html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
@@ -30,6 +31,7 @@ export class SignInController {
     private readonly visitors: Visitors,
     private readonly requests: AuthorizationRequests,
     private readonly layout: Layout,
+    private readonly demo: Demo,
     private readonly settings: Settings,
     private readonly audit: Audit,
     private readonly limits: RateLimitsService,
@@ -147,7 +149,11 @@ export class SignInController {
           /></label>
           <button>Sign in</button>
         </form>
-        <p class="muted">Use your account of ${this.layout.storeName}.</p>`,
+        ${this.demo.access?.password && html`<p>This is the demo store: <code>npm start</code> printed a name and a password.</p>`}
+        <p class="muted">
+          Use your account of ${this.layout.storeName}. Whoever runs it gave you the password there, or sets
+          one for you here: ask them if you have none.
+        </p>`,
     };
     return this.layout.show(visitor, page, '/login');
   }

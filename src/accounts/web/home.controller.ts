@@ -2,9 +2,11 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
+import { ApiKeysService } from '../../auth/api-keys.service';
 import { Settings } from '../../config/settings';
 import { OwnAddress } from '../../http/own-address';
-import { html } from './html';
+import { Demo } from './demo';
+import { html, type Html } from './html';
 import { Layout, type PageAnswer } from './layout';
 import { copyable } from './parts';
 import { Visitors } from './visitors';
@@ -25,6 +27,8 @@ export class HomeController {
     private readonly visitors: Visitors,
     private readonly settings: Settings,
     private readonly own: OwnAddress,
+    private readonly demo: Demo,
+    private readonly keys: ApiKeysService,
   ) {}
 
   /** Says what answers here; to a browser, how to make the first request. */
@@ -41,27 +45,61 @@ export class HomeController {
     return this.layout.show(visitor, {
       title: 'API',
       main: html`<h1>The API of ${this.settings.STORE_NAME}</h1>
-        <p class="lead">Your first request, in three steps:</p>
-        <ol class="steps">
-          <li>
-            <p>
-              <strong><a href="/user/settings/api-keys">Make a key</a></strong
-              >${!visitor.user && ' after signing in'}, and copy it.
-            </p>
-          </li>
-          <li>
-            <div>
-              <p><strong>Ask who you are</strong>, with the key in place of <code>KEY</code>:</p>
-              ${copyable('first-request', 'In a terminal', `curl -H "Authorization: Bearer KEY" ${this.own.url}/profile`)}
-            </div>
-          </li>
-          <li>
-            <p>
-              <strong><a href="/docs">Read the reference</a></strong> for all the rest, or give
-              <a href="/openapi.json">its description</a> to your tools.
-            </p>
-          </li>
-        </ol>`,
+        ${visitor.user ? this.withOwnKey() : await this.forStrangers()}`,
     });
   }
+
+  private withOwnKey(): Html {
+    return html`<p class="lead">Your first request, in three steps:</p>
+      <ol class="steps">
+        <li>
+          <p>
+            <strong><a href="/user/settings/api-keys">Make a key</a></strong
+            >, and copy it.
+          </p>
+        </li>
+        <li>
+          <div>
+            <p><strong>Ask who you are</strong>, with the key in place of <code>KEY</code>:</p>
+            ${copyable('first-request', 'In a terminal', `curl -H "Authorization: Bearer KEY" ${this.own.url}/profile`)}
+          </div>
+        </li>
+        <li>${THE_REST}</li>
+      </ol>`;
+  }
+
+  private async forStrangers(): Promise<Html> {
+    const demo = this.demo.access;
+    const key = demo && (await this.keys.isLive(demo.api_key)) ? demo.api_key : undefined;
+    return html`<p class="lead">
+        Programs ask this API who a player is, which games they own and who bought a game, and keep
+        collections of games. A game asks for its player, a developer for their own games.
+      </p>
+      <ol class="steps">
+        <li>
+          <div>
+            <p>
+              <strong>Ask something.</strong> ${
+                key
+                  ? html`This asks as ${demo!.username}, a developer of the demo store:`
+                  : 'This needs no key, and says what answers here:'
+              }
+            </p>
+            ${copyable('first-request', 'In a terminal', key ? `curl -H "Authorization: Bearer ${key}" ${this.own.url}/profile` : `curl ${this.own.url}/`)}
+          </div>
+        </li>
+        <li>
+          <p>
+            <strong><a href="/user/settings/api-keys">Make a key of your own</a></strong
+            >, after signing in.
+          </p>
+        </li>
+        <li>${THE_REST}</li>
+      </ol>`;
+  }
 }
+
+const THE_REST = html`<p>
+  <strong><a href="/docs">Read the reference</a></strong> for all the rest, or give
+  <a href="/openapi.json">its description</a> to your tools.
+</p>`;

@@ -12,7 +12,7 @@ export interface Page {
   status?: number;
   /** Other origins that a form of this page may redirect to: browsers apply form-action to redirects too. */
   formTargets?: string[];
-  /** A narrow page without navigation. */
+  /** A narrow page; it has navigation only where it belongs to a section. */
   single?: boolean;
   headers?: Record<string, string>;
 }
@@ -53,7 +53,7 @@ export const seeOther = (location: string): PageAnswer => new SeeOther(location)
 const SECTIONS = [
   ['/user/settings/api-keys', 'API keys'],
   ['/user/settings/oauth-apps', 'Applications'],
-  ['/user/settings/authorized-apps', 'Access'],
+  ['/user/settings/authorized-apps', 'Allowed applications'],
   ['/user/settings/collections', 'Collections'],
   ['/user/settings/data', 'Your data'],
 ] as const;
@@ -98,7 +98,7 @@ export class Layout {
               <a class="brand" href="/">${this.logo()}<span>${this.settings.STORE_NAME}</span></a>
               ${this.account(visitor, path)}
             </div>
-            ${visitor?.user && !single && this.sections(path)}
+            ${visitor?.user && (!single || path !== '') && this.sections(path)}
           </header>
           <main id="main" class="${single ? 'single' : 'wide'}" tabindex="-1">${main}</main>
           <footer><a href="/docs">API reference</a></footer>

@@ -38,21 +38,26 @@ export class PageErrorFilter implements ExceptionFilter {
     }
     answerError(this.log, res, error, (_res, { status, errors, headers }) =>
       this.layout
-        .show(visitorOf(req), {
-          title: TITLES[status] ?? 'Something went wrong',
-          status,
-          headers,
-          single: true,
-          main: html`<h1>${TITLES[status] ?? 'Something went wrong'}</h1>
-            ${errors.map((line) => html`<p>${sentence(line)}</p>`)}
-            <p><a href="/">Back to the start</a></p>`,
-        })
+        .show(
+          visitorOf(req),
+          {
+            title: TITLES[status] ?? 'Something went wrong',
+            status,
+            headers,
+            single: true,
+            main: html`<h1>${TITLES[status] ?? 'Something went wrong'}</h1>
+              ${errors.map((line) => html`<p>${sentence(line)}</p>`)}
+              <p><a href="/">Back to the start</a></p>`,
+          },
+          req.path,
+        )
         .sendTo(res),
     );
   }
 }
 
 const SENTENCES: Record<string, string> = {
+  'invalid api endpoint': 'The address is mistyped, or what was there has gone.',
   'internal server error': 'The fault is ours. It is written down; please try again later.',
   'service unavailable': 'Please try again in a moment.',
   'rate limit exceeded': 'Please wait a little before you try again.',

@@ -113,7 +113,7 @@ export const copyable = (id: string, label: string, text: string): Html =>
   html`<div class="field">
     <label for="${id}">${label}</label>
     <div class="copyable">
-      <input id="${id}" readonly value="${text}" spellcheck="false" autocomplete="off" />
+      <textarea id="${id}" readonly rows="1" spellcheck="false" autocomplete="off">${text}</textarea>
       <button type="button" class="quiet" data-copy="${id}" hidden>Copy</button>
     </div>
   </div>`;

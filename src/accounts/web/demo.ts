@@ -1,0 +1,19 @@
+import { Injectable } from '@nestjs/common';
+
+/** What is shown of the demo store: a developer's account and key, and a game with a buyer and a build. */
+export interface DemoAccess {
+  api_key: string;
+  username: string;
+  /** Absent: somebody gave the developer another one. */
+  password?: string;
+  game_id: number;
+  slug: string;
+  buyer_email: string;
+  channel_name: string;
+}
+
+/** Set where this process serves the demo store. */
+@Injectable()
+export class Demo {
+  access: DemoAccess | undefined;
+}
