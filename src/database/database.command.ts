@@ -1,24 +1,106 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { interruption, settingsOfThisProcess } from '../config/environment';
+import { OperatorError } from '../config/operator-error';
+import { backUp } from './backup/backup';
+import { BackupReader } from './backup/backup-file';
+import { restore } from './backup/restore';
 import { migrate } from './migrate';
-import { openDatabase } from './open-database';
+import { openDatabase, type OpenDatabase } from './open-database';
+
+// Made on this machine where no setting gives them. The rows are of no use without them.
+const KEPT = ['api-key-pepper', 'demo-api-key'];
+const say = (line: string) => console.error(line);
 
 export function registerDatabaseCommands(program: Command): void {
   program
     .command('migrate')
     .description('Bring the database to the schema of this version; safe while older replicas serve.')
-    .action(async () => {
-      const say = (line: string) => console.error(line);
-      const interrupted = interruption();
-      const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say, interrupted);
-      interrupted.addEventListener('abort', () => void database.stop().finally(() => process.exit(130)));
-      try {
-        const done = await migrate(database.settings, say);
+    .action(() =>
+      withDatabase(async ({ settings }) => {
+        const done = await migrate(settings, say);
         console.log(
           done.length === 0 ? 'The schema is up to date.' : done.map((name) => `ran ${name}`).join('\n'),
         );
-      } finally {
-        await database.stop();
-      }
-    });
+      }),
+    );
+
+  program
+    .command('backup')
+    .description('Write the whole store to a file, as it is at this moment, while the service runs.')
+    .argument('<FILE>', 'where to; it holds secrets, and only its owner can read it')
+    .action((file: string) =>
+      withDatabase(async ({ settings, embedded }, signal) => {
+        const unfinished = `${file}.unfinished`;
+        try {
+          const target = (await open(unfinished, 'w', 0o600)).createWriteStream();
+          const rows = await backUp(settings, embedded ? keptIn(settings.DATA_DIR) : {}, target, signal);
+          await rename(unfinished, file);
+          const counts = Object.values(rows);
+          console.log(
+            `${counts.reduce((sum, one) => sum + one, 0)} rows of ${counts.length} tables in ${file}`,
+          );
+        } catch (error) {
+          await rm(unfinished, { force: true });
+          throw fileError(error, file, false);
+        }
+      }),
+    );
+
+  program
+    .command('restore')
+    .description('Put a backup of this version or an earlier one in the place of an empty store.')
+    .argument('<FILE>', 'what `gamewharf backup` wrote')
+    .option('--replace', 'also in the place of a store that is not empty, which is then gone')
+    .action((file: string, { replace = false }: { replace?: boolean }) =>
+      withDatabase(async ({ settings, embedded, joined }) => {
+        // It may have no connection open at the moment.
+        if (joined) throw new OperatorError('The service is running: stop it first.');
+        try {
+          const source = (await open(file)).createReadStream();
+          const API_KEY_PEPPER = settingsOfThisProcess().API_KEY_PEPPER;
+          const { created_at, secrets } = await restore(
+            { ...settings, API_KEY_PEPPER: embedded ? API_KEY_PEPPER : settings.API_KEY_PEPPER },
+            new BackupReader(source),
+            { replace, say },
+          );
+          if (embedded) keep(settings.DATA_DIR, secrets);
+          console.log(`The store is as it was at ${created_at}.`);
+        } catch (error) {
+          throw fileError(error, file, true);
+        }
+      }),
+    );
+}
+
+async function withDatabase(
+  work: (database: OpenDatabase, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const interrupted = interruption();
+  const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say, interrupted);
+  interrupted.addEventListener('abort', () => void database.stop().finally(() => process.exit(130)));
+  try {
+    await work(database, interrupted);
+  } finally {
+    await database.stop();
+  }
+}
+
+function keptIn(folder: string): Record<string, string> {
+  const found = KEPT.filter((name) => existsSync(join(folder, name)));
+  return Object.fromEntries(found.map((name) => [name, readFileSync(join(folder, name), 'utf8').trim()]));
+}
+
+function keep(folder: string, secrets: Record<string, string>): void {
+  for (const name of KEPT)
+    if (secrets[name]) writeFileSync(join(folder, name), `${secrets[name]}\n`, { mode: 0o600 });
+}
+
+function fileError(error: unknown, file: string, reading: boolean): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (reading && code === 'ENOENT') return new OperatorError(`There is no file ${file}.`);
+  const ofTheFile = syscall === 'open' || syscall === 'rename' || syscall === 'write' || syscall === 'read';
+  return ofTheFile ? new OperatorError(`${file} cannot be used (${code}).`) : error;
 }

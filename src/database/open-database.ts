@@ -6,6 +6,8 @@ export interface OpenDatabase {
   /** The settings, with the address and secrets that were found or made on this machine. */
   settings: Settings;
   embedded: boolean;
+  /** Another process of Gamewharf uses the embedded server, too. */
+  joined: boolean;
   stop(): Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export async function openDatabase(
   return {
     settings: { ...settings, API_KEY_PEPPER: pepper, DATABASE_URL: server?.url ?? DATABASE_URL },
     embedded: server !== undefined,
+    joined: server?.joined ?? false,
     stop: async () => server?.stop(),
   };
 }

@@ -1,0 +1,108 @@
+import { createGunzip } from 'node:zlib';
+import type { Readable } from 'node:stream';
+import { OperatorError } from '../../config/operator-error';
+
+/**
+ * A backup is gzip of: the header as a line of JSON; each table as a line of JSON, its rows as `COPY` writes them, and the
+ * line `\.`; the trailer as a line of JSON. Without its trailer a backup is incomplete.
+ */
+export interface Header {
+  gamewharf_backup: typeof FORMAT;
+  created_at: string;
+  /** The migrations that had run, in their order. */
+  migrations: string[];
+  /** Files of the data folder without which the rows are of no use. */
+  secrets: Record<string, string>;
+  /** Which pepper the hashes of the keys were made with. */
+  pepper: string | undefined;
+}
+
+export interface Table {
+  table: string;
+  columns: string[];
+}
+
+export interface Trailer {
+  rows: Record<string, number>;
+  sequences: Record<string, string>;
+}
+
+export const FORMAT = 1;
+export const END_OF_TABLE = '\\.\n';
+
+const NEWLINE = 10;
+const MARKER = Buffer.from(`\n${END_OF_TABLE}`);
+const LONGEST_LINE = 1024 * 1024;
+
+const incomplete = () => new OperatorError('The backup is damaged or incomplete.');
+
+/** Reads a backup from its start to its end. */
+export class BackupReader {
+  private readonly chunks: AsyncIterator<Buffer>;
+  private buffer: Buffer = Buffer.alloc(0);
+
+  constructor(source: Readable) {
+    const gunzip = createGunzip();
+    source.once('error', (error) => gunzip.destroy(error));
+    this.chunks = source.pipe(gunzip)[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  }
+
+  async header(): Promise<Header> {
+    const header = (await this.line()) as Header;
+    if (header.gamewharf_backup !== FORMAT)
+      throw new OperatorError('The file is no backup that this version can read.');
+    return header;
+  }
+
+  /** The next table, whose rows must be read before the one after it; or the trailer. */
+  async next(): Promise<Table | Trailer> {
+    return (await this.line()) as Table | Trailer;
+  }
+
+  /** The rows of the table as `COPY FROM` reads them. */
+  async *rows(): AsyncGenerator<Buffer> {
+    // The end of the table stands at the start of a line: what came before the first row is a line's end, too.
+    let pending: Buffer = Buffer.concat([Buffer.from('\n'), this.buffer]);
+    let skip = 1;
+    for (;;) {
+      const end = pending.indexOf(MARKER);
+      const ready = end === -1 ? Math.max(skip, pending.length - MARKER.length + 1) : end + 1;
+      if (ready > skip) yield pending.subarray(skip, ready);
+      if (end !== -1) {
+        this.buffer = pending.subarray(end + MARKER.length);
+        return;
+      }
+      const chunk = await this.more();
+      // The last byte that was given is kept: the marker may begin there.
+      const kept = pending.subarray(ready - 1);
+      pending = Buffer.concat([kept, chunk]);
+      skip = 1;
+    }
+  }
+
+  private async line(): Promise<unknown> {
+    let end: number;
+    while ((end = this.buffer.indexOf(NEWLINE)) === -1) {
+      if (this.buffer.length > LONGEST_LINE) throw incomplete();
+      this.buffer = Buffer.concat([this.buffer, await this.more()]);
+    }
+    const text = this.buffer.toString('utf8', 0, end);
+    this.buffer = this.buffer.subarray(end + 1);
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw incomplete();
+    }
+  }
+
+  private async more(): Promise<Buffer> {
+    try {
+      const { value, done } = await this.chunks.next();
+      if (!done) return value;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code?.startsWith('Z_')) throw incomplete();
+      throw error;
+    }
+    throw incomplete();
+  }
+}

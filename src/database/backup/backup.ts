@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import type { Writable } from 'node:stream';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { type Client, escapeIdentifier } from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
+import type { Settings } from '../../config/settings';
+import { DatabaseClient } from '../client';
+import { END_OF_TABLE, FORMAT, type Header, type Table, type Trailer } from './backup-file';
+
+// They tell replicas what changed a moment ago, by numbers of transactions that another server does not know.
+const LEFT_OUT = ['build_changes', 'api_key_changes', 'migrations'];
+
+// Partitions are read through their table, so that a store with other partitions can read the backup.
+const TABLES = `
+  SELECT c.relname AS table, array_agg(a.attname ORDER BY a.attnum)::text[] AS columns
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+  WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL ($1)
+  GROUP BY c.relname ORDER BY c.relname`;
+const SEQUENCES = `
+  SELECT quote_ident(sequencename) AS sequence, last_value::text FROM pg_sequences
+  WHERE schemaname = 'public' AND last_value IS NOT NULL ORDER BY sequencename`;
+
+export const fingerprintOf = (pepper: string) =>
+  createHash('sha256').update(`gamewharf pepper ${pepper}`).digest('hex').slice(0, 16);
+
+/** Writes all rows as they were at one moment, while others read and write. Returns how many rows each table has. */
+export async function backUp(
+  { DATABASE_URL, API_KEY_PEPPER }: Pick<Settings, 'DATABASE_URL' | 'API_KEY_PEPPER'>,
+  secrets: Record<string, string>,
+  target: Writable,
+  signal?: AbortSignal,
+): Promise<Trailer['rows']> {
+  const client = new DatabaseClient({ connectionString: DATABASE_URL, application_name: 'gamewharf backup' });
+  await client.connect();
+  const trailer: Trailer = { rows: {}, sequences: {} };
+  try {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const migrations = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
+    const header: Header = {
+      gamewharf_backup: FORMAT,
+      created_at: new Date().toISOString(),
+      migrations: migrations.rows.map(({ name }) => name),
+      secrets,
+      pepper: API_KEY_PEPPER && fingerprintOf(API_KEY_PEPPER),
+    };
+    await pipeline(Readable.from(partsOf(client, header, trailer)), createGzip({ level: 1 }), target, {
+      signal,
+    });
+    return trailer.rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const line = (value: Header | Table | Trailer) => `${JSON.stringify(value)}\n`;
+
+async function* partsOf(client: Client, header: Header, trailer: Trailer): AsyncGenerator<Buffer | string> {
+  yield line(header);
+  const tables = await client.query<Table>(TABLES, [LEFT_OUT]);
+  for (const { table, columns } of tables.rows) {
+    yield line({ table, columns });
+    // A query and not the table: a table with partitions cannot be copied directly.
+    const rows = client.query(
+      copyTo(
+        `COPY (SELECT ${columns.map(escapeIdentifier).join(', ')} FROM ${escapeIdentifier(table)}) TO STDOUT`,
+      ),
+    );
+    yield* rows as AsyncIterable<Buffer>;
+    trailer.rows[table] = rows.rowCount;
+    yield END_OF_TABLE;
+  }
+  // Sequences are in no snapshot: read last, they are ahead of all rows.
+  const sequences = await client.query<{ sequence: string; last_value: string }>(SEQUENCES);
+  for (const { sequence, last_value } of sequences.rows) trailer.sequences[sequence] = last_value;
+  yield line(trailer);
+}

@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type Client, escapeIdentifier } from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { DataSource } from 'typeorm';
+import { OperatorError } from '../../config/operator-error';
+import type { Settings } from '../../config/settings';
+import { DatabaseClient } from '../client';
+import { dataSourceOptions } from '../data-source';
+import { migrate } from '../migrate';
+import { fingerprintOf } from './backup';
+import type { BackupReader, Header, Trailer } from './backup-file';
+
+type Where = Pick<Settings, 'DATABASE_URL' | 'API_KEY_PEPPER'>;
+
+/**
+ * Puts a backup in the place of the store. All happens in a new database beside the old one, which is dropped when the new
+ * one is complete: a restore that fails changes nothing.
+ */
+export async function restore(
+  settings: Where,
+  backup: BackupReader,
+  { replace, say }: { replace: boolean; say: (line: string) => void },
+): Promise<Header> {
+  const header = await backup.header();
+  const { API_KEY_PEPPER } = settings;
+  if (header.pepper && API_KEY_PEPPER && header.pepper !== fingerprintOf(API_KEY_PEPPER))
+    throw new OperatorError(
+      'The backup was made with another API_KEY_PEPPER: with this one none of its API keys would work.',
+    );
+  const name = databaseOf(settings);
+  const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
+  await withClient(settings, async (client) => requireReplaceable(client, replace));
+  await administer(settings, (client) => client.query(`CREATE DATABASE ${escapeIdentifier(beside)}`));
+  try {
+    const target = { DATABASE_URL: withDatabase(settings, beside) };
+    await migrateTo(target, header.migrations);
+    await withClient(target, (client) => load(client, backup));
+    await migrate(target, say);
+    await withClient(target, (client) => client.query('ANALYZE'));
+    await administer(settings, (client) => swap(client, name, beside));
+  } catch (error) {
+    await administer(settings, (client) =>
+      client.query(`DROP DATABASE IF EXISTS ${escapeIdentifier(beside)}`),
+    );
+    throw error;
+  }
+  return header;
+}
+
+async function requireReplaceable(client: Client, replace: boolean): Promise<void> {
+  const { rows } = await client.query<{ users: string | null; others: boolean }>(
+    `SELECT to_regclass('public.users') AS users, EXISTS (
+       SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+     ) AS others`,
+  );
+  if (rows[0]!.others)
+    throw new OperatorError('The database is in use: stop the service and whatever else is connected first.');
+  if (!rows[0]!.users || replace) return;
+  const found = await client.query('SELECT FROM users LIMIT 1');
+  if (found.rowCount)
+    throw new OperatorError('There is a store already: add --replace to put the backup in its place.');
+}
+
+/** Brings an empty database to the schema that the backup was made with. */
+async function migrateTo(target: Pick<Settings, 'DATABASE_URL'>, names: string[]): Promise<void> {
+  const options = dataSourceOptions({ ...target, DATABASE_POOL_SIZE: 1 }, { connectionTimeoutMillis: 5000 });
+  const source = new DataSource(options);
+  await source.initialize();
+  try {
+    const known = source.migrations.map((one) => one.name ?? one.constructor.name);
+    const unknown = names.filter((name) => !known.includes(name));
+    if (unknown.length > 0)
+      throw new OperatorError(
+        `The backup was made by a newer version, with ${unknown[0]}: install that version first.`,
+      );
+    source.migrations.splice(
+      0,
+      source.migrations.length,
+      ...source.migrations.filter((one) => names.includes(one.name ?? one.constructor.name)),
+    );
+    await source.runMigrations();
+  } finally {
+    await source.destroy();
+  }
+}
+
+/** One transaction, without foreign keys and triggers: the rows are as they were in a store that had both. */
+async function load(client: Client, backup: BackupReader): Promise<void> {
+  await client.query('BEGIN');
+  await client.query('SET LOCAL session_replication_role = replica');
+  const rows: Trailer['rows'] = {};
+  for (;;) {
+    const part = await backup.next();
+    if (!('table' in part)) {
+      await finish(client, part, rows);
+      return void (await client.query('COMMIT'));
+    }
+    const table = escapeIdentifier(part.table);
+    // A migration may have brought rows of its own.
+    await client.query(`DELETE FROM ${table}`);
+    const target = client.query(
+      copyFrom(`COPY ${table} (${part.columns.map(escapeIdentifier).join(', ')}) FROM STDIN`),
+    );
+    await pipeline(Readable.from(backup.rows()), target);
+    rows[part.table] = target.rowCount;
+  }
+}
+
+async function finish(client: Client, trailer: Trailer, rows: Trailer['rows']): Promise<void> {
+  for (const [table, count] of Object.entries(trailer.rows))
+    if (rows[table] !== count) throw new OperatorError('The backup is damaged or incomplete.');
+  for (const [sequence, value] of Object.entries(trailer.sequences))
+    await client.query('SELECT setval($1, $2)', [sequence, value]);
+}
+
+async function swap(client: Client, name: string, beside: string): Promise<void> {
+  const [current, restored, old] = [name, beside, `${beside}_old`].map(escapeIdentifier);
+  await client.query(`ALTER DATABASE ${current} RENAME TO ${old}`);
+  try {
+    await client.query(`ALTER DATABASE ${restored} RENAME TO ${current}`);
+  } catch (error) {
+    await client.query(`ALTER DATABASE ${old} RENAME TO ${current}`);
+    throw error;
+  }
+  await client.query(`DROP DATABASE ${old}`);
+}
+
+const databaseOf = ({ DATABASE_URL }: Where) => decodeURIComponent(new URL(DATABASE_URL!).pathname.slice(1));
+
+function withDatabase({ DATABASE_URL }: Where, name: string): string {
+  const url = new URL(DATABASE_URL!);
+  url.pathname = `/${encodeURIComponent(name)}`;
+  return url.href;
+}
+
+/** On another database of the server: none can be renamed or dropped by those who are connected to it. */
+const administer = <T>(settings: Where, work: (client: Client) => Promise<T>) =>
+  withClient({ DATABASE_URL: withDatabase(settings, 'postgres') }, work);
+
+async function withClient<T>(
+  { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = new DatabaseClient({
+    connectionString: DATABASE_URL,
+    application_name: 'gamewharf restore',
+  });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
