@@ -6,6 +6,7 @@ import type { Client } from 'pg';
 import { verifyPassword } from '../src/accounts/sign-in/password-hash';
 import { demoRecords } from '../src/importing/demo';
 import {
+  bothWays,
   everything,
   game,
   importDirectly,
@@ -105,7 +106,7 @@ describe('who may import', () => {
   });
 });
 
-describe('what is imported', () => {
+bothWays('what is imported', () => {
   test('every type, in any order, and the API shows it', async () => {
     const summary = await imported(
       apiKey('a-key-to-read-with'),
@@ -341,7 +342,7 @@ describe('what is imported', () => {
   });
 });
 
-describe('secrets', () => {
+bothWays('secrets', () => {
   test('an API key is stored as a hash and a hint that does not give it away', async () => {
     await imported(
       user(1),
@@ -395,7 +396,7 @@ describe('secrets', () => {
   });
 });
 
-describe('problems', () => {
+bothWays('problems', () => {
   const parents = [user(1), game(1)];
   const cases: [what: string, line: Line, problem: string][] = [
     ['broken JSON', '{"type":"user"', 'is not valid JSON'],
@@ -846,7 +847,7 @@ test('a game that is imported while its owner is renamed', async () => {
   expect(await wrongOwners()).toEqual([]);
 });
 
-describe('collections', () => {
+bothWays('collections', () => {
   const entries = () =>
     sql<{ game_id: number; version: string }>(
       'SELECT game_id, ctid::text AS version FROM collection_games WHERE collection_id = 1 ORDER BY sort_key',
@@ -918,7 +919,7 @@ describe('collections', () => {
   });
 });
 
-describe('ids', () => {
+bothWays('ids', () => {
   test('those that the service assigns come after those that were given', async () => {
     await imported(user(1), user(70_000));
     const [made] = await sql<{ id: number }>(`INSERT INTO users (username) VALUES ('made') RETURNING id`);

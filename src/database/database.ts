@@ -156,15 +156,19 @@ export class Database implements OnApplicationShutdown {
     db: EntityManager,
     statements: [...Statements],
   ): Promise<RowsOf<Statements>> {
-    const runner = db.queryRunner!;
-    // The pool may have given its connection to somebody else.
-    if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
-    const client = (await runner.connect()) as PoolClient;
+    const client = await this.connectionOf(db);
     const rows = statements.map(({ statement, values }) => {
       const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
       return this.traced(statement.name, async () => (await client.query(query)).rows as unknown[]);
     });
     return (await Promise.all(rows)) as RowsOf<Statements>;
+  }
+
+  /** The connection of a transaction. */
+  connectionOf({ queryRunner }: EntityManager): Promise<PoolClient> {
+    // The pool may have given its connection to somebody else.
+    if (queryRunner!.isReleased) throw new QueryRunnerAlreadyReleasedError();
+    return queryRunner!.connect() as Promise<PoolClient>;
   }
 
   private traced<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -20,14 +20,20 @@ export async function checkTogether(
     ...given.flatMap((type) => taken(type)),
     ...missingReferences(relations, types, outside),
   ];
-  for (const check of relations.few ? [checks.join(' UNION ALL ')] : checks)
-    await find(relations, check, problems);
+  // Few rows are looked at in one statement, which costs less than the way of several.
+  if (relations.few) await find(relations, checks, problems);
+  else for (const check of checks) await find(relations, [check], problems);
 }
 
-/** Runs a query for lines and texts of problems. */
-export async function find(relations: Relations, check: string, problems: Problems) {
+/** Runs queries for lines and texts of problems. */
+export async function find(relations: Relations, checks: string[], problems: Problems) {
+  if (checks.length === 0) return;
+  const all = checks.map(
+    (check, place) => `SELECT line, text, ${place} AS place FROM (${check}) found_${place}`,
+  );
   const { rows } = await relations.query<{ line: number; text: string; count: number }>(
-    `SELECT line, text, count(*) OVER () AS count FROM (${check}) found ORDER BY line, text LIMIT ${Problems.limit}`,
+    `SELECT line, text, count(*) OVER () AS count FROM (${all.join(' UNION ALL ')}) found
+     ORDER BY line, place, text LIMIT ${Problems.limit}`,
   );
   if (!rows[0]) return;
   const found = rows.map((row) => ({ line: Number(row.line), text: row.text }));

@@ -39,8 +39,10 @@ export async function complete(relations: Relations, type: RecordType, problems:
   const missing = fields.map((field) => `('${field.name}', s.${columnOf(field)} IS NULL)`);
   await find(
     relations,
-    `SELECT s.line, ${subjectIn(type)} || ': ' || f.name || ' is required' AS text
+    [
+      `SELECT s.line, ${subjectIn(type)} || ': ' || f.name || ' is required' AS text
      FROM ${stagedIn(type)} s CROSS JOIN LATERAL (VALUES ${missing.join(', ')}) AS f (name, missing) WHERE f.missing`,
+    ],
     problems,
   );
 }

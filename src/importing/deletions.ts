@@ -78,7 +78,7 @@ export async function deleteRecords(relations: Relations, types: RecordType[], p
       `SELECT s.line, t.${key} FROM ${deletedIn(type)} s JOIN ${table} t ON t.${key} = s.${key} ORDER BY t.${key} FOR UPDATE OF t`,
     );
     if (!gone) continue;
-    for (const check of heldBack(type)) await find(relations, check, problems);
+    await find(relations, heldBack(type), problems);
     problems.throwIfAny();
     for (const statement of before) await relations.query(statement);
     await relations.query(`DELETE FROM ${table} t USING ${goneIn(type)} g WHERE t.${key} = g.${key}`);

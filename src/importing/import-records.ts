@@ -2,13 +2,13 @@ import { type Client, type ClientBase, DatabaseError } from 'pg';
 import type { Settings } from '../config/settings';
 import { DatabaseClient } from '../database/client';
 import { pgTypes } from '../database/data-source';
-import { OperatorError } from '../config/operator-error';
 import { TemporaryTables } from '../database/relations';
 import { skipForeignKeyTriggers } from './foreign-keys';
 import { merge } from './merge';
+import { reserveIds } from './ids';
 import { tablesOf } from './merges';
 import { linesOf } from './ndjson';
-import { hashesOf } from './passwords';
+import { hashPasswords } from './passwords';
 import { Problems, StoreChanged } from './problems';
 import { recordTypes, type RecordType } from './record-types';
 import { type ReadRecord, RecordReader } from './record-reader';
@@ -146,7 +146,7 @@ async function transfer(
 }
 
 /** Somebody else changed what the checks had found: a unique value, a reference, or the order of locks. */
-const isConflict = (error: unknown) =>
+export const isConflict = (error: unknown) =>
   error instanceof StoreChanged || (error instanceof DatabaseError && /^(23|40)/.test(error.code ?? ''));
 
 async function prepareSession(client: ClientBase) {
@@ -176,15 +176,8 @@ async function stage(
 
   const stagePasswords = async () => {
     await staging.idle();
-    const plain = withPassword.map(({ record }) => ({
-      user_id: record.id as number,
-      password: record.password as string,
-    }));
-    const hashes = await hashesOf(client, plain, signal);
-    withPassword.forEach(({ row: { type, line, present, cells } }, index) => {
-      cells[type.fields.findIndex(({ name }) => name === 'password')] = hashes[index]!;
-      staging.add(type, line, present, cells);
-    });
+    await hashPasswords(client, withPassword, signal);
+    for (const { row } of withPassword) staging.add(row.type, row.line, row.present, row.cells);
     withPassword.length = 0;
   };
 
@@ -216,7 +209,10 @@ async function stage(
 }
 
 /** Ends when the signal is aborted, even if the source is silent, as a terminal is. */
-async function* untilAborted(source: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
+export async function* untilAborted(
+  source: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
   const chunks = source[Symbol.asyncIterator]();
   for (;;) {
     const { done, value } = await new Promise<IteratorResult<Buffer>>((resolve, reject) => {
@@ -237,32 +233,4 @@ async function* untilAborted(source: AsyncIterable<Buffer>, signal: AbortSignal)
 async function analyze(client: ClientBase, types: RecordType[]) {
   await client.query('SET LOCAL default_statistics_target TO DEFAULT');
   for (const table of new Set(types.flatMap(tablesOf))) await client.query(`ANALYZE ${table}`);
-}
-
-/**
- * Moves the sequence of ids past those of the stream. The lock waits for transactions that hold smaller ids, and keeps new
- * ones out; rolling back to the savepoint releases it.
- */
-async function reserveIds(client: ClientBase, { table }: RecordType) {
-  const sequence = `${table}_id_seq`;
-  // Ids from 2^52 on are ignored: moving the sequence so far would leave no ids.
-  const past = `
-    SELECT setval('${sequence}', given.id)
-    FROM (SELECT max(id) AS id FROM import_${table} WHERE id < ${2 ** 52}) given
-    WHERE given.id >= (SELECT last_value FROM ${sequence})`;
-  for (let attempt = 1; ; attempt++) {
-    await client.query(`SAVEPOINT reserve; SET LOCAL lock_timeout = '1s'`);
-    try {
-      await client.query(`LOCK TABLE ${table} IN SHARE MODE`);
-      await client.query(past);
-      return;
-    } catch (error) {
-      if (!(error instanceof DatabaseError && error.code === '55P03')) throw error;
-      if (attempt === 60)
-        throw new OperatorError(`another transaction has been writing to ${table} for a minute`);
-    } finally {
-      await client.query('ROLLBACK TO SAVEPOINT reserve').catch(() => {});
-    }
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
 }

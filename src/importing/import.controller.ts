@@ -49,17 +49,11 @@ export class ImportController {
       res.once('close', () => {
         if (!res.writableEnded) broken.abort();
       });
-      const length = req.headers['content-length'];
-      const types = await this.imports.receive(
-        withoutStalls(req),
-        length === undefined ? undefined : Number(length),
-        broken.signal,
-        operator,
-      );
+      const types = await this.imports.receive(withoutStalls(req), broken.signal, operator);
       return { summary: summaryLines(types), types };
     } catch (error) {
       // Without waiting for the rest of the body.
-      req.exchange.connection.closeAfter(res);
+      if (!req.complete) req.exchange.connection.closeAfter(res);
       throw answered(error);
     }
   }

@@ -5,12 +5,9 @@ import { Settings } from '../config/settings';
 import { type Counter, Measurements } from '../http/measurements';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
 import { importOnThread } from './import-thread';
+import { readSmall } from './small-import';
+import { SmallImports } from './small-imports.service';
 import type { ImportSummary } from './summary';
-
-// A shorter stream takes less time than starting a thread.
-const MIN_THREAD_BYTES = 16 * 1024;
-/** In the metrics, a larger import is a large one. */
-const SMALL_BYTES = 1024 * 1024;
 
 @Injectable()
 export class ImportService implements OnModuleDestroy {
@@ -21,6 +18,7 @@ export class ImportService implements OnModuleDestroy {
     private readonly settings: Settings,
     private readonly keys: ApiKeysService,
     private readonly events: OperatorEvents,
+    private readonly small: SmallImports,
     measurements: Measurements,
   ) {
     this.records = measurements.counter(
@@ -48,18 +46,17 @@ export class ImportService implements OnModuleDestroy {
     );
   }
 
-  /** On a thread of its own unless it is short, for a server. */
-  receive(
-    source: AsyncIterable<Buffer>,
-    bytes: number | undefined,
-    signal: AbortSignal,
-    by: By,
-  ): Promise<ImportSummary> {
-    const size = bytes !== undefined && bytes <= SMALL_BYTES ? 'small' : 'large';
-    if (bytes !== undefined && bytes <= MIN_THREAD_BYTES) return this.run(source, { signal }, by, size);
+  /** For a server: together with others where it is small, and else on a thread of its own. */
+  async receive(source: AsyncIterable<Buffer>, stopped: AbortSignal, by: By): Promise<ImportSummary> {
+    const signal = this.withStop(stopped);
+    const mayLetIn = may(by, 'users');
+    const chunks: Buffer[] = [];
+    const rest = source[Symbol.asyncIterator]();
+    const small = await readSmall(rest, chunks, this.small.types, mayLetIn, signal);
+    if (small) return this.counted(by, 'small', this.small.run(small, signal));
     const { DATABASE_URL } = this.settings;
-    const settings = { DATABASE_URL, pepper: this.pepper, mayLetIn: may(by, 'users') };
-    return this.counted(by, size, importOnThread(settings, source, this.withStop(signal)));
+    const settings = { DATABASE_URL, pepper: this.pepper, mayLetIn };
+    return this.counted(by, 'large', importOnThread(settings, replayed(chunks, rest), signal));
   }
 
   private get pepper(): Buffer {
@@ -96,3 +93,13 @@ export class ImportService implements OnModuleDestroy {
 /** Keys end with their users and applications, too. */
 const endsKeys = ({ api_keys, users, oauth_applications }: ImportSummary) =>
   Boolean(api_keys?.changed || api_keys?.deleted || users?.deleted || oauth_applications?.deleted);
+
+/** What was read already, and then the rest. */
+async function* replayed(chunks: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) yield chunk;
+  for (;;) {
+    const { done, value } = await rest.next();
+    if (done) return;
+    yield value;
+  }
+}

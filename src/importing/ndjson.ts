@@ -11,7 +11,10 @@ const NEWLINE = 10;
 const BYTE_ORDER_MARK = '\ufeff';
 
 /** The lines of a byte stream, a batch for each chunk. Buffers at most one chunk and one line of `maxBytes`. */
-export async function* linesOf(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line[]> {
+export async function* linesOf(
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  maxBytes: number,
+): AsyncGenerator<Line[]> {
   const tooLong = `is longer than ${maxBytes / 1024 / 1024} MiB`;
   let number = 0;
   let begun: Buffer[] = [];

@@ -1,14 +1,27 @@
 import { availableParallelism } from 'node:os';
 import type { ClientBase } from 'pg';
 import { hashPassword, verifyPassword } from '../accounts/sign-in/password-hash';
+import type { ReadRecord } from './record-reader';
 
-export interface PlainPassword {
+interface PlainPassword {
   user_id: number;
   password: string;
 }
 
+/** Puts the hashes of their passwords into records that were read. */
+export async function hashPasswords(client: ClientBase, read: ReadRecord[], signal?: AbortSignal) {
+  const plain = read.map(({ record }) => ({
+    user_id: record.id as number,
+    password: record.password as string,
+  }));
+  const hashes = await hashesOf(client, plain, signal);
+  read.forEach(({ row: { type, cells } }, index) => {
+    cells[type.fields.findIndex(({ name }) => name === 'password')] = hashes[index]!;
+  });
+}
+
 /** The hash of each password: the stored hash if the password is unchanged. */
-export async function hashesOf(client: ClientBase, passwords: PlainPassword[], signal?: AbortSignal) {
+async function hashesOf(client: ClientBase, passwords: PlainPassword[], signal?: AbortSignal) {
   const { rows } = await client.query<{ id: string; password_hash: string }>(
     'SELECT id, password_hash FROM users WHERE id = ANY($1::bigint[]) AND password_hash IS NOT NULL',
     [passwords.map(({ user_id }) => user_id)],

@@ -26,6 +26,13 @@ export class Problems {
     this.told = [...this.told, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED);
   }
 
+  /** A copy that can take more. */
+  copy(): Problems {
+    const copy = new Problems();
+    copy.addFound(this.told, this.count);
+    return copy;
+  }
+
   /** The lines of those that are listed. */
   get lines(): number[] {
     return this.told.map(({ line }) => line);

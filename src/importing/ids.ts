@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ClientBase, DatabaseError } from 'pg';
+import { OperatorError } from '../config/operator-error';
+import type { Relations } from '../database/relations';
+import type { RecordType } from './record-types';
+import { stagedIn } from './staged';
+
+/** Ids from here on are ignored: moving the sequence so far would leave no ids. */
+export const MAX_RESERVED = 2 ** 52;
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * Moves the sequence of ids past those of the stream. The lock waits for transactions that hold smaller ids, and keeps new
+ * ones out; rolling back to the savepoint releases it.
+ */
+export async function reserveIds(client: ClientBase, type: RecordType): Promise<void> {
+  const { rows } = await client.query<{ id: string | number | null }>(
+    `SELECT max(id) AS id FROM ${stagedIn(type)} WHERE id < ${MAX_RESERVED}`,
+  );
+  if (rows[0]!.id === null) return;
+  const id = Number(rows[0]!.id);
+  for (let attempt = 1; (await moveSequence(client, type, id, 1000)) === undefined; attempt++) {
+    if (attempt === 60)
+      throw new OperatorError(`another transaction has been writing to ${type.table} for a minute`);
+    await sleep(200);
+  }
+}
+
+/** Undefined: somebody has been writing to the table for so long that the lock was given up. */
+async function moveSequence(client: ClientBase, type: RecordType, id: number, patience: number, to = id) {
+  await client.query(`SAVEPOINT reserve; SET LOCAL lock_timeout = '${patience}ms'`);
+  try {
+    await client.query(`LOCK TABLE ${type.table} IN SHARE MODE`);
+    return await moved(client, type, id, to);
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) return undefined;
+    throw error;
+  } finally {
+    await client.query('ROLLBACK TO SAVEPOINT reserve').catch(() => {});
+  }
+}
+
+/** The last id of the sequence, after it was moved. */
+async function moved(client: ClientBase, { table }: RecordType, id: number, to: number): Promise<number> {
+  const sequence = `${table}_id_seq`;
+  const { rows } = await client.query<{ last: string | number }>(
+    `SELECT CASE WHEN ${id} >= last_value THEN setval('${sequence}', ${to}) ELSE last_value END AS last FROM ${sequence}`,
+  );
+  return Number(rows[0]!.last);
+}
+
+/** So many ids are reserved at once for the next small imports. */
+const AHEAD = 1024;
+const SHORT_WAIT = 50;
+
+/**
+ * Moves the sequences for small imports, ahead of the ids that are given, so that only one import of many has to. An import of
+ * many records may keep the lock from them for minutes: then the sequence is moved without it.
+ */
+export class IdReservations {
+  /** By table: smaller ids are not drawn from the sequence any more, and no transaction holds one. */
+  private readonly floors = new Map<string, number>();
+
+  /** `highest`: of the ids that are given. */
+  async reserve(client: ClientBase, relations: Relations, type: RecordType, highest: number): Promise<void> {
+    const { table } = type;
+    if (highest < (this.floors.get(table) ?? 0)) return;
+    const { rows } = await relations.query<{ id: string | number | null }>(
+      `SELECT max(s.id) AS id FROM ${stagedIn(type)} s
+       WHERE s.id < ${MAX_RESERVED} AND NOT EXISTS (SELECT FROM ${table} t WHERE t.id = s.id)`,
+    );
+    if (rows[0]!.id === null) return;
+    const id = Number(rows[0]!.id);
+    const ahead = Math.min(id + AHEAD, MAX_RESERVED - 1);
+    const floor = await moveSequence(client, type, id, SHORT_WAIT, ahead);
+    if (floor === undefined) await moved(client, type, id, ahead);
+    else this.floors.set(table, floor);
+  }
+}

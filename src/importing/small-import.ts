@@ -1,0 +1,186 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ClientBase } from 'pg';
+import { GivenRows, type Relation } from '../database/relations';
+import { SENDER_BITS } from './checks';
+import { type IdReservations, MAX_RESERVED } from './ids';
+import { untilAborted } from './import-records';
+import { NULL } from './kinds';
+import { merge } from './merge';
+import { linesOf } from './ndjson';
+import { hashPasswords } from './passwords';
+import { Problems } from './problems';
+import { RecordReader, type ReadRecord } from './record-reader';
+import type { RecordType } from './record-types';
+import { changedIn, deletedOf, ENTRIES, recordsOf, REFUSED, stagedIn, storedIn } from './staged';
+import type { Staging } from './staging';
+import { type ImportSummary, summaryOf } from './summary';
+
+const MAX_BYTES = 1024 * 1024;
+export const MAX_RECORDS = 1000;
+/** Bytes. A longer line may take too long for the thread that answers requests, unless the whole stream is as short. */
+const MAX_LINE = 16 * 1024;
+/** Milliseconds of reading until other requests get their turn. */
+const SLICE = 5;
+/** A sender's place in the number of a line. */
+const SENDER = 2 ** SENDER_BITS;
+
+const UNESCAPED: Record<string, string> = { n: '\n', r: '\r', t: '\t' };
+
+/** A value in the text format of COPY as JSON. */
+function jsonOf(cell: string): string {
+  const text = cell.includes('\\')
+    ? cell.replace(/\\(.)/g, (_, character: string) => UNESCAPED[character] ?? character)
+    : cell;
+  return JSON.stringify(text);
+}
+
+interface Row {
+  line: number;
+  /** The row's JSON without the line. */
+  rest: string;
+}
+
+/** The records of a small import, as rows that are sent along with statements. */
+export class SmallImport implements Staging {
+  partial: ReadonlySet<RecordType> = new Set();
+  readonly problems = new Problems();
+  readonly withPassword: ReadRecord[] = [];
+  records = 0;
+  bytes = 0;
+  /** Something to delete may hang on many rows, for which a request's connection would not wait. */
+  deletes = false;
+  private readonly rows = new Map<string, Row[]>();
+  private readonly highest = new Map<RecordType, number>();
+
+  constructor(private readonly types: RecordType[]) {}
+
+  add(type: RecordType, line: number, present: number, cells: string[]) {
+    this.push(recordsOf(type), line, [String(present), ...cells]);
+    const id = type.key === 'id' ? Number(cells[0]) : 0;
+    if (id < MAX_RESERVED && id > this.highestOf(type)) this.highest.set(type, id);
+  }
+
+  addDeleted(type: RecordType, line: number, cells: string[]) {
+    this.deletes = true;
+    this.push(deletedOf(type), line, cells);
+  }
+
+  addEntry(line: number, collection: number, rank: number, present: number, cells: string[]) {
+    this.push(ENTRIES, line, [String(collection), String(rank), String(present), ...cells]);
+  }
+
+  addRefused(type: RecordType, id: number) {
+    this.rowsOf(REFUSED.name).push({ line: 0, rest: `"type":"${type.name}","id":${id}}` });
+  }
+
+  highestOf(type: RecordType): number {
+    return this.highest.get(type) ?? 0;
+  }
+
+  rowsOf(name: string): Row[] {
+    let rows = this.rows.get(name);
+    if (!rows) this.rows.set(name, (rows = []));
+    return rows;
+  }
+
+  /** Whether it must have a transaction of its own. */
+  get isAlone(): boolean {
+    return this.deletes || this.withPassword.length > 0 || this.problems.count > 0;
+  }
+
+  /** Whether it needs a connection of its own, as it takes long. */
+  get takesLong(): boolean {
+    return this.deletes || this.withPassword.length > 0;
+  }
+
+  /** A column of several has its cells in one, separated by tabs. */
+  private push({ name, columns }: Relation, line: number, cells: string[]) {
+    const values = cells.join('\t').split('\t');
+    let rest = '';
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i]!;
+      if (value !== NULL) rest += `${rest && ','}"${columns[i + 1]!.name}":${jsonOf(value)}`;
+    }
+    this.rowsOf(name).push({ line, rest: `${rest}}` });
+  }
+}
+
+/** Reads a stream that may be small. Undefined: it is not, and `chunks` are its beginning. */
+export async function readSmall(
+  source: AsyncIterator<Buffer>,
+  chunks: Buffer[],
+  types: RecordType[],
+  mayLetIn: boolean,
+  signal: AbortSignal,
+): Promise<SmallImport | undefined> {
+  const small = new SmallImport(types);
+  for await (const chunk of untilAborted({ [Symbol.asyncIterator]: () => source }, signal)) {
+    chunks.push(chunk);
+    small.bytes += chunk.length;
+    if (small.bytes > MAX_BYTES) return undefined;
+  }
+  const reader = new RecordReader(types, small, small.problems, mayLetIn);
+  small.partial = reader.partial;
+  let until = performance.now() + SLICE;
+  // With a newline at its end the stream is one batch of lines.
+  const whole = [Buffer.concat([...chunks, Buffer.from('\n')])];
+  for await (const lines of linesOf(whole, MAX_BYTES)) {
+    if (small.bytes > MAX_LINE && lines.some(({ text }) => text.length > MAX_LINE)) return undefined;
+    for (const line of lines) {
+      const read = reader.read(line);
+      if (read) {
+        const { row, record } = read;
+        if (typeof record.password === 'string') small.withPassword.push(read);
+        else small.add(row.type, row.line, row.present, row.cells);
+      }
+      if (line.text.length > 2) small.records++;
+      if (small.records > MAX_RECORDS) return undefined;
+      if (performance.now() < until) continue;
+      await nextTurn();
+      until = performance.now() + SLICE;
+    }
+  }
+  return small;
+}
+
+/** In a transaction: merges several imports as if they came one after the other. Returns the summary of each. */
+export async function mergeSmall(
+  client: ClientBase,
+  imports: SmallImport[],
+  types: RecordType[],
+  problems: Problems,
+  ids: IdReservations,
+  keepsPrepared: boolean,
+): Promise<ImportSummary[]> {
+  const [first] = imports as [SmallImport];
+  if (first.withPassword.length) {
+    await hashPasswords(client, first.withPassword);
+    for (const { row } of first.withPassword.splice(0)) first.add(row.type, row.line, row.present, row.cells);
+  }
+  const given = types.filter((type) => imports.some((one) => one.rowsOf(stagedIn(type)).length));
+  // Statements over several types are too many different ones to keep.
+  const relations = new GivenRows(client, keepsPrepared && given.length === 1);
+  const give = (relation: Relation) =>
+    relations.give(
+      relation,
+      imports.flatMap((one, sender) =>
+        one.rowsOf(relation.name).map(({ line, rest }) => `{"line":${sender * SENDER + line},${rest}`),
+      ),
+    );
+  for (const relation of [...types.map(recordsOf), ...types.map(deletedOf), ENTRIES, REFUSED]) give(relation);
+
+  const partial = new Set(imports.flatMap((one) => [...one.partial]));
+  await merge(relations, types, partial, problems, {
+    reserveIds: (type) =>
+      ids.reserve(client, relations, type, Math.max(...imports.map((one) => one.highestOf(type)))),
+  });
+  if (imports.length === 1) return [summaryOf(types, (name) => relations.rowsOf(name))];
+  return imports.map((one, sender) => {
+    const own = (name: string) =>
+      (JSON.parse(relations.jsonOf(name)) as { line: number }[]).filter(
+        ({ line }) => Math.floor(line / SENDER) === sender,
+      ).length;
+    const kept = new Set(given.flatMap((type) => [storedIn(type), changedIn(type)]));
+    return summaryOf(types, (name) => (kept.has(name) ? own(name) : one.rowsOf(name).length));
+  });
+}

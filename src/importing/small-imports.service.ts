@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import type { ClientBase } from 'pg';
+import { Settings } from '../config/settings';
+import { Database } from '../database/database';
+import { concernsOneStatement, faultOf } from '../database/sqlstates';
+import { serviceUnavailable } from '../http/failure';
+import { SENDER_BITS } from './checks';
+import { IdReservations } from './ids';
+import { connectTo, isConflict } from './import-records';
+import { ImportProblems, Problems } from './problems';
+import { recordTypes } from './record-types';
+import { MAX_RECORDS, mergeSmall, type SmallImport } from './small-import';
+import type { ImportSummary } from './summary';
+
+interface Waiting {
+  small: SmallImport;
+  signal: AbortSignal;
+  since: number;
+  resolve: (summary: ImportSummary) => void;
+  reject: (error: unknown) => void;
+}
+
+// One is merged while another waits for the disk. With more of them each would carry fewer imports.
+const MAX_TRANSACTIONS = 2;
+const MAX_WAITING = 2000;
+const MAX_WAITING_BYTES = 32 * 1024 * 1024;
+const MAX_WAIT_MS = 2000;
+const MAX_ATTEMPTS = 6;
+// Below the server's deadlock_timeout of 1 s: an import of many records must not be the one that a deadlock ends.
+const LOCK_TIMEOUT_MS = 400;
+
+/**
+ * Small imports wait here and not on connections. What waits while transactions are under way shares the next one; where that
+ * fails, its imports are tried apart, so that each gets the answer that it would have got alone.
+ */
+@Injectable()
+export class SmallImports {
+  readonly types;
+  private readonly ids = new IdReservations();
+  private waiting: Waiting[] = [];
+  private bytes = 0;
+  private transactions = 0;
+  /** Imports that need a connection of their own: one at a time. */
+  private long: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly database: Database,
+  ) {
+    this.types = recordTypes(Buffer.from(settings.API_KEY_PEPPER ?? ''));
+  }
+
+  run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {
+    const tooMany = this.waiting.length >= MAX_WAITING || this.bytes + small.bytes > MAX_WAITING_BYTES;
+    if (tooMany) return Promise.reject(serviceUnavailable());
+    return new Promise((resolve, reject) => {
+      const waiting = { small, signal, since: performance.now(), resolve, reject };
+      this.waiting.push(waiting);
+      this.bytes += small.bytes;
+      this.startTransactions();
+    });
+  }
+
+  private startTransactions(): void {
+    while (this.transactions < MAX_TRANSACTIONS && this.waiting.length > 0) {
+      const together = this.take();
+      if (together.length === 0) continue;
+      this.transactions++;
+      void this.commit(together).finally(() => {
+        this.transactions--;
+        this.startTransactions();
+      });
+    }
+  }
+
+  /** The next imports that may share a transaction. */
+  private take(): Waiting[] {
+    const together: Waiting[] = [];
+    let records = 0;
+    let taken = 0;
+    for (const waiting of this.waiting) {
+      const { small, signal, since, reject } = waiting;
+      if (together.length > 0 && (small.isAlone || records + small.records > MAX_RECORDS)) break;
+      taken++;
+      this.bytes -= small.bytes;
+      if (signal.aborted) reject(signal.reason);
+      else if (performance.now() - since > MAX_WAIT_MS) reject(serviceUnavailable());
+      else if (small.takesLong) this.runLong(waiting);
+      else {
+        together.push(waiting);
+        records += small.records;
+        if (small.isAlone) break;
+      }
+    }
+    this.waiting.splice(0, taken);
+    return together;
+  }
+
+  private runLong(waiting: Waiting): void {
+    this.long = this.long.then(() => this.commit([waiting]));
+  }
+
+  /** Never rejects: each import is told. */
+  private async commit(together: Waiting[]): Promise<void> {
+    const [first] = together as [Waiting];
+    const problems = together.length === 1 ? first.small.problems.copy() : new Problems();
+    try {
+      const summaries = await this.merge(together, problems);
+      together.forEach(({ resolve }, index) => resolve(summaries[index]!));
+    } catch (error) {
+      if (together.length === 1) return this.retryOrReject(first, error);
+      if (error instanceof ImportProblems && problems.count > 0) {
+        const senders = new Set(problems.lines.map((line) => Math.floor(line / 2 ** SENDER_BITS)));
+        const others = together.filter((_, sender) => !senders.has(sender));
+        if (others.length > 0) await this.commit(others);
+        for (const sender of senders) await this.commit([together[sender]!]);
+      } else if (concernsOneStatement(error) || isConflict(error) || error instanceof ImportProblems) {
+        const half = Math.ceil(together.length / 2);
+        await this.commit(together.slice(0, half));
+        await this.commit(together.slice(half));
+      } else for (const { reject } of together) reject(error);
+    }
+  }
+
+  private async retryOrReject(waiting: Waiting, error: unknown, attempt = 1): Promise<void> {
+    const { small, signal, resolve, reject } = waiting;
+    // A lock that is held, a deadlock, or what others have changed meanwhile.
+    const mayPass = isConflict(error) || (concernsOneStatement(error) && faultOf(error) === 'unavailable');
+    if (!mayPass) return reject(error);
+    if (signal.aborted || attempt === MAX_ATTEMPTS) return reject(serviceUnavailable());
+    await sleep(2 ** attempt * 5 * (0.5 + Math.random()));
+    try {
+      const [summary] = await this.merge([waiting], small.problems.copy());
+      resolve(summary!);
+    } catch (another) {
+      await this.retryOrReject(waiting, another, attempt + 1);
+    }
+  }
+
+  private merge(together: Waiting[], problems: Problems): Promise<ImportSummary[]> {
+    const imports = together.map(({ small }) => small);
+    const prepared = this.settings.DATABASE_PREPARED_STATEMENTS;
+    const merge = async (client: ClientBase, keepsPrepared: boolean) => {
+      await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+      return mergeSmall(client, imports, this.types, problems, this.ids, keepsPrepared);
+    };
+    if (!imports[0]!.takesLong)
+      return this.database.transaction(async (db) => merge(await this.database.connectionOf(db), prepared));
+    return this.onOwnConnection((client) => merge(client, false));
+  }
+
+  private async onOwnConnection<Result>(work: (client: ClientBase) => Promise<Result>): Promise<Result> {
+    const client = await connectTo(this.settings);
+    try {
+      await client.query('BEGIN');
+      const result = await work(client);
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {});
+      throw error;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+}
