@@ -21,6 +21,7 @@ import { RateLimitGuard } from './operations/rate-limit.guard';
 import { PeopleModule } from './people/people.module';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
+import { SellingModule } from './selling/selling.module';
 import { WharfModule } from './wharf/wharf.module';
 
 @Module({
@@ -35,6 +36,7 @@ import { WharfModule } from './wharf/wharf.module';
     LegacyModule,
     AccountsModule,
     PeopleModule,
+    SellingModule,
     ImportingModule,
     OperationsModule,
   ],

@@ -14,6 +14,7 @@ import { ResanitiseService } from './resanitise.service';
   imports: [TypeOrmModule.forFeature([Collection, CollectionGame])],
   controllers: [CollectionsController, CollectionGamesController],
   providers: [CollectionsService, CollectionGamesService, IdempotencyService, ResanitiseService],
+  exports: [IdempotencyService],
 })
 export class CollectionsModule implements OnApplicationShutdown {
   onApplicationShutdown(): void {

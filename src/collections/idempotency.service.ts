@@ -25,14 +25,19 @@ export const RetryKey = createParamDecorator(
     if (!given) return undefined;
     if (given.length > 1 || !PRINTABLE.test(given[0]!))
       throw badRequest(`${HEADER} must be given once, as 1 to 255 printable ASCII characters`);
-    const { api_key_id, user_id } = req.user as Credential;
     return {
-      credential: api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`,
+      credential: credentialOf(req),
       key_hash: sha256(given[0]!),
       route: String((req.route as { path: unknown }).path),
     };
   },
 );
+
+function credentialOf(req: Request): string {
+  if (!req.user) return 'operator';
+  const { api_key_id, user_id } = req.user as Credential;
+  return api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`;
+}
 
 /** On a handler with a RetryKey: describes the header in OpenAPI. */
 export const OncePerKey = () =>

@@ -10,6 +10,7 @@ export const TAGS: Record<string, string> = {
   OAuth: 'How applications get tokens to act for users.',
   Legacy:
     'The first version of this API, kept for the integrations that speak it. New ones use the other routes.',
+  Selling: 'What a checkout sells, one sale in one request, and takes back.',
   Operations: 'What a load balancer and an operator ask.',
 };
 

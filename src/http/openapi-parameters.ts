@@ -11,7 +11,8 @@ const described = (request: RequestClass): Parameter[] =>
     schema: { ...parameter.schema, ...keywordsOf(request, parameter.name) },
   }));
 
-const isList = ({ schema }: Parameter) => schema.type === 'array';
+/** One id or several is a list, too: a form holds the JSON text of either. */
+const isList = ({ schema }: Parameter) => schema.type === 'array' || 'oneOf' in schema;
 
 interface Place {
   /** Parameters that are not in the path are in the body. */

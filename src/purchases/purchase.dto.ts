@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { formatMoney } from '../formats/money';
 import { EmailParameter, ExactlyOneOf, IntegerParameter } from '../http/parameters';
 import { modernTimestamp } from '../formats/timestamps';
-import { PURCHASE_TYPES } from './purchase.entity';
+import { type Purchase, PURCHASE_TYPES } from './purchase.entity';
 import type { PurchaseRow } from './purchases.service';
 
 @ExactlyOneOf('email', 'user_id')
@@ -46,7 +46,7 @@ export class PurchaseObject {
   quantity: number;
 
   @ApiProperty({ enum: ['complete'] })
-  status: 'complete';
+  status: Purchase['status'];
 
   @ApiProperty({ enum: PURCHASE_TYPES })
   purchase_type: (typeof PURCHASE_TYPES)[number];

@@ -17,6 +17,7 @@ const ORDER = [
   ['legacy'],
   ['accounts'],
   ['people'],
+  ['selling'],
   ['importing'],
   ['process'],
 ];

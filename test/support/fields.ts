@@ -21,6 +21,7 @@ const WORDS: Record<string, boolean> = {
 export function read({ type }: Schema, text: string, isJson = false): unknown {
   if (isJson) return JSON.parse(text);
   if (type === 'integer' && /^\d+$/.test(text)) return Number(text);
+  if (type === 'number' && /^[-\d.]+$/.test(text)) return Number(text);
   if (type === 'boolean') return WORDS[text.toLowerCase()] ?? text;
   return text;
 }

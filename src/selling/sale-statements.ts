@@ -1,0 +1,173 @@
+import { bind, type BoundStatement, statement } from '../database/statement';
+import { addEarnings, countPurchases, dropEmptyEarnings, takeEarnings } from '../purchases/earnings';
+import type { Purchase } from '../purchases/purchase.entity';
+import { PURCHASE, type PurchaseRow } from '../purchases/purchases.service';
+
+export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
+  reference: string | null;
+  /** Of a bundle or not. */
+  all_game_ids: number[];
+  keys: { id: number; game_id: number; key: string }[];
+}
+
+// As many keys as a purchase may have games.
+const MAX_KEYS = 10_000;
+
+export const SALE = statement<SaleRow>(
+  'sale',
+  `SELECT ${PURCHASE}, p.user_id,
+     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
+     (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
+        SELECT id, game_id, key FROM download_keys WHERE purchase_id = p.id ORDER BY game_id, id LIMIT ${MAX_KEYS}) k) AS keys
+   FROM purchases p WHERE p.id = $1`,
+);
+
+/** Whose later reads of sales must see a change of these games' sales. */
+const editorsOf = (games: string) => `ARRAY(
+  SELECT user_id FROM games WHERE id = ANY (${games})
+  UNION SELECT user_id FROM game_admins WHERE game_id = ANY (${games}))`;
+
+interface OrderRow {
+  /** The purchase of this reference, if it was sold. */
+  sold: number | null;
+  /** The id of the new purchase, if it was not. */
+  purchase_id: number | null;
+  games_exist: boolean;
+  user_exists: boolean;
+  /** An address that the account has verified. */
+  verified: string | null;
+  /** Another account has verified the given address. */
+  of_another: boolean;
+  editors: number[];
+}
+
+/** What a sale must know before it is made: games $1, account $2, address $3, reference $4. */
+export const ORDER = statement<OrderRow>(
+  'order',
+  `SELECT r.purchase_id AS sold,
+     CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
+     (SELECT count(*) FROM games WHERE id = ANY ($1)) = cardinality($1::bigint[]) AS games_exist,
+     $2::bigint IS NULL OR EXISTS (SELECT FROM users WHERE id = $2) AS user_exists,
+     (SELECT min(email) FROM user_emails WHERE user_id = $2 AND verified) AS verified,
+     EXISTS (SELECT FROM user_emails WHERE email = lower($3) AND verified AND user_id <> $2) AS of_another,
+     ${editorsOf('$1')} AS editors
+   FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,
+);
+
+/** The games and the editors of a purchase. */
+export const PURCHASE_GAMES = statement<{ game_ids: number[]; editors: number[] }>(
+  'sold_games',
+  `SELECT game_ids, ${editorsOf('game_ids')} AS editors
+   FROM (SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids
+         FROM purchases p WHERE p.id = $1) purchase`,
+);
+
+// A statement of its own: those after it see what was committed while it waited.
+const LOCK_GAMES = statement(
+  'sale_lock_games',
+  'SELECT id FROM games WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE',
+);
+
+// The addresses of the buyer are written here, so that no trigger looks for them.
+const SELL = statement(
+  'sell',
+  `WITH sold AS (
+     INSERT INTO purchases
+       (id, purchase_type, email, user_id, created_at, source, currency, amount, sale_rate, quantity, donation)
+     VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, now()), $6, $7, $8, $9, $10, $11)
+     RETURNING id, user_id, lower(email) AS email, created_at
+   ), referred AS (
+     INSERT INTO purchase_references (reference, purchase_id) SELECT $12, id FROM sold WHERE $12::text IS NOT NULL
+   ), games AS (
+     INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
+     SELECT s.id, g.id, s.user_id, s.email FROM sold s, unnest($13::bigint[]) AS g (id)
+   )
+   INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
+   SELECT k.key, k.game_id, s.id, s.user_id, s.email, s.created_at
+   FROM sold s, unnest($13::bigint[], $14::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
+);
+
+/** What the purchase $1 comes to, or what is taken back with it. The sub-select has the view computed for this purchase alone. */
+const sharesTimes = (sign: 1 | -1) =>
+  `(SELECT game_id, currency, ${sign} AS purchases, ${sign} * amount AS amount
+    FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0)`;
+
+const COUNT = statement('sale_count', countPurchases(sharesTimes(1)));
+const EARN = statement('sale_earn', addEarnings(sharesTimes(1)));
+
+const LOCK_PURCHASE = statement('refund_lock', 'SELECT id FROM purchases WHERE id = $1 FOR NO KEY UPDATE');
+const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
+const PAY_BACK = statement('refund_earnings', takeEarnings(sharesTimes(-1)));
+const DROP_EMPTY = statement('refund_empty_earnings', dropEmptyEarnings(sharesTimes(-1)));
+// No row: it was refunded before, and nothing happens again.
+const REFUND = statement<{ id: number }>(
+  'refund',
+  `WITH refunded AS (
+     UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id
+   )
+   INSERT INTO audit_events (event, request_id, details) SELECT 'refund', $2, $3 FROM refunded RETURNING id`,
+);
+const REVOKE = statement(
+  'refund_revoke',
+  'UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $1 AND revoked_at IS NULL AND NOT $2',
+);
+
+export interface Sale extends Pick<
+  Purchase,
+  | 'id'
+  | 'purchase_type'
+  | 'email'
+  | 'user_id'
+  | 'source'
+  | 'currency'
+  | 'amount'
+  | 'sale_rate'
+  | 'quantity'
+  | 'donation'
+> {
+  created_at: string | null;
+  reference: string | null;
+  /** Ascending. */
+  game_ids: number[];
+  /** One for each game, or none. */
+  keys: string[];
+}
+
+export const sell = (sale: Sale): BoundStatement[] => [
+  bind(LOCK_GAMES, [sale.game_ids]),
+  bind(SELL, [
+    sale.id,
+    sale.purchase_type,
+    sale.email,
+    sale.user_id,
+    sale.created_at,
+    sale.source,
+    sale.currency,
+    sale.amount,
+    sale.sale_rate,
+    sale.quantity,
+    sale.donation,
+    sale.reference,
+    sale.game_ids,
+    sale.keys,
+  ]),
+  bind(COUNT, [sale.id]),
+  bind(EARN, [sale.id]),
+];
+
+export const refund = (
+  purchase_id: number,
+  game_ids: number[],
+  { keep_keys, request_id, details }: { keep_keys: boolean; request_id: string | null; details: object },
+) =>
+  [
+    bind(LOCK_GAMES, [game_ids]),
+    bind(LOCK_PURCHASE, [purchase_id]),
+    bind(UNCOUNT, [purchase_id]),
+    bind(PAY_BACK, [purchase_id]),
+    bind(DROP_EMPTY, [purchase_id]),
+    bind(REVOKE, [purchase_id, keep_keys]),
+    bind(REFUND, [purchase_id, request_id, details]),
+    bind(SALE, [purchase_id]),
+  ] as const;

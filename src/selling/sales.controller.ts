@@ -1,0 +1,56 @@
+import { Controller, Req, UseGuards } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { Public } from '../auth/access';
+import { OncePerKey, RetryKey } from '../collections/idempotency.service';
+import { Parameters } from '../http/read-parameters';
+import { Fails, Post } from '../http/routes';
+import { OperatorGuard } from './operator.guard';
+import { RefundAnswer, RefundRequest, SaleAnswer, SaleRequest } from './sale.dto';
+import { SalesService } from './sales.service';
+
+@ApiTags('Selling')
+@Controller('operator/purchases')
+export class SalesController {
+  constructor(private readonly sales: SalesService) {}
+
+  @Post()
+  @ApiOperation({
+    summary: 'Sell',
+    description:
+      'One transaction: the purchase, its download keys, and the counts and earnings of its games. Both are found with the next request.',
+  })
+  @Public()
+  @UseGuards(OperatorGuard)
+  @OncePerKey()
+  @ApiOkResponse({ type: SaleAnswer })
+  @Fails(401, 'authentication required', 'invalid token')
+  @Fails(404, 'invalid game', 'invalid user')
+  @Fails(409, 'reference `order-10045` is another sale')
+  sell(
+    @Parameters() request: SaleRequest,
+    @Req() req: Request,
+    @RetryKey() retry: RetryKey | undefined,
+  ): Promise<SaleAnswer> {
+    return this.sales.sell(request, { request_id: req.id, retry });
+  }
+
+  @Post(':purchase_id/refund')
+  @ApiOperation({
+    summary: 'Take a sale back',
+    description: 'Its download keys are revoked, unless they are kept. Again it answers the same.',
+  })
+  @Public()
+  @UseGuards(OperatorGuard)
+  @OncePerKey()
+  @ApiOkResponse({ type: RefundAnswer })
+  @Fails(401, 'authentication required', 'invalid token')
+  @Fails(404, 'invalid purchase')
+  refund(
+    @Parameters() request: RefundRequest,
+    @Req() req: Request,
+    @RetryKey() retry: RetryKey | undefined,
+  ): Promise<RefundAnswer> {
+    return this.sales.refund(request, { request_id: req.id, retry });
+  }
+}
