@@ -1,13 +1,11 @@
 import * as fc from 'fast-check';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import {
-  game,
   imported,
   OPERATOR_TOKEN,
   purchase,
   salesAsKept,
   salesByDefinition,
-  user,
   wrongAccounts,
   wrongBuyers,
 } from './support/importing';
