@@ -122,6 +122,11 @@ const TABLE: Record<string, Row> = {
     call: () => on('/operator/users/4000000/export', {}),
     success: 404,
   },
+  'POST /operator/purchases': { call: () => on('/operator/purchases', {}), success: 400 },
+  'POST /operator/purchases/:purchase_id/refund': {
+    call: () => on('/operator/purchases/4000000/refund', {}),
+    success: 404,
+  },
   'GET /login': open('/login'),
   'GET /profile/collections': own(() => on('/profile/collections')),
   'GET /user/oauth': open('/user/oauth', 400),
@@ -129,6 +134,7 @@ const TABLE: Record<string, Row> = {
   'GET /user/oauth/result': page('/user/oauth/result'),
   'GET /user/settings': page('/user/settings'),
   'GET /user/settings/api-keys': page('/user/settings/api-keys'),
+  'GET /user/settings/api-keys/:key_id': page('/user/settings/api-keys/1'),
   'GET /user/settings/api-keys/:key_id/revoke': page('/user/settings/api-keys/1/revoke'),
   'GET /user/settings/authorized-apps': page('/user/settings/authorized-apps'),
   'GET /user/settings/authorized-apps/:grant_id/revoke': page('/user/settings/authorized-apps/1/revoke'),
@@ -165,6 +171,7 @@ const TABLE: Record<string, Row> = {
   'POST /user/oauth': pageForm('/user/oauth'),
   'POST /user/oauth/device': pageForm('/user/oauth/device'),
   'POST /user/settings/api-keys': pageForm('/user/settings/api-keys'),
+  'POST /user/settings/api-keys/:key_id': pageForm('/user/settings/api-keys/1'),
   'POST /user/settings/api-keys/:key_id/revoke': pageForm('/user/settings/api-keys/1/revoke'),
   'POST /user/settings/authorized-apps/:grant_id/revoke': pageForm('/user/settings/authorized-apps/1/revoke'),
   'POST /user/settings/authorized-apps/game-tokens/revoke': pageForm(

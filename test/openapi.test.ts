@@ -355,6 +355,8 @@ describe('/operator/openapi.json', () => {
       '/operator/import',
       '/operator/openapi.json',
       '/operator/people/erase',
+      '/operator/purchases',
+      '/operator/purchases/{purchase_id}/refund',
       '/operator/users/{user_id}/erase',
       '/operator/users/{user_id}/export',
     ]);
@@ -362,6 +364,10 @@ describe('/operator/openapi.json', () => {
       'ErasedAnswer',
       'Errors',
       'ImportAnswer',
+      'RefundAnswer',
+      'SaleAnswer',
+      'SoldKeyObject',
+      'SoldPurchaseObject',
       'TypeCountsAnswer',
     ]);
     const { operations } = { operations: paths as Record<string, Record<string, Json>> };

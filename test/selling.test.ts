@@ -550,12 +550,12 @@ test('each leaves an audit event, without the person, and counts', async () => {
     {
       event: 'refund',
       user_id: null,
-      details: { purchase_id: purchase.id, games: 1, kept_keys: false },
+      details: { token: 'OPERATOR_TOKEN', purchase_id: purchase.id, games: 1, kept_keys: false },
     },
     {
       event: 'sale',
       user_id: null,
-      details: { purchase_id: purchase.id, games: 1, keys: 1 },
+      details: { token: 'OPERATOR_TOKEN', purchase_id: purchase.id, games: 1, keys: 1 },
     },
   ]);
 });

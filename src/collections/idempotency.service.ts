@@ -34,7 +34,7 @@ export const RetryKey = createParamDecorator(
 );
 
 function credentialOf(req: Request): string {
-  if (!req.user) return 'operator';
+  if (req.operator) return `operator ${req.operator.name}`;
   const { api_key_id, user_id } = req.user as Credential;
   return api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`;
 }

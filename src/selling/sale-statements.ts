@@ -63,7 +63,7 @@ export const PURCHASE_GAMES = statement<{ game_ids: number[]; editors: number[] 
          FROM purchases p WHERE p.id = $1) purchase`,
 );
 
-// A statement of its own: those after it see what was committed while it waited.
+// Behind the purchase, as an import does. A statement of its own: those after it see what was committed while it waited.
 const LOCK_GAMES = statement(
   'sale_lock_games',
   'SELECT id FROM games WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE',
@@ -135,7 +135,6 @@ export interface Sale extends Pick<
 }
 
 export const sell = (sale: Sale): BoundStatement[] => [
-  bind(LOCK_GAMES, [sale.game_ids]),
   bind(SELL, [
     sale.id,
     sale.purchase_type,
@@ -152,6 +151,7 @@ export const sell = (sale: Sale): BoundStatement[] => [
     sale.game_ids,
     sale.keys,
   ]),
+  bind(LOCK_GAMES, [sale.game_ids]),
   bind(COUNT, [sale.id]),
   bind(EARN, [sale.id]),
 ];
@@ -162,8 +162,8 @@ export const refund = (
   { keep_keys, request_id, details }: { keep_keys: boolean; request_id: string | null; details: object },
 ) =>
   [
-    bind(LOCK_GAMES, [game_ids]),
     bind(LOCK_PURCHASE, [purchase_id]),
+    bind(LOCK_GAMES, [game_ids]),
     bind(UNCOUNT, [purchase_id]),
     bind(PAY_BACK, [purchase_id]),
     bind(DROP_EMPTY, [purchase_id]),

@@ -1,11 +1,10 @@
-import { Controller, Req, UseGuards } from '@nestjs/common';
+import { Controller, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { Public } from '../auth/access';
+import { OperatorMay } from '../auth/access';
 import { OncePerKey, RetryKey } from '../collections/idempotency.service';
 import { Parameters } from '../http/read-parameters';
 import { Fails, Post } from '../http/routes';
-import { OperatorGuard } from './operator.guard';
 import { RefundAnswer, RefundRequest, SaleAnswer, SaleRequest } from './sale.dto';
 import { SalesService } from './sales.service';
 
@@ -20,11 +19,9 @@ export class SalesController {
     description:
       'One transaction: the purchase, its download keys, and the counts and earnings of its games. Both are found with the next request.',
   })
-  @Public()
-  @UseGuards(OperatorGuard)
+  @OperatorMay('purchases')
   @OncePerKey()
   @ApiOkResponse({ type: SaleAnswer })
-  @Fails(401, 'authentication required', 'invalid token')
   @Fails(404, 'invalid game', 'invalid user')
   @Fails(409, 'reference `order-10045` is another sale')
   sell(
@@ -32,7 +29,7 @@ export class SalesController {
     @Req() req: Request,
     @RetryKey() retry: RetryKey | undefined,
   ): Promise<SaleAnswer> {
-    return this.sales.sell(request, { request_id: req.id, retry });
+    return this.sales.sell(request, { token: req.operator!.name, request_id: req.id, retry });
   }
 
   @Post(':purchase_id/refund')
@@ -40,17 +37,15 @@ export class SalesController {
     summary: 'Take a sale back',
     description: 'Its download keys are revoked, unless they are kept. Again it answers the same.',
   })
-  @Public()
-  @UseGuards(OperatorGuard)
+  @OperatorMay('purchases')
   @OncePerKey()
   @ApiOkResponse({ type: RefundAnswer })
-  @Fails(401, 'authentication required', 'invalid token')
   @Fails(404, 'invalid purchase')
   refund(
     @Parameters() request: RefundRequest,
     @Req() req: Request,
     @RetryKey() retry: RetryKey | undefined,
   ): Promise<RefundAnswer> {
-    return this.sales.refund(request, { request_id: req.id, retry });
+    return this.sales.refund(request, { token: req.operator!.name, request_id: req.id, retry });
   }
 }
