@@ -364,9 +364,9 @@ describe('/operator/openapi.json', () => {
       'ErasedAnswer',
       'Errors',
       'ImportAnswer',
+      'NewKeyObject',
       'RefundAnswer',
       'SaleAnswer',
-      'SoldKeyObject',
       'SoldPurchaseObject',
       'TypeCountsAnswer',
     ]);

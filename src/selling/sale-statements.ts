@@ -100,13 +100,10 @@ const LOCK_PURCHASE = statement('refund_lock', 'SELECT id FROM purchases WHERE i
 const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
 const PAY_BACK = statement('refund_earnings', takeEarnings(sharesTimes(-1)));
 const DROP_EMPTY = statement('refund_empty_earnings', dropEmptyEarnings(sharesTimes(-1)));
-// No row: it was refunded before, and nothing happens again.
+// No row: it was refunded before.
 const REFUND = statement<{ id: number }>(
   'refund',
-  `WITH refunded AS (
-     UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id
-   )
-   INSERT INTO audit_events (event, request_id, details) SELECT 'refund', $2, $3 FROM refunded RETURNING id`,
+  `UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id`,
 );
 const REVOKE = statement(
   'refund_revoke',
@@ -156,11 +153,7 @@ export const sell = (sale: Sale): BoundStatement[] => [
   bind(EARN, [sale.id]),
 ];
 
-export const refund = (
-  purchase_id: number,
-  game_ids: number[],
-  { keep_keys, request_id, details }: { keep_keys: boolean; request_id: string | null; details: object },
-) =>
+export const refund = (purchase_id: number, game_ids: number[], keep_keys: boolean) =>
   [
     bind(LOCK_PURCHASE, [purchase_id]),
     bind(LOCK_GAMES, [game_ids]),
@@ -168,6 +161,6 @@ export const refund = (
     bind(PAY_BACK, [purchase_id]),
     bind(DROP_EMPTY, [purchase_id]),
     bind(REVOKE, [purchase_id, keep_keys]),
-    bind(REFUND, [purchase_id, request_id, details]),
+    bind(REFUND, [purchase_id]),
     bind(SALE, [purchase_id]),
   ] as const;

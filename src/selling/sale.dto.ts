@@ -102,7 +102,7 @@ export class SoldPurchaseObject extends PurchaseObject {
   reference: string | null;
 }
 
-export class SoldKeyObject {
+export class NewKeyObject {
   @ApiProperty({ type: 'integer', format: 'int64' })
   id: number;
 
@@ -120,8 +120,8 @@ export class SaleAnswer {
   @ApiProperty({ type: SoldPurchaseObject })
   purchase: SoldPurchaseObject;
 
-  @ApiProperty({ type: [SoldKeyObject], description: 'One for each game, by the ids of the games' })
-  download_keys: SoldKeyObject[];
+  @ApiProperty({ type: [NewKeyObject], description: 'One for each game, by the ids of the games' })
+  download_keys: NewKeyObject[];
 }
 
 export class RefundAnswer {

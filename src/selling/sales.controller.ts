@@ -1,7 +1,7 @@
-import { Controller, Req } from '@nestjs/common';
+import { Controller } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { Request } from 'express';
 import { OperatorMay } from '../auth/access';
+import { type By, CurrentOperator } from '../auth/operator-events';
 import { OncePerKey, RetryKey } from '../collections/idempotency.service';
 import { Parameters } from '../http/read-parameters';
 import { Fails, Post } from '../http/routes';
@@ -26,10 +26,10 @@ export class SalesController {
   @Fails(409, 'reference `order-10045` is another sale')
   sell(
     @Parameters() request: SaleRequest,
-    @Req() req: Request,
+    @CurrentOperator() by: By,
     @RetryKey() retry: RetryKey | undefined,
   ): Promise<SaleAnswer> {
-    return this.sales.sell(request, { token: req.operator!.name, request_id: req.id, retry });
+    return this.sales.sell(request, by, retry);
   }
 
   @Post(':purchase_id/refund')
@@ -43,9 +43,9 @@ export class SalesController {
   @Fails(404, 'invalid purchase')
   refund(
     @Parameters() request: RefundRequest,
-    @Req() req: Request,
+    @CurrentOperator() by: By,
     @RetryKey() retry: RetryKey | undefined,
   ): Promise<RefundAnswer> {
-    return this.sales.refund(request, { token: req.operator!.name, request_id: req.id, retry });
+    return this.sales.refund(request, by, retry);
   }
 }
