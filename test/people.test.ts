@@ -325,8 +325,8 @@ describe('a person with rows in every table', () => {
     expect(ofAccounts('purchase').map(({ user_id }) => user_id)).not.toContain(third_id);
     expect(ofAccounts('download_key').map(({ account_id }) => account_id)).not.toContain(third_id);
     expect(ofAccounts('download_key').filter(({ key }) => key === null)).toHaveLength(1);
-    await until(async () => (await events('person exported')).length === 1);
-    expect(await events('person exported')).toEqual([
+    await until(async () => (await events('exported')).length === 1);
+    expect(await events('exported')).toEqual([
       {
         user_id: person.user.id,
         request_id: expect.any(String) as string,
@@ -393,7 +393,7 @@ describe('a person with rows in every table', () => {
 
     test('no line of the log ever did', () => {
       const lines = logged.join('').toLowerCase();
-      expect(lines).toContain('"event":"person erased"');
+      expect(lines).toContain('"event":"erased"');
       expect(person.texts.filter((text) => lines.includes(text.toLowerCase()))).toEqual([]);
     });
 
@@ -447,11 +447,11 @@ describe('a person with rows in every table', () => {
       const again = await operator.post(`/operator/users/${person.user.id}/erase`);
       const { erased } = again.body as { erased: Record<string, number> };
       expect(Object.entries(erased).filter(([, count]) => count > 0)).toEqual([]);
-      await until(async () => (await events('person erased')).length === 2);
-      const [first, second] = await events('person erased');
+      await until(async () => (await events('erased')).length === 2);
+      const [first, second] = await events('erased');
       expect(first).toMatchObject({ user_id: person.user.id, details: { counts: { purchases: 4 } } });
       expect(first!.request_id).toMatch(/./);
-      expect(second!.details).toEqual({ token: 'OPERATOR_TOKEN', counts: erased });
+      expect(second!.details).toEqual({ token: 'OPERATOR_TOKEN', counts: {} });
       expect(await searched(person.texts)).toEqual([]);
     });
 

@@ -31,8 +31,6 @@ export type AuditEvent = {
     }
   | { event: 'grant given' | 'access given'; user_id: number; client_id: string; scopes: string[] }
   | { event: 'grant revoked'; user_id: number; client_id: string }
-  /** Without a token: an operator's command, or the person themselves. */
-  | { event: 'person exported' | 'person erased'; token?: string; counts: Record<string, number> }
 );
 
 // More means that the database does not answer. The events are in the log all the same.

@@ -66,12 +66,13 @@ export class OperatorEvents {
     this.record('deleted', by, { counts });
   }
 
-  exported(by: By, counts: Counts): void {
-    this.record('exported', by, { counts });
+  /** Of an account, or without one of an address. */
+  exported(by: By, counts: Counts, user_id?: number): void {
+    this.record('exported', by, { counts, user_id });
   }
 
-  erased(by: By, counts: Counts): void {
-    this.record('erased', by, { counts });
+  erased(by: By, counts: Counts, user_id?: number): void {
+    this.record('erased', by, { counts, user_id });
   }
 
   /** `counts`: by type of record, where the import was done. */
@@ -85,7 +86,7 @@ export class OperatorEvents {
   private record(
     event: 'imported' | 'sold' | 'refunded' | 'deleted' | 'exported' | 'erased',
     { token, request_id }: By,
-    details: { counts: Counts; currency?: string },
+    details: { counts: Counts; currency?: string; user_id?: number },
   ): void {
     this.audit.record({ event, token, request_id, ...details });
   }

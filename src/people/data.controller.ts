@@ -12,6 +12,7 @@ import { alert } from '../accounts/web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from '../accounts/web/visitor';
 import { SignedIn } from '../auth/access';
 import { Audit } from '../auth/audit';
+import { OperatorEvents } from '../auth/operator-events';
 import { Settings } from '../config/settings';
 import { clientNetwork } from '../http/client-address';
 import { Post } from '../http/routes';
@@ -33,6 +34,7 @@ export class DataController {
     private readonly layout: Layout,
     private readonly limits: RateLimitsService,
     private readonly audit: Audit,
+    private readonly events: OperatorEvents,
     private readonly settings: Settings,
   ) {}
 
@@ -68,7 +70,7 @@ export class DataController {
       return this.page(visitor, { status: 403, problem: 'The password is wrong.' });
     }
     const lines = this.exports.once(await this.people.themselves(user.id), (counts) =>
-      this.audit.record({ event: 'person exported', request_id: req.id, user_id: user.id, counts }),
+      this.events.exported({ request_id: req.id }, counts, user.id),
     );
     return new NdjsonAnswer(lines, { 'Content-Disposition': 'attachment; filename="my-data.ndjson"' });
   }

@@ -27,6 +27,9 @@ const SLICE = 500;
 /** How many rows of each table were about the person. */
 export type Erased = Record<(typeof sql.COUNTED)[number], number>;
 
+export const withoutZeros = (erased: Erased): Record<string, number> =>
+  Object.fromEntries(Object.entries(erased).filter(([, count]) => count > 0));
+
 /**
  * Erases a person in short transactions, so that nobody waits for a large one. What finds their rows, the account's name and
  * addresses, goes last: an erasure that broke off goes on when it is asked for again.

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Command } from 'commander';
-import { Audit } from '../auth/audit';
+import { OperatorEvents } from '../auth/operator-events';
 import type { CommandRunner } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
 import { printTable } from '../formats/print-table';
-import { ErasureService } from './erasure.service';
+import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
 import { People, type Person } from './person';
 
@@ -33,7 +33,7 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
       const counts: Record<string, number> = {};
       for await (const lines of app.get(ExportService).lines(person, counts))
         if (!process.stdout.write(lines)) await once(process.stdout, 'drain');
-      app.get(Audit).record({ event: 'person exported', user_id: person.user_id ?? undefined, counts });
+      app.get(OperatorEvents).exported({}, counts, person.user_id ?? undefined);
     }),
   );
 
@@ -44,10 +44,9 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
         const person = await whoIs(app, name, options);
         if (!options.yes) await confirm(person, signal);
         const erased = await app.get(ErasureService).erase(person);
-        app
-          .get(Audit)
-          .record({ event: 'person erased', user_id: person.user_id ?? undefined, counts: erased });
-        const rows = Object.entries(erased).filter(([, count]) => count > 0);
+        const counts = withoutZeros(erased);
+        app.get(OperatorEvents).erased({}, counts, person.user_id ?? undefined);
+        const rows = Object.entries(counts);
         if (rows.length === 0) console.log('Nothing was left to erase.');
         else printTable([['ERASED', 'ROWS'], ...rows.map(([table, count]) => [table, String(count)])]);
       }),

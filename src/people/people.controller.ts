@@ -1,12 +1,12 @@
 import { Controller, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { Audit } from '../auth/audit';
 import { OperatorMay } from '../auth/access';
+import { type By, CurrentOperator, OperatorEvents } from '../auth/operator-events';
 import { failure } from '../http/failure';
 import { Fails, Post } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
-import { ErasureService } from './erasure.service';
+import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
 import { NdjsonAnswer } from './ndjson-answer';
 import { ErasedAnswer, PersonRequest, UserRequest } from './people.dto';
@@ -19,7 +19,7 @@ export class PeopleController {
     private readonly people: People,
     private readonly exports: ExportService,
     private readonly erasure: ErasureService,
-    private readonly audit: Audit,
+    private readonly events: OperatorEvents,
   ) {}
 
   @Post('users/:user_id/export')
@@ -30,11 +30,9 @@ export class PeopleController {
   @OperatorMay('users')
   @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
   @Fails(404, 'invalid user')
-  async export(@Req() req: Request, @Parameters() { user_id }: UserRequest): Promise<NdjsonAnswer> {
+  async export(@CurrentOperator() by: By, @Parameters() { user_id }: UserRequest): Promise<NdjsonAnswer> {
     const person = await this.withId(user_id);
-    return new NdjsonAnswer(
-      this.exports.once(person, (counts) => this.record(req, 'person exported', user_id, counts)),
-    );
+    return new NdjsonAnswer(this.exports.once(person, (counts) => this.events.exported(by, counts, user_id)));
   }
 
   @Post('users/:user_id/erase')
@@ -45,8 +43,12 @@ export class PeopleController {
   @OperatorMay('users')
   @ApiOkResponse({ type: ErasedAnswer })
   @Fails(404, 'invalid user')
-  async erase(@Req() req: Request, @Parameters() { user_id }: UserRequest): Promise<ErasedAnswer> {
-    return this.erased(req, await this.withId(user_id));
+  async erase(
+    @Req() req: Request,
+    @CurrentOperator() by: By,
+    @Parameters() { user_id }: UserRequest,
+  ): Promise<ErasedAnswer> {
+    return this.erased(req, by, await this.withId(user_id));
   }
 
   @Post('people/erase')
@@ -56,8 +58,12 @@ export class PeopleController {
   })
   @OperatorMay('users')
   @ApiOkResponse({ type: ErasedAnswer })
-  async eraseByAddress(@Req() req: Request, @Parameters() { email }: PersonRequest): Promise<ErasedAnswer> {
-    return this.erased(req, await this.people.withAddress(email));
+  async eraseByAddress(
+    @Req() req: Request,
+    @CurrentOperator() by: By,
+    @Parameters() { email }: PersonRequest,
+  ): Promise<ErasedAnswer> {
+    return this.erased(req, by, await this.people.withAddress(email));
   }
 
   private async withId(user_id: number): Promise<Person> {
@@ -66,19 +72,10 @@ export class PeopleController {
     return person;
   }
 
-  private async erased(req: Request, person: Person): Promise<ErasedAnswer> {
+  private async erased(req: Request, by: By, person: Person): Promise<ErasedAnswer> {
     req.exchange.takesLong();
     const erased = await this.erasure.erase(person);
-    this.record(req, 'person erased', person.user_id, erased);
+    this.events.erased(by, withoutZeros(erased), person.user_id ?? undefined);
     return { erased };
-  }
-
-  private record(
-    { id: request_id, operator }: Request,
-    event: 'person exported' | 'person erased',
-    user_id: number | null,
-    counts: Record<string, number>,
-  ): void {
-    this.audit.record({ event, request_id, user_id: user_id ?? undefined, token: operator?.name, counts });
   }
 }
