@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type ClientRequest, type IncomingMessage, type Server as HttpServer, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Exchange } from '../src/http/connection';
 import { Capacity } from '../src/http/senders';
 import { loadSettings } from '../src/config/settings';
 import { FrontDoor } from '../src/http/front-door';
@@ -196,6 +197,48 @@ describe('bodies that are promised', () => {
     await until(() => inFlight().count === 20);
     for (const socket of begun) socket.resetAndDestroy();
     await until(() => inFlight().count === 0 && inFlight().uploads.used === 0);
+  });
+});
+
+describe('bodies in tiny chunks', () => {
+  const head = () => promise(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
+  const chunks = (n: number) => '1\r\nx\r\n'.repeat(n);
+
+  test('are refused when the chunks are too many for their bytes, and not read on', async () => {
+    await start({});
+    const socket = await open();
+    const arrived = jest.spyOn(Exchange.prototype, 'pieceArrived');
+    socket.write(head() + chunks(10_000));
+    expect(String(await once(socket, 'data'))).toMatch(
+      /^HTTP\/1.1 413 [^]*Connection: close[^]*\{"errors":\["too many chunks"\]\}$/,
+    );
+    socket.write(chunks(10_000));
+    await once(socket, 'close');
+    expect(arrived.mock.calls.length).toBeLessThanOrEqual(10_000);
+  });
+
+  test('are read where there are few, or the body is large', async () => {
+    await start({});
+    const socket = await open();
+    socket.write(`${head()}${'6\r\ntitle=\r\n'}${chunks(60)}0\r\n\r\n`);
+    expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 200 [^]*keep-alive[^]*"title":"x{60}"/);
+    socket.write(head() + `40\r\n${'a=1&'.repeat(16)}\r\n`.repeat(50) + chunks(900) + '0\r\n\r\n');
+    expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  test('are not read after an answer that did not wait for them', async () => {
+    await start({});
+    user = user.with('no key') as Actor;
+    const server = app!.getHttpServer() as HttpServer;
+    const broken = jest.fn();
+    server.on('clientError', broken);
+    const socket = await open();
+    socket.write(head() + chunks(1));
+    expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 401 [^]*Connection: close/);
+    socket.write('not a chunk\r\n');
+    await once(socket, 'close');
+    expect(broken).not.toHaveBeenCalled();
+    await until(() => inFlight().uploads.used === 0);
   });
 });
 

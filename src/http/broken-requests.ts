@@ -21,7 +21,7 @@ const REFUSALS: Record<string, Failure> = {
   HPE_INVALID_METHOD: methodNotAllowed,
 };
 const invalidKey = new Failure(401, ['invalid key'], {
-  'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token"',
+  'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token", error_description="invalid key"',
 });
 
 /** Answers requests that the HTTP parser rejects, after the answers to earlier requests of the connection. */

@@ -7,6 +7,9 @@ import type { Sender, Capacity } from './senders';
 // Each of them uses memory until the connection closes.
 const MAX_IGNORED = 100;
 const LINGER_TIMEOUT = 1000;
+// A piece costs about as much time as so many bytes, and a body may have so many pieces more than its bytes explain.
+const BYTES_OF_A_PIECE = 32;
+const MAX_SURPLUS_PIECES = 1000;
 
 /** A connection of a client. */
 export class Connection {
@@ -63,6 +66,9 @@ export class Connection {
     this.isClosing = true;
     const { socket } = this;
     socket.end();
+    // What still comes is not parsed: in tiny chunks it would cost more than all that was answered.
+    socket.removeAllListeners('data').on('data', () => undefined);
+    socket.resume();
     const timer = setTimeout(() => socket.destroy(), LINGER_TIMEOUT).unref();
     socket.once('close', () => clearTimeout(timer));
   }
@@ -83,6 +89,7 @@ export class Exchange {
   /** The answer is sent, or the connection is lost. */
   isClosed = false;
   isLong = false;
+  private surplusPieces = 0;
 
   constructor(
     private readonly inFlight: InFlight,
@@ -99,6 +106,14 @@ export class Exchange {
   /** Called when the body is read: the request needs a slot from now on. */
   bodyArrived(): void {
     if (!this.inFlight.bodyArrived(this)) throw serviceUnavailable();
+  }
+
+  /** Called for each piece of the body, which is a chunk or what one read of the socket brought; false: refused. */
+  pieceArrived(bytes: number): boolean {
+    this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
+    if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
+    this.inFlight.refuseChunks(this);
+    return false;
   }
 
   /** For long work such as an import: no deadline, and no slot. */

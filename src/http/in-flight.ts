@@ -91,6 +91,11 @@ export class InFlight {
     return this.takeSlot(exchange);
   }
 
+  refuseChunks({ res, connection }: Exchange): void {
+    connection.closeAfter(res);
+    if (!res.headersSent) sendFailure(res, failure(413, 'too many chunks'));
+  }
+
   close(exchange: Exchange): void {
     if (exchange.isClosed) return;
     exchange.isClosed = true;

@@ -84,6 +84,9 @@ export class OutgoingAnswer<
     const [body = '', encoding] = ending;
     const canWait = typeof body === 'string' || body instanceof Uint8Array;
     if (this.headersSent || !canWait) return super.end(...(ending as []));
+    // Nobody wants the rest of the body, and its length is not known.
+    if (!this.req.complete && 'transfer-encoding' in this.req.headers)
+      this.req.exchange.connection.closeAfter(this);
     this._contentLength = Buffer.byteLength(body, encoding as BufferEncoding);
     // Writes the head, so that Node refuses further headers, as after its own `end`.
     this.writeHead(this.statusCode);

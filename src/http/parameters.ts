@@ -110,16 +110,20 @@ export const readEmail: Reader<string> = (given) => {
 const LIST_OF_INTEGERS =
   /^[ \t\r\n]*\[[ \t\r\n]*(?:\d+[ \t\r\n]*(?:,[ \t\r\n]*\d+[ \t\r\n]*)*)?\][ \t\r\n]*$/;
 const MAX_IDS = 500;
+// Four times the longest list of 500 ids: matching a longer text would take milliseconds.
+const MAX_LIST_TEXT = 40_000;
 
 export const readIdList: Reader<number[]> = (given) => {
   const notAList = new Unreadable('must be a JSON array of integers');
+  const tooMany = new Unreadable(`must have at most ${MAX_IDS} ids`);
   let digits: unknown[];
   if (typeof given === 'string') {
+    if (given.length > MAX_LIST_TEXT) return tooMany;
     if (!LIST_OF_INTEGERS.test(given)) return notAList;
     digits = given.match(/\d+/g) ?? [];
   } else if (Array.isArray(given)) digits = given;
   else return notAList;
-  if (digits.length > MAX_IDS) return new Unreadable(`must have at most ${MAX_IDS} ids`);
+  if (digits.length > MAX_IDS) return tooMany;
   const ids: number[] = [];
   for (const digit of digits) {
     const id = readInteger(digit);

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { bytesOf, formMessage, type Message } from '../ask';
 import { ALICE, ATTACKER, BOB, CAROL } from '../world';
 import type { Attack } from './attack';
@@ -74,6 +75,22 @@ const slowBodies: Shape = async (attack) => {
   });
 };
 
+/** As many pieces as there are bytes, with a key and without one. */
+const tinyChunks: Shape = async (attack) => {
+  const chunks = '1\r\nx\r\n'.repeat(10_000);
+  const head = headOf(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
+  const withoutKey = head.replace(/Authorization: .*\r\n/, '');
+  const sockets = new Set<Socket>();
+  await attack.every(TICK * 4, () => {
+    while (sockets.size < 20) {
+      const socket = attack.open(attack.pick([head, withoutKey])).resume();
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+    }
+    for (const socket of sockets) if (socket.writable && socket.writableLength === 0) socket.write(chunks);
+  });
+};
+
 /** Just small enough, too large, and far too large. */
 const largeBodies: Shape = (attack) =>
   attack.clientsThat(40, () => ({
@@ -121,6 +138,7 @@ export const SHAPES = {
   'promised-bodies': promisedBodies,
   'slow-bodies': slowBodies,
   'large-bodies': largeBodies,
+  'tiny-chunks': tinyChunks,
   'slow-readers': slowReaders,
   health,
   'largest-inputs': largestInputs,
