@@ -62,7 +62,8 @@ const SEPARATOR = '|';
 export class PackedRow<Of extends Columns> {
   /** The select list. */
   readonly sql: string;
-  private readonly packed: [name: string, read: (text: string) => unknown][] = [];
+  private readonly names: string[] = [];
+  private readonly readers: ((text: string) => unknown)[] = [];
   private readonly free: string[] = [];
   private readonly empty: Record<string, unknown> = {};
 
@@ -72,7 +73,8 @@ export class PackedRow<Of extends Columns> {
     for (const [name, { sql, read }] of Object.entries(columns)) {
       this.empty[name] = null;
       if (read) {
-        this.packed.push([name, read]);
+        this.names.push(name);
+        this.readers.push(read);
         packed.push(sql);
       } else {
         this.free.push(name);
@@ -85,10 +87,13 @@ export class PackedRow<Of extends Columns> {
   read = (selected: Packed): RowOf<this> => {
     // A copy keeps the hidden class; an object that gets its properties one by one changes it with each.
     const row = { ...this.empty };
-    const texts = selected.packed!.split(SEPARATOR);
-    for (let i = 0; i < texts.length; i++) {
-      const [name, read] = this.packed[i]!;
-      row[name] = read(texts[i]!);
+    const { names, readers } = this;
+    // Not split(): its array takes longer than to look for each separator.
+    const text = selected.packed!;
+    for (let i = 0, start = 0, end = 0; i < names.length; i++, start = end + 1) {
+      end = text.indexOf(SEPARATOR, start);
+      if (end < 0) end = text.length;
+      row[names[i]!] = readers[i]!(text.slice(start, end));
     }
     for (const name of this.free) row[name] = selected[name];
     return row as RowOf<this>;
