@@ -34,9 +34,8 @@ interface Poll {
   changed: number[];
 }
 
-// By snapshot and not by the highest transaction id: a transaction may commit after one that began later. All ids below the
-// xmin of the last snapshot were finished then. ORDER BY makes the planner use the index, also where the table was never
-// analysed. A standby's snapshot does not know which transactions are running.
+// By snapshot, not by the highest transaction id: a transaction may commit after one that began later.
+// ORDER BY makes the planner use the index, even of a table that was never analysed.
 const pollOf = ({ table, subject, maxSubjects }: ChangeTable) =>
   statement<Poll>(
     `poll_${table}`,
@@ -59,10 +58,8 @@ const deletionOf = ({ table }: ChangeTable) =>
   );
 
 /**
- * An expiry by polling for changes, as long as somebody reads the cache: docs/explanation/decisions/remembered-builds.md.
- *
- * A quiet poll proves that nothing was committed between its snapshot and that of the poll before. A value that was asked
- * for after the last poll with changes was received is therefore as fresh as the last poll.
+ * Expiry of a cache by polling a table of changes. While polls find nothing, all values count as read at the last poll:
+ * docs/explanation/decisions/remembered-builds.md.
  */
 export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly pollStatement: Statement<Poll>;

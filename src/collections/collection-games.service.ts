@@ -28,10 +28,8 @@ const EVERYTHING = '9223372036854775807';
 const SHORT_BLURB = `CASE WHEN octet_length(e.blurb) > ${SHORT_LIST.text_bytes} THEN '' ELSE e.blurb END AS blurb`;
 
 /**
- * A page of the entries that the caller may see, with positions that count all, by a walk along the index of sort keys.
- * The planner is kept from knowing which collection it is and where the walk ends, and from turning the question of what
- * is hidden into a join: it would fetch and sort all of a large collection. The sums have it use the index of them, and keep
- * it from remembering each game that was found, since none comes twice. See docs/explanation/decisions/collection-order.md.
+ * A page of the entries that the caller may see, with positions that count all. The subqueries and sums keep the planner on
+ * the index of sort keys, or it would sort all of a large collection: docs/explanation/decisions/collection-order.md.
  */
 const pageOf = (from: { before: string; condition: string }) => `
   SELECT page.* FROM collections c

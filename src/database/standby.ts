@@ -46,9 +46,8 @@ const CHECKS_PER_LAG = 4;
 const NOBODY = 0;
 
 /**
- * Runs reads that may be a moment old on a standby. Each read compares the number of the reader's own writes on the standby
- * with that on the primary. Where the standby has fewer, is too far behind or does not answer, the read runs on the primary:
- * docs/explanation/decisions/read-replicas.md.
+ * Runs reads that may be a moment old on a standby. Where it is too far behind, lacks one of the user's own writes or does
+ * not answer, the read runs on the primary: docs/explanation/decisions/read-replicas.md.
  */
 export class Standby {
   /** Counts reads by their result; `refused`: not tried, as the standby was not usable. */

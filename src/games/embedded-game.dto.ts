@@ -109,7 +109,8 @@ export const gameUserAnswer = (row: GameWithUserRow, links: StoreLinks): GameUse
   cover_url: row.owner_cover_url,
 });
 
-export const gameWithUserAnswer = (row: GameWithUserRow, links: StoreLinks): GameWithUserAnswer => ({
-  ...embeddedGameAnswer(row, links),
-  user: gameUserAnswer(row, links),
-});
+export function gameWithUserAnswer(row: GameWithUserRow, links: StoreLinks): GameWithUserAnswer {
+  const answer = embeddedGameAnswer(row, links) as GameWithUserAnswer;
+  answer.user = gameUserAnswer(row, links);
+  return answer;
+}

@@ -1,7 +1,6 @@
 /**
- * The owner of a download key, as SQL: `account_id` (who claimed it, else who bought it signed in), else the account that
- * verified its address, else the account that verified its purchase's address. `key` is the alias of a key; `user`, `game` and
- * `address` are expressions such as `$1`.
+ * The owner of the download key `key`: who claimed it or bought it signed in (`account_id`), else the account that verified
+ * its address, else the account that verified its purchase's address.
  */
 export const ownerOf = (key: string) =>
   `coalesce(${key}.account_id, ${verifierOf(`lower(${key}.email)`)}, ${verifierOf(`${key}.purchase_email`)})`;
@@ -9,7 +8,7 @@ export const ownerOf = (key: string) =>
 const verifierOf = (address: string) =>
   `(SELECT user_id FROM user_emails WHERE email = ${address} AND verified)`;
 
-/** All keys of a user, by the same rule. `keys` selects keys `dk` by a condition. */
+/** All keys of a user (an expression such as `$1`), by the same rule. `keys` selects keys `dk` by a condition. */
 export const keysOf = (user: string, keys: (condition: string) => string) => `
   ${keys(`dk.account_id = ${user}`)}
   UNION ALL

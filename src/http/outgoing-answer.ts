@@ -38,10 +38,8 @@ type Ending = [body?: unknown, encoding?: unknown, done?: unknown];
 let ended: OutgoingAnswer[] = [];
 
 /**
- * Sends the answers of one turn of the event loop together, at its end, so that no client wakes up and takes the processor
- * meanwhile: docs/explanation/decisions/fast-requests.md. Headers that do not depend on the handler are preformatted text; an answer must
- * have some other header as well, or those given to `writeHead` are not seen here. Uses private parts of Node;
- * test/outgoing-answer.test.ts has the versions.
+ * Sends the answers of one turn of the event loop together, with headers that are formatted once:
+ * docs/explanation/decisions/fast-requests.md. Uses private parts of Node; test/outgoing-answer.test.ts has the versions.
  */
 export class OutgoingAnswer<
   Request extends IncomingMessage = IncomingMessage,

@@ -148,16 +148,19 @@ export class OauthTokensService {
     return row?.grant_id;
   }
 
-  private async refreshToken(db: EntityManager, token: string): Promise<RefreshRow | undefined> {
-    const [row] = await db.query<RefreshRow[]>(
-      `SELECT t.family_id, t.family_ends_at, t.scopes, t.used_at, t.answer,
-              least(t.expires_at, t.family_ends_at) <= now() AS expired,
-              t.used_at > now() - make_interval(secs => $2) AS retried,
-              (SELECT s.used_at IS NOT NULL FROM oauth_refresh_tokens s WHERE s.token_hash = t.successor_hash) AS successor_used
-       FROM oauth_refresh_tokens t WHERE t.token_hash = $1`,
-      [hashOf(token), RETRY_SECONDS],
-    );
-    return row;
+  private refreshToken(db: EntityManager, token: string): Promise<RefreshRow | undefined> {
+    return db
+      .createQueryBuilder(OauthRefreshToken, 't')
+      .leftJoin(OauthRefreshToken, 's', 's.token_hash = t.successor_hash')
+      .select(
+        ['family_id', 'family_ends_at', 'scopes', 'used_at', 'answer'].map((name) => `t.${name} AS ${name}`),
+      )
+      .addSelect('least(t.expires_at, t.family_ends_at) <= now()', 'expired')
+      .addSelect('t.used_at > now() - make_interval(secs => :retry)', 'retried')
+      .addSelect('CASE WHEN s.token_hash IS NOT NULL THEN s.used_at IS NOT NULL END', 'successor_used')
+      .where({ token_hash: hashOf(token) })
+      .setParameters({ retry: RETRY_SECONDS })
+      .getRawOne<RefreshRow>();
   }
 
   private async rotate(

@@ -8,9 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const WAIT_TIMEOUT_MS = 15_000;
 
 /**
- * Lets one process at a time inspect a data folder and start its server. The lock is the name of a local socket, which the
- * operating system frees when its process ends. It only orders starts: after a timeout a start goes on without it, as
- * PostgreSQL refuses a second server, and locks in the database protect the rest.
+ * Lets one process at a time inspect a data folder and start its server. The lock is the name of a local socket, which ends
+ * with its process. After a timeout a start goes on without the lock, as PostgreSQL refuses a second server itself.
  */
 export async function withStartMutex<T>(
   folder: string,

@@ -67,9 +67,8 @@ export interface PipelineListener {
 }
 
 /**
- * Several statements as one query of pg: one write to the socket and one Sync, which makes them one transaction. When one
- * fails, the server undoes those before it and skips those behind it. pg calls the handlers for every message; `name` and
- * `text` are those of the statement whose result comes next, as pg notes by them what is prepared.
+ * Several statements as one query of pg: one write to the socket and one Sync, so one transaction. pg calls the handlers
+ * for every message; `name` and `text` are those of the statement whose result comes next.
  */
 class PipelineQuery extends Query {
   declare name: string | undefined;

@@ -28,9 +28,8 @@ const SMALL_SHARE = 0.4;
 const LONG_SHARE = 0.5;
 
 /**
- * Sends the small reads of one turn of the event loop together, on one connection, and those that come while many batches
- * are under way in the next one: docs/explanation/decisions/statement-batches.md. A statement that fails fails alone; one that times out
- * ends its connection, and with it the rest of its batch.
+ * Sends the small reads of one turn of the event loop as a batch on one connection. A statement that fails fails alone; a
+ * timeout ends the connection and fails the rest of the batch: docs/explanation/decisions/statement-batches.md.
  */
 export class StatementBatcher {
   /** The batch that takes more statements; undefined: the last one was sent. */

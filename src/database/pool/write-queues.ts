@@ -43,9 +43,8 @@ const SHORT_LOCK_TIMEOUT = statement(
 );
 
 /**
- * Queues writes that take the same lock here rather than in the database. While transactions are under way, the writes of
- * all queues wait, and are then committed in a shared transaction that takes the locks in their order. Each write still
- * happens as a whole, and after those that were queued for the same lock before it: docs/explanation/decisions/collection-locking.md.
+ * A queue for each lock, so that its writes wait here and not in the database. Writes that wait together share a transaction,
+ * which takes their locks in order; each write still succeeds or fails alone: docs/explanation/decisions/collection-locking.md.
  */
 export class WriteQueues {
   // No Map and no Set: docs/explanation/decisions/fast-requests.md.
