@@ -19,10 +19,12 @@ export class BearerStrategy extends PassportStrategy(Strategy) {
 
   async validate(token: string): Promise<ApiKey> {
     const key_hash = createHmac('sha256', process.env.API_KEY_PEPPER!).update(token).digest();
-    const key = await this.keys.findOne({
-      where: { key_hash, revoked_at: IsNull() },
-      relations: { user: true },
-    });
+    // Not findOne with a relation, which asks for SELECT DISTINCT first.
+    const key = await this.keys
+      .createQueryBuilder('k')
+      .innerJoinAndSelect('k.user', 'u')
+      .where({ key_hash, revoked_at: IsNull() })
+      .getOne();
     if (!key) throw new UnauthorizedException();
     return key;
   }

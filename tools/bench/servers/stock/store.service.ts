@@ -46,7 +46,11 @@ export class StoreService {
   }
 
   async game(user_id: number, id: number): Promise<Game> {
-    const game = await this.games.findOne({ where: { id }, relations: { user: true } });
+    const game = await this.games
+      .createQueryBuilder('g')
+      .innerJoinAndSelect('g.user', 'u')
+      .where({ id })
+      .getOne();
     if (!game) throw new NotFoundException();
     const visible =
       (game.visibility === 'public' && game.published_at !== null) ||
@@ -68,15 +72,20 @@ export class StoreService {
   }
 
   async ownedKeys(user_id: number, page: number, per_page: number) {
-    const keys = await this.keysOf(user_id);
-    return keys
-      .innerJoinAndSelect('k.game', 'g')
-      .innerJoinAndSelect('g.user', 'u')
+    const all = await this.keysOf(user_id);
+    const keys = await all
       .orderBy('k.created_at', 'DESC')
       .addOrderBy('k.id', 'DESC')
       .offset((page - 1) * per_page)
       .limit(per_page)
       .getMany();
+    // By themselves: joined, the games of all keys would be read before the page is cut.
+    const games = await this.games.find({
+      where: { id: In(keys.map(({ game_id }) => game_id)) },
+      relations: { user: true },
+    });
+    const byId = new Map(games.map((game) => [game.id, game]));
+    return keys.map((key) => ({ ...key, game: byId.get(key.game_id) }));
   }
 
   async downloadKey(
@@ -107,7 +116,7 @@ export class StoreService {
         }),
       );
     }
-    const key = await query.orderBy('k.created_at', 'DESC').addOrderBy('k.id', 'DESC').take(1).getOne();
+    const key = await query.orderBy('k.created_at', 'DESC').addOrderBy('k.id', 'DESC').limit(1).getOne();
     if (!key) throw new NotFoundException();
     const verifierOf = async (email?: string | null) => email && (await this.verifier(email))?.user;
     const { purchase } = key;
@@ -127,7 +136,7 @@ export class StoreService {
       .createQueryBuilder('s')
       .innerJoinAndSelect('s.purchase', 'p')
       .where(`s.game_id = :game_id AND p.status = 'complete'`, { game_id })
-      .andWhere('(p.user_id = :account OR lower(p.email) IN (:...addresses))', { account, addresses })
+      .andWhere('(s.user_id = :account OR s.email IN (:...addresses))', { account, addresses })
       .orderBy('p.created_at', 'DESC')
       .addOrderBy('p.id', 'DESC')
       .getMany();
@@ -169,6 +178,7 @@ export class StoreService {
 
   async entriesOf(user_id: number, collection_id: number, page: number, per_page: number) {
     await this.collection(user_id, collection_id);
+    const { addresses } = await this.buyer(user_id);
     const entries = await this.entries
       .createQueryBuilder('e')
       .innerJoinAndSelect('e.game', 'g')
@@ -184,10 +194,9 @@ export class StoreService {
             })
             .orWhere(
               `g.visibility = 'restricted' AND EXISTS (SELECT FROM download_keys k WHERE k.game_id = g.id
-                 AND k.revoked_at IS NULL AND (k.account_id = :user_id OR (k.account_id IS NULL AND EXISTS
-                   (SELECT FROM user_emails m WHERE m.email IN (lower(k.email), k.purchase_email)
-                      AND m.user_id = :user_id AND m.verified))))`,
-              { user_id },
+                 AND k.revoked_at IS NULL AND (k.account_id = :user_id OR (k.account_id IS NULL
+                   AND (lower(k.email) IN (:...addresses) OR k.purchase_email IN (:...addresses)))))`,
+              { user_id, addresses },
             ),
         ),
       )
@@ -201,14 +210,19 @@ export class StoreService {
     const scope = this.entries
       .createQueryBuilder('e')
       .where('e.collection_id = :collection_id', { collection_id });
-    const before = await scope.clone().andWhere('e.sort_key < :first', { first }).getCount();
+    // Not getCount(), which sorts all of them for COUNT(DISTINCT).
+    const before = await scope
+      .clone()
+      .select('count(*)::int', 'entries')
+      .andWhere('e.sort_key < :first', { first })
+      .getRawOne<{ entries: number }>();
     const span = await scope
       .clone()
       .select('e.game_id', 'game_id')
       .andWhere('e.sort_key BETWEEN :first AND :last', { first, last })
       .orderBy('e.sort_key')
       .getRawMany<{ game_id: number }>();
-    const positions = new Map(span.map(({ game_id }, i) => [game_id, before + i + 1]));
+    const positions = new Map(span.map(({ game_id }, i) => [game_id, before!.entries + i + 1]));
     return entries.map((entry) => ({ ...entry, position: positions.get(entry.game_id) }));
   }
 
@@ -245,7 +259,7 @@ export class StoreService {
       .createQueryBuilder('s')
       .innerJoin('s.purchase', 'p')
       .where(`s.game_id = :game_id AND p.status = 'complete'`, { game_id })
-      .andWhere('(p.user_id = :account OR lower(p.email) IN (:...addresses))', { account, addresses })
+      .andWhere('(s.user_id = :account OR s.email IN (:...addresses))', { account, addresses })
       .getExists();
   }
 
@@ -267,10 +281,11 @@ export class StoreService {
   }
 
   private verifier(email: string) {
-    return this.emails.findOne({
-      where: { email: email.toLowerCase(), verified: true },
-      relations: { user: true },
-    });
+    return this.emails
+      .createQueryBuilder('m')
+      .innerJoinAndSelect('m.user', 'u')
+      .where({ email: email.toLowerCase(), verified: true })
+      .getOne();
   }
 
   private async buyer(user_id?: number, email?: string) {
