@@ -2,7 +2,6 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { AccountsModule } from './accounts/accounts.module';
 import { NoSuchPageFilter } from './accounts/web/no-such-page.filter';
-import { PageGuard } from './accounts/web/page.guard';
 import { AuthModule } from './auth/auth.module';
 import { ScopesGuard } from './auth/scopes.guard';
 import { CollectionsModule } from './collections/collections.module';
@@ -15,9 +14,8 @@ import type { FrontDoor } from './http/front-door';
 import { HttpModule } from './http/http.module';
 import { ImportingModule } from './importing/importing.module';
 import { LegacyModule } from './legacy/legacy.module';
-import { CredentialLimitGuard } from './operations/credential-limit.guard';
+import { CredentialLimitGuard, RateLimitGuard } from './operations/rate-limit.guard';
 import { OperationsModule } from './operations/operations.module';
-import { RateLimitGuard } from './operations/rate-limit.guard';
 import { PeopleModule } from './people/people.module';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
@@ -44,7 +42,6 @@ import { WharfModule } from './wharf/wharf.module';
     { provide: APP_GUARD, useExisting: RateLimitGuard },
     { provide: APP_GUARD, useClass: ScopesGuard },
     { provide: APP_GUARD, useClass: CredentialLimitGuard },
-    { provide: APP_GUARD, useExisting: PageGuard },
     { provide: APP_FILTER, useClass: ErrorFilter },
     // The last one that catches an error is asked first.
     { provide: APP_FILTER, useExisting: NoSuchPageFilter },

@@ -1,7 +1,7 @@
 import { Controller, Get, Module, Req, UseGuards } from '@nestjs/common';
 import { AuthGuard } from '@nestjs/passport';
 import type { Request } from 'express';
-import { Public, Scopes } from '../src/auth/access';
+import { Public, Scopes, SignedIn } from '../src/auth/access';
 import { CurrentCredential, type Credential } from '../src/auth/credential';
 import { UsersService } from '../src/users/users.service';
 import { failure, make, openApp, useStore } from './support/store';
@@ -39,6 +39,19 @@ class ForgottenController {
 @Module({ controllers: [ForgottenController] })
 class ForgottenModule {}
 
+// A session is asked for by the guard of @Pages(), which this controller lacks.
+@Controller('unguarded')
+class UnguardedController {
+  @Get()
+  @SignedIn()
+  list() {
+    return [];
+  }
+}
+
+@Module({ controllers: [UnguardedController] })
+class UnguardedModule {}
+
 async function ask(url: string, path: string, authorization?: string) {
   const response = await fetch(url + path, { headers: authorization ? { authorization } : {} });
   return { status: response.status, body: (await response.json()) as unknown };
@@ -63,7 +76,13 @@ test('an ordinary AuthGuard of passport and our own @Scopes both verify the cred
 
 test('the service does not start with a handler that does not say who may enter', async () => {
   await expect(openApp({}, { imports: [ForgottenModule] })).rejects.toThrow(
-    'Say who may enter, with @Scopes or @Public: ForgottenController.list (GET /forgotten).',
+    'Say who may enter, with @Scopes, @OperatorMay or @Public: ForgottenController.list (GET /forgotten).',
+  );
+});
+
+test('the service does not start with a handler for sessions on a controller that looks for none', async () => {
+  await expect(openApp({}, { imports: [UnguardedModule] })).rejects.toThrow(
+    'Use @SignedIn on controllers with @Pages only: UnguardedController.list (GET /unguarded).',
   );
 });
 

@@ -37,7 +37,6 @@ import { AssetsController } from './web/assets.controller';
 import { Demo } from './web/demo';
 import { Layout } from './web/layout';
 import { NoSuchPageFilter } from './web/no-such-page.filter';
-import { PageGuard } from './web/page.guard';
 import { Visitors } from './web/visitors';
 
 @Module({
@@ -81,13 +80,12 @@ import { Visitors } from './web/visitors';
     NoSuchPageFilter,
     OauthCodesService,
     OauthTokensService,
-    PageGuard,
     PasswordQueue,
     ProfileCollectionsService,
     SessionsService,
     SignInService,
     Visitors,
   ],
-  exports: [AttemptsService, Layout, NoSuchPageFilter, PageGuard, SignInService],
+  exports: [AttemptsService, Layout, NoSuchPageFilter, Visitors, SignInService],
 })
 export class AccountsModule {}

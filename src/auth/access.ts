@@ -23,7 +23,10 @@ export const AnyCredential = () =>
 export const AnyApiKey = () =>
   applyDecorators(SetMetadata(ACCESS, 'any api key' satisfies Access), ApiSecurity('bearer', []));
 
-/** A page that needs a session; credentials do not count. */
+/** Marks the controllers of pages, whose guard looks for a session. */
+export const PAGES = 'gamewharf:pages';
+
+/** A page that needs a session; credentials do not count. Only on controllers of pages. */
 export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 
 /** The credential must have this scope or one above it. */

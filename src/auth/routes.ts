@@ -1,7 +1,7 @@
 import { RequestMethod } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { OperatorError } from '../config/operator-error';
-import { type Access, accessOf, isForOperators } from './access';
+import { type Access, accessOf, isForOperators, PAGES } from './access';
 import { OPERATOR_PATH } from './operator-rights';
 
 export interface Route {
@@ -10,6 +10,8 @@ export interface Route {
   path: string;
   /** undefined: the handler declares none. */
   access: Access | undefined;
+  /** Its controller is one of pages. */
+  page: boolean;
   handler: string;
   /** The status of a success, where the handler declares one. */
   status: number | undefined;
@@ -27,10 +29,7 @@ export function routesOf(modules: ModulesContainer): Route[] {
     .toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
 }
 
-/**
- * Refuses to start with a handler that declares no access, which would answer 404 to every request, and with one that takes
- * operator tokens elsewhere than under /operator/, or something else there.
- */
+/** Refuses to start with a handler that declares no access, or one that no guard would check. */
 export function requireAccess(modules: ModulesContainer): void {
   const routes = routesOf(modules);
   refuse(
@@ -40,6 +39,10 @@ export function requireAccess(modules: ModulesContainer): void {
   refuse(
     `Use @OperatorMay for all paths under ${OPERATOR_PATH}, and for no other`,
     routes.filter(({ access, path }) => isForOperators(access!) !== path.startsWith(OPERATOR_PATH)),
+  );
+  refuse(
+    'Use @SignedIn on controllers with @Pages only',
+    routes.filter(({ access, page }) => access === 'signed in' && !page),
   );
 }
 
@@ -60,6 +63,7 @@ function routesOfController(controller: Controller): Route[] {
           method: RequestMethod[Reflect.getMetadata('method', handler) as number]!,
           path: joined(prefix, path),
           access: accessOf(handler),
+          page: Reflect.hasMetadata(PAGES, controller),
           handler: `${controller.name}.${name}`,
           status: Reflect.getMetadata('__httpCode__', handler) as number | undefined,
         })),

@@ -2,11 +2,10 @@ import { Global, Module } from '@nestjs/common';
 import { ApiDescription } from './api-description';
 import { HealthController } from './health.controller';
 import { MetricsService } from './metrics.service';
-import { RateLimitGuard } from './rate-limit.guard';
+import { RateLimitGuard, UnroutedLimit } from './rate-limit.guard';
 import { RateLimitsModule } from './rate-limits.module';
 import { ReferenceController } from './reference.controller';
 import { TracingService } from './tracing.service';
-import { UnroutedLimit } from './unrouted-limit';
 
 @Global()
 @Module({

@@ -1,11 +1,11 @@
 import { type CanActivate, type ExecutionContext, Injectable, type OnModuleInit } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
-import type { Request, Response } from 'express';
+import { ModulesContainer, HttpAdapterHost } from '@nestjs/core';
+import type { Request, Response, NextFunction } from 'express';
 import { type Credential, limitedAs, type LimitedAs } from '../auth/credential';
 import { type Presented, presentedBy } from '../auth/presented';
 import { VerifiedCredentials } from '../auth/verified-credentials';
 import { clientNetwork } from '../http/client-address';
-import { FrontDoor } from '../http/front-door';
+import { FrontDoor, isPreflight } from '../http/front-door';
 import type { Observer } from '../http/request';
 import { type HandlerLimits, handlerLimits, type Named } from './handler-limits';
 import type { Limit } from './limits';
@@ -113,3 +113,34 @@ function presentedTo(req: Request): Presented | undefined {
 
 const passed = (spent: void | Promise<void>): boolean | Promise<boolean> =>
   spent instanceof Promise ? spent.then(() => true) : true;
+
+/** Runs after ScopesGuard: counts a request whose credential was not cached before. */
+@Injectable()
+export class CredentialLimitGuard implements CanActivate {
+  constructor(private readonly rateLimit: RateLimitGuard) {}
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const { user, limited_as } = context.switchToHttp().getRequest<Request>();
+    if (user === undefined || limited_as !== undefined) return true;
+    return this.rateLimit.verified(context, user as Credential);
+  }
+}
+
+/** Counts requests that match no route, and so pass no guard, for their address. */
+@Injectable()
+export class UnroutedLimit implements OnModuleInit {
+  constructor(
+    private readonly host: HttpAdapterHost,
+    private readonly limits: RateLimitsService,
+  ) {}
+
+  /** Runs after all routes are registered and before the 404 handler is. */
+  onModuleInit(): void {
+    if (!this.limits.limits) return;
+    this.host.httpAdapter?.use(async (req: Request, res: Response, next: NextFunction) => {
+      // A preflight does not count: the request after it does.
+      if (!isPreflight(req)) await this.limits.spendAddress(req, res);
+      next();
+    });
+  }
+}

@@ -4,11 +4,12 @@ import { accessOf } from '../../auth/access';
 import { failure } from '../../http/failure';
 import { OwnAddress } from '../../http/own-address';
 import { formOf } from './form';
-import { isForBrowsers, isPage } from './page';
 import { SignInRequired } from './sign-in-required';
 import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
 import { wantsPage } from './wants-page';
+
+export const FOR_BROWSERS = 'gamewharf:for-browsers';
 
 /** Identifies the visitor of a page, checks the token of a form, and requires a session where the page needs one. */
 @Injectable()
@@ -19,15 +20,15 @@ export class PageGuard implements CanActivate {
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const signedIn = accessOf(context.getHandler()) === 'signed in';
-    if (!isPage(context.getClass())) return !signedIn;
+    const handler = context.getHandler();
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    if (isForBrowsers(context.getHandler()) && !wantsPage(req)) throw failure(404, 'invalid api endpoint');
+    if (Reflect.hasMetadata(FOR_BROWSERS, handler) && !wantsPage(req))
+      throw failure(404, 'invalid api endpoint');
     const visitor = await this.visitors.of(req, res);
     req.visitor = visitor;
     if (req.method === 'POST') await this.requireOwnForm(req, visitor);
-    if (signedIn && !visitor.user)
+    if (accessOf(handler) === 'signed in' && !visitor.user)
       throw new SignInRequired(req.method === 'POST' ? undefined : req.originalUrl);
     return true;
   }
