@@ -1,0 +1,91 @@
+// What `npm start` and `npm run gamewharf` do first: compiles src and migrations into dist, where they changed since.
+// Only swc, in half a second, and no types: `npm run build` checks those. docs/explanation/decisions/fast-builds.md
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
+process.chdir(root);
+const SWC = 'test/support/swc.json';
+const STAMP = 'dist/compiled';
+// The memory of `nest build`: where it is, dist may hold what that compiled, and without it that compiles all again.
+const MEMORY_OF_TSC = 'dist/tsconfig.build.tsbuildinfo';
+
+const filesIn = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => path.join(parentPath, name))
+    .sort();
+
+const sources = ['src', 'migrations'].flatMap(filesIn);
+const stamp = stampOf([
+  ...sources,
+  SWC,
+  'nest-cli.json',
+  'package-lock.json',
+  fileURLToPath(import.meta.url),
+]);
+const outputs = new Map(sources.map((file) => [file, path.join('dist', file.replace(/\.ts$/, '.js'))]));
+
+if (!isCompiled()) {
+  const began = performance.now();
+  process.stderr.write('Compiling, as something changed: ');
+  await compile();
+  process.stderr.write(`${((performance.now() - began) / 1000).toFixed(1)} s.\n`);
+}
+
+function stampOf(files) {
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(`${file}\0`).update(readFileSync(file)).update('\0');
+  return hash.digest('hex');
+}
+
+function isCompiled() {
+  if (existsSync(MEMORY_OF_TSC) || !existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== stamp) return false;
+  return [...outputs.values()].every((file) => existsSync(file));
+}
+
+async function compile() {
+  const { transformFile } = await import('@swc/core');
+  const options = { ...JSON.parse(readFileSync(SWC, 'utf8')), swcrc: false, sourceMaps: true };
+  // Some packages are ES modules: `import()` stays.
+  options.module = { ...options.module, ignoreDynamic: true };
+  rmSync(STAMP, { force: true });
+  rmSync(MEMORY_OF_TSC, { force: true });
+  removeStale();
+  await Promise.all(
+    [...outputs].map(async ([source, output]) => {
+      mkdirSync(path.dirname(output), { recursive: true });
+      if (!source.endsWith('.ts')) return cpSync(source, output);
+      const { code, map } = await transformFile(source, options);
+      replace(`${output}.map`, map);
+      replace(output, `${code}//# sourceMappingURL=${path.basename(output)}.map\n`);
+    }),
+  );
+  replace(STAMP, stamp);
+}
+
+/** Another process may be reading the file. */
+function replace(file, text) {
+  writeFileSync(`${file}.${process.pid}`, text);
+  renameSync(`${file}.${process.pid}`, file);
+}
+
+/** A migration or an entity that is gone would still be found. */
+function removeStale() {
+  const current = new Set(outputs.values());
+  for (const folder of ['dist/src', 'dist/migrations'])
+    for (const file of existsSync(folder) ? filesIn(folder) : [])
+      if (!current.has(file.replace(/\.map$/, ''))) rmSync(file);
+}
