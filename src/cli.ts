@@ -5,13 +5,17 @@ import { registerAccountCommands } from './accounts/accounts.command';
 import { registerAuthCommands } from './auth/auth.command';
 import { registerCollectionCommands } from './collections/collections.command';
 import { runCommand } from './process/command-runner';
+import { registerCompletion } from './process/completion';
 import { serve } from './process/serve';
+import { versionOfThis } from './process/version';
 import { registerDatabaseCommands } from './database/database.command';
 import { registerPeopleCommands } from './people/people.command';
 import { explain } from './config/environment';
 import { registerImportCommands } from './importing/import.command';
 
-const program = new Command('gamewharf').description('Starts a Gamewharf store, and looks after it.');
+const program = new Command('gamewharf')
+  .description('Starts a Gamewharf store, and looks after it.')
+  .version(versionOfThis(), '-v, --version', 'print the version');
 
 program
   .command('start')
@@ -22,6 +26,7 @@ registerAuthCommands(program, runCommand);
 registerPeopleCommands(registerAccountCommands(program, runCommand), runCommand);
 registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
+registerCompletion(program);
 
 // Not commander's default command, which would take a mistyped one for its argument.
 const words = process.argv.slice(2);
