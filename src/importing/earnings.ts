@@ -1,17 +1,26 @@
 import type { Relation, Relations } from '../database/relations';
-import { addEarnings, countPurchases, dropEmptyEarnings, takeEarnings } from '../purchases/earnings';
+import {
+  addDays,
+  addEarnings,
+  countPurchases,
+  dropEmptyDays,
+  dropEmptyEarnings,
+  takeDays,
+  takeEarnings,
+} from '../purchases/earnings';
 import { ImportProblems } from './problems';
 import { bitOf, type RecordType } from './record-types';
 import { changedIn } from './staged';
 
 const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 
-/** What the stream adds to the sales of games: one row for a game and a currency. */
+/** What the stream adds to the sales of games: one row for a game, a currency and a day. */
 const SALES: Relation = {
   name: 'import_sales',
   columns: [
     { name: 'game_id', sql: 'bigint' },
     { name: 'currency', sql: 'text' },
+    { name: 'day', sql: 'date' },
     { name: 'purchases', sql: 'bigint' },
     { name: 'amount', sql: 'numeric' },
   ],
@@ -19,26 +28,28 @@ const SALES: Relation = {
 
 /** Computes the changes of each game's sales: shares of new and changed purchases less stored shares. Run before all writes. */
 export async function findSales(relations: Relations, purchase: RecordType) {
+  const present = (field: string) => `s.present & ${bitOf(purchase, field)} <> 0`;
   // Splits new shares as the view purchase_shares does, which works on stored rows.
   await relations.keep(
     SALES,
     `WITH shares AS (
        SELECT g.game_id, s.currency, 1 AS purchases,
+              (CASE WHEN t.id IS NULL THEN coalesce(s.created_at, now()) WHEN ${present('created_at')} THEN s.created_at
+                    ELSE t.created_at END AT TIME ZONE 'UTC')::date AS day,
               s.amount / cardinality(s.game_ids) + (g.place <= s.amount % cardinality(s.game_ids))::int AS amount
        FROM import_purchases s
        LEFT JOIN purchases t ON t.id = s.id
        CROSS JOIN unnest(s.game_ids) WITH ORDINALITY AS g (game_id, place)
        WHERE (t.id IS NULL OR t.id IN (SELECT id FROM changed_purchases))
-         AND CASE WHEN t.id IS NULL OR s.present & ${bitOf(purchase, 'status')} <> 0
-                  THEN s.status ELSE t.status END = 'complete'
+         AND CASE WHEN t.id IS NULL OR ${present('status')} THEN s.status ELSE t.status END = 'complete'
        UNION ALL
-       SELECT v.game_id, v.currency, -1, -v.amount
+       SELECT v.game_id, v.currency, -1, v.day, -v.amount
        FROM changed_purchases c
        -- OFFSET 0 has the view computed for these purchases alone, and not for all that are stored.
        CROSS JOIN LATERAL (SELECT * FROM purchase_shares v WHERE v.purchase_id = c.id OFFSET 0) v
      )
-     SELECT game_id, currency, sum(purchases) AS purchases, sum(amount) AS amount
-     FROM shares GROUP BY game_id, currency HAVING sum(purchases) <> 0 OR sum(amount) <> 0`,
+     SELECT game_id, currency, day, sum(purchases) AS purchases, sum(amount) AS amount
+     FROM shares GROUP BY game_id, currency, day HAVING sum(purchases) <> 0 OR sum(amount) <> 0`,
   );
 }
 
@@ -47,7 +58,7 @@ export const SALES_OF_GAMES = `
   LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
 
 /**
- * Adds the sales to counts and earnings. Locks the games in the order of their ids, so that sums are exact whatever else sells.
+ * Adds the sales to counts, earnings and days. Locks the games in the order of their ids, so that sums are exact whatever else sells.
  * Run last, as everybody who sells the same games waits from here to the end. `newGames`: a query for the ids of games that
  * were written with their count.
  */
@@ -64,11 +75,13 @@ export async function changeSales(relations: Relations, purchase: RecordType, ne
   const { rows } = await relations.query<{ problem: string }>(`
     WITH counted AS (${countPurchases(`(SELECT * FROM import_sales WHERE ${stored})`)})
     SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
-    FROM import_sales d LEFT JOIN game_earnings e USING (game_id, currency)
+    FROM (SELECT game_id, currency, sum(amount) AS amount FROM import_sales GROUP BY game_id, currency) d
+    LEFT JOIN game_earnings e USING (game_id, currency)
     WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
     ORDER BY d.game_id LIMIT 20`);
   if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
   if (relations.rowsOf(changedIn(purchase)))
-    for (const statement of [takeEarnings, dropEmptyEarnings]) await relations.query(statement(SALES.name));
-  await relations.query(addEarnings(SALES.name));
+    for (const statement of [takeEarnings, dropEmptyEarnings, takeDays, dropEmptyDays])
+      await relations.query(statement(SALES.name));
+  for (const statement of [addEarnings, addDays]) await relations.query(statement(SALES.name));
 }

@@ -26,6 +26,7 @@ import { Purchase } from './purchase.entity';
 @Index('download_keys_account_id_idx', ['account_id', 'game_id', 'created_at', 'id'], {
   where: 'account_id IS NOT NULL AND revoked_at IS NULL',
 })
+@Index('download_keys_sold_idx', { synchronize: false })
 @Index('download_keys_address_idx', { synchronize: false })
 @Index('download_keys_purchase_email_idx', ['purchase_email', 'game_id', 'created_at', 'id'], {
   where: 'purchase_email IS NOT NULL AND revoked_at IS NULL',

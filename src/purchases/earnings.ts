@@ -1,23 +1,42 @@
 /**
- * What is kept of the sales of games, as SQL. `sales` is a relation of changes: `game_id`, `currency`, `purchases` and
- * `amount`, one row for a game and a currency. Whoever runs these has locked the games, in the order of their ids.
+ * What is kept of the sales of games, as SQL. `sales` is a relation of changes: `game_id`, `currency`, `day`,
+ * `purchases` and `amount`, one row for a game, a currency and a day, as the view purchase_shares has them. Whoever runs these has locked the games, in the order of their ids.
  */
 export const countPurchases = (sales: string) => `
   UPDATE games t SET purchases_count = t.purchases_count + d.purchases
   FROM (SELECT game_id, sum(purchases) AS purchases FROM ${sales} changes GROUP BY game_id) d
   WHERE t.id = d.game_id AND d.purchases <> 0`;
 
+const byCurrency = (sales: string) =>
+  `(SELECT game_id, currency, sum(amount) AS amount FROM ${sales} changes GROUP BY game_id, currency)`;
+
 /** The amounts above 0. */
 export const addEarnings = (sales: string) => `
   INSERT INTO game_earnings AS e (game_id, currency, amount)
-  SELECT game_id, currency, amount FROM ${sales} d WHERE amount > 0
+  SELECT game_id, currency, amount FROM ${byCurrency(sales)} d WHERE amount > 0
   ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount`;
 
 /** The amounts below 0. What comes to nothing is then dropped. */
 export const takeEarnings = (sales: string) => `
   UPDATE game_earnings e SET amount = e.amount + d.amount
-  FROM ${sales} d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount < 0`;
+  FROM ${byCurrency(sales)} d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount < 0`;
 
 export const dropEmptyEarnings = (sales: string) => `
   DELETE FROM game_earnings e USING ${sales} d
   WHERE d.game_id = e.game_id AND d.currency = e.currency AND e.amount = 0`;
+
+/** Days with more purchases, or more amount. */
+export const addDays = (sales: string) => `
+  INSERT INTO sales_days AS s (game_id, currency, day, purchases, amount)
+  SELECT game_id, currency, day, purchases, amount FROM ${sales} d WHERE purchases >= 0 AND amount >= 0
+  ON CONFLICT (game_id, currency, day)
+  DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
+
+/** Days with less of either. Those without purchases are then dropped. */
+export const takeDays = (sales: string) => `
+  UPDATE sales_days s SET purchases = s.purchases + d.purchases, amount = s.amount + d.amount
+  FROM ${sales} d WHERE (d.game_id, d.currency, d.day) = (s.game_id, s.currency, s.day) AND (d.purchases < 0 OR d.amount < 0)`;
+
+export const dropEmptyDays = (sales: string) => `
+  DELETE FROM sales_days s USING ${sales} d
+  WHERE (d.game_id, d.currency, d.day) = (s.game_id, s.currency, s.day) AND s.purchases = 0`;
