@@ -159,8 +159,17 @@ async function somebody(name: string, other: Actor): Promise<Somebody> {
   return { user, addresses: [address, second, claimed], texts, elsewhere: elsewhere.id, game };
 }
 
-/** Answers that a retry would get again, to the person and to others. */
-async function answersAbout({ user, elsewhere, game }: Somebody, other: Actor): Promise<void> {
+/** Answers that a retry would get again, to the person, to others, and to a checkout. */
+async function answersAbout({ user, elsewhere, game, addresses }: Somebody, other: Actor): Promise<void> {
+  const sold = await send('POST', '/operator/purchases', {
+    headers: {
+      ...operator.headers,
+      'content-type': 'application/x-www-form-urlencoded',
+      'idempotency-key': `sale to ${addresses[0]}`,
+    },
+    body: `game_id=${game.id}&email=${addresses[0]!.toUpperCase()}&currency=USD&amount=0`,
+  });
+  expect(sold.status).toBe(200);
   const shelf = await make.collection({ owner: other });
   for (const [actor, collection] of [
     [user, elsewhere],
@@ -299,8 +308,8 @@ describe('a person with rows in every table', () => {
       collection_admin: 1,
       collection_game: 2,
       idempotency_key: 1,
-      purchase: 4,
-      download_key: 6,
+      purchase: 5,
+      download_key: 7,
     });
     const text = JSON.stringify(lines);
     for (const theirs of person.texts.slice(0, 5)) expect(text).toContain(theirs);
@@ -374,9 +383,9 @@ describe('a person with rows in every table', () => {
             collection_admins: 1,
             profile_collections: 1,
             collection_games: 2,
-            idempotency_keys: 3,
-            purchases: 4,
-            download_keys: 6,
+            idempotency_keys: 4,
+            purchases: 5,
+            download_keys: 7,
           },
         }),
       );
@@ -449,7 +458,7 @@ describe('a person with rows in every table', () => {
       expect(Object.entries(erased).filter(([, count]) => count > 0)).toEqual([]);
       await until(async () => (await events('erased')).length === 2);
       const [first, second] = await events('erased');
-      expect(first).toMatchObject({ user_id: person.user.id, details: { counts: { purchases: 4 } } });
+      expect(first).toMatchObject({ user_id: person.user.id, details: { counts: { purchases: 5 } } });
       expect(first!.request_id).toMatch(/./);
       expect(second!.details).toEqual({ token: 'OPERATOR_TOKEN', counts: {} });
       expect(await searched(person.texts)).toEqual([]);

@@ -153,9 +153,10 @@ export const ANSWERS = statement(
   `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
    RETURNING 1`,
 );
-export const RENAME_IN_ANSWERS = statement(
-  'erase_name_in_answers',
-  `UPDATE idempotency_keys SET answer = replace(answer, $1, $2)
+/** A retry must find its answer, or it would sell once more: so only the name goes. */
+export const REPLACE_IN_ANSWERS = statement(
+  'erase_text_in_answers',
+  `UPDATE idempotency_keys SET answer = regexp_replace(answer, $1, $2, 'gi')
    WHERE (credential, key_hash) IN (SELECT * FROM unnest($3::text[], $4::bytea[])) RETURNING 1`,
 );
 

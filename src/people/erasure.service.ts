@@ -6,18 +6,10 @@ import { TokenRevocations } from '../auth/token-revocations.service';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
 import { bind, type Statement, write } from '../database/statement';
-import { CLAIMS, type Person } from './person';
+import { CLAIMS, NOBODY, type Person } from './person';
 import * as sql from './erasure-statements';
 import { columnsOf, type Scan, slicesOf } from './scan';
-import {
-  ANSWERS,
-  ANSWERS_WITH_GAMES,
-  DOWNLOAD_KEYS,
-  ENTRIES,
-  type Entry,
-  ON_PROFILE,
-  PURCHASES,
-} from './scans';
+import { ANSWERS, ANSWERS_WITH, DOWNLOAD_KEYS, ENTRIES, type Entry, ON_PROFILE, PURCHASES } from './scans';
 
 // In milliseconds: until every replica refuses what has ended.
 const CREDENTIALS_END = 1000;
@@ -57,7 +49,8 @@ export class ErasureService {
     }
     await this.eraseAttempts(person, erased);
     await this.eraseClaims(person, erased);
-    if (user_id !== null) await this.eraseAccount(user_id, person, erased);
+    if (user_id !== null) await this.eraseAccount(user_id, erased);
+    await this.eraseAnswers(person, erased);
     return erased;
   }
 
@@ -126,7 +119,7 @@ export class ErasureService {
     });
   }
 
-  private async eraseAccount(user_id: number, { username }: Person, erased: Erased): Promise<void> {
+  private async eraseAccount(user_id: number, erased: Erased): Promise<void> {
     await this.database.transaction(async (db) => {
       const [, addresses, names] = await this.database.run(db, [
         bind(sql.LOCK_USER, [user_id]),
@@ -136,17 +129,24 @@ export class ErasureService {
       erased.user_emails += addresses.length;
       erased.users += names.length;
     });
-    // After the account has its new name, so that no answer is stored with the old one.
-    const renamed = (await this.database.row(sql.USERNAME, [user_id]))!;
-    await this.each(ANSWERS, { user_id, addresses: [] }, async (slice) => {
-      erased.idempotency_keys += await this.all(sql.ANSWERS, columnsOf(ANSWERS, slice));
-    });
-    if (username === null || username === renamed.username) return;
-    const [from, to] = [this.links.user(username), this.links.user(renamed.username)];
-    await this.each(ANSWERS_WITH_GAMES, { user_id, addresses: [from] }, async (slice) => {
-      const changed = [from, to, ...columnsOf(ANSWERS_WITH_GAMES, slice)];
-      erased.idempotency_keys += (await this.database.rows(sql.RENAME_IN_ANSWERS, changed)).length;
-    });
+  }
+
+  /** After the account has its new name, so that no answer is stored with the old one. */
+  private async eraseAnswers({ user_id, username, addresses }: Person, erased: Erased): Promise<void> {
+    const texts = new Map(addresses.map((address) => [JSON.stringify(address), JSON.stringify(NOBODY)]));
+    if (user_id !== null) {
+      await this.each(ANSWERS, { user_id, addresses: [] }, async (slice) => {
+        erased.idempotency_keys += await this.all(sql.ANSWERS, columnsOf(ANSWERS, slice));
+      });
+      const renamed = (await this.database.row(sql.USERNAME, [user_id]))!;
+      if (username !== null && username !== renamed.username)
+        texts.set(`"${this.links.user(username)}/`, `"${this.links.user(renamed.username)}/`);
+    }
+    for (const [from, to] of texts)
+      await this.each(ANSWERS_WITH, { user_id, addresses: [from] }, async (slice) => {
+        const values = [from.replace(/[^\w@"/]/g, '\\$&'), to, ...columnsOf(ANSWERS_WITH, slice)];
+        erased.idempotency_keys += await this.all(sql.REPLACE_IN_ANSWERS, values);
+      });
   }
 
   private async each<Keys>(

@@ -39,18 +39,18 @@ export interface Answer {
 
 const ANSWER_KEYS = { credential: 'text', key_hash: 'bytea' } as const;
 
-/** Answers to others count too, where they show a collection or an entry of theirs. */
+/** Answers to other users count too, where they show a collection or an entry of theirs. */
 export const ANSWERS = scanOf<Answer>(
   'idempotency_keys',
   ANSWER_KEYS,
   `t.user_id = person.user_id OR t.credential = 'user ' || person.user_id
-     OR strpos(t.answer, '"user_id":' || person.user_id || ',') > 0`,
+     OR (t.user_id IS NOT NULL AND strpos(t.answer, '"user_id":' || person.user_id || ',') > 0)`,
 );
 
-/** Answers to others that show a game of theirs: `addresses` are here those of the web that begin so. */
-export const ANSWERS_WITH_GAMES = scanOf<Answer>(
+/** Answers that hold one of these texts, here in place of `addresses`. */
+export const ANSWERS_WITH = scanOf<Answer>(
   'idempotency_keys',
   ANSWER_KEYS,
-  'EXISTS (SELECT FROM unnest(person.addresses) AS url WHERE strpos(t.answer, url) > 0)',
-  'scan_answers_with_games',
+  'EXISTS (SELECT FROM unnest(person.addresses) AS text WHERE strpos(lower(t.answer), lower(text)) > 0)',
+  'scan_answers_with',
 );
