@@ -10,6 +10,8 @@ import { serve } from './process/serve';
 import { versionOfThis } from './process/version';
 import { registerDatabaseCommands } from './database/database.command';
 import { registerPeopleCommands } from './people/people.command';
+import { registerSellingCommands } from './selling/selling.command';
+import { registerUserCommands } from './users/users.command';
 import { explain } from './config/environment';
 import { registerImportCommands } from './importing/import.command';
 
@@ -23,7 +25,10 @@ program
   .action(serve);
 registerDatabaseCommands(program);
 registerAuthCommands(program, runCommand);
-registerPeopleCommands(registerAccountCommands(program, runCommand), runCommand);
+const users = registerAccountCommands(program, runCommand);
+registerUserCommands(users, runCommand);
+registerPeopleCommands(users, runCommand);
+registerSellingCommands(program, runCommand);
 registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
 registerCompletion(program);

@@ -49,6 +49,18 @@ export async function loadDemoStore(settings: Settings): Promise<DemoAccess | un
   }
 }
 
+/** Deletes all that the store has, and fills it with demo data. What operators and signing keys are stays. */
+export async function resetDemoStore(settings: Settings): Promise<DemoAccess | undefined> {
+  const client = await connectTo(settings);
+  try {
+    // Whatever belongs to an account or a game follows them.
+    await client.query('TRUNCATE users, purchases, user_writes, idempotency_keys RESTART IDENTITY CASCADE');
+  } finally {
+    await client.end();
+  }
+  return loadDemoStore(settings);
+}
+
 /** Gives the developer the password, unless they have another one; demo stores of older versions have none. */
 async function hasPassword(client: ClientBase, user_id: string, hash: string | null, password: string) {
   if (hash !== null) return verifyPassword(hash, password);

@@ -5,8 +5,12 @@ import { pipeline } from 'node:stream/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import { type Command, InvalidArgumentError } from 'commander';
 import { OperatorError } from '../config/operator-error';
+import { Settings } from '../config/settings';
+import { ask } from '../config/terminal';
+import { OwnAddress } from '../http/own-address';
 import { demoRecords, type DemoOptions, SMALL_STORE } from './demo';
 import { ndjsonOf } from './demo-file';
+import { loadDemoStore, resetDemoStore } from './demo-store';
 import { ImportService } from './import.service';
 import { ProgressDisplay } from './progress';
 import { summaryLines } from './summary';
@@ -45,6 +49,16 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
       });
     });
 
+  program
+    .command('reset')
+    .description('Make the demo store anew, as `npm start` made it. Asks first.')
+    .option('--yes', 'without asking')
+    .action(({ yes = false }: { yes?: boolean }) =>
+      runCommand(async (app, signal) => {
+        await reset(app.get(Settings), app.get(OwnAddress).url, yes, signal);
+      }),
+    );
+
   const demo = program
     .command('demo')
     .description('Write a demo store, the same for the same options, as records to import.')
@@ -74,6 +88,19 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
       ) as Partial<DemoOptions>;
       await writeDemo(file, named);
     });
+}
+
+/** Deletes only a store that has the demo's own key, and only after a word that nobody types by mistake. */
+async function reset(settings: Settings, url: string, yes: boolean, signal: AbortSignal): Promise<void> {
+  if (!(await loadDemoStore(settings)))
+    throw new OperatorError('This is not the demo store, so nothing was deleted.');
+  const without = 'Nothing was deleted: --yes resets the demo store without asking.';
+  const question = 'This deletes every account, game and purchase of this store. Type reset to go on:';
+  if (!yes && (await ask(question, without, signal)) !== 'reset')
+    throw new OperatorError('Nothing was deleted.');
+  const demo = await resetDemoStore(settings);
+  console.log('The demo store is new.');
+  if (demo) console.log(`curl -H "Authorization: Bearer ${demo.api_key}" "${url}/profile/games"`);
 }
 
 async function opened(file: string) {

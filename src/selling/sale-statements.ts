@@ -164,3 +164,21 @@ export const refund = (purchase_id: number, game_ids: number[], keep_keys: boole
     bind(REFUND, [purchase_id]),
     bind(SALE, [purchase_id]),
   ] as const;
+
+/** A key without a sale. */
+export const GIVE = statement(
+  'give',
+  'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4)',
+);
+
+export const NEWEST_SALES = statement<
+  Pick<Purchase, 'id' | 'created_at' | 'email' | 'amount' | 'currency' | 'status'> & {
+    reference: string | null;
+  }
+>(
+  'newest_sales',
+  `SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
+     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference
+   FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
+   WHERE pg.game_id = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2`,
+);

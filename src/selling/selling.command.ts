@@ -1,0 +1,148 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { CommandRunner } from '../config/operator-command';
+import { OperatorError } from '../config/operator-error';
+import { ask } from '../config/terminal';
+import { Database } from '../database/database';
+import { formatMoney } from '../formats/money';
+import { printTable } from '../formats/print-table';
+import { modernTimestamp } from '../formats/timestamps';
+import { Failure } from '../http/failure';
+import { RefundRequest, SaleRequest } from './sale.dto';
+import { GIVE, NEWEST_SALES } from './sale-statements';
+import { SalesService } from './sales.service';
+import { amountOf, Till } from './till';
+import { newDownloadKey } from '../purchases/new-download-key';
+
+interface SaleOptions {
+  game?: string;
+  to?: string;
+  price?: string;
+  currency: string;
+  reference?: string;
+}
+
+const GAME = ['--game <GAME>', 'as owner/slug, such as leaf/x-moon, or its id'] as const;
+const TO = ['--to <BUYER>', 'an e-mail address, or the name of an account'] as const;
+
+export function registerSellingCommands(program: Command, run: CommandRunner): void {
+  program
+    .command('sell')
+    .description('Sell a game, and print its download key.')
+    .option(...GAME)
+    .option(...TO)
+    .option('--price <PRICE>', "such as 4.99; default: the game's own")
+    .option('--currency <CODE>', 'ISO 4217', 'USD')
+    .option('--reference <TEXT>', "the checkout's name for the sale: the same again sells nothing")
+    .action((options: SaleOptions) =>
+      run(async (app, signal) => {
+        const till = new Till(app);
+        const game = await till.game(await gameOf(options, signal));
+        const buyer = await till.buyer(await buyerOf(options, signal));
+        const { currency, price, reference } = options;
+        if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
+          throw new OperatorError('A reference has up to 200 characters.');
+        const amount = price === undefined ? game.min_price : amountOf(price, currency);
+        const order = { game_id: game.id, ...buyer, currency, amount, reference };
+        const { purchase, download_keys } = await app
+          .get(SalesService)
+          .sell(Object.assign(new SaleRequest(), order), {})
+          .catch(explained);
+        console.log(
+          `Sold ${game.title} to ${purchase.email} for ${purchase.price}: purchase ${purchase.id}.`,
+        );
+        for (const { key } of download_keys) console.log(`Its download key: ${key}`);
+        console.log(await till.request(game, 'purchases', buyer));
+      }),
+    );
+
+  program
+    .command('refund')
+    .description('Take a purchase back, and revoke its download keys.')
+    .argument('[purchase]', 'its id, as `purchases list` shows it')
+    .option('--keep-keys', 'leave the buyer the download keys')
+    .action((given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) =>
+      run(async (app, signal) => {
+        const which = 'Say which purchase, by its id.';
+        const id = idIn(given ?? (await ask('Which purchase, by its id?', which, signal)));
+        const order = { purchase_id: id, keep_keys: keepKeys };
+        const { purchase } = await app
+          .get(SalesService)
+          .refund(Object.assign(new RefundRequest(), order), {})
+          .catch(explained);
+        console.log(
+          `Purchase ${id} of ${purchase.email} is refunded: ${purchase.price}.` +
+            (keepKeys ? ' Its keys are left as they were.' : ' Its keys are revoked.'),
+        );
+        const till = new Till(app);
+        const game = await till.game(String([purchase.game_id].flat()[0]));
+        console.log(await till.request(game, 'purchases', { email: purchase.email }));
+      }),
+    );
+
+  program
+    .command('give')
+    .description('Give somebody a download key without a sale, and print it.')
+    .option(...GAME)
+    .option(...TO)
+    .action((options: SaleOptions) =>
+      run(async (app, signal) => {
+        const till = new Till(app);
+        const game = await till.game(await gameOf(options, signal));
+        const to = await buyerOf(options, signal);
+        const buyer = await till.buyer(to);
+        const key = newDownloadKey();
+        const given = { email: null, user_id: null, ...buyer };
+        await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
+        console.log(`Gave ${to} a key to ${game.title}: ${key}`);
+        console.log(await till.request(game, 'download_keys', buyer));
+      }),
+    );
+
+  program
+    .command('purchases')
+    .description('What was sold.')
+    .command('list')
+    .description('List the newest purchases of a game.')
+    .option(...GAME)
+    .option('--count <number>', 'how many', countIn, 50)
+    .action((options: SaleOptions & { count: number }) =>
+      run(async (app, signal) => {
+        const game = await new Till(app).game(await gameOf(options, signal));
+        const rows = await app.get(Database).rows(NEWEST_SALES, [game.id, options.count]);
+        printTable([
+          ['ID', 'TIME', 'BUYER', 'PRICE', 'STATUS', 'REFERENCE'],
+          ...rows.map((row) => [
+            String(row.id),
+            modernTimestamp(row.created_at),
+            row.email,
+            formatMoney(row.amount, row.currency),
+            row.status,
+            row.reference ?? '-',
+          ]),
+        ]);
+      }),
+    );
+}
+
+const gameOf = ({ game }: SaleOptions, signal: AbortSignal) =>
+  game ?? ask('Which game, as owner/slug or by its id?', 'Say which game, with --game leaf/x-moon.', signal);
+
+const buyerOf = ({ to }: SaleOptions, signal: AbortSignal) =>
+  to ?? ask('To whom: an e-mail address or an account?', 'Say to whom, with --to me@example.com.', signal);
+
+function explained(error: unknown): never {
+  throw error instanceof Failure ? new OperatorError(`Nothing was changed: ${error.message}.`) : error;
+}
+
+function idIn(text: string): number {
+  const id = Number(text);
+  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id)) throw new OperatorError(`${text} is no id.`);
+  return id;
+}
+
+function countIn(text: string): number {
+  const count = Number(text);
+  if (!/^\d+$/.test(text) || count < 1 || count > 1000)
+    throw new InvalidArgumentError('Give a number, from 1 to 1000.');
+  return count;
+}

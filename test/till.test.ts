@@ -1,0 +1,203 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { Command } from 'commander';
+import { Settings } from '../src/config/settings';
+import { loadDemoStore } from '../src/importing/demo-store';
+import { registerImportCommands } from '../src/importing/import.command';
+import { registerSellingCommands } from '../src/selling/selling.command';
+import { registerUserCommands } from '../src/users/users.command';
+import { salesAsKept, salesByDefinition, wrongAccounts, wrongBuyers } from './support/importing';
+import { baseUrl, make, send, sql, theApp, useStore } from './support/store';
+
+const folder = mkdtempSync(join(tmpdir(), 'gamewharf-till-'));
+useStore({ DATA_DIR: folder });
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let game: { id: number; slug: string };
+let name: string;
+
+beforeAll(async () => {
+  await loadDemoStore(theApp().get(Settings));
+  const [row] = await sql<{ id: number; slug: string; owner_name: string; min_price: number }>(
+    `UPDATE games SET min_price = 799 WHERE id =
+       (SELECT min(g.id) FROM games g JOIN api_keys k ON k.user_id = g.user_id WHERE g.published_at IS NOT NULL) RETURNING *`,
+  );
+  game = row!;
+  name = `${row!.owner_name}/${row!.slug}`;
+});
+
+/** What the command prints, or why it does not. `typed`: at a terminal, line by line. */
+async function gamewharf(words: string[], ...typed: string[]): Promise<string> {
+  const said: string[] = [];
+  const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line));
+  const prompt = jest.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    if (String(text).trimEnd().endsWith('?') || String(text).includes('go on:'))
+      setImmediate(() => terminal.write(`${typed.shift()}\n`));
+    return true;
+  });
+  const terminal = Object.assign(new PassThrough(), { isTTY: typed.length > 0 });
+  const { stdin } = process;
+  Object.defineProperty(process, 'stdin', { value: terminal, configurable: true });
+  const program = new Command().exitOverride();
+  const run = (work: Parameters<Parameters<typeof registerSellingCommands>[1]>[0]) =>
+    work(theApp(), new AbortController().signal);
+  registerSellingCommands(program, run);
+  registerImportCommands(program, run);
+  registerUserCommands(program.command('users'), run);
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return said.join('\n');
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+    log.mockRestore();
+    prompt.mockRestore();
+  }
+}
+
+/** Runs the curl request that a command printed. */
+async function asShown(printed: string) {
+  const [, key, url] = /curl -H "Authorization: Bearer ([^"]+)" "([^"]+)"/.exec(printed)!;
+  const { pathname, search } = new URL(url!);
+  expect(new URL(url!).origin).toBe(baseUrl());
+  return send('GET', pathname + search, { headers: { authorization: `Bearer ${key}` } });
+}
+
+const sell = (...words: string[]) => gamewharf(['sell', '--game', name, '--to', 'me@example.com', ...words]);
+
+test.each<[string[], string]>([
+  [['sell'], 'Say which game, with --game leaf/x-moon.'],
+  [['sell', '--game', 'no/game'], 'There is no game no/game.'],
+  [
+    ['sell', '--game', 'nothing'],
+    'Name a game as owner/slug, such as leaf/x-moon, or by its id; not nothing.',
+  ],
+  [['sell', '--game', '1'], 'Say to whom, with --to me@example.com.'],
+  [['sell', '--game', '1', '--to', 'nobody'], 'There is no user nobody.'],
+  [['sell', '--game', '1', '--to', 'a@b@c'], 'a@b@c is not an e-mail address.'],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price', '4,99'],
+    '4,99 is no price in USD: give one such as 4.99.',
+  ],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price', '4.999'],
+    '4.999 is no price in USD: give one such as 4.99.',
+  ],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price=-1'],
+    '-1 is no price in USD: give one such as 4.99.',
+  ],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5.0', '--currency', 'JPY'],
+    '5.0 is no price in JPY: give one such as 500.',
+  ],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5', '--currency', 'QQQ'],
+    'QQQ is no currency: give an ISO 4217 code such as USD.',
+  ],
+  [['refund'], 'Say which purchase, by its id.'],
+  [['refund', 'x'], 'x is no id.'],
+  [['refund', '999999'], 'Nothing was changed: invalid purchase.'],
+  [['give', '--game', '1'], 'Say to whom, with --to me@example.com.'],
+  [['purchases', 'list'], 'Say which game, with --game leaf/x-moon.'],
+  [['users', 'create'], 'Say which user name.'],
+  [['users', 'create', 'a b'], 'A user name has up to 63 letters, digits, _ and -.'],
+  [['users', 'create', 'new', '--email', 'nobody'], 'nobody is not an e-mail address.'],
+  [['reset'], 'Nothing was deleted: --yes resets the demo store without asking.'],
+])('%j', async (words, problem) => {
+  expect(await gamewharf(words)).toBe(problem);
+});
+
+test("sells at the game's own price or another, and shows it", async () => {
+  const printed = await sell();
+  expect(printed).toMatch(
+    /^Sold .+ to me@example.com for \$7\.99: purchase \d+\.\nIts download key: gwdl_[\w-]{24}\ncurl /,
+  );
+  expect(await asShown(printed)).toMatchObject({
+    status: 200,
+    body: { purchases: [{ email: 'me@example.com', price: '$7.99' }] },
+  });
+  expect(await sell('--price', '4.99', '--currency', 'EUR')).toContain('for €4.99');
+  expect(await sell('--price', '500', '--currency', 'JPY')).toContain('for ¥500');
+  const once = await sell('--reference', 'order-7');
+  expect(await sell('--reference', 'order-7')).toBe(once);
+  expect(await sell('--reference', 'order-7', '--price', '1')).toBe(
+    'Nothing was changed: reference `order-7` is another sale; amount differs.',
+  );
+  expect(await salesAsKept()).toEqual(await salesByDefinition());
+  expect(await wrongBuyers()).toEqual([]);
+});
+
+test('asks at a terminal for what is missing', async () => {
+  expect(await gamewharf(['sell'], String(game.id), 'asked@example.com')).toMatch(
+    /^Sold .+ to asked@example.com/,
+  );
+});
+
+test('lists purchases and takes them back', async () => {
+  const printed = await sell('--reference', 'order-8');
+  const [, id] = /purchase (\d+)\./.exec(printed)!;
+  const [head, first] = (await gamewharf(['purchases', 'list', '--game', name, '--count', '1'])).split('\n');
+  expect(head).toMatch(/^ID +TIME +BUYER +PRICE +STATUS +REFERENCE$/);
+  expect(first).toMatch(new RegExp(`^${id} .* me@example.com +\\$7\\.99 +complete +order-8$`));
+  const refunded = await gamewharf(['refund', id!]);
+  expect(refunded).toMatch(
+    new RegExp(`^Purchase ${id} of me@example.com is refunded: \\$7\\.99\\. Its keys are revoked\\.\ncurl `),
+  );
+  expect((await asShown(refunded)).status).toBe(200);
+  expect(await gamewharf(['purchases', 'list', '--game', name])).toMatch(
+    new RegExp(`^${id} .* refunded`, 'm'),
+  );
+  expect(await gamewharf(['refund', '--keep-keys'], id!)).toContain('Its keys are left as they were.');
+  expect(await salesAsKept()).toEqual(await salesByDefinition());
+});
+
+test('gives a key to an address or an account, and shows it', async () => {
+  const friend = await make.user();
+  for (const to of ['friend@example.com', friend.username]) {
+    const printed = await gamewharf(['give', '--game', name, '--to', to]);
+    const [, key] = new RegExp(`^Gave ${to} a key to .+: (gwdl_[\\w-]{24})\n`).exec(printed)!;
+    expect(await asShown(printed)).toMatchObject({ status: 200, body: { download_key: { key } } });
+  }
+  expect(await wrongAccounts()).toEqual([]);
+  const elses = await make.game({ owner: friend });
+  expect(await gamewharf(['give', '--game', String(elses.id), '--to', 'friend@example.com'])).toContain(
+    `API_KEY=   # an API key of ${friend.username}\ncurl -H "Authorization: Bearer $API_KEY"`,
+  );
+});
+
+test('makes and lists accounts', async () => {
+  const made = await gamewharf(
+    ['users', 'create', '--display-name', 'Bo', '--developer', '--email', 'Bo@example.com'],
+    'bosun',
+  );
+  expect(made).toMatch(/^User \d+ is bosun\. `gamewharf users set-password bosun` lets them sign in\./);
+  expect(await gamewharf(['users', 'create', 'BOSUN'])).toBe('There is a user BOSUN already.');
+  expect(await gamewharf(['users', 'create', 'other', '--email', 'bo@EXAMPLE.com'])).toBe(
+    'Another user has verified bo@EXAMPLE.com.',
+  );
+  expect(await sql(`SELECT FROM users WHERE username = 'other'`)).toEqual([]);
+  const [head, first] = (await gamewharf(['users', 'list', '--count', '1'])).split('\n');
+  expect(head).toMatch(/^ID +NAME +DEVELOPER +CREATED +ADDRESSES$/);
+  expect(first).toMatch(/^\d+ +bosun +yes +\S+Z +bo@example\.com$/);
+});
+
+test('makes the demo store anew, when it is told to and the store is one', async () => {
+  const counts = () =>
+    sql(
+      'SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM purchase_references) AS references',
+    );
+  const before = await counts();
+  expect(await gamewharf(['reset'], 'no')).toBe('Nothing was deleted.');
+  expect(await counts()).toEqual(before);
+  const printed = await gamewharf(['reset'], 'reset');
+  expect(printed).toMatch(/^The demo store is new\.\ncurl /);
+  expect(await counts()).toEqual([{ users: 24, references: 0 }]);
+  expect(await asShown(printed)).toMatchObject({ status: 200 });
+  expect(await sell()).toMatch(/^Sold /);
+  await sql('UPDATE api_keys SET revoked_at = now()');
+  expect(await gamewharf(['reset', '--yes'])).toBe('This is not the demo store, so nothing was deleted.');
+});
