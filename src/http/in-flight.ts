@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Request } from 'express';
 import { sendFailure } from './answer';
 import { Capacity, Senders } from './senders';
 import { Connection, Exchange } from './connection';
 import { failure, serviceUnavailable } from './failure';
-import { hasBody, MAX_BODY } from './parameter-sources';
+import { MAX_BODY } from './parameter-sources';
 import type { ClientSocket, Observer } from './request';
 
 // Milliseconds. Longer than the timeout of a statement: for requests with several.
@@ -74,7 +73,7 @@ export class InFlight {
   /** False: the capacity is used up. */
   admit(exchange: Exchange): boolean {
     const { req, res, connection } = exchange;
-    if (!hasBody(req as Request)) return this.takeSlot(exchange);
+    if (!hasBody(req)) return this.takeSlot(exchange);
     if (!this.startUpload(exchange)) {
       connection.closeAfter(res);
       return false;
@@ -225,3 +224,6 @@ export class InFlight {
 function closeExchange(this: ServerResponse): void {
   this.req.exchange.close();
 }
+
+export const hasBody = ({ headers }: IncomingMessage) =>
+  headers['content-length'] !== '0' && ('content-length' in headers || 'transfer-encoding' in headers);

@@ -2,6 +2,7 @@ import busboy from 'busboy';
 import type { Request } from 'express';
 import { readBody, readJsonObject } from './body';
 import { badRequest, failure } from './failure';
+import { hasBody } from './in-flight';
 
 /** The raw parameters of a request by name, known or not. */
 export class Given {
@@ -78,9 +79,6 @@ export function givenInQuery(req: Request): Given {
   if (question >= 0) given.addPairs(req.url.slice(question + 1));
   return given;
 }
-
-export const hasBody = ({ headers }: Request) =>
-  headers['content-length'] !== '0' && ('content-length' in headers || 'transfer-encoding' in headers);
 
 const contentType = ({ headers }: Request) =>
   (headers['content-type'] ?? '')

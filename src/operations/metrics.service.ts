@@ -67,7 +67,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     // Without an adapter this is an operator's command.
     if (METRICS_PORT === 'off' || METRICS_PORT === undefined || !this.host.httpAdapter) return;
     const durations = new RequestDurations();
-    this.frontDoor.observers.push((req, res, ms) => durations.observe(req, res, ms));
+    this.frontDoor.observers.push(durations.observe);
     collectDefaultMetrics({ register: this.registry });
     this.registry.registerMetric(durations as unknown as Metric);
     try {

@@ -27,7 +27,11 @@ const OTHER = { method: 'other', route: 'other' };
 export class RequestDurations {
   private readonly routes = new Map<object, (Series | undefined)[]>();
 
-  observe(req: IncomingMessage & { route?: Route }, { statusCode }: ServerResponse, ms: number): void {
+  readonly observe = (
+    req: IncomingMessage & { route?: Route },
+    { statusCode }: ServerResponse,
+    ms: number,
+  ) => {
     const route = req.route ?? OTHER;
     let series = this.routes.get(route);
     if (!series) this.routes.set(route, (series = []));
@@ -38,7 +42,7 @@ export class RequestDurations {
     while (bucket < BUCKETS.length && seconds > BUCKETS[bucket]!) bucket++;
     one.counts[bucket]!++;
     one.sum += seconds;
-  }
+  };
 
   /** In prom-client's format of a histogram. */
   get() {

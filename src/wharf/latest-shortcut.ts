@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { Settings } from '../config/settings';
 import { answerError, type Cacheable, sendCacheable } from '../http/answer';
 import { FrontDoor } from '../http/front-door';
-import { hasBody } from '../http/parameter-sources';
+import { hasBody } from '../http/in-flight';
 import type { RequestLog } from '../http/logger';
 import { RateLimitsService } from '../operations/rate-limits.service';
 import { BuildsService } from './builds.service';
