@@ -24,7 +24,9 @@ test('npm start prints an account of an empty store that can be signed in to, as
   const load = () => loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
   const demo = await load();
   const { username, password, api_key } = demo!;
-  const printed = greeting('http://here', demo);
+  const printed = greeting('http://here', demo, true);
+  expect(printed).toContain('Ctrl-C stops it and its database.');
+  expect(greeting('http://here', demo, false)).toContain('Ctrl-C stops it.');
   expect(printed).toContain(api_key);
   expect(printed).toContain(`To sign in at http://here/login: ${username}, with the password ${password}`);
   expect((await new Browser().signIn(username, password)).status).toBe(303);
@@ -32,7 +34,7 @@ test('npm start prints an account of an empty store that can be signed in to, as
   await sql('UPDATE users SET password_hash = $1 WHERE username = $2', [await hashPassword('x'), username]);
   const { password: _, ...others } = demo!;
   expect(await load()).toEqual(others);
-  expect(greeting('http://here', others)).not.toContain('password');
+  expect(greeting('http://here', others, true)).not.toContain('password');
   rmSync(folder, { recursive: true });
 }, 60_000);
 

@@ -656,6 +656,16 @@ describe('signing keys', () => {
     clock.mockRestore();
   });
 
+  test('are not deleted by a process whose clock is fast', async () => {
+    const [old] = await published();
+    const fast = Date.now() + 7200 * 1000;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(fast);
+    await signingKeys().rotate({ at_once: true });
+    await signingKeys().rotate({ at_once: true });
+    clock.mockRestore();
+    expect(await signingKeys().verifier(old!.kid)).toBeDefined();
+  });
+
   test('that could not be read at first are read for the next token', async () => {
     const other = await replica();
     await sql('ALTER TABLE signing_keys RENAME TO away');

@@ -27,11 +27,16 @@ export const LEEWAY = 60;
 // Another replica may sign with the previous key until it reloads its keys, and its clock may differ.
 const GRACE = RELOAD_EVERY / 1000 + 2 * LEEWAY;
 
+const VERIFIES_UNTIL = `(extract(epoch FROM lead(k.signs_from) OVER (ORDER BY k.signs_from, k.kid))::float8
+  + k.token_lifetime + ${GRACE})`;
+
 /** Times are seconds since 1970. */
 type Row = Pick<SigningKey, 'kid' | 'public_key' | 'private_key' | 'token_lifetime'> & {
   signs_from: number;
   /** Null: no key signs after this one. */
   verifies_until: number | null;
+  /** Its last token has expired, by the clock of the database. */
+  expired: boolean;
 };
 
 /** A key, with times in seconds since 1970. */
@@ -127,7 +132,7 @@ export class SigningKeysService implements OnModuleDestroy {
         `Key ${waiting.kid} is published already and signs from ${timeOf(waiting.signs_from)}; --now makes another that signs at once.`,
       );
     const key = this.newKey(at_once ? 0 : PUBLISHED_AHEAD);
-    const expired = (await this.rows()).filter(hasExpired).map(({ kid }) => kid);
+    const expired = (await this.rows()).filter(({ expired }) => expired).map(({ kid }) => kid);
     await this.database.transaction(async (db) => {
       await db.insert(SigningKey, key);
       if (expired.length > 0) await db.delete(SigningKey, { kid: In(expired) });
@@ -197,7 +202,7 @@ export class SigningKeysService implements OnModuleDestroy {
     }
     this.remember(
       rows
-        .filter((row) => !hasExpired(row))
+        .filter(({ expired }) => !expired)
         .map((row) => ({
           ...(this.keys.get(row.kid) ?? this.opened(row)),
           token_lifetime: row.token_lifetime,
@@ -215,8 +220,8 @@ export class SigningKeysService implements OnModuleDestroy {
           (column) => `k.${column} AS ${column}`,
         ),
         'extract(epoch FROM k.signs_from)::float8 AS signs_from',
-        `extract(epoch FROM lead(k.signs_from) OVER (ORDER BY k.signs_from, k.kid))::float8
-           + k.token_lifetime + ${GRACE} AS verifies_until`,
+        `${VERIFIES_UNTIL} AS verifies_until`,
+        `coalesce(${VERIFIES_UNTIL} <= extract(epoch FROM now()), false) AS expired`,
       ])
       .orderBy('k.signs_from')
       .addOrderBy('k.kid')
@@ -267,9 +272,6 @@ export class SigningKeysService implements OnModuleDestroy {
       );
   }
 }
-
-/** Its last token has expired. */
-const hasExpired = ({ verifies_until }: Row) => verifies_until !== null && verifies_until <= now();
 
 export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
 

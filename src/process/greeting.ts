@@ -1,7 +1,7 @@
 import type { DemoAccess } from '../accounts/web/demo';
 
 /** The output of `npm start`: the address, a key, an account, and three requests to paste. */
-export function greeting(address: string, demo: DemoAccess | undefined): string {
+export function greeting(address: string, demo: DemoAccess | undefined, hasOwnDatabase: boolean): string {
   const lines = ['', `Gamewharf listens on ${address}`];
   if (demo) {
     const request = `curl -H "Authorization: Bearer ${demo.api_key}" "${address}`;
@@ -16,5 +16,5 @@ export function greeting(address: string, demo: DemoAccess | undefined): string 
       `  curl "${address}/wharf/latest?target=${demo.username}/${demo.slug}&channel_name=${demo.channel_name}"`,
     );
   }
-  return [...lines, '', 'Ctrl-C stops it and its database.', ''].join('\n');
+  return [...lines, '', `Ctrl-C stops it${hasOwnDatabase ? ' and its database' : ''}.`, ''].join('\n');
 }

@@ -27,7 +27,8 @@ export class Server {
 
   async start(readSettings: () => Settings): Promise<void> {
     const say = (line: string) => console.error(line);
-    this.opening = openDatabase(readSettings(), 'serve', say, this.interruption.signal);
+    const given = readSettings();
+    this.opening = openDatabase(given, 'serve', say, this.interruption.signal);
     const { settings } = await this.opening;
     const production = settings.NODE_ENV === 'production';
     // In production the operator decides when the schema changes.
@@ -41,7 +42,7 @@ export class Server {
     logger.info({ address }, 'ready');
     if (!production) {
       this.app.get(Demo).access = demo;
-      console.log(greeting(this.app.get(OwnAddress).url, demo));
+      console.log(greeting(this.app.get(OwnAddress).url, demo, !given.DATABASE_URL));
     }
     const { inFlight } = this.app.get(FrontDoor);
     void giveBackStartUpMemory(() => inFlight.count > 0);
