@@ -313,7 +313,7 @@ describe('sells', () => {
     expect(purchase).toMatchObject({ purchase_type: 'bundle', game_id: [low.id, high.id], price: '$5.01' });
     expect(download_keys.map(({ game_id }) => game_id)).toEqual([low.id, high.id]);
     const kept = await salesAsKept();
-    expect(kept.filter(({ id }) => id === low.id || id === high.id)).toEqual([
+    expect(kept.filter(({ id }) => id === low.id || id === high.id)).toMatchObject([
       { id: low.id, purchases_count: 1, earnings: { USD: 251 } },
       { id: high.id, purchases_count: 1, earnings: { USD: 250 } },
     ]);

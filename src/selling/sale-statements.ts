@@ -1,5 +1,13 @@
 import { bind, type BoundStatement, statement } from '../database/statement';
-import { addEarnings, countPurchases, dropEmptyEarnings, takeEarnings } from '../purchases/earnings';
+import {
+  addDays,
+  addEarnings,
+  countPurchases,
+  dropEmptyDays,
+  dropEmptyEarnings,
+  takeDays,
+  takeEarnings,
+} from '../purchases/earnings';
 import type { Purchase } from '../purchases/purchase.entity';
 import { PURCHASE, type PurchaseRow } from '../purchases/purchases.service';
 
@@ -69,7 +77,7 @@ const LOCK_GAMES = statement(
   'SELECT id FROM games WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE',
 );
 
-// The addresses of the buyer are written here, so that no trigger looks for them.
+// The copies of the purchase are written here: a trigger would look for a purchase that this statement writes.
 const SELL = statement(
   'sell',
   `WITH sold AS (
@@ -80,8 +88,8 @@ const SELL = statement(
    ), referred AS (
      INSERT INTO purchase_references (reference, purchase_id) SELECT $12, id FROM sold WHERE $12::text IS NOT NULL
    ), games AS (
-     INSERT INTO purchase_games (purchase_id, game_id, user_id, email)
-     SELECT s.id, g.id, s.user_id, s.email FROM sold s, unnest($13::bigint[]) AS g (id)
+     INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
+     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($13::bigint[]) AS g (id)
    )
    INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
    SELECT k.key, k.game_id, s.id, s.user_id, s.email, s.created_at
@@ -90,16 +98,19 @@ const SELL = statement(
 
 /** What the purchase $1 comes to, or what is taken back with it. The sub-select has the view computed for this purchase alone. */
 const sharesTimes = (sign: 1 | -1) =>
-  `(SELECT game_id, currency, ${sign} AS purchases, ${sign} * amount AS amount
+  `(SELECT game_id, currency, day, ${sign} AS purchases, ${sign} * amount AS amount
     FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0)`;
 
 const COUNT = statement('sale_count', countPurchases(sharesTimes(1)));
 const EARN = statement('sale_earn', addEarnings(sharesTimes(1)));
+const ADD_DAYS = statement('sale_days', addDays(sharesTimes(1)));
 
 const LOCK_PURCHASE = statement('refund_lock', 'SELECT id FROM purchases WHERE id = $1 FOR NO KEY UPDATE');
 const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
 const PAY_BACK = statement('refund_earnings', takeEarnings(sharesTimes(-1)));
 const DROP_EMPTY = statement('refund_empty_earnings', dropEmptyEarnings(sharesTimes(-1)));
+const TAKE_DAYS = statement('refund_days', takeDays(sharesTimes(-1)));
+const DROP_EMPTY_DAYS = statement('refund_empty_days', dropEmptyDays(sharesTimes(-1)));
 // No row: it was refunded before.
 const REFUND = statement<{ id: number }>(
   'refund',
@@ -151,6 +162,7 @@ export const sell = (sale: Sale): BoundStatement[] => [
   bind(LOCK_GAMES, [sale.game_ids]),
   bind(COUNT, [sale.id]),
   bind(EARN, [sale.id]),
+  bind(ADD_DAYS, [sale.id]),
 ];
 
 export const refund = (purchase_id: number, game_ids: number[], keep_keys: boolean) =>
@@ -160,6 +172,8 @@ export const refund = (purchase_id: number, game_ids: number[], keep_keys: boole
     bind(UNCOUNT, [purchase_id]),
     bind(PAY_BACK, [purchase_id]),
     bind(DROP_EMPTY, [purchase_id]),
+    bind(TAKE_DAYS, [purchase_id]),
+    bind(DROP_EMPTY_DAYS, [purchase_id]),
     bind(REVOKE, [purchase_id, keep_keys]),
     bind(REFUND, [purchase_id]),
     bind(SALE, [purchase_id]),
