@@ -1,27 +1,42 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { moment } from '../../test/support/time';
-import type { Service } from './service';
 
 const LOOK_EVERY = 200;
+
+export interface Backend {
+  port: number;
+  isReady(): Promise<boolean>;
+}
+
+export interface BalancerOptions {
+  /** Ends the connections to one that is no longer ready, as a proxy before databases must. */
+  endsConnections: boolean;
+}
 
 /**
  * What a Kubernetes Service is to its clients: one address, where each new connection goes to the next replica that said it
  * is ready when it was last asked. It knows nothing of HTTP, and a connection stays where it is.
  */
 export class Balancer {
-  private readonly ready = new Set<Service>();
-  private readonly sockets = new Set<Socket>();
+  private readonly ready = new Set<Backend>();
+  private readonly sockets = new Map<Socket, Backend>();
   private readonly server: Server;
   private turn = 0;
   private over = false;
 
-  private constructor(private readonly replicas: Service[]) {
+  private constructor(
+    private readonly replicas: Backend[],
+    private readonly how: BalancerOptions,
+  ) {
     this.server = createServer({ allowHalfOpen: true }, (near) => this.lead(near));
   }
 
-  static async before(replicas: Service[]): Promise<Balancer> {
-    const balancer = new Balancer(replicas);
+  static async before(
+    replicas: Backend[],
+    how: BalancerOptions = { endsConnections: false },
+  ): Promise<Balancer> {
+    const balancer = new Balancer(replicas, how);
     await Promise.all(replicas.map((replica) => balancer.look(replica)));
     balancer.server.listen(0, '127.0.0.1');
     await once(balancer.server, 'listening');
@@ -34,14 +49,14 @@ export class Balancer {
   }
 
   /** Whether new connections go there. */
-  knows(replica: Service): boolean {
+  knows(replica: Backend): boolean {
     return this.ready.has(replica);
   }
 
   close(): void {
     this.over = true;
     this.server.close();
-    for (const socket of this.sockets) socket.destroy();
+    for (const socket of this.sockets.keys()) socket.destroy();
   }
 
   private lead(near: Socket): void {
@@ -54,7 +69,7 @@ export class Balancer {
       [near, far],
       [far, near],
     ] as const) {
-      this.sockets.add(from);
+      this.sockets.set(from, replica);
       from.pipe(to);
       // What was said last still arrives; what broke breaks at the other end too.
       from.on('error', () => to.resetAndDestroy());
@@ -62,15 +77,16 @@ export class Balancer {
     }
   }
 
-  private async keepLooking(replica: Service): Promise<void> {
+  private async keepLooking(replica: Backend): Promise<void> {
     while (!this.over) {
       await moment(LOOK_EVERY);
       await this.look(replica);
     }
   }
 
-  private async look(replica: Service): Promise<void> {
+  private async look(replica: Backend): Promise<void> {
     if (await replica.isReady()) this.ready.add(replica);
-    else this.ready.delete(replica);
+    else if (this.ready.delete(replica) && this.how.endsConnections)
+      for (const [socket, backend] of this.sockets) if (backend === replica) socket.resetAndDestroy();
   }
 }

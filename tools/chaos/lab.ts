@@ -13,8 +13,10 @@ import { connectTo, importRecords } from '../../src/importing/import-records';
 import { FaultyProxy } from '../../test/support/proxy';
 import { TestRedis } from '../../test/support/redis';
 import { temporaryFolder } from '../../test/support/temporary';
-import { Balancer } from './balancer';
-import { ACCOUNTS, Postgres, type PostgresSettings, type Template } from './postgres';
+import { until } from '../../test/support/time';
+import { type Backend, Balancer, type BalancerOptions } from './balancer';
+import { PatroniCluster } from './patroni';
+import { ACCOUNTS, Postgres, query, type PostgresSettings, type Template } from './postgres';
 import { Service } from './service';
 import { storeRecords } from './store';
 import type { Protection } from './without';
@@ -80,10 +82,24 @@ export class Lab {
     return proxy;
   }
 
-  async balancer(replicas: Service[]): Promise<Balancer> {
-    const balancer = await Balancer.before(replicas);
+  async balancer(replicas: Backend[], how?: BalancerOptions): Promise<Balancer> {
+    const balancer = await Balancer.before(replicas, how);
     this.onClear(() => balancer.close());
     return balancer;
+  }
+
+  /** Two nodes with the store in it. `url` leads to the primary, whichever that is. */
+  async patroni(options: { synchronous: boolean }) {
+    const folder = join(this.folder, `patroni-${this.made++}`);
+    const cluster = await PatroniCluster.start(folder, options);
+    this.onClear(() => cluster.discard());
+    const leader = await this.balancer(cluster.nodes, { endsConnections: true });
+    const at = (database: string) => `postgresql://postgres@${new URL(leader.url).host}/${database}`;
+    await until(() => leader.knows(cluster.nodes[0]!));
+    await query(at('postgres'), 'CREATE DATABASE gamewharf');
+    const url = at('gamewharf');
+    await this.fill(url);
+    return { cluster, url, administrator: () => url };
   }
 
   async redis(): Promise<TestRedis> {
@@ -147,20 +163,20 @@ export class Lab {
     };
   }
 
+  private async fill(url: string): Promise<void> {
+    await migrate({ DATABASE_URL: url }, () => undefined);
+    await importRecords(() => connectTo({ DATABASE_URL: url }), Readable.from(ndjsonOf(storeRecords())), {
+      pepper: Buffer.from(this.pepper),
+    });
+  }
+
   private async makeTemplate(): Promise<void> {
     const home = join(this.folder, 'template');
     await mkdir(home, { mode: 0o755 });
     const quiet = () => undefined;
     const server = await openEmbeddedPostgres({ dataDir: home, mode: 'serve', log: quiet });
     try {
-      await migrate({ DATABASE_URL: server.url }, quiet);
-      await importRecords(
-        () => connectTo({ DATABASE_URL: server.url }),
-        Readable.from(ndjsonOf(storeRecords())),
-        {
-          pepper: Buffer.from(this.pepper),
-        },
-      );
+      await this.fill(server.url);
     } finally {
       await server.stop();
     }
