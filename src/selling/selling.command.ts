@@ -21,7 +21,7 @@ interface SaleOptions {
   reference?: string;
 }
 
-const GAME = ['--game <GAME>', 'as owner/slug, such as leaf/x-moon, or its id'] as const;
+const GAME = ['--game <GAME>', 'as owner/slug, such as ash-beetle/brave-arcade, or its id'] as const;
 const TO = ['--to <BUYER>', 'an e-mail address, or the name of an account'] as const;
 
 export function registerSellingCommands(program: Command, run: CommandRunner): void {
@@ -125,7 +125,12 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
 }
 
 const gameOf = ({ game }: SaleOptions, signal: AbortSignal) =>
-  game ?? ask('Which game, as owner/slug or by its id?', 'Say which game, with --game leaf/x-moon.', signal);
+  game ??
+  ask(
+    'Which game, as owner/slug or by its id?',
+    'Say which game, with --game ash-beetle/brave-arcade.',
+    signal,
+  );
 
 const buyerOf = ({ to }: SaleOptions, signal: AbortSignal) =>
   to ?? ask('To whom: an e-mail address or an account?', 'Say to whom, with --to me@example.com.', signal);

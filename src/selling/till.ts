@@ -19,7 +19,7 @@ export class Till {
     this.entities = app.get(EntityManager);
   }
 
-  /** By id, or as `leaf/x-moon`. */
+  /** By id, or as `ash-beetle/brave-arcade`. */
   async game(name: string): Promise<Game> {
     const [owner = '', slug] = name.split('/', 2);
     const game = await this.entities.findOneBy(
@@ -66,7 +66,9 @@ export class Till {
 function idIn(text: string): number {
   const id = Number(text);
   if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id))
-    throw new OperatorError(`Name a game as owner/slug, such as leaf/x-moon, or by its id; not ${text}.`);
+    throw new OperatorError(
+      `Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not ${text}.`,
+    );
   return id;
 }
 
