@@ -1,16 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import {
   bothWays,
   game,
+  importDirectly,
   imported,
   OPERATOR_TOKEN,
   problemsOf,
   purchase,
   salesAsKept,
   salesByDefinition,
+  sendImport,
   user,
 } from './support/importing';
-import { sql, useStore } from './support/store';
+import { failure, sql, useStore } from './support/store';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
@@ -117,5 +120,153 @@ bothWays('sales', () => {
     expect(await problemsOf(user(1), game(1), purchase(1, { amount }), purchase(2, { amount }))).toEqual([
       'game 1: earnings in USD would be more than 9007199254740991',
     ]);
+  });
+});
+
+describe('many senders at once', () => {
+  const GAMES = [1, 2, 3, 4, 5];
+  const GIVEN_BY_ALL = [1, 2, 3];
+  const state = fc.record({
+    game_id: fc.oneof(fc.constantFrom(...GAMES), fc.subarray(GAMES, { minLength: 1 })),
+    amount: fc.integer({ min: 0, max: 1000 }),
+    currency: fc.constantFrom('USD', 'EUR'),
+    status: fc.constantFrom('complete', 'complete', 'refunded', 'pending'),
+  });
+  const step = fc.record({
+    kind: fc.constantFrom('full', 'full', 'partial', 'refund and delete', 'shared', 'game', 'wrong'),
+    slot: fc.integer({ min: 0, max: 3 }),
+    state,
+  });
+  type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+  const senders = fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { minLength: 4, maxLength: 6 });
+
+  /** Sends again what was refused for a while. */
+  async function send(...lines: object[]) {
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const { status, body } = await sendImport(lines);
+      if (status !== 503) return { status, body };
+    }
+    throw new Error('503 ten times');
+  }
+
+  /** One sender, who waits for each answer; what its own purchases must be at the end. */
+  async function runSender(sender: number, steps: Step[]) {
+    const model = new Map<number, object>();
+    for (const { kind, slot, state } of steps) {
+      const id = 100 * (sender + 1) + slot;
+      const right = async (...lines: object[]) => expect(await send(...lines)).toMatchObject({ status: 200 });
+      if (kind === 'full') {
+        await right(purchase(id, state));
+        model.set(id, state);
+      } else if (kind === 'partial' && model.has(id)) {
+        await right({ type: 'purchase', id, amount: state.amount, status: state.status });
+        model.set(id, { ...model.get(id), amount: state.amount, status: state.status });
+      } else if (kind === 'refund and delete' && model.has(id)) {
+        await right({ type: 'purchase', id, status: 'refunded' });
+        await right({ type: 'purchase', id, deleted: true });
+        model.delete(id);
+      } else if (kind === 'shared') await right(purchase(GIVEN_BY_ALL[slot % 3]!, state));
+      else if (kind === 'game') await right({ type: 'game', id: GAMES[slot]!, title: `By ${sender}` });
+      else if (kind === 'wrong')
+        expect(await send(purchase(id, { ...state, game_id: 99 }))).toEqual(
+          failure(400, `line 1: purchase ${id}: game 99 does not exist`),
+        );
+    }
+    return model;
+  }
+
+  test('each gets its own answer, and sums are exact, with large imports in between', async () => {
+    await fc.assert(
+      fc.asyncProperty(senders, state, async (all, given) => {
+        await sql('TRUNCATE users, games, purchases CASCADE');
+        await imported(user(1), ...GAMES.map((id) => game(id)));
+        const large = async () => {
+          for (const title of ['first', 'second'])
+            await importDirectly([
+              ...GAMES.toReversed().map((id) => game(id, { title })),
+              ...[...GIVEN_BY_ALL, 4].map((id) => purchase(id, given)),
+            ]);
+        };
+        const [models] = await Promise.all([
+          Promise.all(all.map((steps, sender) => runSender(sender, steps))),
+          large(),
+        ]);
+        expect(await salesAsKept()).toEqual(await salesByDefinition());
+        const stored = await sql<{ id: number; game_ids: number[] }>(
+          `SELECT id, amount, currency, status,
+             ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids
+           FROM purchases p WHERE id >= 100 ORDER BY id`,
+        );
+        expect(stored).toEqual(
+          models.flatMap((model) =>
+            [...model]
+              .sort(([a], [b]) => a - b)
+              .map(([id, { game_id, ...fields }]: [number, { game_id?: number | number[] }]) => ({
+                id,
+                ...fields,
+                game_ids: [game_id].flat(),
+              })),
+          ),
+        );
+      }),
+      { numRuns: 4, endOnFailure: true },
+    );
+  }, 120_000);
+
+  test('requests of one record share transactions, and each has its own answer', async () => {
+    await imported(user(1), game(1));
+    const transactions = async () =>
+      (await sql<{ count: number }>(`SELECT count(DISTINCT xmin::text) AS count FROM purchases`))[0]!.count;
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => send(purchase(i + 1, i % 10 === 9 ? { game_id: 9 } : {}))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map((_, i) => (i % 10 === 9 ? 400 : 200)));
+    expect(answers[0]!.body).toEqual({
+      summary: ['purchases 1 new, 0 changed, 0 unchanged'],
+      types: { purchases: { new: 1, changed: 0, unchanged: 0 } },
+    });
+    expect(answers[59]).toEqual(failure(400, 'line 1: purchase 60: game 9 does not exist'));
+    expect(await transactions()).toBeLessThan(40);
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 54, earnings: { USD: 54 * 500 } }]);
+  });
+
+  test('one record of many senders is one record', async () => {
+    await imported(user(1), game(1));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => send(purchase(1, { amount: 100 + i }))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    const made = answers.map(
+      ({ body }) => (body as { types: { purchases: { new: number } } }).types.purchases.new,
+    );
+    expect(made.filter((count) => count === 1)).toHaveLength(1);
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+  });
+
+  test('names are not swapped between senders', async () => {
+    await imported(user(1, { username: 'one' }), user(2, { username: 'two' }));
+    const answers = await Promise.all([
+      send({ type: 'user', id: 1, username: 'two' }),
+      send({ type: 'user', id: 2, username: 'one' }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([400, 400]);
+  });
+
+  test('a large import that writes a game does not keep others from selling another', async () => {
+    await imported(user(1), game(1), game(2));
+    const holder = sql(`
+      BEGIN; UPDATE games SET title = 'held' WHERE id = 1; SELECT pg_sleep(1.5); COMMIT`);
+    await sleep(100);
+    const began = performance.now();
+    const [blocked, free] = await Promise.all([
+      sendImport([purchase(1)]),
+      sleep(50).then(() => sendImport([purchase(2, { game_id: 2 })])),
+    ]);
+    expect(free.status).toBe(200);
+    expect([200, 503]).toContain(blocked.status);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    await holder;
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
   });
 });

@@ -151,24 +151,35 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
+  /** A connection for work that begins and ends its transactions itself. One that is lost does not go back to the pool. */
+  async connection<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+    if (!this.pool) throw new NotConnected();
+    const client = await this.pool.connect();
+    let lost = false;
+    try {
+      return await work(client);
+    } catch (error) {
+      lost = isConnectionLost(error);
+      throw error;
+    } finally {
+      client.release(lost);
+    }
+  }
+
   /** Sends prepared statements at once, inside of a transaction; the rows of each. */
   async run<Statements extends BoundStatement[]>(
     db: EntityManager,
     statements: [...Statements],
   ): Promise<RowsOf<Statements>> {
-    const client = await this.connectionOf(db);
+    const runner = db.queryRunner!;
+    // The pool may have given its connection to somebody else.
+    if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
+    const client = (await runner.connect()) as PoolClient;
     const rows = statements.map(({ statement, values }) => {
       const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
       return this.traced(statement.name, async () => (await client.query(query)).rows as unknown[]);
     });
     return (await Promise.all(rows)) as RowsOf<Statements>;
-  }
-
-  /** The connection of a transaction. */
-  connectionOf({ queryRunner }: EntityManager): Promise<PoolClient> {
-    // The pool may have given its connection to somebody else.
-    if (queryRunner!.isReleased) throw new QueryRunnerAlreadyReleasedError();
-    return queryRunner!.connect() as Promise<PoolClient>;
   }
 
   private traced<T>(name: string, work: () => Promise<T>): Promise<T> {

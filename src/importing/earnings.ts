@@ -65,23 +65,28 @@ export const SALES_OF_GAMES = `
 export async function changeSales(relations: Relations, purchase: RecordType, newGames: string | undefined) {
   if (relations.rowsOf(SALES.name) === 0) return;
   const stored = newGames ? `game_id NOT IN (${newGames})` : 'true';
-  await relations.query(`
-    WITH locked AS MATERIALIZED (
-      SELECT g.id FROM games g
-      WHERE g.id IN (SELECT game_id FROM import_sales WHERE ${stored}) ORDER BY g.id FOR NO KEY UPDATE
-    )
-    SELECT count(*) FROM locked`);
-  // The sums are looked at by another statement, which sees what was committed while the first one waited.
-  const { rows } = await relations.query<{ problem: string }>(`
-    WITH counted AS (${countPurchases(`(SELECT * FROM import_sales WHERE ${stored})`)})
-    SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
-    FROM (SELECT game_id, currency, sum(amount) AS amount FROM import_sales GROUP BY game_id, currency) d
-    LEFT JOIN game_earnings e USING (game_id, currency)
-    WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
-    ORDER BY d.game_id LIMIT 20`);
-  if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
-  if (relations.rowsOf(changedIn(purchase)))
-    for (const statement of [takeEarnings, dropEmptyEarnings, takeDays, dropEmptyDays])
-      await relations.query(statement(SALES.name));
-  for (const statement of [addEarnings, addDays]) await relations.query(statement(SALES.name));
+  const statements = [
+    `WITH locked AS MATERIALIZED (
+       SELECT g.id FROM games g
+       WHERE g.id IN (SELECT game_id FROM import_sales WHERE ${stored}) ORDER BY g.id FOR NO KEY UPDATE
+     )
+     SELECT FROM (SELECT count(*) AS games FROM locked) all_locked WHERE games < 0`,
+    `WITH counted AS (${countPurchases(`(SELECT * FROM import_sales WHERE ${stored})`)})
+     SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
+     FROM (SELECT game_id, currency, sum(amount) AS amount FROM import_sales GROUP BY game_id, currency) d
+     LEFT JOIN game_earnings e USING (game_id, currency)
+     WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
+     ORDER BY d.game_id LIMIT 20`,
+    ...(relations.rowsOf(changedIn(purchase))
+      ? [takeEarnings, dropEmptyEarnings, takeDays, dropEmptyDays].map((statement) => statement(SALES.name))
+      : []),
+    ...[addEarnings, addDays].map((statement) => statement(SALES.name)),
+  ];
+  // Sent without waiting for answers; each still sees what was committed while the first one waited for its locks.
+  const answers = statements.map((statement) => relations.query<{ problem: string }>(statement));
+  for (const answer of answers) answer.catch(() => {});
+  for (const answer of answers) {
+    const { rows } = await answer;
+    if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
+  }
 }

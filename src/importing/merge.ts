@@ -7,7 +7,7 @@ import { findChanged, findStored, write } from './merges';
 import type { Problems } from './problems';
 import type { RecordType } from './record-types';
 import { findOutside, type Outside } from './references';
-import { changedOf, isNew, stagedIn } from './staged';
+import { changedOf, isNew, stagedIn, storedIn } from './staged';
 
 interface Steps {
   /** Called with each type that has records of given ids, before any is written. */
@@ -27,34 +27,48 @@ export async function merge(
   const given = types.filter((type) => relations.rowsOf(stagedIn(type)));
   for (const type of given) if (partial.has(type)) await complete(relations, type, problems);
   const outside = await findOutside(relations, types);
-  await checkTogether(relations, types, outside, problems);
-  problems.throwIfAny();
-
-  for (const type of given) if (type.key === 'id') await reserveIds(type);
-
   // Collections first, in the order in which the service locks them.
   const inOrderOfLocks = [...given].sort(
     (a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'),
   );
-  for (const type of inOrderOfLocks)
-    if (await findStored(relations, type)) await findChanged(relations, type);
-    else await relations.keepNone(changedOf(type));
+  const findAllStored = async () => {
+    for (const type of inOrderOfLocks)
+      if (await findStored(relations, type)) await findChanged(relations, type);
+      else await relations.keepNone(changedOf(type));
+  };
+  const check = checkTogether(relations, types, outside, problems);
+  // Few records are looked for while the checks run: waiting for answers is what takes the time.
+  await (relations.few ? pipelined(check, findAllStored()) : check);
+  problems.throwIfAny();
+  for (const type of given) if (type.key === 'id') await reserveIds(type);
+  if (!relations.few) await findAllStored();
 
   const purchase = given.find(({ name }) => name === 'purchase');
   if (purchase) await findSales(relations, purchase);
   await beforeWrites?.(outside);
 
-  for (const type of given) {
-    onWrite?.(type);
-    await write(relations, type, purchase !== undefined);
+  const writeAll = async () => {
+    for (const type of given) {
+      onWrite?.(type);
+      await write(relations, type, purchase !== undefined);
+    }
+    await deleteRecords(relations, types, problems);
+  };
+  const game = given.find(({ name }) => name === 'game');
+  const newGames = game && `SELECT s.id FROM ${stagedIn(game)} s WHERE ${isNew(game)}`;
+  const sell = async () => purchase && changeSales(relations, purchase, newGames);
+  // New sales alone are written by one statement, and the next need not wait for its answer.
+  if (relations.few && given.length === 1 && relations.rowsOf(storedIn(given[0]!)) === 0)
+    await pipelined(writeAll(), sell());
+  else {
+    await writeAll();
+    await sell();
   }
-  await deleteRecords(relations, types, problems);
-  if (purchase) {
-    const game = given.find(({ name }) => name === 'game');
-    await changeSales(
-      relations,
-      purchase,
-      game && `SELECT s.id FROM ${stagedIn(game)} s WHERE ${isNew(game)}`,
-    );
-  }
+}
+
+/** Waits for work whose statements were sent one after the other. The first error is the one that tells why: later ones follow from it. */
+export async function pipelined<Result>(first: Promise<unknown>, second: Promise<Result>): Promise<Result> {
+  second.catch(() => {});
+  await first;
+  return second;
 }

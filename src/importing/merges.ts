@@ -139,11 +139,16 @@ async function writeNew(relations: Relations, type: RecordType, withSales: boole
     ...copiesOf(type, columns, newValueFor),
     ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
   ];
-  await relations.query(`
-    INSERT INTO ${type.table} (${all.map(({ name }) => name).join(', ')})
-    SELECT ${all.map(({ value }) => value).join(', ')}
-    FROM ${stagedIn(type)} s ${sold ? SALES_OF_GAMES : ''} WHERE ${isNew(type)}`);
-  for (const statement of listsOf(type)?.create ?? []) await relations.query(statement);
+  const statements = [
+    `INSERT INTO ${type.table} (${all.map(({ name }) => name).join(', ')})
+     SELECT ${all.map(({ value }) => value).join(', ')}
+     FROM ${stagedIn(type)} s ${sold ? SALES_OF_GAMES : ''} WHERE ${isNew(type)}`,
+    ...(listsOf(type)?.create ?? []),
+  ];
+  // None reads what another writes, so that one statement may do all. Foreign keys are checked at its end.
+  if (relations.few)
+    await relations.query(`WITH ${statements.map((one, i) => `write_${i} AS (${one})`).join(', ')} SELECT`);
+  else for (const statement of statements) await relations.query(statement);
 }
 
 const copiesOf = (type: RecordType, columns: Column[], valueOf: (column: Column) => string) =>

@@ -8,6 +8,7 @@ import { serviceUnavailable } from '../http/failure';
 import { SENDER_BITS } from './checks';
 import { IdReservations } from './ids';
 import { connectTo, isConflict } from './import-records';
+import { pipelined } from './merge';
 import { ImportProblems, Problems } from './problems';
 import { recordTypes } from './record-types';
 import { MAX_RECORDS, mergeSmall, type SmallImport } from './small-import';
@@ -138,30 +139,27 @@ export class SmallImports {
     }
   }
 
-  private merge(together: Waiting[], problems: Problems): Promise<ImportSummary[]> {
+  private async merge(together: Waiting[], problems: Problems): Promise<ImportSummary[]> {
     const imports = together.map(({ small }) => small);
-    const prepared = this.settings.DATABASE_PREPARED_STATEMENTS;
-    const merge = async (client: ClientBase, keepsPrepared: boolean) => {
-      await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
-      return mergeSmall(client, imports, this.types, problems, this.ids, keepsPrepared);
-    };
+    const run = (keepsPrepared: boolean) => (client: ClientBase) =>
+      inTransaction(client, () => mergeSmall(client, imports, this.types, problems, this.ids, keepsPrepared));
     if (!imports[0]!.takesLong)
-      return this.database.transaction(async (db) => merge(await this.database.connectionOf(db), prepared));
-    return this.onOwnConnection((client) => merge(client, false));
-  }
-
-  private async onOwnConnection<Result>(work: (client: ClientBase) => Promise<Result>): Promise<Result> {
+      return this.database.connection(run(this.settings.DATABASE_PREPARED_STATEMENTS));
     const client = await connectTo(this.settings);
-    try {
-      await client.query('BEGIN');
-      const result = await work(client);
-      await client.query('COMMIT');
-      return result;
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => {});
-      throw error;
-    } finally {
-      await client.end().catch(() => {});
-    }
+    return run(false)(client).finally(() => client.end());
+  }
+}
+
+/** The first statement of `work` is sent together with BEGIN. */
+async function inTransaction<Result>(client: ClientBase, work: () => Promise<Result>): Promise<Result> {
+  try {
+    const begun = client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    const result = await pipelined(begun, work());
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    // Fails on a lost connection, where the server rolls back itself.
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
   }
 }
