@@ -105,3 +105,29 @@ test('elsewhere there is a plain line every few seconds', () => {
     '35 %, 10 records, checking, 19 s left\n',
   ]);
 });
+
+describe('delete', () => {
+  const builds = async () => (await sql('SELECT id FROM builds WHERE id = 1')).length;
+
+  test('what is wrong is one sentence, and nothing is asked', async () => {
+    await expect(run('delete', 'nothing', '1', '--yes')).rejects.toThrow(
+      'There is no type nothing. The types are user, game, purchase,',
+    );
+    await expect(run('delete', 'game', 'x-moon', '--yes')).rejects.toThrow('x-moon is no id.');
+  });
+
+  test('without a terminal nobody can be asked', async () => {
+    await expect(run('delete', 'build', '1')).rejects.toThrow('--yes deletes without asking.');
+    expect(await builds()).toBe(1);
+  });
+
+  test('what holds a record is told', async () => {
+    await expect(run('delete', 'game', '1', '--yes')).rejects.toThrow(/^game 1: has \d+ purchases/);
+  });
+
+  test('a record is deleted, and twice is once', async () => {
+    expect(await run('delete', 'build', '1', '--yes')).toEqual(['Deleted build 1.']);
+    expect(await builds()).toBe(0);
+    expect(await run('delete', 'build', '1', '--yes')).toEqual(['There was no build 1.']);
+  });
+});

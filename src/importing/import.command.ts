@@ -12,7 +12,9 @@ import { demoRecords, type DemoOptions, SMALL_STORE } from './demo';
 import { ndjsonOf } from './demo-file';
 import { loadDemoStore, resetDemoStore } from './demo-store';
 import { ImportService } from './import.service';
+import { ImportProblems } from './problems';
 import { ProgressDisplay } from './progress';
+import { recordTypes } from './record-types';
 import { summaryLines } from './summary';
 
 type CommandRunner = (
@@ -20,6 +22,8 @@ type CommandRunner = (
 ) => Promise<void>;
 
 const CHUNK = 256 * 1024;
+const ALL_TYPES = recordTypes(Buffer.alloc(0));
+const TYPES = ALL_TYPES.map(({ name }) => name);
 
 export function registerImportCommands(program: Command, runCommand: CommandRunner): void {
   program
@@ -48,6 +52,16 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
         }
       });
     });
+
+  program
+    .command('delete')
+    .description('Delete a record with what hangs on it, unless something of value does. Asks first.')
+    .argument('<TYPE>', TYPES.join(', '))
+    .argument('<ID>', 'the id; of an api_key the key, of an oauth_application the client_id')
+    .option('--yes', 'without asking')
+    .action((type: string, id: string, { yes = false }: { yes?: boolean }) =>
+      runCommand((app, signal) => deleteRecord(app.get(ImportService), type, id, yes, signal)),
+    );
 
   program
     .command('reset')
@@ -101,6 +115,32 @@ async function reset(settings: Settings, url: string, yes: boolean, signal: Abor
   const demo = await resetDemoStore(settings);
   console.log('The demo store is new.');
   if (demo) console.log(`curl -H "Authorization: Bearer ${demo.api_key}" "${url}/profile/games"`);
+}
+
+async function deleteRecord(
+  imports: ImportService,
+  type: string,
+  id: string,
+  yes: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const found = ALL_TYPES.find(({ name }) => name === type);
+  if (!found) throw new OperatorError(`There is no type ${type}. The types are ${TYPES.join(', ')}.`);
+  const isNumber = found.key === 'id';
+  if (isNumber && !/^[1-9]\d{0,15}$/.test(id)) throw new OperatorError(`${id} is no id.`);
+  // A key is secret.
+  const what = type === 'api_key' ? 'the API key' : `${type} ${id}`;
+  const without = 'Nothing was deleted: --yes deletes without asking.';
+  if (!yes && (await ask(`This deletes ${what}. Type yes to go on: `, without, signal)) !== 'yes')
+    throw new OperatorError('Nothing was deleted.');
+  const record = { type, [found.fields[0]!.name]: isNumber ? Number(id) : id, deleted: true };
+  try {
+    const summary = await imports.run(Readable.from([Buffer.from(JSON.stringify(record))]), { signal });
+    console.log(summary[found.table]!.deleted ? `Deleted ${what}.` : `There was no ${what}.`);
+  } catch (error) {
+    if (!(error instanceof ImportProblems)) throw error;
+    throw new OperatorError(error.lines.map((line) => line.replace(/^line 1: /, '')).join('\n'));
+  }
 }
 
 async function opened(file: string) {
