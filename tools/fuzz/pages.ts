@@ -34,6 +34,8 @@ const PAGES: [string, ...string[]][] = [
   ['GET /user/settings/authorized-apps/{id}/revoke'],
   ['GET /user/settings/collections', 'page'],
   ['POST /user/settings/collections/{id}/on-profile', 'on', 'form_token'],
+  ['GET /user/settings/data'],
+  ['POST /user/settings/data', 'password', 'form_token'],
   ['GET /user/settings/oauth-apps/{id}'],
   ['POST /user/settings/oauth-apps/{id}', 'name', 'redirect_uris', 'form_token'],
   ['GET /docs'],
