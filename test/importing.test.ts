@@ -985,7 +985,7 @@ describe('at the same time', () => {
         ),
       ),
     );
-    expect(await salesAsKept()).toEqual([
+    expect(await salesAsKept()).toMatchObject([
       { id: 1, purchases_count: 6, earnings: { USD: 300 } },
       { id: 2, purchases_count: 6, earnings: { USD: 300 } },
     ]);
