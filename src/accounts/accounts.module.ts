@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { ApiKey } from '../auth/api-key.entity';
 import { Collection } from '../collections/collection.entity';
 import { ProfileCollection } from '../collections/profile-collection.entity';
+import { PurchasesModule } from '../purchases/purchases.module';
 import { User } from '../users/user.entity';
 import { ApiKeysController } from './settings/api-keys.controller';
 import { ApplicationsController } from './settings/applications.controller';
@@ -26,6 +27,9 @@ import { OauthGrant } from './oauth/oauth-grant.entity';
 import { OauthRefreshToken } from './oauth/oauth-refresh-token.entity';
 import { OauthTokensService } from './oauth/oauth-tokens.service';
 import { PasswordQueue } from './sign-in/password-queue';
+import { BuyersController } from './sales/buyers.controller';
+import { SalesController } from './sales/sales.controller';
+import { SalesService } from './sales/sales.service';
 import { ProfileCollectionsController } from './settings/profile-collections.controller';
 import { ProfileCollectionsService } from './settings/profile-collections.service';
 import { Session } from './sign-in/session.entity';
@@ -41,6 +45,7 @@ import { Visitors } from './web/visitors';
 
 @Module({
   imports: [
+    PurchasesModule,
     TypeOrmModule.forFeature([
       ApiKey,
       Collection,
@@ -58,6 +63,8 @@ import { Visitors } from './web/visitors';
     HomeController,
     AssetsController,
     SignInController,
+    SalesController,
+    BuyersController,
     ApiKeysController,
     ApplicationsController,
     GrantsController,
@@ -82,6 +89,7 @@ import { Visitors } from './web/visitors';
     OauthTokensService,
     PasswordQueue,
     ProfileCollectionsService,
+    SalesService,
     SessionsService,
     SignInService,
     Visitors,

@@ -57,6 +57,14 @@ export function formatMoney(amount: number, currency: string): string {
   return digits === 0 ? prefix + whole : `${prefix}${whole}.${String(minor).padStart(digits, '0')}`;
 }
 
+/** An amount of minor units as a plain number: 500 in USD is 5.00, in JPY 500. */
+export function plainMoney(amount: number, currency: string): string {
+  const { digits, unit } = formatOf(currency);
+  const minor = amount % unit;
+  const whole = (amount - minor) / unit;
+  return digits === 0 ? String(whole) : `${whole}.${String(minor).padStart(digits, '0')}`;
+}
+
 function grouped(whole: number): string {
   if (whole < 1000) return String(whole);
   return `${grouped(Math.floor(whole / 1000))},${String(whole % 1000).padStart(3, '0')}`;

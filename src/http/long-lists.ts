@@ -121,7 +121,7 @@ export class LongList<Row> extends WebAnswer {
 }
 
 /** Writes, and waits until the client has read enough; false: the connection is lost. */
-async function wasRead(res: Response, text: string): Promise<boolean> {
+export async function wasRead(res: Response, text: string): Promise<boolean> {
   if (!res.destroyed && !res.write(text))
     await new Promise<void>((resolve) => {
       const done = () => {

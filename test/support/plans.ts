@@ -26,7 +26,9 @@ export async function planOf(client: Client, { name, text }: Statement, values: 
   await client.query(`SET plan_cache_mode = force_generic_plan`);
   await client.query(`PREPARE "${name}" AS ${text}`);
   const literals = values.map((value) =>
-    client.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)),
+    value === null
+      ? 'NULL'
+      : client.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)),
   );
   const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Node }[] }>(
     `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE "${name}" (${literals.join()})`,

@@ -38,8 +38,8 @@ export class ApiKeysController {
 
   @Get()
   @SignedIn()
-  settingsPage(): PageAnswer {
-    return seeOther(PATH);
+  settingsPage(@CurrentUser() { sells }: SignedInUser): PageAnswer {
+    return seeOther(sells ? '/user/settings/sales' : PATH);
   }
 
   @Get('api-keys')

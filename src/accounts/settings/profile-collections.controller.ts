@@ -4,18 +4,16 @@ import { SignedIn } from '../../auth/access';
 import { StoreLinks } from '../../config/store-links';
 import { failure } from '../../http/failure';
 import { Post } from '../../http/routes';
-import { readInteger } from '../../http/parameters';
 import { PER_PAGE, ProfileCollectionsService, type ShownCollection } from './profile-collections.service';
 import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
 import { formOf, queryOf } from '../web/form';
 import { html, type Html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
-import { type Done, done, idOf, table } from '../web/parts';
+import { type Done, done, idOf, pageOf, table } from '../web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/collections';
-const LAST_PAGE = 10_000;
 
 @Pages()
 @Controller('user/settings/collections')
@@ -109,8 +107,3 @@ const pages = (page: number, more: boolean): Html =>
     ${page > 1 && html`<a class="button quiet" href="${PATH}?page=${page - 1}">Back</a>`}
     ${more && html`<a class="button quiet" href="${PATH}?page=${page + 1}">More</a>`}
   </nav>`;
-
-function pageOf(text: string | undefined): number {
-  const page = text === undefined ? 1 : readInteger(text);
-  return typeof page === 'number' && page >= 1 ? Math.min(page, LAST_PAGE) : 1;
-}

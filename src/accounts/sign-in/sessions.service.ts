@@ -10,7 +10,12 @@ import { Session } from './session.entity';
 
 const USER_COLUMNS = ['id', 'username', 'display_name'] as const satisfies (keyof User)[];
 
-export type SignedInUser = Pick<User, (typeof USER_COLUMNS)[number]>;
+export interface SignedInUser extends Pick<User, (typeof USER_COLUMNS)[number]> {
+  /** There are games that the user can edit. */
+  sells: boolean;
+}
+
+const SELLS = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR EXISTS (SELECT FROM game_admins a WHERE a.user_id = u.id)`;
 
 // Raw SQL for the lock: of two pages at the same time one shows the notice.
 const TAKE_NOTICE = statement<{ notice: Buffer }>(
@@ -37,6 +42,7 @@ export class SessionsService {
       .select([
         ...USER_COLUMNS.map((column) => `u.${column} AS ${column}`),
         `s.seen_at < now() - interval '1 minute' AS stale`,
+        `${SELLS} AS sells`,
       ])
       .where({ token_hash })
       .andWhere('s.expires_at > now() AND s.seen_at > now() - make_interval(mins => :idle)', {

@@ -18,7 +18,7 @@ import { alert } from '../web/parts';
 import { CurrentVisitor, Visitor } from '../web/visitor';
 import { Visitors } from '../web/visitors';
 
-const HOME = '/user/settings/api-keys';
+const HOME = '/user/settings';
 export const MAX_PASSWORD = 1000;
 // The limit of a request's head.
 const MAX_ADDRESS = 16 * 1024;

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '../../config/settings';
 import { WebAnswer } from '../../http/answer';
+import type { SignedInUser } from '../sign-in/sessions.service';
 import { Assets } from './assets';
 import { html, type Html } from './html';
 import type { Visitor } from './visitor';
@@ -50,6 +51,8 @@ class SeeOther extends PageAnswer {
 
 export const seeOther = (location: string): PageAnswer => new SeeOther(location);
 
+/** Only of somebody with games. */
+const SALES = ['/user/settings/sales', 'Sales'] as const;
 const SECTIONS = [
   ['/user/settings/api-keys', 'API keys'],
   ['/user/settings/oauth-apps', 'Applications'],
@@ -98,7 +101,7 @@ export class Layout {
               <a class="brand" href="/">${this.logo()}<span>${this.settings.STORE_NAME}</span></a>
               ${this.account(visitor, path)}
             </div>
-            ${visitor?.user && (!single || path !== '') && this.sections(path)}
+            ${visitor?.user && (!single || path !== '') && this.sections(visitor.user, path)}
           </header>
           <main id="main" class="${single ? 'single' : 'wide'}" tabindex="-1">${main}</main>
           <footer><a href="/docs">API reference</a></footer>
@@ -116,15 +119,16 @@ export class Layout {
     if (!visitor.user) return html`<a class="button quiet" href="/login">Sign in</a>`;
     const name = visitor.user.display_name ?? visitor.user.username;
     return html`<div class="account">
-      <a class="who" href="/user/settings/api-keys">${name}</a>
+      <a class="who" href="/user/settings">${name}</a>
       ${!this.settings.TRUSTED_IDENTITY_HEADER && html`<form method="post" action="/logout">${formToken(visitor)}<button class="quiet">Sign out</button></form>`}
     </div>`;
   }
 
-  private sections(path: string): Html {
+  private sections({ sells }: SignedInUser, path: string): Html {
+    const sections = sells ? [SALES, ...SECTIONS] : SECTIONS;
     return html`<nav aria-label="Account">
       <ul>
-        ${SECTIONS.map(
+        ${sections.map(
           ([href, label]) =>
             html`<li>
               <a href="${href}" ${path.startsWith(href) && html` aria-current="page"`}>${label}</a>

@@ -125,6 +125,14 @@ export function idOf(text: string): number {
   return id;
 }
 
+const LAST_PAGE = 10_000;
+
+/** The page of a list in the address of a page. */
+export function pageOf(text: string | undefined): number {
+  const page = text === undefined ? 1 : readInteger(text);
+  return typeof page === 'number' && page >= 1 ? Math.min(page, LAST_PAGE) : 1;
+}
+
 /** What an application may do, in words. Permissions that `before` lacks are tagged as new. */
 export const permissionList = (
   { scopes, may_start_games }: Pick<Consent, 'scopes' | 'may_start_games'>,

@@ -10,3 +10,18 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
     setTimeout(() => (button.textContent = 'Copy'), 2000);
   });
 }
+
+// A chart is one stop of the Tab key; the arrow keys go from column to column.
+for (const plot of document.querySelectorAll('.plot')) {
+  const columns = [...plot.querySelectorAll('.column')];
+  const choose = (chosen) => columns.forEach((one) => (one.tabIndex = one === chosen ? 0 : -1));
+  choose(columns.at(-1));
+  plot.addEventListener('focusin', ({ target }) => choose(target));
+  plot.addEventListener('keydown', (event) => {
+    const at = columns.indexOf(document.activeElement);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: columns.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    columns[to]?.focus();
+  });
+}

@@ -1,0 +1,225 @@
+import { Controller, Get, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import { failure } from '../../http/failure';
+import { formatMoney } from '../../formats/money';
+import type { SignedInUser } from '../sign-in/sessions.service';
+import { queryOf } from '../web/form';
+import { html, type Html } from '../web/html';
+import { Layout, type PageAnswer } from '../web/layout';
+import { Pages } from '../web/page';
+import { idOf, pageOf } from '../web/parts';
+import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+import { chart, type Column, salesOf } from './chart';
+import { columnsOf, nameOf, type Period, periodOf, RANGES, shortNameOf, UNITS } from './period';
+import { type Figures, GAMES_ON_A_PAGE, type GameSold, MAX_KEYS, SalesService } from './sales.service';
+
+export const PATH = '/user/settings/sales';
+
+/** What the address of the page says. */
+interface Asked {
+  range?: string;
+  by?: string;
+  currency?: string;
+  game?: string;
+  page?: string;
+}
+
+const FIELDS = ['range', 'by', 'currency', 'game', 'page'] as const satisfies (keyof Asked)[];
+
+/** The page of what was sold, over time and by game. */
+@Pages()
+@Controller('user/settings/sales')
+export class SalesController {
+  constructor(
+    private readonly sales: SalesService,
+    private readonly layout: Layout,
+  ) {}
+
+  @Get()
+  @SignedIn()
+  async show(
+    @Req() req: Request,
+    @CurrentVisitor() visitor: Visitor,
+    @CurrentUser() { id: user_id }: SignedInUser,
+  ): Promise<PageAnswer> {
+    const query = queryOf(req);
+    const asked: Asked = Object.fromEntries(FIELDS.map((name) => [name, query.text(name)]));
+    const game_id = asked.game === undefined ? null : idOf(asked.game);
+    const page = pageOf(asked.page);
+    let period = periodOf(asked.range, asked.by);
+    const only = { game_id, currency: asked.currency };
+    let figures = await this.sales.figures(user_id, period, only);
+    // Whoever sold nothing of late sees what was sold before.
+    if (asked.range === undefined && figures.totals.length === 0) {
+      period = periodOf('all', asked.by);
+      figures = await this.sales.figures(user_id, period, only);
+    }
+    const { currency } = figures;
+    const games = await this.sales.rankedGames(user_id, period, { game_id, currency, page });
+    if (game_id !== null && games.length === 0) throw failure(404, 'You have no such game.');
+    const here: Asked = { ...asked, page: undefined, range: period.range, by: period.unit };
+    const title = game_id === null ? 'Sales' : games[0]!.title;
+    return this.layout.show(
+      visitor,
+      {
+        title: game_id === null ? 'Sales' : `Sales of ${title}`,
+        main: html`<div class="head">
+            <h1>${game_id === null ? 'Sales' : html`Sales of ${title}`}</h1>
+            ${
+              game_id !== null &&
+              html`<div class="buttons">
+                <a class="button quiet" href="${address(here, { game: undefined })}">All games</a>
+                <a class="button quiet" href="${PATH}/${game_id}/buyers">Buyers</a>
+              </div>`
+            }
+          </div>
+          ${choices(here, period)} ${currencies(here, figures)} ${over(figures, period, title)}
+          ${games.length === 0 ? noGames(page) : ranking(here, games, currency, page)}`,
+      },
+      PATH,
+    );
+  }
+}
+
+const address = (asked: Asked, changed: Partial<Asked> = {}): string => {
+  const fields = Object.entries({ ...asked, ...changed }).filter(([, value]) => value !== undefined);
+  return `${PATH}?${new URLSearchParams(fields as [string, string][]).toString()}`;
+};
+
+const choice = (href: string, label: string, chosen: boolean): Html =>
+  html`<a href="${href}" ${chosen && html` aria-current="true"`}>${label}</a> `;
+
+const choices = (asked: Asked, { range, unit, units }: Period): Html =>
+  html`<div class="choices">
+    <nav class="choice" aria-label="Time">
+      ${Object.entries(RANGES).map(([name, label]) => choice(address(asked, { range: name }), label, name === range))}
+    </nav>
+    ${
+      units.length > 1 &&
+      html`<nav class="choice" aria-label="Columns">
+        ${units.map((name) => choice(address(asked, { by: name }), UNITS[name], name === unit))}
+      </nav>`
+    }
+  </div>`;
+
+/** Never added up: each currency is a choice of its own. */
+const currencies = (asked: Asked, { totals, currency }: Figures): Html =>
+  html`${
+    totals.length > 0 &&
+    html`<nav class="totals" aria-label="Currency">
+      ${totals.map(
+        (sold) =>
+          html`<a
+            href="${address(asked, { currency: sold.currency })}"
+            ${sold.currency === currency && html` aria-current="true"`}
+            ><strong>${formatMoney(sold.amount, sold.currency)}</strong
+            ><span>${sold.currency} · ${salesOf(sold.purchases)}</span></a
+          > `,
+      )}
+    </nav>`
+  }`;
+
+/** The chart, and its figures as a table. */
+function over({ currency, columns: sold }: Figures, period: Period, title: string): Html {
+  if (currency === undefined) return html`<p class="empty">Nothing was sold in this time.</p>`;
+  const first = period.range === 'all' ? [...sold.keys()].sort()[0]! : period.from;
+  const columns: Column[] = columnsOf(period, first).map((day) => ({
+    name: nameOf(day, period.unit),
+    short: shortNameOf(day, period.unit),
+    ...(sold.get(day) ?? { purchases: 0, amount: 0 }),
+  }));
+  const label = `${title}: revenue in ${currency} and number of sales, ${UNITS[period.unit].toLowerCase()}`;
+  return html`<figure class="card stack">
+    ${chart(columns, currency, label)}
+    <details>
+      <summary>Show as table</summary>
+      <table>
+        <caption class="hidden">
+          ${label}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Time (UTC)</th>
+            <th scope="col" class="number">Sales</th>
+            <th scope="col" class="number">Revenue</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${columns.toReversed().map(
+            ({ name, purchases, amount }) =>
+              html`<tr>
+                <th scope="row">${name}</th>
+                <td class="number">${purchases.toLocaleString('en-US')}</td>
+                <td class="number">${formatMoney(amount, currency)}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </details>
+  </figure>`;
+}
+
+const noGames = (page: number): Html =>
+  html`<p class="empty">${page === 1 ? 'You have no games yet.' : 'There are no more.'}</p>`;
+
+const ranking = (asked: Asked, games: GameSold[], currency: string | undefined, page: number): Html =>
+  html`<section class="stack" aria-labelledby="ranking">
+    <h2 id="ranking">${asked.game === undefined ? 'Games, most earned first' : 'In this time'}</h2>
+    <table class="cards">
+      <caption class="hidden">
+        Games by what they earned
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Game</th>
+          <th scope="col" class="number">Sales</th>
+          <th scope="col" class="number">Revenue</th>
+          <th scope="col">Keys claimed</th>
+          <th scope="col"><span class="hidden">More</span></th>
+        </tr>
+      </thead>
+      <tbody>
+        ${games.slice(0, GAMES_ON_A_PAGE).map((game) => rankedGame(asked, game, currency))}
+      </tbody>
+    </table>
+    ${
+      (page > 1 || games.length > GAMES_ON_A_PAGE) &&
+      html`<nav class="buttons" aria-label="Pages">
+        ${page > 1 && html`<a class="button quiet" href="${address(asked, { page: String(page - 1) })}">Back</a>`}
+        ${games.length > GAMES_ON_A_PAGE && html`<a class="button quiet" href="${address(asked, { page: String(page + 1) })}">More</a>`}
+      </nav>`
+    }
+    <p class="muted">
+      Sales and revenue are of completed purchases; refunds are taken off the day of the purchase. The price
+      of a bundle is split among its games. Keys are those that came with purchases, and count as claimed once
+      somebody has them in an account.
+    </p>
+  </section>`;
+
+const rankedGame = (asked: Asked, game: GameSold, currency: string | undefined): Html =>
+  html`<tr>
+    <th scope="row">
+      ${
+        asked.game === undefined
+          ? html`<a href="${address(asked, { game: String(game.id) })}">${game.title}</a>`
+          : game.title
+      }
+    </th>
+    <td class="number" data-label="Sales">${game.purchases.toLocaleString('en-US')}</td>
+    <td class="number" data-label="Revenue">
+      ${currency === undefined ? '–' : formatMoney(game.amount, currency)}
+    </td>
+    <td data-label="Keys claimed">${claimed(game)}</td>
+    <td class="actions">
+      <a class="button quiet" href="${PATH}/${game.id}/buyers"
+        >Buyers<span class="hidden"> of ${game.title}</span></a
+      >
+    </td>
+  </tr>`;
+
+function claimed({ keys, claimed }: GameSold): Html {
+  if (keys === 0) return html`<span class="muted">no keys</span>`;
+  const share = Math.round((claimed / keys) * 100);
+  return html`${share} % <small>${claimed} of ${keys === MAX_KEYS ? `the newest ${MAX_KEYS}` : keys}</small>`;
+}

@@ -1,0 +1,130 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../../database/database';
+import { longStatement, statement } from '../../database/statement';
+import { canEdit } from '../../games/visibility';
+import type { Period } from './period';
+
+interface Sold {
+  purchases: number;
+  amount: number;
+}
+
+export interface CurrencySold extends Sold {
+  currency: string;
+}
+
+export interface GameSold extends Sold {
+  id: number;
+  title: string;
+  /** Live keys that came with purchases in the period, at most MAX_KEYS, and those of them that somebody claimed. */
+  keys: number;
+  claimed: number;
+}
+
+export interface Figures {
+  /** Most sold first. */
+  totals: CurrencySold[];
+  /** Of one of them, the chosen one where it is there: by the first day of a column. */
+  currency: string | undefined;
+  columns: Map<string, Sold>;
+}
+
+export const GAMES_ON_A_PAGE = 25;
+export const MAX_KEYS = 1000;
+const MAX_CURRENCIES = 30;
+
+/** The games that $1 can edit, or of them only $2. */
+const GAMES = `(
+  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1
+                    UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
+  WHERE $2::bigint IS NULL OR g.id = $2) g`;
+
+// OFFSET 0: else the days of all games may be read, docs/explanation/decisions/one-probe.md.
+const daysOf = (game: string, columns: string, condition = 'true') =>
+  `(SELECT ${columns} FROM sales_days WHERE game_id = ${game}.id AND day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
+
+/** Rows without a day are the totals of currencies, the others the columns of the chosen currency. */
+export const FIGURES = longStatement<CurrencySold & { first: string | null }>(
+  'sales_figures',
+  `WITH sold AS MATERIALIZED (
+     SELECT s.currency, s.day, sum(s.purchases) AS purchases, sum(s.amount) AS amount
+     FROM ${GAMES} CROSS JOIN LATERAL ${daysOf('g', 'currency, day, purchases, amount')} s
+     GROUP BY s.currency, s.day
+   ), totals AS MATERIALIZED (
+     SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount
+     FROM sold GROUP BY currency ORDER BY 2 DESC, currency LIMIT ${MAX_CURRENCIES}
+   ), chosen AS MATERIALIZED (
+     SELECT currency FROM totals ORDER BY currency = $6 DESC, purchases DESC, currency LIMIT 1
+   )
+   (SELECT currency, NULL AS first, purchases, amount FROM totals ORDER BY purchases DESC, currency)
+   UNION ALL
+   SELECT currency, date_trunc($5, day::timestamp)::date::text, sum(purchases), sum(amount)
+   FROM sold WHERE currency = (SELECT currency FROM chosen) GROUP BY 1, 2`,
+);
+
+export const RANKED = longStatement<GameSold>(
+  'sales_ranked_games',
+  `SELECT g.id, g.title, coalesce(ranked.purchases, 0) AS purchases, coalesce(ranked.amount, 0) AS amount, k.keys, k.claimed
+   FROM (SELECT g.id, s.purchases, s.amount FROM ${GAMES}
+         LEFT JOIN LATERAL (SELECT sum(purchases) AS purchases, sum(amount) AS amount
+                            FROM ${daysOf('g', 'purchases, amount', 'currency = $5')} d) s ON true
+         ORDER BY s.amount DESC NULLS LAST, s.purchases DESC NULLS LAST, g.id DESC
+         LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $6) ranked
+   JOIN games g ON g.id = ranked.id
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS keys, count(user_id) AS claimed FROM (
+       SELECT user_id FROM download_keys
+       WHERE game_id = g.id AND purchase_id IS NOT NULL AND revoked_at IS NULL
+         AND created_at >= $3::date::timestamp AT TIME ZONE 'UTC' AND created_at < ($4::date + 1)::timestamp AT TIME ZONE 'UTC'
+       ORDER BY created_at DESC LIMIT ${MAX_KEYS}) newest) k
+   ORDER BY ranked.amount DESC NULLS LAST, ranked.purchases DESC NULLS LAST, g.id DESC`,
+);
+
+const TITLE = statement<{ title: string }>(
+  'title_of_own_game',
+  `SELECT title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
+);
+
+/** What was sold of the games that a user can edit: from the figures of days. */
+@Injectable()
+export class SalesService {
+  constructor(private readonly database: Database) {}
+
+  /** Undefined: the user cannot edit such a game. */
+  async titleOf(game_id: number, editor_id: number): Promise<string | undefined> {
+    return (await this.database.row(TITLE, [game_id, editor_id]))?.title;
+  }
+
+  async figures(
+    user_id: number,
+    { from, to, unit }: Period,
+    { game_id = null, currency = null }: { game_id?: number | null; currency?: string | null },
+  ): Promise<Figures> {
+    const rows = await this.database.rows(FIGURES, [user_id, game_id, from, to, unit, currency]);
+    const columns = new Map<string, Sold>();
+    const totals: CurrencySold[] = [];
+    let chosen: string | undefined;
+    for (const { first, ...sold } of rows) {
+      if (first === null) totals.push(sold);
+      else {
+        chosen = sold.currency;
+        columns.set(first, sold);
+      }
+    }
+    return { totals, currency: chosen, columns };
+  }
+
+  /** The games, those that earned most in the currency first; one more than fits on the page, where there is a next page. */
+  rankedGames(
+    user_id: number,
+    { from, to }: Period,
+    {
+      game_id = null,
+      currency,
+      page,
+    }: { game_id?: number | null; currency: string | undefined; page: number },
+  ): Promise<GameSold[]> {
+    const offset = (page - 1) * GAMES_ON_A_PAGE;
+    return this.database.rows(RANKED, [user_id, game_id, from, to, currency ?? null, offset]);
+  }
+}
