@@ -1,12 +1,18 @@
+import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
+import type { Browser as Chromium } from 'playwright-core';
 import { FIGURES, RANKED } from '../src/accounts/sales/sales.service';
 import type { Statement } from '../src/database/statement';
 import { planOf } from './support/plans';
-import { type Browser, browserOf, cookieOf } from './support/browser';
+import { type Browser, browserOf, cookieOf, PASSWORD, withPassword } from './support/browser';
+import { chromiumPath, openChromium, Window } from './support/chromium';
+import { OPERATOR_TOKEN } from './support/importing';
 import { type Actor, actors, baseUrl, databaseUrl, make, sql, useStore } from './support/store';
 import { statementsOf } from './support/statements';
 
-useStore({ RATE_LIMIT: 'off' });
+useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
+
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const SALES = '/user/settings/sales';
 const DAY = 86_400_000;
@@ -290,4 +296,140 @@ describe('buyers', () => {
     expect(bytes.subarray(0, 11).toString('latin1')).toBe('\xef\xbb\xbfpurchase');
     expect((await ask({})).status).toBe(303);
   });
+});
+
+if (!chromiumPath)
+  console.warn('Skipped: the pages in a real browser. Install Chromium, or set CHROMIUM to one.');
+
+(chromiumPath ? describe : describe.skip)('in Chromium', () => {
+  let chromium: Chromium;
+  beforeAll(async () => {
+    chromium = await openChromium();
+  }, 60_000);
+  afterAll(() => chromium?.close());
+
+  test('a seller sees a sale, finds the buyer, downloads the CSV, makes a key that may only look, and revokes it', async () => {
+    const seller = await withPassword(await make.user());
+    const mine = await make.game({ owner: seller, title: 'Night Ferry' });
+    await make.user({
+      username: 'passenger',
+      emails: [{ email: 'passenger@example.com', verified: true }],
+    });
+    const window = await Window.open(chromium, baseUrl());
+    const { page } = window;
+    await page.goto('/login');
+    await page.getByLabel('User name or e-mail').fill(seller.username);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Nothing was sold in this time.').waitFor();
+
+    const sale = await fetch(`${baseUrl()}/operator/purchases`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+      body: new URLSearchParams({
+        game_id: String(mine.id),
+        email: 'passenger@example.com',
+        currency: 'EUR',
+        amount: '1234',
+      }),
+    });
+    expect(sale.status).toBe(200);
+    await page.getByRole('link', { name: 'Last 30 days' }).click();
+    const today = page.locator('.column').last();
+    expect(await today.getAttribute('aria-label')).toMatch(/: €12\.34, 1 sale$/);
+    // Of thirty columns one is a stop of the Tab key; the arrow keys reach the others.
+    await today.focus();
+    expect(await today.locator('.tip').isVisible()).toBe(true);
+    await page.keyboard.press('ArrowLeft');
+    expect(await today.locator('.tip').isVisible()).toBe(false);
+    expect(await page.evaluate(`document.activeElement.getAttribute('aria-label')`)).toMatch(
+      /: €0\.00, 0 sales$/,
+    );
+    expect(await page.locator('.column[tabindex="0"]').count()).toBe(1);
+    await page.getByText('Show as table').click();
+    await page.getByRole('cell', { name: '€12.34' }).first().waitFor();
+
+    await page.getByRole('link', { name: 'Buyers of Night Ferry' }).click();
+    await page.getByLabel('E-mail or user name').fill('passenger');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('link', { name: 'Show all' }).waitFor();
+    await page.getByRole('rowheader', { name: 'passenger@example.com passenger' }).waitFor();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download as CSV' }).click();
+    const download = await downloading;
+    expect(download.suggestedFilename()).toBe(`buyers-of-game-${mine.id}.csv`);
+    expect(readFileSync(await download.path(), 'utf8').split('\r\n')[1]).toMatch(
+      /,passenger@example\.com,passenger,EUR,12\.34,.*,complete,\d+,false,,0$/,
+    );
+
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByLabel('Name of the key').fill('Accountant');
+    await page.getByLabel('Only what I tick').check();
+    await page.getByLabel('See who bought your games and who owns a key').check();
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    const looking = seller.with(await page.getByLabel('Key', { exact: true }).inputValue());
+    expect(await looking.get(`/games/${mine.id}/sales`)).toMatchObject({
+      status: 200,
+      body: { sales: [{ email: 'passenger@example.com', price: '€12.34' }] },
+    });
+    expect((await looking.post('/collections')).status).toBe(403);
+    await page.getByRole('link', { name: 'Revoke Accountant' }).click();
+    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await page.getByRole('status').getByText('“Accountant” is revoked').waitFor();
+    expect((await looking.get(`/games/${mine.id}/sales`)).status).toBe(401);
+    expect(window.complaints).toEqual([]);
+    await window.close();
+  }, 60_000);
+
+  const looks = [
+    ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
+    ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
+    ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 700 } }],
+    ['narrow and dark', { colorScheme: 'dark', viewport: { width: 320, height: 700 } }],
+  ] as const;
+
+  test.each(looks)(
+    'everybody can use the pages: %s',
+    async (_, look) => {
+      const seller = await withPassword(await make.user());
+      const mine = await make.game({
+        owner: seller,
+        title: 'A game with a name that is longer than a phone is wide',
+      });
+      for (let i = 0; i < 40; i++)
+        await sold(mine.id, dayAgo(i * 7), i % 3 ? 'USD' : 'JPY', 1 + (i % 5), 49_900 * i);
+      const { id: purchase_id } = await make.purchase({
+        games: [mine],
+        email: `${'long'.repeat(20)}@example.com`,
+      });
+      await make.downloadKey({ game: mine, purchase_id, user_id: seller.id });
+      const window = await Window.open(chromium, baseUrl(), look as object);
+      const { page } = window;
+      await window.signIn(seller.username, PASSWORD);
+      for (const path of [
+        SALES,
+        `${SALES}?range=90d&by=day&currency=JPY`,
+        `${SALES}?range=5y&by=week&game=${mine.id}`,
+        `${SALES}?range=30d&page=2`,
+        `${SALES}/${mine.id}/buyers`,
+        `${SALES}/${mine.id}/buyers?find=nobody`,
+      ]) {
+        await page.goto(path);
+        for (const details of await page.locator('summary').all()) await details.click();
+        if (await page.locator('.column').count()) await page.locator('.column').last().focus();
+        await page.evaluate(axe);
+        const violations = await page.evaluate(
+          `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+             .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((node) => node.html).join(' | ')))`,
+        );
+        const width = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        );
+        expect({ path, violations, width }).toEqual({ path, violations: [], width: 0 });
+      }
+      expect(window.complaints).toEqual([]);
+      await window.close();
+    },
+    60_000,
+  );
 });
