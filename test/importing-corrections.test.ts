@@ -336,3 +336,78 @@ bothWays('deleted records', () => {
     ]);
   });
 });
+
+bothWays('references of purchases', () => {
+  const { id: _, ...sale } = purchase(1);
+  const sold = (reference: string, fields: object = {}) => ({ ...sale, reference, ...fields });
+  const stored = () =>
+    sql<{ id: number; reference: string; amount: number }>(
+      `SELECT p.id, r.reference, p.amount FROM purchases p LEFT JOIN purchase_references r ON r.purchase_id = p.id
+       ORDER BY r.reference`,
+    );
+
+  test('what is wrong', async () => {
+    await imported(user(1), game(1), purchase(1, { reference: 'taken' }));
+    expect(
+      await problemsOf(
+        { ...sale },
+        sold('x'.repeat(201)),
+        purchase(2, { reference: 'taken' }),
+        sold('twice'),
+        sold('twice'),
+        { type: 'purchase', reference: 'new', amount: 3 },
+        sold('key', { with_key: 'yes' }),
+      ),
+    ).toEqual([
+      'line 1: purchase: id is required',
+      'line 2: purchase: reference must be at most 200 characters',
+      'line 3: purchase 2: the reference is taken by purchase 1',
+      'line 5: purchase: the reference is also on line 4',
+      'line 6: purchase: currency is required',
+      'line 6: purchase: email is required',
+      'line 6: purchase: game_id is required',
+      'line 6: purchase: source is required',
+      'line 7: purchase: with_key must be true or false',
+    ]);
+  });
+
+  test('a purchase without an id is found by its reference, or gets an id', async () => {
+    await imported(user(1), game(1));
+    expect(await imported(sold('one'), sold('two'))).toEqual(['purchases 2 new, 0 changed, 0 unchanged']);
+    const before = await stored();
+    expect(before).toMatchObject([{ reference: 'one' }, { reference: 'two' }]);
+    expect(await imported(sold('one'), { type: 'purchase', reference: 'two', amount: 7 })).toEqual([
+      'purchases 0 new, 1 changed, 1 unchanged',
+    ]);
+    expect(await stored()).toEqual([before[0], { ...before[1], amount: 7 }]);
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 2, earnings: { USD: 507 } }]);
+    await imported({ type: 'purchase', id: before[0]!.id, reference: 'another' });
+    expect(await stored()).toMatchObject([{ id: before[0]!.id, reference: 'another' }, { reference: 'two' }]);
+    await imported({ type: 'purchase', id: before[0]!.id, reference: null });
+    expect(await sql('SELECT reference FROM purchase_references')).toEqual([{ reference: 'two' }]);
+  });
+
+  test('with_key makes a key for each game that has none, once, and only of a complete purchase', async () => {
+    const keys = () =>
+      sql<{ game_id: number; key: string }>(
+        'SELECT game_id, key, account_id, purchase_email FROM download_keys ORDER BY purchase_id, game_id',
+      );
+    await imported(user(1), game(1), game(2));
+    const bundle = sold('bundle', { game_id: [1, 2], user_id: 1, with_key: true });
+    await imported(bundle, sold('waits', { status: 'pending', with_key: true }), sold('without'));
+    const made = await keys();
+    const key = expect.stringMatching(/^gwdl_[\w-]{24}$/);
+    const buyer = { account_id: 1, purchase_email: 'buyer@example.com' };
+    expect(made).toEqual([
+      { game_id: 1, key, ...buyer },
+      { game_id: 2, key, ...buyer },
+    ]);
+    expect(new Set(made.map(({ key }) => key)).size).toBe(2);
+    expect(await imported(bundle)).toEqual(['purchases 0 new, 0 changed, 1 unchanged']);
+    expect(await keys()).toEqual(made);
+    expect(
+      await imported({ type: 'purchase', reference: 'waits', status: 'complete', with_key: true }),
+    ).toEqual(['purchases 0 new, 1 changed, 0 unchanged']);
+    expect(await keys()).toHaveLength(3);
+  });
+});

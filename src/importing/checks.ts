@@ -92,6 +92,14 @@ function taken(type: RecordType): string[] {
        WHERE NOT EXISTS (${released} = t.id)`,
     ];
   }
+  if (type.name === 'purchase') {
+    return [
+      claimedTwice(rows, 'reference', subject, 'the reference'),
+      `SELECT s.line, ${subject} || ': the reference is taken by purchase ' || t.purchase_id AS text
+       FROM ${rows} s JOIN purchase_references t ON t.reference = s.reference AND t.purchase_id <> s.id
+       WHERE NOT EXISTS (${released} = t.purchase_id AND o.present & ${bitOf(type, 'reference')} <> 0)`,
+    ];
+  }
   if (type.name === 'download_key') {
     return [
       claimedTwice(rows, 'key', subject, 'the key'),

@@ -77,9 +77,22 @@ const gamesOfPurchases = (type: RecordType): Lists => {
     INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
     SELECT s.id, g.game_id, ${buyer}.user_id, lower(${buyer}.email), ${sold_at}
     FROM import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)`;
+  const named = given(bitOf(type, 'reference'));
+  // 144 bits, of which 12 say that they are random; the letters are those of a path.
+  const newKey = `'gwdl_' || translate(encode(
+    uuid_send(gen_random_uuid()) || substr(uuid_send(gen_random_uuid()), 1, 2), 'base64'), '+/', '-_')`;
+  const insertKeys = (purchase: string, created_at: string) => `
+    INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
+    SELECT ${newKey}, g.game_id, s.id, ${purchase}.user_id, lower(${purchase}.email), ${created_at}
+    FROM import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)`;
+  const lacksKey = `NOT EXISTS (SELECT FROM download_keys k WHERE k.purchase_id = s.id AND k.game_id = g.game_id)`;
   return {
     differ: `s.game_ids IS DISTINCT FROM
-      ARRAY(SELECT g.game_id FROM purchase_games g WHERE g.purchase_id = s.id ORDER BY g.game_id)`,
+      ARRAY(SELECT g.game_id FROM purchase_games g WHERE g.purchase_id = s.id ORDER BY g.game_id)
+      OR ${named} AND s.reference IS DISTINCT FROM
+        (SELECT r.reference FROM purchase_references r WHERE r.purchase_id = s.id)
+      OR s.with_key AND CASE WHEN ${given(bitOf(type, 'status'))} THEN s.status ELSE t.status END = 'complete'
+        AND EXISTS (SELECT FROM unnest(s.game_ids) AS g (game_id) WHERE ${lacksKey})`,
     change: [
       `DELETE FROM purchase_games g USING import_purchases s
        WHERE g.purchase_id = s.id AND ${isChanged(type)} AND NOT g.game_id = ANY (s.game_ids)`,
@@ -92,8 +105,21 @@ const gamesOfPurchases = (type: RecordType): Lists => {
        WHERE k.purchase_id = s.id
          AND (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`,
       `${insert('p', soldAt('p'))} JOIN purchases p ON p.id = s.id WHERE ${isChanged(type)} ON CONFLICT DO NOTHING`,
+      `DELETE FROM purchase_references r USING import_purchases s
+       WHERE r.purchase_id = s.id AND ${isChanged(type)} AND ${named} AND r.reference IS DISTINCT FROM s.reference`,
+      `INSERT INTO purchase_references (reference, purchase_id)
+       SELECT s.reference, s.id FROM import_purchases s
+       WHERE ${isChanged(type)} AND s.reference IS NOT NULL ON CONFLICT (purchase_id) DO NOTHING`,
+      `${insertKeys('p', 'now()')} JOIN purchases p ON p.id = s.id
+       WHERE ${isChanged(type)} AND s.with_key AND p.status = 'complete' AND ${lacksKey}`,
     ],
-    create: [`${insert('s', soldAt('s', 'coalesce(s.created_at, now())'))} WHERE ${isNew(type)}`],
+    create: [
+      `${insert('s', soldAt('s', 'coalesce(s.created_at, now())'))} WHERE ${isNew(type)}`,
+      `INSERT INTO purchase_references (reference, purchase_id)
+       SELECT s.reference, s.id FROM import_purchases s WHERE ${isNew(type)} AND s.reference IS NOT NULL`,
+      `${insertKeys('s', 'coalesce(s.created_at, now())')}
+       WHERE ${isNew(type)} AND s.with_key AND s.status = 'complete'`,
+    ],
   };
 };
 

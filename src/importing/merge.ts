@@ -7,7 +7,7 @@ import { findChanged, findStored, write } from './merges';
 import type { Problems } from './problems';
 import type { RecordType } from './record-types';
 import { findOutside, type Outside } from './references';
-import { changedOf, isNew, stagedIn, storedIn } from './staged';
+import { changedOf, isNew, recordsOf, stagedIn, storedIn } from './staged';
 
 interface Steps {
   /** Called with each type that has records of given ids, before any is written. */
@@ -25,6 +25,14 @@ export async function merge(
   { reserveIds, beforeWrites, onWrite }: Steps,
 ): Promise<void> {
   const given = types.filter((type) => relations.rowsOf(stagedIn(type)));
+  const purchase = given.find(({ name }) => name === 'purchase');
+  const named = purchase && partial.has(purchase) && recordsOf(purchase);
+  if (named)
+    await relations.update(
+      named,
+      { id: 't.purchase_id' },
+      { table: 'purchase_references', on: 't.reference = s.reference AND s.id IS NULL' },
+    );
   for (const type of given) if (partial.has(type)) await complete(relations, type, problems);
   const outside = await findOutside(relations, types);
   // Collections first, in the order in which the service locks them.
@@ -40,10 +48,10 @@ export async function merge(
   // Few records are looked for while the checks run: waiting for answers is what takes the time.
   await (relations.few ? pipelined(check, findAllStored()) : check);
   problems.throwIfAny();
+  if (named) await relations.update(named, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
   for (const type of given) if (type.key === 'id') await reserveIds(type);
   if (!relations.few) await findAllStored();
 
-  const purchase = given.find(({ name }) => name === 'purchase');
   if (purchase) await findSales(relations, purchase);
   await beforeWrites?.(outside);
 

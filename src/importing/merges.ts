@@ -25,7 +25,7 @@ const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name
 const LIST_TABLES: Record<string, string[]> = {
   user: ['user_emails'],
   game: ['game_admins', 'game_earnings'],
-  purchase: ['purchase_games', 'download_keys'],
+  purchase: ['purchase_games', 'purchase_references', 'download_keys'],
   collection: ['collection_admins', 'collection_games'],
 };
 

@@ -79,7 +79,7 @@ export class RecordReader {
       type.fields,
       record,
       record.deleted === undefined ? ['type'] : ['type', 'deleted'],
-      record[keyOf(type).name] != null,
+      record[keyOf(type).name] != null || (type.name === 'purchase' && record.reference != null),
     );
     if (isPartial) this.partial.add(type);
     type.check?.(record, (problem) => this.problemsOfRecord.push(problem));

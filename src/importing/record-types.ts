@@ -223,6 +223,9 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       optional('quantity', integer(1, MAX_INTEGER, 'integer'), '1'),
       optional('status', oneOf(PURCHASE_STATUSES), 'complete'),
       optional('donation', boolean, 'f'),
+      optional('reference', text({ max: 200 }), NULL, { list: true }),
+      // Makes the keys that are missing; it takes none away.
+      optional('with_key', boolean, 'f', { list: true }),
     ]),
     check(record, refuse) {
       if (Array.isArray(record.game_id) && (record.purchase_type ?? 'bundle') !== 'bundle') {
