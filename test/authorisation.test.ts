@@ -112,6 +112,7 @@ const TABLE: Record<string, Row> = {
   'GET /health/ready': open('/health/ready'),
   'GET /openapi.json': open('/openapi.json'),
   'GET /operator/openapi.json': open('/operator/openapi.json'),
+  'GET /operator/metrics': open('/operator/metrics'),
   'POST /operator/import': { call: () => on('/operator/import', {}), success: 415 },
   'POST /operator/people/erase': { call: () => on('/operator/people/erase', {}), success: 400 },
   'POST /operator/users/:user_id/erase': {

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { parse } from 'yaml';
+import { OperatorEvents } from '../src/auth/operator-events';
+import { OperatorTokensService } from '../src/auth/operator-tokens.service';
 import { Measurements } from '../src/http/measurements';
 import { MetricsService } from '../src/operations/metrics.service';
 import { databaseUrl, type Environment, logged, make, openApp, useStore } from './support/store';
@@ -77,6 +79,42 @@ test('the port of the metrics serves nothing else, and the public one does not s
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   expect((await fetch(`http://127.0.0.1:${port}/metrics`, { method: 'POST' })).status).toBe(404);
   expect((await fetch(`${url}/metrics`)).status).toBe(404);
+});
+
+test('GET /operator/metrics answers the same to a token with the right, with and without a port', async () => {
+  const tokens = app.get(OperatorTokensService);
+  const headers = { authorization: `Bearer ${await tokens.create('prometheus', ['metrics'])}` };
+  const without = await openApp();
+  for (const address of [url, await without.getUrl()]) {
+    for (let i = 0; i < 2; i++) await fetch(`${address}/operator/metrics`, { headers });
+    const answer = await fetch(`${address}/operator/metrics`, { headers });
+    expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const text = await answer.text();
+    expect(text).toContain(`${DURATION}_count{method="GET",route="/operator/metrics",status="2xx"} 2`);
+    expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
+  }
+});
+
+test('sales, refunds and imports are counted', async () => {
+  const events = app.get(OperatorEvents);
+  const by = { token: 'checkout', request_id: 'a-request' };
+  for (const currency of ['EUR', 'USD', 'EUR']) events.sold(by, currency, { purchases: 1 });
+  events.refunded(by, 'EUR', { purchases: 1 });
+  events.imported(by, 'small', 250, { users: { new: 1 } });
+  events.imported(by, 'small', 500, 'failed');
+  expect(await lines('gamewharf_sales_total')).toEqual([
+    'gamewharf_sales_total{currency="EUR"} 2',
+    'gamewharf_sales_total{currency="USD"} 1',
+  ]);
+  expect(await lines('gamewharf_refunds_total')).toEqual(['gamewharf_refunds_total{currency="EUR"} 1']);
+  for (const [outcome, seconds] of [
+    ['done', 0.25],
+    ['failed', 0.5],
+  ]) {
+    const labels = `{size="small",outcome="${outcome}"}`;
+    expect(await valueOf(`gamewharf_imports_total${labels}`)).toBe(1);
+    expect(await valueOf(`gamewharf_import_seconds_total${labels}`)).toBe(seconds);
+  }
 });
 
 describe('where another process has the port', () => {

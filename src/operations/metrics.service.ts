@@ -10,11 +10,13 @@ import { type Family, Measurements } from '../http/measurements';
 import { OperatorError } from '../config/operator-error';
 import { RequestDurations } from './request-durations';
 
-/** Serves Prometheus on a separate port, which is not public. */
+/** The metrics, which it serves on a separate port that is not public. */
 @Injectable()
 export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger(MetricsService.name);
   private readonly registry = new Registry();
+  private readonly durations = new RequestDurations();
+  private isCollecting = false;
   private server: Server | undefined;
 
   constructor(
@@ -65,11 +67,10 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
   async onApplicationBootstrap(): Promise<void> {
     const { METRICS_PORT, METRICS_HOST = this.settings.HOST, NODE_ENV } = this.settings;
     // Without an adapter this is an operator's command.
-    if (METRICS_PORT === 'off' || METRICS_PORT === undefined || !this.host.httpAdapter) return;
-    const durations = new RequestDurations();
-    this.frontDoor.observers.push(durations.observe);
-    collectDefaultMetrics({ register: this.registry });
-    this.registry.registerMetric(durations as unknown as Metric);
+    if (!this.host.httpAdapter) return;
+    this.frontDoor.observers.push(this.durations.observe);
+    if (METRICS_PORT === 'off' || METRICS_PORT === undefined) return;
+    this.collect();
     try {
       this.server = await listen(() => this.text(), METRICS_PORT, METRICS_HOST);
     } catch (error) {
@@ -83,9 +84,18 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
   }
 
   async text(): Promise<string> {
+    this.collect();
     for (const [name, family] of this.measurements.families)
       if (!this.registry.getSingleMetric(name)) this.registry.registerMetric(metricOf(name, family));
     return this.registry.metrics();
+  }
+
+  /** Those of the process cost something, and are collected only where somebody reads them. */
+  private collect(): void {
+    if (this.isCollecting) return;
+    this.isCollecting = true;
+    collectDefaultMetrics({ register: this.registry });
+    this.registry.registerMetric(this.durations as unknown as Metric);
   }
 
   onApplicationShutdown(): void {

@@ -1,6 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { ApiDescription } from './api-description';
 import { HealthController } from './health.controller';
+import { MetricsController } from './metrics.controller';
 import { MetricsService } from './metrics.service';
 import { RateLimitGuard, UnroutedLimit } from './rate-limit.guard';
 import { RateLimitsModule } from './rate-limits.module';
@@ -10,7 +11,7 @@ import { TracingService } from './tracing.service';
 @Global()
 @Module({
   imports: [RateLimitsModule],
-  controllers: [HealthController, ReferenceController],
+  controllers: [HealthController, MetricsController, ReferenceController],
   providers: [ApiDescription, RateLimitGuard, MetricsService, TracingService, UnroutedLimit],
   exports: [RateLimitsModule, RateLimitGuard],
 })
