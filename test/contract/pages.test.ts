@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import { demoRecords } from '../../src/importing/demo';
 
 const pages = [
   'README.md',
@@ -18,3 +19,26 @@ test('every page can be reached from the README', () => {
   for (const page of reached) for (const to of linkedFrom(page)) if (pages.includes(to)) reached.add(to);
   expect(pages.filter((page) => !reached.has(page))).toEqual([]);
 });
+
+test.each(pages)(
+  'the examples of %s name users and games that the demo store or the page itself has',
+  (page) => {
+    const text = readFileSync(page, 'utf8');
+    const ofPage = [...text.matchAll(/^ *(\{"type":"(?:user|game)",.*\})$/gm)].map(
+      ([, line]) => JSON.parse(line!) as Record<string, unknown>,
+    );
+    const known = new Set<unknown>();
+    for (const { type, id, username, slug } of [...demoRecords({}), ...ofPage] as Record<string, unknown>[])
+      if (type === 'user') known.add(username);
+      else if (type === 'game') known.add(`game ${String(id)}`).add(slug);
+    const named = [
+      ...[...text.matchAll(/(?<!runuser )--user ([a-z][\w-]*)/g)].map(([, user]) => user!),
+      ...[...text.matchAll(/(?:--game |game_id=)(\d+)/g)].map(([, id]) => `game ${id!}`),
+      ...[...text.matchAll(/(?:--game |target=)([a-z][\w-]*)\/([\w-]+)/g)].flatMap(([, user, game]) => [
+        user!,
+        game!,
+      ]),
+    ];
+    expect(named.filter((name) => !known.has(name))).toEqual([]);
+  },
+);
