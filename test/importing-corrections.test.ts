@@ -3,6 +3,7 @@ import {
   everything,
   game,
   imported,
+  ndjson,
   OPERATOR_TOKEN,
   problemsOf,
   purchase,
@@ -10,7 +11,7 @@ import {
   salesByDefinition,
   user,
 } from './support/importing';
-import { Actor, anonymous, failure, sql, useStore } from './support/store';
+import { Actor, anonymous, failure, send, sql, useStore } from './support/store';
 
 useStore({ OPERATOR_TOKEN });
 
@@ -409,5 +410,46 @@ bothWays('references of purchases', () => {
       await imported({ type: 'purchase', reference: 'waits', status: 'complete', with_key: true }),
     ).toEqual(['purchases 0 new, 1 changed, 0 unchanged']);
     expect(await keys()).toHaveLength(3);
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  const sendOnce = async (key: string, ...lines: object[]) => {
+    const { status, body } = await send('POST', '/operator/import', {
+      headers: {
+        authorization: `Bearer ${OPERATOR_TOKEN}`,
+        'content-type': 'application/x-ndjson',
+        'idempotency-key': key,
+      },
+      body: ndjson(lines),
+    });
+    return { status, body };
+  };
+
+  test('that is none, or was used with other records', async () => {
+    expect((await sendOnce('é', user(1))).status).toBe(400);
+    expect((await sendOnce('one', user(1))).status).toBe(200);
+    expect(await sendOnce('one', user(2))).toEqual(
+      failure(400, 'Idempotency-Key was used with other parameters'),
+    );
+    expect(await ids('users')).toEqual([1]);
+  });
+
+  test('the answer is that of the first request, and nothing is changed, several at once too', async () => {
+    await imported(user(1), game(1));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => sendOnce('sale', purchase(1))));
+    expect(answers.map(({ body }) => body)).toEqual(
+      answers.map(() => expect.objectContaining({ summary: ['purchases 1 new, 0 changed, 0 unchanged'] })),
+    );
+    await imported({ type: 'purchase', id: 1, status: 'refunded' });
+    expect(await sendOnce('sale', purchase(1))).toEqual(answers[0]);
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 0 }]);
+  });
+
+  test('what was refused may be sent again', async () => {
+    const first = await sendOnce('late', game(1));
+    expect(first).toEqual(failure(400, 'line 1: game 1: user 1 does not exist'));
+    await imported(user(1));
+    expect((await sendOnce('late', game(1))).status).toBe(200);
   });
 });

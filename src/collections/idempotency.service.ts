@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
+import type { ClientBase } from 'pg';
 import type { Credential } from '../auth/credential';
 import { Database, type RowLock } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
@@ -103,6 +104,28 @@ export class IdempotencyService {
       return answer;
     });
   }
+}
+
+/** In a transaction of the caller's: runs work of an operator's request once for each key. `fingerprint`: of the request. */
+export async function oncePerKey<Answer>(
+  client: Pick<ClientBase, 'query'>,
+  { credential, key_hash }: RetryKey,
+  fingerprint: Buffer,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  const claimed = await client.query(CLAIM.text, [credential, key_hash, fingerprint, null]);
+  if (claimed.rowCount === 0) {
+    const { rows } = await client.query<{ fingerprint: Buffer; answer: string }>(KEPT.text, [
+      credential,
+      key_hash,
+    ]);
+    if (!rows[0]?.fingerprint.equals(fingerprint))
+      throw badRequest(`${HEADER} was used with other parameters`);
+    return JSON.parse(rows[0].answer) as Answer;
+  }
+  const answer = await work();
+  await client.query(KEEP.text, [credential, key_hash, JSON.stringify(answer)]);
+  return answer;
 }
 
 // The id of the collection, or for a new one a negative number of its user.

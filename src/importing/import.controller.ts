@@ -3,6 +3,7 @@ import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiT
 import type { Request, Response } from 'express';
 import { OperatorMay } from '../auth/access';
 import { type By, CurrentOperator } from '../auth/operator-events';
+import { OncePerKey, RetryKey } from '../collections/idempotency.service';
 import { Failure, failure, serviceUnavailable } from '../http/failure';
 import { Fails, Post } from '../http/routes';
 import { OperatorError } from '../config/operator-error';
@@ -26,6 +27,7 @@ export class ImportController {
       "Records of `api_key` and `oauth_application`, and a user's `password`, need the right `users` as well.",
   })
   @OperatorMay('import')
+  @OncePerKey()
   @ApiConsumes('application/x-ndjson')
   @ApiBody({
     schema: { type: 'string' },
@@ -39,6 +41,7 @@ export class ImportController {
     @Req() req: Request,
     @Res({ passthrough: true }) res: Response,
     @CurrentOperator() operator: By,
+    @RetryKey() key: RetryKey | undefined,
   ): Promise<ImportAnswer> {
     try {
       if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {
@@ -49,7 +52,7 @@ export class ImportController {
       res.once('close', () => {
         if (!res.writableEnded) broken.abort();
       });
-      const types = await this.imports.receive(withoutStalls(req), broken.signal, operator);
+      const types = await this.imports.receive(withoutStalls(req), broken.signal, operator, key);
       return { summary: summaryLines(types), types };
     } catch (error) {
       // Without waiting for the rest of the body.

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { type By, type Counts, type ImportSize, may, OperatorEvents } from '../auth/operator-events';
+import type { RetryKey } from '../collections/idempotency.service';
 import { Settings } from '../config/settings';
 import { type Counter, Measurements } from '../http/measurements';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
@@ -47,12 +49,18 @@ export class ImportService implements OnModuleDestroy {
   }
 
   /** For a server: together with others where it is small, and else on a thread of its own. */
-  async receive(source: AsyncIterable<Buffer>, stopped: AbortSignal, by: By): Promise<ImportSummary> {
+  async receive(
+    source: AsyncIterable<Buffer>,
+    stopped: AbortSignal,
+    by: By,
+    key?: RetryKey,
+  ): Promise<ImportSummary> {
     const signal = this.withStop(stopped);
     const mayLetIn = may(by, 'users');
     const chunks: Buffer[] = [];
     const rest = source[Symbol.asyncIterator]();
     const small = await readSmall(rest, chunks, this.small.types, mayLetIn, signal);
+    if (small && key) small.once = { key, fingerprint: fingerprintOf(key, chunks) };
     if (small) return this.counted(by, 'small', this.small.run(small, signal));
     const { DATABASE_URL } = this.settings;
     const settings = { DATABASE_URL, pepper: this.pepper, mayLetIn };
@@ -93,6 +101,12 @@ export class ImportService implements OnModuleDestroy {
 /** Keys end with their users and applications, too. */
 const endsKeys = ({ api_keys, users, oauth_applications }: ImportSummary) =>
   Boolean(api_keys?.changed || api_keys?.deleted || users?.deleted || oauth_applications?.deleted);
+
+function fingerprintOf({ route }: RetryKey, chunks: Buffer[]): Buffer {
+  const hash = createHash('sha256').update(route);
+  for (const chunk of chunks) hash.update(chunk);
+  return hash.digest();
+}
 
 /** What was read already, and then the rest. */
 async function* replayed(chunks: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
+import type { RetryKey } from '../collections/idempotency.service';
 import { GivenRows, type Relation } from '../database/relations';
 import { SENDER_BITS } from './checks';
 import { type IdReservations, MAX_RESERVED } from './ids';
@@ -45,6 +46,8 @@ export class SmallImport implements Staging {
   partial: ReadonlySet<RecordType> = new Set();
   readonly problems = new Problems();
   readonly withPassword: ReadRecord[] = [];
+  /** The Idempotency-Key of the request, and what it stands for. */
+  once: { key: RetryKey; fingerprint: Buffer } | undefined;
   records = 0;
   bytes = 0;
   /** Something to delete may hang on many rows, for which a request's connection would not wait. */
@@ -85,7 +88,7 @@ export class SmallImport implements Staging {
 
   /** Whether it must have a transaction of its own. */
   get isAlone(): boolean {
-    return this.deletes || this.withPassword.length > 0 || this.problems.count > 0;
+    return this.takesLong || this.problems.count > 0 || this.once !== undefined;
   }
 
   /** Whether it needs a connection of its own, as it takes long. */

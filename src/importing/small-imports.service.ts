@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
+import { oncePerKey } from '../collections/idempotency.service';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { concernsOneStatement, faultOf } from '../database/sqlstates';
@@ -141,8 +142,12 @@ export class SmallImports {
 
   private async merge(together: Waiting[], problems: Problems): Promise<ImportSummary[]> {
     const imports = together.map(({ small }) => small);
-    const run = (keepsPrepared: boolean) => (client: ClientBase) =>
-      inTransaction(client, () => mergeSmall(client, imports, this.types, problems, this.ids, keepsPrepared));
+    const { once } = imports[0]!;
+    const run = (keepsPrepared: boolean) => (client: ClientBase) => {
+      const all = () => mergeSmall(client, imports, this.types, problems, this.ids, keepsPrepared);
+      const work = once ? () => oncePerKey(client, once.key, once.fingerprint, all) : all;
+      return inTransaction(client, work);
+    };
     if (!imports[0]!.takesLong)
       return this.database.connection(run(this.settings.DATABASE_PREPARED_STATEMENTS));
     const client = await connectTo(this.settings);
