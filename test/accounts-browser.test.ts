@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { PASSWORD, withPassword } from './support/browser';
 import { chromiumPath, ClientApplication, openChromium, Window } from './support/chromium';
+import { isRunnable, run } from './support/page-examples';
 import { type Actor, baseUrl, make, sql, useStore } from './support/store';
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -148,6 +149,48 @@ if (!chromiumPath)
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByRole('status').getByText('The key is now called “Accountant”.').waitFor();
     }));
+
+  test(
+    'the reference: found by typing, code with the reader’s key, which runs, and a request that is sent',
+    () =>
+      within(async (page) => {
+        await page.goto('/docs');
+        expect(await page.locator('details[open] pre').count()).toBe(0);
+        await page.getByRole('button', { name: 'Make a key for a day' }).click();
+        const key = await page.getByLabel('An API key or a JWT').inputValue();
+        expect(key).toMatch(/^gw_/);
+        await page.getByLabel('Find an endpoint').fill('make collection');
+        await page.getByText(/^1 of \d\d$/).waitFor();
+        await page.keyboard.press('Enter');
+        const create = page.locator('#collectionsCreate');
+        await create.getByLabel('title').fill('It’s "found" $HOME');
+        const code = create.getByRole('region', { name: 'Code' });
+        for (const [name, language] of [
+          ['curl', 'sh'],
+          ['JavaScript', 'js'],
+          ['Python', 'python'],
+          ['Go', 'go'],
+          ['C#', undefined],
+        ] as const) {
+          await create.getByLabel('Code in').selectOption(name);
+          const text = await code.innerText();
+          expect(text).toContain(key);
+          if (language && isRunnable(language))
+            expect((await run({ language, code: text }, {})).stdout).toMatch(/It’s .*found.* \$HOME/);
+        }
+        await create.getByRole('button', { name: 'Send it' }).click();
+        await create.getByRole('region', { name: 'The answer' }).getByText('"collection"').waitFor();
+        await page.getByLabel('Find an endpoint').fill('');
+        // The language is the same everywhere, and what is needed is filled in with examples.
+        await page.locator('#purchasesPurchasesOf > summary').click();
+        const purchases = page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' });
+        expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/games\/\d+\/purchases\?email=/);
+        await page.reload();
+        expect(await page.getByLabel('An API key or a JWT').inputValue()).toBe('');
+        expect(await page.content()).not.toContain(key);
+      }),
+    60_000,
+  );
 
   test('an application is registered, changed and deleted', () =>
     within(async (page) => {
@@ -438,6 +481,7 @@ if (!chromiumPath)
           `/user/oauth/device?code=${user_code}`,
           '/user/oauth/result',
           '/user/nothing',
+          '/docs',
         ])
           await check(page, path);
         await page.goto(`${settings}/api-keys`);
@@ -449,6 +493,11 @@ if (!chromiumPath)
         await check(page);
         await page.getByLabel('Everything that').check();
         await page.getByRole('button', { name: 'Make a key' }).click();
+        await check(page);
+        await page.goto('/docs#purchasesPurchasesOf');
+        await page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' }).waitFor();
+        await check(page);
+        await page.locator('#purchasesPurchasesOf').getByText('Errors:').click();
         await check(page);
         await page.context().clearCookies();
         await check(page, '/login');

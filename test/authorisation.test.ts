@@ -95,8 +95,6 @@ const TABLE: Record<string, Row> = {
   ),
   'GET /credentials/info': own(() => on('/credentials/info')),
   'GET /docs': open('/docs'),
-  'GET /docs/reference.css': open('/docs/reference.css'),
-  'GET /docs/reference.js': open('/docs/reference.js'),
   'GET /games/:game_id': editors(({ game }) => on(`/games/${game}`), noGame),
   'GET /games/:game_id/ownership': editors(({ game }) => on(`/games/${game}/ownership`), noGame),
   'GET /games/:game_id/download_keys': editors(
@@ -166,6 +164,7 @@ const TABLE: Record<string, Row> = {
     game_id: entry,
   })),
   // Programs find nothing there: test/accounts.test.ts has what browsers get.
+  'POST /docs/key': pageForm('/docs/key'),
   'POST /login': { call: () => on('/login', {}), success: 404 },
   'POST /logout': pageForm('/logout'),
   'POST /oauth/device': { call: () => on('/oauth/device', {}), success: 400 },

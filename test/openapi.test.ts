@@ -1,8 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
-import { chromium } from 'playwright-core';
 import { OPERATOR_TOKEN } from './support/importing';
 import { baseUrl, failure, make, send, theApp, theContract, useStore } from './support/store';
 
@@ -118,7 +117,7 @@ describe('/openapi.json', () => {
     const pages = served.filter((route) => /^GET \/docs/.test(route));
     expect(described.filter((route) => !served.includes(route))).toEqual([]);
     expect(served.filter((route) => route.includes('/api/1/') && !described.includes(route))).toEqual([]);
-    expect(pages).toHaveLength(3);
+    expect(pages).toEqual(['GET /docs']);
   });
 
   test('says of every route what it does, who may call it, and each status that it answers with', () => {
@@ -395,73 +394,54 @@ describe('/operator/openapi.json', () => {
 });
 
 describe('/docs', () => {
-  test('is a page that needs nothing from elsewhere, and runs only its own script', async () => {
-    const page = await fetch(`${baseUrl()}/docs`);
+  test('is a page of the frame, that needs nothing from elsewhere and runs only scripts of ours', async () => {
+    const page = await fetch(`${baseUrl()}/docs`, { headers: { accept: 'text/html' } });
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
     const policy = page.headers.get('content-security-policy')!;
     expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("connect-src 'self'");
     expect(policy).not.toContain('unsafe');
     const html = await page.text();
+    expect(html).toContain('class="brand" href="/"');
     expect(html).not.toMatch(/<script(?![^>]*src=)|\son\w+=|style=|javascript:/);
-    expect([...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, to]) => to)).toEqual([
-      'docs/reference.css',
-      'docs/reference.js',
-      'openapi.json',
-    ]);
+    const addresses = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, to]) => to!);
+    expect(addresses.filter((to) => !to.startsWith('/'))).toEqual([]);
     for (const { path, operation } of operations()) {
       expect(html).toContain(`data-path="${path}"`);
       expect(html).toContain(operation.operationId);
     }
-    for (const asset of ['reference.css', 'reference.js'])
-      expect((await fetch(`${baseUrl()}/docs/${asset}`)).status).toBe(200);
+    for (const to of addresses) expect((await fetch(baseUrl() + to)).status).toBe(200);
   });
 
-  const executablePath = '/usr/bin/chromium';
-  const inBrowser = existsSync(executablePath) ? test : test.skip;
-  if (!existsSync(executablePath)) console.warn('skipped: this machine has no Chromium');
-
-  inBrowser(
-    'a request can be tried from it',
-    async () => {
-      const user = await make.user({ username: 'tester' });
-      const browser = await chromium.launch({
-        executablePath,
-        args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
-      });
-      try {
-        const page = await browser.newPage();
-        const complaints: string[] = [];
-        page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
-        page.on('pageerror', (error) => complaints.push(error.message));
-        page.on('requestfailed', (request) => complaints.push(request.url()));
-        await page.goto(`${baseUrl()}/docs`);
-        await page.fill('#credential-text', user.key!);
-        const profile = page.locator('form[data-path="/profile"]');
-        await profile.locator('xpath=..').locator('> summary').click();
-        await profile.locator('button').click();
-        await profile.locator('output pre').first().waitFor();
-        expect(await profile.locator('output').innerText()).toContain('"username": "tester"');
-        expect(await profile.locator('output').innerText()).not.toContain(user.key!);
-
-        const latest = page.locator('form[data-path="/wharf/latest"]');
-        await latest.locator('xpath=..').locator('> summary').click();
-        await latest.locator('input[name="channel_name"]').fill('windows & more');
-        await latest.locator('button').click();
-        await latest.locator('output pre').first().waitFor();
-        expect(await latest.locator('output').innerText()).toContain('exactly one of');
-        // The browser itself reports every 400 in its console.
-        expect(complaints.filter((line) => !line.includes('status of 400'))).toEqual([]);
-
-        // Not as a script of the page, whose policy would refuse it.
-        await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
-        const { violations } = (await page.evaluate('axe.run()')) as {
-          violations: { id: string; nodes: { html: string }[] }[];
-        };
-        expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
-      } finally {
-        await browser.close();
-      }
-    },
-    120_000,
-  );
+  test('says of each field what it means, and which may be null', async () => {
+    const html = await (await fetch(`${baseUrl()}/docs`)).text();
+    const words = (markup = '') => markup.replace(/<[^>]*>/g, ' ').trim();
+    const cells = [...html.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row]) => ({
+      name: words(/<th.*?<\/th>/s.exec(row!)?.[0]),
+      cells: [...row!.matchAll(/<td>(.*?)<\/td>/gs)].map(([, cell]) => words(cell)),
+    }));
+    expect(cells.length).toBeGreaterThan(500);
+    expect(cells.filter(({ cells: [, meaning] }) => meaning === '')).toEqual([]);
+    expect(cells.filter(({ cells: [type] }) => type?.includes('may be null')).length).toBeGreaterThan(20);
+  });
 });
+
+test('every property of every answer is described', () => {
+  const undescribed: string[] = [];
+  const schemas = (theContract().document.components?.schemas ?? {}) as Record<string, Property>;
+  const visit = (schema: Property, path: string): void => {
+    for (const [name, property] of Object.entries(schema.properties ?? {})) {
+      if (!property.description) undescribed.push(`${path}.${name}`);
+      visit(property, `${path}.${name}`);
+    }
+    if (schema.items) visit(schema.items, `${path}[]`);
+  };
+  for (const [name, schema] of Object.entries(schemas)) visit(schema, name);
+  expect(undescribed).toEqual([]);
+});
+
+interface Property {
+  description?: string;
+  properties?: Record<string, Property>;
+  items?: Property;
+}

@@ -25,7 +25,6 @@ describe.each<[string, string, string, [string, string][], Record<string, string
   ['a HEAD', 'HEAD', '/profile', standing],
   ['an unknown path', 'GET', '/nowhere', standing],
   ['an answer that may be kept', 'GET', '/wharf/latest?game_id=1&channel_name=windows', standing],
-  ['an answer with a policy of its own', 'GET', '/docs', without('Content-Security-Policy', 'Cache-Control')],
   [
     'a page',
     'GET',

@@ -30,6 +30,7 @@ import { PasswordQueue } from './sign-in/password-queue';
 import { BuyersController } from './sales/buyers.controller';
 import { SalesController } from './sales/sales.controller';
 import { SalesService } from './sales/sales.service';
+import { ReferencePageController } from './reference/reference-page.controller';
 import { ProfileCollectionsController } from './settings/profile-collections.controller';
 import { ProfileCollectionsService } from './settings/profile-collections.service';
 import { Session } from './sign-in/session.entity';
@@ -66,6 +67,7 @@ import { Visitors } from './web/visitors';
     SalesController,
     BuyersController,
     ApiKeysController,
+    ReferencePageController,
     ApplicationsController,
     GrantsController,
     ProfileCollectionsController,

@@ -55,10 +55,10 @@ export class OrderRequest extends CollectionRequest {
 }
 
 export class CollectionGameAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The collection' })
   collection_id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The game' })
   game_id: number;
 
   @ApiProperty({
@@ -74,23 +74,23 @@ export class CollectionGameAnswer {
   @ApiProperty({ type: 'integer', format: 'int64', description: 'Who added the game' })
   user_id: number;
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({ format: 'date-time', description: 'When the game was added' })
   created_at: string;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'The game' })
   game: EmbeddedGameAnswer;
 }
 
 export class OneCollectionGameAnswer {
-  @ApiProperty()
+  @ApiProperty({ description: 'The entry' })
   collection_game: CollectionGameAnswer;
 }
 
 export class CollectionGamesAnswer {
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
   page: number;
 
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', description: 'How many a page has at most' })
   per_page: number;
 
   @ApiProperty({ type: [CollectionGameAnswer], description: 'In display order' })

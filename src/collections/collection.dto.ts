@@ -119,13 +119,21 @@ export interface CollectionRow extends Pick<Collection, (typeof COLLECTION_COLUM
 }
 
 export class CollectionAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 7 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 7, description: 'The collection' })
   id: number;
 
-  @ApiProperty({ example: 'Games for a train ride', maxLength: MAX_TITLE })
+  @ApiProperty({
+    example: 'Games for a train ride',
+    maxLength: MAX_TITLE,
+    description: 'The name of the collection',
+  })
   title: string;
 
-  @ApiProperty({ format: 'uri', example: 'https://gamewharf.example/c/7/games-for-a-train-ride' })
+  @ApiProperty({
+    format: 'uri',
+    example: 'https://gamewharf.example/c/7/games-for-a-train-ride',
+    description: 'Its page in the store',
+  })
   url: string;
 
   @ApiProperty({ type: 'integer', format: 'int64', description: 'The owner' })
@@ -140,10 +148,10 @@ export class CollectionAnswer {
   @ApiProperty({ type: String, nullable: true, description: 'Sanitised HTML' })
   description: string | null;
 
-  @ApiProperty({ enum: COLLECTION_LAYOUTS })
+  @ApiProperty({ enum: COLLECTION_LAYOUTS, description: 'How the games are laid out' })
   layout: (typeof COLLECTION_LAYOUTS)[number];
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({ format: 'date-time', description: 'When the collection was made' })
   created_at: string;
 
   @ApiProperty({ format: 'date-time', description: 'When the collection or anything in it last changed' })
@@ -170,7 +178,7 @@ export const collectionAnswer = (row: CollectionRow, links: StoreLinks): ListedC
 });
 
 export class OneCollectionAnswer {
-  @ApiProperty()
+  @ApiProperty({ description: 'The collection' })
   collection: CollectionAnswer;
 }
 
@@ -180,6 +188,6 @@ export class CollectionsAnswer {
 }
 
 export class SuccessAnswer {
-  @ApiProperty({ enum: [true] })
+  @ApiProperty({ enum: [true], description: 'Always true: what fails has a status and `errors`' })
   success: true;
 }

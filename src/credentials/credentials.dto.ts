@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IntegerParameter, SelectorParameter } from '../http/parameters';
 
 export class CredentialsInfoAnswer {
-  @ApiProperty({ enum: ['key', 'jwt'] })
+  @ApiProperty({ enum: ['key', 'jwt'], description: 'An API key, or a JWT' })
   type: 'key' | 'jwt';
 
   @ApiProperty({
@@ -31,15 +31,15 @@ export class SubkeyAnswer {
   @ApiProperty({ description: 'A JWT' })
   key: string;
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({ format: 'date-time', description: 'When it ends' })
   expires_at: string;
 }
 
 export class PublishedKey {
-  @ApiProperty({ enum: ['OKP'] })
+  @ApiProperty({ enum: ['OKP'], description: 'The family of the key (RFC 8037)' })
   kty: string;
 
-  @ApiProperty({ enum: ['Ed25519'] })
+  @ApiProperty({ enum: ['Ed25519'], description: 'The curve of the key' })
   crv: string;
 
   @ApiProperty({ description: 'The public key, base64url' })
@@ -48,14 +48,14 @@ export class PublishedKey {
   @ApiProperty({ description: "Stands in the header of the key's JWTs" })
   kid: string;
 
-  @ApiProperty({ enum: ['EdDSA'] })
+  @ApiProperty({ enum: ['EdDSA'], description: 'The algorithm that it signs with' })
   alg: string;
 
-  @ApiProperty({ enum: ['sig'] })
+  @ApiProperty({ enum: ['sig'], description: 'It signs' })
   use: string;
 }
 
 export class PublishedKeysAnswer {
-  @ApiProperty({ type: [PublishedKey] })
+  @ApiProperty({ type: [PublishedKey], description: 'Every key that a valid JWT may be signed with' })
   keys: PublishedKey[];
 }

@@ -11,16 +11,25 @@ export class GameRequest {
 }
 
 export class EmbeddedGameAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'The game' })
   id: number;
 
-  @ApiProperty({ example: 'Brave Arcade' })
+  @ApiProperty({ example: 'Brave Arcade', description: 'The name that players see' })
   title: string;
 
-  @ApiProperty({ type: String, nullable: true, example: 'A brave rhythm game about an arcade' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'A brave rhythm game about an arcade',
+    description: 'One line about the game; null: none',
+  })
   short_text: string | null;
 
-  @ApiProperty({ format: 'uri', example: 'https://ash-beetle.gamewharf.example/brave-arcade' })
+  @ApiProperty({
+    format: 'uri',
+    example: 'https://ash-beetle.gamewharf.example/brave-arcade',
+    description: 'Its page in the store',
+  })
   url: string;
 
   @ApiProperty({
@@ -28,19 +37,24 @@ export class EmbeddedGameAnswer {
     format: 'uri',
     nullable: true,
     example: 'https://images.example.com/games/1.png',
+    description: 'Its picture; null: none',
   })
   cover_url: string | null;
 
-  @ApiProperty({ enum: GAME_TYPES })
+  @ApiProperty({
+    enum: GAME_TYPES,
+    description: 'How it is played: `html` and the like in a browser, `default` after a download',
+  })
   type: (typeof GAME_TYPES)[number];
 
-  @ApiProperty({ enum: GAME_CLASSIFICATIONS })
+  @ApiProperty({ enum: GAME_CLASSIFICATIONS, description: 'What kind of thing it is' })
   classification: (typeof GAME_CLASSIFICATIONS)[number];
 
   @ApiProperty({
     enum: GAME_TRAITS,
     isArray: true,
     example: ['p_windows', 'p_linux', 'can_be_bought', 'has_demo'],
+    description: 'Platforms (`p_...`) and how it is offered',
   })
   traits: (typeof GAME_TRAITS)[number][];
 
@@ -52,28 +66,44 @@ export class EmbeddedGameAnswer {
   })
   min_price: number;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2019-08-13T00:00:00Z' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: '2019-08-13T00:00:00Z',
+    description: 'When it was published; null: it is not',
+  })
   published_at: string | null;
 
-  @ApiProperty({ format: 'date-time', example: '2019-05-31T00:00:00Z' })
+  @ApiProperty({ format: 'date-time', example: '2019-05-31T00:00:00Z', description: 'When it was made' })
   created_at: string;
 }
 
 /** Who uploaded a game. */
 export class GameUserAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'The user' })
   id: number;
 
-  @ApiProperty({ example: 'ash-beetle' })
+  @ApiProperty({ example: 'ash-beetle', description: 'The name in addresses; it is unique' })
   username: string;
 
   @ApiProperty({ example: 'Ash Beetle', description: 'Without one the username' })
   display_name: string;
 
-  @ApiProperty({ format: 'uri', example: 'https://ash-beetle.gamewharf.example' })
+  @ApiProperty({
+    format: 'uri',
+    example: 'https://ash-beetle.gamewharf.example',
+    description: 'The page of the user in the store',
+  })
   url: string;
 
-  @ApiProperty({ type: String, format: 'uri', nullable: true, example: null })
+  @ApiProperty({
+    type: String,
+    format: 'uri',
+    nullable: true,
+    example: null,
+    description: 'The picture of the user; null: none',
+  })
   cover_url: string | null;
 }
 
@@ -83,7 +113,7 @@ export class GameWithUserAnswer extends EmbeddedGameAnswer {
 }
 
 export class OneGameAnswer {
-  @ApiProperty()
+  @ApiProperty({ description: 'The game' })
   game: GameWithUserAnswer;
 }
 

@@ -17,46 +17,58 @@ export class EarningAnswer {
 }
 
 export class GameAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 3 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 3, description: 'The game' })
   id: number;
 
-  @ApiProperty({ example: 'X-Moon' })
+  @ApiProperty({ example: 'X-Moon', description: 'The name that players see' })
   title: string;
 
-  @ApiProperty({ type: String, nullable: true, example: 'Humans have been colonizing planets' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'Humans have been colonizing planets',
+    description: 'One line about the game; null: none',
+  })
   short_text: string | null;
 
-  @ApiProperty({ format: 'uri', example: 'https://leaf.gamewharf.example/x-moon' })
+  @ApiProperty({
+    format: 'uri',
+    example: 'https://leaf.gamewharf.example/x-moon',
+    description: 'Its page in the store',
+  })
   url: string;
 
-  @ApiProperty({ type: String, format: 'uri', nullable: true })
+  @ApiProperty({ type: String, format: 'uri', nullable: true, description: 'Its picture; null: none' })
   cover_url: string | null;
 
-  @ApiProperty({ enum: GAME_TYPES })
+  @ApiProperty({
+    enum: GAME_TYPES,
+    description: 'How it is played: `html` and the like in a browser, `default` after a download',
+  })
   type: (typeof GAME_TYPES)[number];
 
-  @ApiProperty({ enum: GAME_CLASSIFICATIONS })
+  @ApiProperty({ enum: GAME_CLASSIFICATIONS, description: 'What kind of thing it is' })
   classification: (typeof GAME_CLASSIFICATIONS)[number];
 
-  @ApiProperty({ enum: GAME_TRAITS, isArray: true })
+  @ApiProperty({ enum: GAME_TRAITS, isArray: true, description: 'Platforms (`p_...`) and how it is offered' })
   traits: (typeof GAME_TRAITS)[number][];
 
-  @ApiProperty()
+  @ApiProperty({ description: 'Whether it is published' })
   published: boolean;
 
   @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'null: not published' })
   published_at: string | null;
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({ format: 'date-time', description: 'When it was made' })
   created_at: string;
 
   @ApiProperty({ type: 'integer', format: 'int64', description: 'In minor units; 0: free' })
   min_price: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'How often its page was opened' })
   views_count: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'How often it was downloaded' })
   downloads_count: number;
 
   @ApiProperty({

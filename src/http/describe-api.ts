@@ -69,6 +69,7 @@ function describeOperation(
   limited: boolean,
   schemas: Record<string, Json>,
 ): void {
+  nameOperation(operation);
   const request = requestClassOf(handler);
   const hasParameters = request !== undefined && parametersOf(request).parameters.length > 0;
   describeParameters(operation, request, { inBody: method === 'post', bodyOnly: isBodyOnly(handler) });
@@ -85,7 +86,6 @@ function describeOperation(
     },
     schemas,
   );
-  nameOperation(operation);
 }
 
 const inOrderOf = (names: string[]) => (a: string, b: string) =>

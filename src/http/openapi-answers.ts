@@ -1,7 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ERRORS } from './routes';
 import { exampleOf } from './openapi-parameters';
 
 type Json = Record<string, unknown>;
+
+/** What the demo store answers, by operation; test/demo.test.ts makes the file. */
+const DEMO_ANSWERS = JSON.parse(
+  readFileSync(join(__dirname, 'assets', 'demo-answers.json'), 'utf8'),
+) as Record<string, unknown>;
 
 const COMMON: Record<string, { description: string; texts: string[] }> = {
   400: {
@@ -79,7 +86,14 @@ export const HEADERS = {
 export const ERRORS_SCHEMA = {
   type: 'object',
   description: 'What went wrong, one text each.',
-  properties: { errors: { type: 'array', items: { type: 'string' }, minItems: 1 } },
+  properties: {
+    errors: {
+      type: 'array',
+      items: { type: 'string' },
+      minItems: 1,
+      description: 'For people; match on the status',
+    },
+  },
   required: ['errors'],
 };
 
@@ -137,7 +151,8 @@ export function describeAnswers(
     response.description ||= 'Done.';
     for (const media of Object.values((response.content ?? {}) as Record<string, Json>))
       if (media.schema && media.example === undefined && media.examples === undefined)
-        media.example = exampleOf(media.schema as Json, schemas);
+        media.example =
+          DEMO_ANSWERS[String(operation.operationId)] ?? exampleOf(media.schema as Json, schemas);
   }
 }
 

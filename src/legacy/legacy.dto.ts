@@ -29,22 +29,22 @@ export class LegacyGame extends OmitType(GameAnswer, [
   'published_at',
   'created_at',
 ]) {
-  @ApiProperty()
+  @ApiProperty({ description: 'It runs on Android' })
   p_android: boolean;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'It runs on Linux' })
   p_linux: boolean;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'It runs on macOS' })
   p_osx: boolean;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'It runs on Windows' })
   p_windows: boolean;
 
   @ApiProperty({ ...TIMESTAMP, type: String, nullable: true, description: 'null: not published' })
   published_at: string | null;
 
-  @ApiProperty(TIMESTAMP)
+  @ApiProperty({ ...TIMESTAMP, description: 'When it was made, in UTC' })
   created_at: string;
 }
 
@@ -54,43 +54,43 @@ export class LegacyGameWithUser extends OmitType(GameWithUserAnswer, [
   'published_at',
   'created_at',
 ]) {
-  @ApiProperty()
+  @ApiProperty({ description: 'It runs on Android' })
   p_android: boolean;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'It runs on Linux' })
   p_linux: boolean;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'It runs on macOS' })
   p_osx: boolean;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'It runs on Windows' })
   p_windows: boolean;
 
   @ApiProperty({ ...TIMESTAMP, type: String, nullable: true, description: 'null: not published' })
   published_at: string | null;
 
-  @ApiProperty(TIMESTAMP)
+  @ApiProperty({ ...TIMESTAMP, description: 'When it was made, in UTC' })
   created_at: string;
 }
 
 export class LegacyOneGameAnswer {
-  @ApiProperty()
+  @ApiProperty({ description: 'The game' })
   game: LegacyGameWithUser;
 }
 
 export class LegacyOwnedKey extends OmitType(OwnedKeyObject, ['created_at', 'game']) {
-  @ApiProperty(TIMESTAMP)
+  @ApiProperty({ ...TIMESTAMP, description: 'When the key was made, in UTC' })
   created_at: string;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'The game' })
   game: LegacyGameWithUser;
 }
 
 export class LegacyOwnedKeysAnswer {
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
   page: number;
 
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', description: 'How many a page has at most' })
   per_page: number;
 
   @ApiProperty({ type: [LegacyOwnedKey], description: 'Newest first' })
@@ -98,17 +98,17 @@ export class LegacyOwnedKeysAnswer {
 }
 
 export class LegacyGamesAnswer {
-  @ApiProperty({ type: [LegacyGame] })
+  @ApiProperty({ type: [LegacyGame], description: 'Newest first' })
   games: LegacyGame[];
 }
 
 export class LegacyDownloadKey extends OmitType(DownloadKeyObject, ['created_at']) {
-  @ApiProperty(TIMESTAMP)
+  @ApiProperty({ ...TIMESTAMP, description: 'When the key was made, in UTC' })
   created_at: string;
 }
 
 export class LegacyDownloadKeyAnswer {
-  @ApiProperty({ type: LegacyDownloadKey })
+  @ApiProperty({ type: LegacyDownloadKey, description: 'The key' })
   download_key: LegacyDownloadKey;
 }
 
@@ -118,12 +118,12 @@ export class LegacyPurchase extends OmitType(PurchaseObject, [
   'status',
   'purchase_type',
 ]) {
-  @ApiProperty(TIMESTAMP)
+  @ApiProperty({ ...TIMESTAMP, description: 'When it was made, in UTC' })
   created_at: string;
 }
 
 export class LegacyPurchasesAnswer {
-  @ApiProperty({ type: [LegacyPurchase] })
+  @ApiProperty({ type: [LegacyPurchase], description: 'Newest first; empty: none was completed' })
   purchases: LegacyPurchase[];
 }
 

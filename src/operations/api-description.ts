@@ -1,14 +1,13 @@
 import { type INestApplication, Injectable } from '@nestjs/common';
+import type { OpenAPIObject } from '@nestjs/swagger';
 import { type Cacheable, cacheable } from '../http/answer';
 import { type Audience, describeApi } from '../http/describe-api';
-import { referencePage } from './reference-page';
 
-/** The OpenAPI documents and the reference page, created at the first request and cached. */
+/** The OpenAPI documents, created at the first request and cached. */
 @Injectable()
 export class ApiDescription {
   private app: INestApplication | undefined;
   private readonly documents = new Map<Audience, Cacheable>();
-  private page: Cacheable | undefined;
 
   /** Called when all routes are registered. */
   describes(app: INestApplication): void {
@@ -24,7 +23,7 @@ export class ApiDescription {
     return document;
   }
 
-  asPage(): Cacheable {
-    return (this.page ??= cacheable(referencePage(describeApi(this.app!))));
+  document(): OpenAPIObject {
+    return describeApi(this.app!);
   }
 }

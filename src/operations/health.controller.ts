@@ -7,7 +7,7 @@ import { serviceUnavailable } from '../http/failure';
 import { FrontDoor } from '../http/front-door';
 
 class HealthAnswer {
-  @ApiProperty({ enum: ['ok'] })
+  @ApiProperty({ enum: ['ok'], description: 'Anything else is a status other than 200' })
   status: 'ok';
 }
 

@@ -13,6 +13,6 @@ import { TracingService } from './tracing.service';
   imports: [RateLimitsModule],
   controllers: [HealthController, MetricsController, ReferenceController],
   providers: [ApiDescription, RateLimitGuard, MetricsService, TracingService, UnroutedLimit],
-  exports: [RateLimitsModule, RateLimitGuard],
+  exports: [ApiDescription, RateLimitsModule, RateLimitGuard],
 })
 export class OperationsModule {}

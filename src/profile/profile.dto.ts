@@ -3,11 +3,11 @@ import { GameAnswer } from '../games/game.dto';
 import { UserAnswer } from '../users/user.dto';
 
 export class ProfileAnswer {
-  @ApiProperty({ type: UserAnswer })
+  @ApiProperty({ type: UserAnswer, description: 'Whom the credential acts for' })
   user: UserAnswer;
 }
 
 export class ProfileGamesAnswer {
-  @ApiProperty({ type: [GameAnswer] })
+  @ApiProperty({ type: [GameAnswer], description: 'Newest first' })
   games: GameAnswer[];
 }

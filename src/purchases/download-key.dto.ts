@@ -23,19 +23,19 @@ export class DownloadKeyRequest {
 }
 
 export class DownloadKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The key’s id' })
   id: number;
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({ format: 'date-time', description: 'When the key was made' })
   created_at: string;
 
   @ApiProperty({ type: 'integer', format: 'int64', description: 'How many times it was used' })
   downloads: number;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'The text of the key' })
   key: string;
 
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The game that it is for' })
   game_id: number;
 
   @ApiProperty({
@@ -47,7 +47,7 @@ export class DownloadKeyObject {
 }
 
 export class DownloadKeyAnswer {
-  @ApiProperty({ type: DownloadKeyObject })
+  @ApiProperty({ type: DownloadKeyObject, description: 'The key' })
   download_key: DownloadKeyObject;
 }
 

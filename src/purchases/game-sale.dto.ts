@@ -39,10 +39,10 @@ export class GameSalesRequest {
 }
 
 export class SoldKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The key’s id' })
   id: number;
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({ format: 'date-time', description: 'When the key was made' })
   created_at: string;
 
   @ApiProperty({ type: 'integer', format: 'int64', description: 'How many times it was used' })
@@ -59,7 +59,7 @@ export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
   @ApiProperty({ type: 'integer', format: 'int64', example: 500, description: 'The price in minor units' })
   amount: number;
 
-  @ApiProperty({ enum: ['complete', 'refunded'] })
+  @ApiProperty({ enum: ['complete', 'refunded'], description: '`refunded`: the money was given back' })
   status: 'complete' | 'refunded';
 
   @ApiProperty({
@@ -78,10 +78,10 @@ export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
 }
 
 export class GameSalesAnswer {
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
   page: number;
 
-  @ApiProperty({ type: 'integer', example: 100 })
+  @ApiProperty({ type: 'integer', example: 100, description: 'How many a page has at most' })
   per_page: number;
 
   @ApiProperty({

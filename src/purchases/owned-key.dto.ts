@@ -21,10 +21,10 @@ export class OwnedKeysRequest {
 }
 
 export class OwnedKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'The key’s id' })
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'The game that it is for' })
   game_id: number;
 
   @ApiProperty({
@@ -36,7 +36,7 @@ export class OwnedKeyObject {
   })
   purchase_id: number | null;
 
-  @ApiProperty({ format: 'date-time', example: '2017-06-24T13:23:51Z' })
+  @ApiProperty({ format: 'date-time', example: '2017-06-24T13:23:51Z', description: 'When the key was made' })
   created_at: string;
 
   @ApiProperty({ type: 'integer', description: 'How often the game was downloaded with it', example: 2 })
@@ -47,10 +47,10 @@ export class OwnedKeyObject {
 }
 
 export class OwnedKeysAnswer {
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
   page: number;
 
-  @ApiProperty({ type: 'integer', example: 50 })
+  @ApiProperty({ type: 'integer', example: 50, description: 'How many a page has at most' })
   per_page: number;
 
   @ApiProperty({ type: [OwnedKeyObject], description: 'Newest first' })

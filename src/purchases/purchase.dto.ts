@@ -18,16 +18,16 @@ export class PurchasesRequest {
 }
 
 export class PurchaseObject {
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The purchase' })
   id: number;
 
   @ApiProperty({ description: 'No download key came with it' })
   donation: boolean;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'The address that it was made with' })
   email: string;
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({ format: 'date-time', description: 'When it was made' })
   created_at: string;
 
   @ApiProperty({ description: 'How it was paid' })
@@ -42,13 +42,16 @@ export class PurchaseObject {
   @ApiProperty({ description: 'Percent off the price' })
   sale_rate: number;
 
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', description: 'How many copies were bought' })
   quantity: number;
 
-  @ApiProperty({ enum: ['complete'] })
+  @ApiProperty({ enum: ['complete'], description: 'Only completed purchases are listed' })
   status: Purchase['status'];
 
-  @ApiProperty({ enum: PURCHASE_TYPES })
+  @ApiProperty({
+    enum: PURCHASE_TYPES,
+    description: 'Whether a game, a bundle or a part of a game was bought',
+  })
   purchase_type: (typeof PURCHASE_TYPES)[number];
 
   @ApiProperty({
@@ -62,7 +65,7 @@ export class PurchaseObject {
 }
 
 export class PurchasesAnswer {
-  @ApiProperty({ type: [PurchaseObject] })
+  @ApiProperty({ type: [PurchaseObject], description: 'Newest first; empty: none was completed' })
   purchases: PurchaseObject[];
 }
 

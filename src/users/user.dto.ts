@@ -15,13 +15,13 @@ export const USER_COLUMNS = [
 export type UserRow = Pick<User, (typeof USER_COLUMNS)[number]>;
 
 export class UserAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 29789 })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 2, description: 'The user' })
   id: number;
 
-  @ApiProperty({ example: 'leaf' })
+  @ApiProperty({ example: 'azure-bison', description: 'The name in addresses; it is unique' })
   username: string;
 
-  @ApiProperty({ example: 'Leaf', description: 'Without one the username' })
+  @ApiProperty({ example: 'Azure Bison', description: 'Without one the username' })
   display_name: string;
 
   @ApiProperty({ description: 'Plays games' })
@@ -33,10 +33,19 @@ export class UserAnswer {
   @ApiProperty({ description: 'Writes about games' })
   press_user: boolean;
 
-  @ApiProperty({ format: 'uri', example: 'https://leaf.gamewharf.example' })
+  @ApiProperty({
+    format: 'uri',
+    example: 'https://azure-bison.gamewharf.example',
+    description: 'The page of the user in the store',
+  })
   url: string;
 
-  @ApiProperty({ type: String, format: 'uri', nullable: true })
+  @ApiProperty({
+    type: String,
+    format: 'uri',
+    nullable: true,
+    description: 'The picture of the user; null: none',
+  })
   cover_url: string | null;
 }
 

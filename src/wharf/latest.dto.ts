@@ -11,7 +11,7 @@ export class LatestRequest {
   game_id?: number;
 
   @TextParameter('The game by its owner and slug; the name of the owner in any case', {
-    example: 'leaf/x-moon',
+    example: 'ash-beetle/brave-arcade',
   })
   @Matches(/^[^/]+\/[^/]+$/, { message: 'target must be of the form user/game' })
   target?: string;

@@ -40,6 +40,9 @@ export function examplesOf(page: string): Example[] {
 
 export const isHere = ([program, ...args]: Command) => spawnSync(program, args).status === 0;
 
+/** Whether the language is on this machine. */
+export const isRunnable = (language: string) => isHere(PROGRAMS[language]!.needs);
+
 /** Those of which the page says what they print, and whose language is on this machine. */
 export function runnable(examples: Example[]): Example[] {
   const missing = Object.keys(PROGRAMS).filter((language) => !isHere(PROGRAMS[language]!.needs));

@@ -39,6 +39,7 @@ const PAGES: [string, ...string[]][] = [
   ['GET /user/settings/oauth-apps/{id}'],
   ['POST /user/settings/oauth-apps/{id}', 'name', 'redirect_uris', 'form_token'],
   ['GET /docs'],
+  ['POST /docs/key', 'form_token'],
   ['GET /assets/{id}'],
 ];
 

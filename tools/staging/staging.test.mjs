@@ -45,9 +45,9 @@ describe('the service', () => {
     assert.ok(Object.keys(description.paths).length >= 16);
     const page = await get('/docs');
     assert.equal(page.status, 200);
-    assert.match(page.text, /<form data-method="GET" data-path="\/profile"/);
-    for (const [, path] of page.text.matchAll(/(?:src|href)="(docs\/[^"]+)"/g))
-      assert.equal((await get(`/${path}`)).status, 200, path);
+    assert.match(page.text, /data-method="GET"\s+data-path="\/profile"/);
+    for (const [, path] of page.text.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g))
+      assert.equal((await get(path)).status, 200, path);
   });
 
   test('does not show its metrics to the world', async () => {

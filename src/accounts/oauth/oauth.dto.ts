@@ -93,10 +93,10 @@ export class PollRequest {
 }
 
 class TokenKey {
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The key’s id' })
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'Whom it acts for' })
   user_id: number;
 
   @ApiProperty({ description: 'The access token again' })
@@ -104,10 +104,10 @@ class TokenKey {
 }
 
 export class TokensAnswer {
-  @ApiProperty()
+  @ApiProperty({ description: 'Goes into the Authorization header' })
   access_token: string;
 
-  @ApiProperty({ enum: ['bearer'] })
+  @ApiProperty({ enum: ['bearer'], description: 'How the token is sent' })
   token_type: 'bearer';
 
   @ApiProperty({ type: 'integer', description: 'Seconds', example: 3600 })
@@ -119,7 +119,7 @@ export class TokensAnswer {
   @ApiProperty({ description: 'What the token permits, separated by spaces', example: 'profile:me' })
   scope: string;
 
-  @ApiProperty({ type: TokenKey })
+  @ApiProperty({ type: TokenKey, description: 'The access token, for clients that look here' })
   key: TokenKey;
 }
 
@@ -144,7 +144,10 @@ export class DeviceAuthorizationAnswer {
 }
 
 export class PollAnswer {
-  @ApiProperty({ enum: ['pending', 'approved', 'denied', 'expired'] })
+  @ApiProperty({
+    enum: ['pending', 'approved', 'denied', 'expired'],
+    description: 'What the user has decided',
+  })
   status: 'pending' | 'approved' | 'denied' | 'expired';
 
   @ApiProperty({
@@ -165,13 +168,13 @@ export class PollAnswer {
 export class RevocationAnswer {}
 
 export class OauthErrors {
-  @ApiProperty({ type: [String], minItems: 1 })
+  @ApiProperty({ type: [String], minItems: 1, description: 'What went wrong, as everywhere in this API' })
   errors: string[];
 
-  @ApiProperty({ example: 'invalid_grant' })
+  @ApiProperty({ example: 'invalid_grant', description: 'The code of the error (RFC 6749)' })
   error: string;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'The same as a text for developers' })
   error_description: string;
 }
 
@@ -180,48 +183,48 @@ const NAMES: { type: [typeof String] } = { type: [String] };
 
 /** RFC 8414. */
 export class ServerMetadata {
-  @ApiProperty(ADDRESS)
+  @ApiProperty({ ...ADDRESS, description: 'Whose metadata it is; `iss` of answers' })
   issuer: string;
 
-  @ApiProperty(ADDRESS)
+  @ApiProperty({ ...ADDRESS, description: 'Where a browser asks the user' })
   authorization_endpoint: string;
 
-  @ApiProperty(ADDRESS)
+  @ApiProperty({ ...ADDRESS, description: 'Where codes and refresh tokens are exchanged' })
   token_endpoint: string;
 
-  @ApiProperty(ADDRESS)
+  @ApiProperty({ ...ADDRESS, description: 'Where a device begins' })
   device_authorization_endpoint: string;
 
-  @ApiProperty(ADDRESS)
+  @ApiProperty({ ...ADDRESS, description: 'Where tokens are ended' })
   revocation_endpoint: string;
 
-  @ApiProperty(ADDRESS)
+  @ApiProperty({ ...ADDRESS, description: 'The public keys of JWTs' })
   jwks_uri: string;
 
-  @ApiProperty(ADDRESS)
+  @ApiProperty({ ...ADDRESS, description: 'The reference' })
   service_documentation: string;
 
-  @ApiProperty(NAMES)
+  @ApiProperty({ ...NAMES, description: 'Scopes that an application may ask for' })
   scopes_supported: string[];
 
-  @ApiProperty(NAMES)
+  @ApiProperty({ ...NAMES, description: 'What `response_type` may be' })
   response_types_supported: string[];
 
-  @ApiProperty(NAMES)
+  @ApiProperty({ ...NAMES, description: 'Where an answer stands in the redirect address' })
   response_modes_supported: string[];
 
-  @ApiProperty(NAMES)
+  @ApiProperty({ ...NAMES, description: 'What `grant_type` may be' })
   grant_types_supported: string[];
 
-  @ApiProperty(NAMES)
+  @ApiProperty({ ...NAMES, description: 'How a client names itself to get tokens' })
   token_endpoint_auth_methods_supported: string[];
 
-  @ApiProperty(NAMES)
+  @ApiProperty({ ...NAMES, description: 'How a client names itself to end tokens' })
   revocation_endpoint_auth_methods_supported: string[];
 
-  @ApiProperty(NAMES)
+  @ApiProperty({ ...NAMES, description: 'How a code_challenge may be made' })
   code_challenge_methods_supported: string[];
 
-  @ApiProperty()
+  @ApiProperty({ description: 'Answers carry `iss` (RFC 9207)' })
   authorization_response_iss_parameter_supported: boolean;
 }

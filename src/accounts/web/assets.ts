@@ -29,6 +29,8 @@ export class Assets {
   private readonly byPath = new Map<string, Asset>();
   readonly style: Asset;
   readonly script: Asset;
+  readonly referenceStyle: Asset;
+  readonly referenceScript: Asset;
   readonly icon: Asset;
   readonly storeStyle?: Asset;
   readonly storeLogo?: Asset;
@@ -36,6 +38,8 @@ export class Assets {
   constructor({ STORE_CSS_FILE, STORE_LOGO_FILE }: Settings) {
     this.style = this.add(join(OURS, 'pages.css'));
     this.script = this.add(join(OURS, 'pages.js'));
+    this.referenceStyle = this.add(join(OURS, 'reference.css'));
+    this.referenceScript = this.add(join(OURS, 'reference.js'));
     this.icon = this.add(join(OURS, 'icon.svg'));
     if (STORE_CSS_FILE) this.storeStyle = this.add(STORE_CSS_FILE, 'STORE_CSS_FILE', ['.css']);
     if (STORE_LOGO_FILE)

@@ -12,7 +12,7 @@ import { copyable } from './parts';
 import { Visitors } from './visitors';
 
 class WelcomeAnswer {
-  @ApiProperty({ example: 'gamewharf' })
+  @ApiProperty({ example: 'gamewharf', description: 'The program that answers here' })
   name: string;
 
   @ApiProperty({ description: 'Where the description of this API is', example: '/openapi.json' })

@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { Settings } from '../../config/settings';
 import { WebAnswer } from '../../http/answer';
 import type { SignedInUser } from '../sign-in/sessions.service';
-import { Assets } from './assets';
+import { type Asset, Assets } from './assets';
 import { html, type Html } from './html';
 import type { Visitor } from './visitor';
 
@@ -16,6 +16,11 @@ export interface Page {
   /** A narrow page; it has navigation only where it belongs to a section. */
   single?: boolean;
   headers?: Record<string, string>;
+  /** Beside those of every page. */
+  styles?: Asset[];
+  scripts?: Asset[];
+  /** Whether scripts of the page send requests to this service. */
+  sendsRequests?: boolean;
 }
 
 export class PageAnswer extends WebAnswer {
@@ -71,7 +76,7 @@ export class Layout {
 
   show(visitor: Visitor | undefined, page: Page, path = ''): PageAnswer {
     return new PageAnswer(page.status ?? 200, this.document(visitor, page, path).toString(), {
-      'Content-Security-Policy': policy(page.formTargets ?? []),
+      'Content-Security-Policy': policy(page),
       ...page.headers,
     });
   }
@@ -80,7 +85,11 @@ export class Layout {
     return this.settings.STORE_NAME;
   }
 
-  private document(visitor: Visitor | undefined, { title, main, single }: Page, path: string): Html {
+  private document(
+    visitor: Visitor | undefined,
+    { title, main, single, styles = [], scripts = [] }: Page,
+    path: string,
+  ): Html {
     const { style, script, icon, storeStyle } = this.assets;
     return html`<!doctype html>
       <html lang="en">
@@ -90,9 +99,9 @@ export class Layout {
           <meta name="color-scheme" content="light dark" />
           <title>${title} · ${this.settings.STORE_NAME}</title>
           <link rel="icon" href="${icon.path}" type="image/svg+xml" />
-          <link rel="stylesheet" href="${style.path}" />
+          ${[style, ...styles].map(({ path }) => html`<link rel="stylesheet" href="${path}" />`)}
           ${storeStyle && html`<link rel="stylesheet" href="${storeStyle.path}" />`}
-          <script src="${script.path}" defer></script>
+          ${[script, ...scripts].map(({ path }) => html`<script src="${path}" defer></script>`)}
         </head>
         <body>
           <a class="skip" href="#main">Skip to the content</a>
@@ -143,12 +152,13 @@ export class Layout {
 export const formToken = (visitor: Visitor): Html =>
   html`<input type="hidden" name="form_token" value="${visitor.formToken}" />`;
 
-const policy = (formTargets: string[]) =>
+const policy = ({ formTargets = [], sendsRequests }: Page) =>
   [
     `default-src 'none'`,
     `style-src 'self'`,
     `script-src 'self'`,
     `img-src 'self'`,
+    ...(sendsRequests ? [`connect-src 'self'`] : []),
     `form-action ${["'self'", ...formTargets].join(' ')}`,
     `base-uri 'none'`,
     `frame-ancestors 'none'`,

@@ -1,0 +1,83 @@
+/** What the reference page reads of an OpenAPI document. */
+export interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  enum?: unknown[];
+  items?: Schema;
+  description?: string;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  maxItems?: number;
+  default?: unknown;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+  anyOf?: Schema[];
+}
+
+export type Schemas = Record<string, Schema>;
+
+export type Content = Record<
+  string,
+  { schema?: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }
+>;
+
+export interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'header' | 'body';
+  required?: boolean;
+  description?: string;
+  schema?: Schema;
+  content?: Content;
+  example?: unknown;
+}
+
+export interface Operation {
+  operationId: string;
+  summary: string;
+  description?: string;
+  deprecated?: boolean;
+  tags?: string[];
+  security?: object[];
+  parameters?: Parameter[];
+  requestBody?: { content: Content };
+  responses: Record<string, { description: string; content?: Content }>;
+}
+
+export interface Route {
+  method: string;
+  path: string;
+  operation: Operation;
+}
+
+/** Parameters of address and body alike. */
+export function parametersOf({ parameters = [], requestBody }: Operation): Parameter[] {
+  const schema = requestBody?.content['application/x-www-form-urlencoded']?.schema;
+  const example = (requestBody?.content['application/json']?.example ?? {}) as Record<string, unknown>;
+  const ofBody = Object.entries(schema?.properties ?? {}).map(([name, property]) => ({
+    name,
+    in: 'body' as const,
+    required: schema?.required?.includes(name),
+    description: property.description,
+    schema: property,
+    example: example[name],
+  }));
+  return [...parameters, ...ofBody];
+}
+
+export const schemaOf = (parameter: Parameter): Schema =>
+  parameter.schema ?? Object.values(parameter.content ?? {})[0]?.schema ?? {};
+
+export function exampleOf(parameter: Parameter): string {
+  const example = parameter.example ?? Object.values(parameter.content ?? {})[0]?.example;
+  return example === undefined ? '' : typeof example === 'string' ? example : JSON.stringify(example);
+}
+
+/** The names of one parameter that a request cannot do without, or of several of which it needs one. */
+export function neededOf({ description = '' }: Operation, parameters: Parameter[]): string[] {
+  const [, choices] = /(?:Exactly|At least) one of ([\w, ]+) is required/.exec(description) ?? [];
+  const required = parameters.filter((one) => one.required).map(({ name }) => name);
+  return choices ? [...required, choices.split(', ')[0]!] : required;
+}
