@@ -43,23 +43,20 @@ const GAMES = `(
 const daysOf = (game: string, columns: string, condition = 'true') =>
   `(SELECT ${columns} FROM sales_days WHERE game_id = ${game}.id AND day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
 
-/** Rows without a day are the totals of currencies, the others the columns of the chosen currency. */
-export const FIGURES = longStatement<CurrencySold & { first: string | null }>(
-  'sales_figures',
-  `WITH sold AS MATERIALIZED (
-     SELECT s.currency, s.day, sum(s.purchases) AS purchases, sum(s.amount) AS amount
-     FROM ${GAMES} CROSS JOIN LATERAL ${daysOf('g', 'currency, day, purchases, amount')} s
-     GROUP BY s.currency, s.day
-   ), totals AS MATERIALIZED (
-     SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount
-     FROM sold GROUP BY currency ORDER BY 2 DESC, currency LIMIT ${MAX_CURRENCIES}
-   ), chosen AS MATERIALIZED (
-     SELECT currency FROM totals ORDER BY currency = $6 DESC, purchases DESC, currency LIMIT 1
-   )
-   (SELECT currency, NULL AS first, purchases, amount FROM totals ORDER BY purchases DESC, currency)
-   UNION ALL
-   SELECT currency, date_trunc($5, day::timestamp)::date::text, sum(purchases), sum(amount)
-   FROM sold WHERE currency = (SELECT currency FROM chosen) GROUP BY 1, 2`,
+// As float8, whose sums are exact up to 2^53 and take half the time of those of bigint.
+export const TOTALS = longStatement<CurrencySold>(
+  'sales_totals',
+  `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
+   FROM ${GAMES} CROSS JOIN LATERAL ${daysOf('g', 'currency, purchases, amount')} s
+   GROUP BY s.currency ORDER BY 2 DESC, s.currency LIMIT ${MAX_CURRENCIES}`,
+);
+
+export const COLUMNS = longStatement<Sold & { first: string }>(
+  'sales_columns',
+  `SELECT date_trunc($6, day::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
+   FROM (SELECT s.day, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
+         FROM ${GAMES} CROSS JOIN LATERAL ${daysOf('g', 'day, purchases, amount', 'currency = $5')} s GROUP BY s.day) sold
+   GROUP BY 1`,
 );
 
 export const RANKED = longStatement<GameSold>(
@@ -100,18 +97,10 @@ export class SalesService {
     { from, to, unit }: Period,
     { game_id = null, currency = null }: { game_id?: number | null; currency?: string | null },
   ): Promise<Figures> {
-    const rows = await this.database.rows(FIGURES, [user_id, game_id, from, to, unit, currency]);
-    const columns = new Map<string, Sold>();
-    const totals: CurrencySold[] = [];
-    let chosen: string | undefined;
-    for (const { first, ...sold } of rows) {
-      if (first === null) totals.push(sold);
-      else {
-        chosen = sold.currency;
-        columns.set(first, sold);
-      }
-    }
-    return { totals, currency: chosen, columns };
+    const totals = await this.database.rows(TOTALS, [user_id, game_id, from, to]);
+    const chosen = (totals.find((one) => one.currency === currency) ?? totals[0])?.currency;
+    const rows = chosen ? await this.database.rows(COLUMNS, [user_id, game_id, from, to, chosen, unit]) : [];
+    return { totals, currency: chosen, columns: new Map(rows.map(({ first, ...sold }) => [first, sold])) };
   }
 
   /** The games, those that earned most in the currency first; one more than fits on the page, where there is a next page. */
