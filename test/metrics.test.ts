@@ -97,7 +97,7 @@ test('GET /operator/metrics answers the same to a token with the right, with and
 
 test('sales, refunds and imports are counted', async () => {
   const events = app.get(OperatorEvents);
-  const by = { token: 'checkout', request_id: 'a-request' };
+  const by = { operator: 'checkout', request_id: 'a-request' };
   for (const currency of ['EUR', 'USD', 'EUR']) events.sold(by, currency, { purchases: 1 });
   events.refunded(by, 'EUR', { purchases: 1 });
   events.imported(by, 'small', 250, { users: { new: 1 } });

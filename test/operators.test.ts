@@ -105,11 +105,11 @@ describe('gamewharf operator-tokens', () => {
   test('what was made and revoked is an audit event, with the name', async () => {
     await made('short-lived', 'metrics');
     await gamewharf('revoke', 'short-lived');
-    const events = `SELECT event, details FROM audit_events WHERE details->>'token' = 'short-lived' ORDER BY id`;
+    const events = `SELECT event, details FROM audit_events WHERE details->>'operator' = 'short-lived' ORDER BY id`;
     await until(async () => (await sql(events)).length === 2);
     expect(await sql(events)).toEqual([
-      { event: 'operator token made', details: { token: 'short-lived' } },
-      { event: 'operator token revoked', details: { token: 'short-lived' } },
+      { event: 'operator token made', details: { operator: 'short-lived' } },
+      { event: 'operator token revoked', details: { operator: 'short-lived' } },
     ]);
   });
 
@@ -294,9 +294,20 @@ describe('what an import may bring', () => {
       {
         event: 'imported',
         user_id: null,
-        details: { token: 'nightly', counts: { users: { new: 1, changed: 0, unchanged: 0 } } },
+        details: { operator: 'nightly', counts: { users: { new: 1, changed: 0, unchanged: 0 } } },
       },
     ]);
+    // The name of a token is no secret.
+    expect(logged.join('')).toContain('"operator":"nightly"');
+  });
+
+  test('that deletes is an audit event of its own', async () => {
+    const token = await made('cleaner', 'import');
+    await sendImport([user(903)], token);
+    await sendImport([{ type: 'user', id: 903, deleted: true }], token);
+    const events = `SELECT details FROM audit_events WHERE event = 'deleted'`;
+    await until(async () => (await sql(events)).length > 0);
+    expect(await sql(events)).toEqual([{ details: { operator: 'cleaner', counts: { users: 1 } } }]);
   });
 });
 

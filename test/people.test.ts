@@ -339,7 +339,7 @@ describe('a person with rows in every table', () => {
       {
         user_id: person.user.id,
         request_id: expect.any(String) as string,
-        details: { token: 'OPERATOR_TOKEN', counts: count },
+        details: { operator: 'OPERATOR_TOKEN', counts: count },
       },
     ]);
   });
@@ -460,7 +460,7 @@ describe('a person with rows in every table', () => {
       const [first, second] = await events('erased');
       expect(first).toMatchObject({ user_id: person.user.id, details: { counts: { purchases: 5 } } });
       expect(first!.request_id).toMatch(/./);
-      expect(second!.details).toEqual({ token: 'OPERATOR_TOKEN', counts: {} });
+      expect(second!.details).toEqual({ operator: 'OPERATOR_TOKEN', counts: {} });
       expect(await searched(person.texts)).toEqual([]);
     });
 

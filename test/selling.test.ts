@@ -556,13 +556,13 @@ test('each that happened is an audit event, without the person, and a count', as
       event: 'sold',
       user_id: null,
       request_id: 'sale-1',
-      details: { token, currency: 'SEK', counts: { games: 2, keys: 2 } },
+      details: { operator: token, currency: 'SEK', counts: { games: 2, keys: 2 } },
     },
     {
       event: 'refunded',
       user_id: null,
       request_id: expect.any(String) as string,
-      details: { token, currency: 'SEK', counts: { games: 2 } },
+      details: { operator: token, currency: 'SEK', counts: { games: 2 } },
     },
   ]);
   expect(logged.join('')).not.toContain('secret@example.com');

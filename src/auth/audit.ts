@@ -15,11 +15,11 @@ export type AuditEvent = {
   | { event: 'sign-in refused'; reason: 'wrong' | 'wait'; address: string }
   | { event: 'api key made' | 'api key revoked'; user_id?: number; api_key_id: number }
   | { event: 'token made'; user_id: number; api_key_id: number | null; game_id: number }
-  | { event: 'operator token made' | 'operator token revoked'; token: string }
+  | { event: 'operator token made' | 'operator token revoked'; operator: string }
   | {
       event: 'imported' | 'sold' | 'refunded' | 'deleted' | 'exported' | 'erased';
       /** Absent: a command. */
-      token?: string;
+      operator?: string;
       counts: object;
       currency?: string;
     }

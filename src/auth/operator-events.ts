@@ -6,7 +6,8 @@ import type { OperatorRight } from './operator-rights';
 
 /** Who asks: a program of the operator's, by its token. A command has none of these, and may do all. */
 export interface By {
-  token?: string;
+  /** The name of the token. */
+  operator?: string;
   rights?: readonly string[];
   request_id?: string;
 }
@@ -23,7 +24,7 @@ export type ImportOutcome = 'done' | 'failed';
 /** The operator token of the request, which the guard has admitted. */
 export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {
   const { operator, id } = context.switchToHttp().getRequest<Request>();
-  return { token: operator!.name, rights: operator!.rights, request_id: id } satisfies By;
+  return { operator: operator!.name, rights: operator!.rights, request_id: id } satisfies By;
 });
 
 /** What operators and their programs do: an audit event for each, and what the metrics count. Call it after the commit. */
@@ -85,10 +86,10 @@ export class OperatorEvents {
 
   private record(
     event: 'imported' | 'sold' | 'refunded' | 'deleted' | 'exported' | 'erased',
-    { token, request_id }: By,
+    { operator, request_id }: By,
     details: { counts: Counts; currency?: string; user_id?: number },
   ): void {
-    this.audit.record({ event, token, request_id, ...details });
+    this.audit.record({ event, operator, request_id, ...details });
   }
 
   private count(counters: Map<string, Counter>, name: string, help: string, currency: string): void {
