@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { demoRecords } from '../../src/importing/demo';
@@ -42,3 +43,9 @@ test.each(pages)(
     expect(named.filter((name) => !known.has(name))).toEqual([]);
   },
 );
+
+test('the pages that `npm run docs:reference` writes are as it writes them', () => {
+  const run = (...words: string[]) => execFileSync(process.execPath, words, { stdio: 'pipe' });
+  run('tools/scripts/compile.mjs');
+  run('tools/scripts/docs-reference.mjs', '--check');
+}, 120_000);

@@ -1,0 +1,166 @@
+// Writes the pages of docs/reference that the code itself can write, from the build in dist. With --check it only compares.
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import process from 'node:process';
+import { getMetadataStorage } from 'class-validator';
+import prettier from 'prettier';
+
+const load = createRequire(import.meta.url);
+load('reflect-metadata');
+const { Settings, SECRET_NAMES } = load('../../dist/src/config/settings.js');
+const { program } = load('../../dist/src/process/program.js');
+const { SCOPES } = load('../../dist/src/auth/scopes.js');
+
+const WRITTEN = '<!-- Written by `npm run docs:reference`: change the code it comes from. -->';
+const cell = (text) => String(text).replaceAll('|', '\\|');
+const table = (...rows) =>
+  [rows[0], rows[0].map(() => '---'), ...rows.slice(1)]
+    .map((row) => `| ${row.map(cell).join(' | ')} |`)
+    .join('\n');
+const code = (text) => (text === '' ? '' : `\`${text}\``);
+
+/** Each setting of .env.example with its comment. */
+function describedSettings() {
+  const described = {};
+  for (const [, comment, name] of readFileSync('.env.example', 'utf8').matchAll(/((?:^# .*\n)+)([A-Z_]+)=/gm))
+    described[name] = comment.replace(/^# /gm, '').trim().replaceAll('\n', ' ');
+  return described;
+}
+
+/** What the validator asks of a setting. */
+function allowed(name) {
+  const rules = getMetadataStorage()
+    .getTargetValidationMetadatas(Settings, '', true, false)
+    .filter(({ propertyName }) => propertyName === name);
+  const words = rules.flatMap(({ name: rule, constraints, message }) => {
+    if (rule === 'isIn') return [constraints[0].join(', ')];
+    if (rule === 'rateLimits') return ['off, or limits'];
+    if (rule === 'addressRanges') return ['addresses, ranges or their names'];
+    if (typeof message === 'string')
+      return [
+        message.replace(/^\$property must (be )?| in \$property/g, '').replace(/^(start|hold)\b/, '$1s'),
+      ];
+    return rule === 'minLength' && constraints[0] > 1 ? [`at least ${constraints[0]} characters`] : [];
+  });
+  return words.join(', ') || 'text';
+}
+
+function settingsPage() {
+  const described = describedSettings();
+  const rows = Object.entries(new Settings()).map(([name, value]) => [
+    code(name),
+    code(Array.isArray(value) ? value.join(' ') : String(value ?? '')),
+    allowed(name),
+    described[name],
+  ]);
+  return `# Settings
+
+${WRITTEN}
+
+A setting is an environment variable, or a line of the file \`.env\` in the folder where the service starts. The environment comes
+first. An empty value means the default. The service does not start with a wrong value, and lists all that are wrong.
+
+${table(['setting', 'default', 'allowed', 'what it does'], ...rows)}
+
+These can come from a file, whose path is in the setting of that name with \`_FILE\` after it: ${SECRET_NAMES.map(code).join(', ')}.
+`;
+}
+
+function commandsPage() {
+  const sections = [];
+  const visit = (command, words) => {
+    const help = command.createHelp();
+    const inner = help.visibleCommands(command).filter((one) => one.name() !== 'help');
+    if (inner.length === 0) {
+      const names = help.visibleArguments(command).map((one) => [code(one.name()), one.description]);
+      const flags = help
+        .visibleOptions(command)
+        .filter(({ long }) => long !== '--help')
+        .map((one) => [
+          code(one.flags),
+          `${help.optionDescription(one)}${one.mandatory ? ' (required)' : ''}`,
+        ]);
+      const usage = help
+        .commandUsage(command)
+        .trim()
+        .replace(/ \[options\]/, flags.length ? '$&' : '');
+      sections.push(
+        [
+          `## ${words}`,
+          help.commandDescription(command),
+          `    ${usage}`,
+          names.length + flags.length > 0 && table(['argument or option', 'meaning'], ...names, ...flags),
+        ]
+          .filter(Boolean)
+          .join('\n\n'),
+      );
+    }
+    for (const one of inner) visit(one, `${words} ${one.name()}`.trim());
+  };
+  visit(program, '');
+  return `# Commands
+
+${WRITTEN}
+
+From a checkout a command begins with \`npm run --silent gamewharf --\`, from the package with \`gamewharf\`. Each has \`--help\`, and
+\`gamewharf --version\` prints the version. Commands read the same [settings](settings.md) as the service.
+
+${sections.join('\n\n')}
+`;
+}
+
+function scopesPage() {
+  const env = { PATH: process.env.PATH, NODE_ENV: 'development' };
+  const lines = execFileSync(process.execPath, ['dist/src/cli.js', 'scopes'], {
+    env,
+    encoding: 'utf8',
+  }).split('\n\n')[1];
+  const routes = lines
+    .trim()
+    .split('\n')
+    .map((line) => line.match(/^(\S+) +(\S+) +(.*)$/).slice(1));
+  const of = (access) =>
+    routes
+      .filter((route) => route[2] === access)
+      .map(([method, path]) => code(`${method} ${path}`))
+      .join(', ');
+  const others = routes.filter(([, , access]) => !(access in SCOPES) && access !== 'public');
+  return `# Scopes
+
+${WRITTEN}
+
+A scope says what a credential may do. It covers itself and every scope that begins with it and a colon: \`game:view\` covers
+\`game:view:ownership\`. [Credentials](credentials.md) has the rules.
+
+${table(['scope', 'meaning', 'routes that ask for it'], ...Object.entries(SCOPES).map(([scope, text]) => [code(scope), text, of(scope)]))}
+
+These routes ask for something else. Rights that begin with \`operator\` are those of [operator tokens](operator-tokens.md).
+
+${table(['route', 'asks for'], ...others.map(([method, path, access]) => [code(`${method} ${path}`), access]))}
+
+These are public:
+
+${routes
+  .filter(([, , access]) => access === 'public')
+  .map(([method, path]) => `- ${code(`${method} ${path}`)}`)
+  .join('\n')}
+`;
+}
+
+const pages = {
+  'docs/reference/settings.md': settingsPage(),
+  'docs/reference/commands.md': commandsPage(),
+  'docs/reference/scopes.md': scopesPage(),
+};
+const stale = [];
+for (const [path, text] of Object.entries(pages)) {
+  const options = await prettier.resolveConfig(path);
+  const formatted = await prettier.format(text, { ...options, filepath: path });
+  if (!process.argv.includes('--check')) writeFileSync(path, formatted);
+  else if (readFileSync(path, 'utf8') !== formatted) stale.push(path);
+}
+if (stale.length > 0) {
+  console.error(`Run npm run docs:reference: the code has changed under ${stale.join(', ')}.`);
+  process.exitCode = 1;
+}
