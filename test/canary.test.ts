@@ -153,7 +153,7 @@ async function ask(method: string, path: string, headers: Record<string, string>
 }
 
 // The pages for people read no credential from an address. Who is sent to sign in comes back to where they were.
-const isPage = (path: string) => /^\/(user|login|logout)\b/.test(path);
+const isPage = (path: string) => /^\/((user|login|logout|docs)\b|\?|$)/.test(path);
 const returnTo = (path: string) => (isPage(path) ? encodeURIComponent(path) : '');
 
 async function askRaw(bytes: string) {
