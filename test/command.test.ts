@@ -28,7 +28,7 @@ const compiled = { status: 0, stdout: '', stderr: expect.stringMatching(/^Compil
 describe('what npm start and npm run gamewharf do first', () => {
   test('the first time it compiles, and says so; the next time it has nothing to do', () => {
     expect(compile()).toEqual(compiled);
-    expect(existsSync(at('dist/src/operations/assets/reference.css'))).toBe(true);
+    expect(existsSync(at('dist/src/accounts/web/assets/pages.css'))).toBe(true);
     expect(compile()).toEqual(nothing);
   });
 
