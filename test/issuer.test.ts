@@ -30,7 +30,7 @@ test('is one: in the metadata, in the answer to an application, in JWTs and in w
   expect(queryOf(location).iss).toBe(baseUrl());
   expect(decodeJwt((await tokenOf()).key)).toMatchObject({ iss: baseUrl(), aud: baseUrl() });
   const home = await send('GET', '/', { headers: { accept: 'text/html' } });
-  expect(home.text).toContain(`${baseUrl()}/profile`);
+  expect(home.text).toContain(`curl ${baseUrl()}/`);
 });
 
 test('is not what a caller calls this host', async () => {
