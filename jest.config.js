@@ -29,6 +29,7 @@ module.exports = {
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  testSequencer: '<rootDir>/test/support/slowest-first.mjs',
   maxWorkers: 2,
   testTimeout: 20_000,
   // A worker has no handle open at its end, but V8 takes up to half a second, the default, to free the heap of forty files.

@@ -115,9 +115,9 @@ test('the tarball has the compiled service, the migrations and the client, and n
         name,
       ) && !/^package\/dist\/(src|migrations)\/.+\.js$/.test(name),
   );
-  expect(others.filter((name) => !/^package\/dist\/src\/.+\/assets\/[\w-]+\.(css|svg)$/.test(name))).toEqual(
-    [],
-  );
+  expect(
+    others.filter((name) => !/^package\/dist\/src\/.+\/assets\/[\w-]+\.(css|svg|json)$/.test(name)),
+  ).toEqual([]);
   for (const name of ['dist/src/cli.js', 'dist/src/main.js', 'client/api.d.ts'])
     expect(contents).toContain(`package/${name}`);
 });
