@@ -87,9 +87,10 @@ describe('sign-in', () => {
         await browser.submit('/login', { username: name, password: 'wrong password' });
         times[name]!.push(performance.now() - start);
       }
-    const median = (name: string) => times[name]!.toSorted((a, b) => a - b)[4]!;
-    expect(median('nobody-at-all') / median(known.username)).toBeGreaterThan(0.6);
-    expect(median('nobody-at-all') / median(known.username)).toBeLessThan(1.7);
+    // The least is what a machine that does something else at times disturbs least.
+    const least = (name: string) => Math.min(...times[name]!);
+    expect(least('nobody-at-all') / least(known.username)).toBeGreaterThan(0.6);
+    expect(least('nobody-at-all') / least(known.username)).toBeLessThan(1.7);
   });
 
   test('nothing filled in', async () => {
