@@ -138,7 +138,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
 function registerTokenRevocation(tokens: Command, run: CommandRunner): void {
   tokens
     .command('revoke')
-    .description('End all JWTs of a user, whoever made them.')
+    .description('End all JWTs of a user, of every game.')
     .requiredOption('--user <username>', 'the player')
     .action(({ user }: { user: string }) =>
       run(async (app) => {
