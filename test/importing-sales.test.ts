@@ -47,30 +47,39 @@ bothWays('sales', () => {
     expect(await version()).toEqual(before);
   });
 
-  test('days are those of the purchase in UTC, and a purchase takes its share along to another day', async () => {
+  test('days and months are those of the purchase in UTC, and a purchase takes its share along to another one', async () => {
     await imported(user(1), game(1), game(2));
-    const days = async () => (await salesAsKept()).map((one) => one.days);
+    const periods = async () => (await salesAsKept()).map((one) => one.periods);
     await imported(
       purchase(1, { game_id: [1, 2], amount: 501, created_at: '2024-03-01T00:30:00+01:00' }),
-      purchase(2, { amount: 0, created_at: '2024-02-29T23:59:59Z' }),
+      purchase(2, { amount: 0, created_at: '2024-02-28T23:59:59Z' }),
     );
-    expect(await days()).toEqual([{ '2024-02-29 USD': [2, 251] }, { '2024-02-29 USD': [1, 250] }]);
+    expect(await periods()).toEqual([
+      { 'day 2024-02-28 USD': [1, 0], 'day 2024-02-29 USD': [1, 251], 'month 2024-02-01 USD': [2, 251] },
+      { 'day 2024-02-29 USD': [1, 250], 'month 2024-02-01 USD': [1, 250] },
+    ]);
     await imported({ type: 'purchase', id: 1, created_at: '2024-03-01T00:00:00Z' });
-    expect(await days()).toEqual([
-      { '2024-02-29 USD': [1, 0], '2024-03-01 USD': [1, 251] },
-      { '2024-03-01 USD': [1, 250] },
+    expect(await periods()).toEqual([
+      {
+        'day 2024-02-28 USD': [1, 0],
+        'day 2024-03-01 USD': [1, 251],
+        'month 2024-02-01 USD': [1, 0],
+        'month 2024-03-01 USD': [1, 251],
+      },
+      { 'day 2024-03-01 USD': [1, 250], 'month 2024-03-01 USD': [1, 250] },
     ]);
     await imported({ type: 'purchase', id: 1, status: 'refunded' });
-    expect(await days()).toEqual([{ '2024-02-29 USD': [1, 0] }, null]);
+    expect(await periods()).toEqual([{ 'day 2024-02-28 USD': [1, 0], 'month 2024-02-01 USD': [1, 0] }, null]);
   });
 
-  test('however purchases come, change and go, counts, earnings and days are what they come to', async () => {
+  test('however purchases come, change and go, counts, earnings, days and months are what they come to', async () => {
     const games = [1, 2, 3, 4];
     const amount = fc.integer({ min: 0, max: 1000 });
     const created_at = fc.constantFrom(
       '2024-02-28T23:59:59Z',
       '2024-02-29T00:00:00Z',
       '2024-02-29T23:30:00-01:00',
+      '2024-03-01T12:00:00Z',
       undefined,
     );
     const whole = fc.record({

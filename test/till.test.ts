@@ -255,3 +255,23 @@ test('makes the demo store anew, when it is told to and the store is one', async
   await sql('UPDATE api_keys SET revoked_at = now()');
   expect(await gamewharf(['reset', '--yes'])).toBe('This is not the demo store, so nothing was deleted.');
 });
+
+test('purchases that an older replica has imported are counted anew, and games whose figures are right are left alone', async () => {
+  await gamewharf(['sales', 'recount']);
+  const kept = () => sql('SELECT xmin, * FROM sales_periods WHERE game_id = ANY ($1)', [games.slice(3)]);
+  const owner = await make.user();
+  const games: number[] = [];
+  for (let i = 0; i < 4; i++) games.push((await make.game({ owner })).id);
+  const [one, two, three, four] = games.map((id) => ({ id }));
+  await gamewharf(['sell', '--game', String(four!.id), '--to', 'me@example.com', '--price', '4.99']);
+  const right = await kept();
+  // Neither of them keeps days and months.
+  await make.purchase({ games: [one!, two!], amount: 501, created_at: '2019-05-31T23:59:59Z' });
+  await sql(`INSERT INTO sales_periods VALUES ($1, 'day', '2019-05-31', 'USD', 1, 250)`, [three!.id]);
+  expect(await gamewharf(['sales', 'recount'])).toBe('Counted anew: 3 games.');
+  const periods = (rows: Record<string, unknown>[]) => rows.map((row) => row.periods);
+  expect(periods(await salesAsKept())).toEqual(periods(await salesByDefinition()));
+  expect(right).toHaveLength(2);
+  expect(await kept()).toEqual(right);
+  expect(await gamewharf(['sales', 'recount'])).toBe('The figures of all games are right.');
+});

@@ -1,11 +1,11 @@
 import type { Relation, Relations } from '../database/relations';
 import {
-  addDays,
+  addToPeriods,
   addEarnings,
   countPurchases,
-  dropEmptyDays,
+  dropEmptyPeriods,
   dropEmptyEarnings,
-  takeDays,
+  takeFromPeriods,
   takeEarnings,
 } from '../purchases/earnings';
 import { ImportProblems } from './problems';
@@ -58,7 +58,7 @@ export const SALES_OF_GAMES = `
   LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
 
 /**
- * Adds the sales to counts, earnings and days. Locks the games in the order of their ids, so that sums are exact whatever else sells.
+ * Adds the sales to counts, earnings and periods. Locks the games in the order of their ids, so that sums are exact whatever else sells.
  * Run last, as everybody who sells the same games waits from here to the end. `newGames`: a query for the ids of games that
  * were written with their count.
  */
@@ -78,9 +78,11 @@ export async function changeSales(relations: Relations, purchase: RecordType, ne
      WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
      ORDER BY d.game_id LIMIT 20`,
     ...(relations.rowsOf(changedIn(purchase))
-      ? [takeEarnings, dropEmptyEarnings, takeDays, dropEmptyDays].map((statement) => statement(SALES.name))
+      ? [takeEarnings, dropEmptyEarnings, takeFromPeriods, dropEmptyPeriods].map((statement) =>
+          statement(SALES.name),
+        )
       : []),
-    ...[addEarnings, addDays].map((statement) => statement(SALES.name)),
+    ...[addEarnings, addToPeriods].map((statement) => statement(SALES.name)),
   ];
   // Sent without waiting for answers; each still sees what was committed while the first one waited for its locks.
   const answers = statements.map((statement) => relations.query<{ problem: string }>(statement));

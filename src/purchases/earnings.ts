@@ -25,18 +25,27 @@ export const dropEmptyEarnings = (sales: string) => `
   DELETE FROM game_earnings e USING ${sales} d
   WHERE d.game_id = e.game_id AND d.currency = e.currency AND e.amount = 0`;
 
-/** Days with more purchases, or more amount. */
-export const addDays = (sales: string) => `
-  INSERT INTO sales_days AS s (game_id, currency, day, purchases, amount)
-  SELECT game_id, currency, day, purchases, amount FROM ${sales} d WHERE purchases >= 0 AND amount >= 0
-  ON CONFLICT (game_id, currency, day)
+/** Each day and each month whose sales have changed. */
+export const periodsOf = (sales: string) =>
+  `(SELECT game_id, unit, date_trunc(unit, day::timestamp)::date AS first_day, currency,
+           sum(purchases) AS purchases, sum(amount) AS amount
+    FROM ${sales} changes, unnest('{day,month}'::text[]) AS unit
+    GROUP BY 1, 2, 3, 4 HAVING sum(purchases) <> 0 OR sum(amount) <> 0)`;
+
+const SAME_PERIOD =
+  '(d.game_id, d.unit, d.first_day, d.currency) = (s.game_id, s.unit, s.first_day, s.currency)';
+
+/** Those with more purchases, or more amount. */
+export const addToPeriods = (sales: string) => `
+  INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
+  SELECT * FROM ${periodsOf(sales)} d WHERE purchases >= 0 AND amount >= 0
+  ON CONFLICT (game_id, unit, first_day, currency)
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
 
-/** Days with less of either. Those without purchases are then dropped. */
-export const takeDays = (sales: string) => `
-  UPDATE sales_days s SET purchases = s.purchases + d.purchases, amount = s.amount + d.amount
-  FROM ${sales} d WHERE (d.game_id, d.currency, d.day) = (s.game_id, s.currency, s.day) AND (d.purchases < 0 OR d.amount < 0)`;
+/** Those with less of either. What is left without purchases is then dropped. */
+export const takeFromPeriods = (sales: string) => `
+  UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amount + d.amount
+  FROM ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND (d.purchases < 0 OR d.amount < 0)`;
 
-export const dropEmptyDays = (sales: string) => `
-  DELETE FROM sales_days s USING ${sales} d
-  WHERE (d.game_id, d.currency, d.day) = (s.game_id, s.currency, s.day) AND s.purchases = 0`;
+export const dropEmptyPeriods = (sales: string) => `
+  DELETE FROM sales_periods s USING ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND s.purchases = 0`;

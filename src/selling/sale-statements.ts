@@ -1,11 +1,11 @@
 import { bind, type BoundStatement, statement } from '../database/statement';
 import {
-  addDays,
+  addToPeriods,
   addEarnings,
   countPurchases,
-  dropEmptyDays,
+  dropEmptyPeriods,
   dropEmptyEarnings,
-  takeDays,
+  takeFromPeriods,
   takeEarnings,
 } from '../purchases/earnings';
 import type { Purchase } from '../purchases/purchase.entity';
@@ -103,14 +103,14 @@ const sharesTimes = (sign: 1 | -1) =>
 
 const COUNT = statement('sale_count', countPurchases(sharesTimes(1)));
 const EARN = statement('sale_earn', addEarnings(sharesTimes(1)));
-const ADD_DAYS = statement('sale_days', addDays(sharesTimes(1)));
+const ADD_TO_PERIODS = statement('sale_periods', addToPeriods(sharesTimes(1)));
 
 const LOCK_PURCHASE = statement('refund_lock', 'SELECT id FROM purchases WHERE id = $1 FOR NO KEY UPDATE');
 const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
 const PAY_BACK = statement('refund_earnings', takeEarnings(sharesTimes(-1)));
 const DROP_EMPTY = statement('refund_empty_earnings', dropEmptyEarnings(sharesTimes(-1)));
-const TAKE_DAYS = statement('refund_days', takeDays(sharesTimes(-1)));
-const DROP_EMPTY_DAYS = statement('refund_empty_days', dropEmptyDays(sharesTimes(-1)));
+const TAKE_FROM_PERIODS = statement('refund_periods', takeFromPeriods(sharesTimes(-1)));
+const DROP_EMPTY_PERIODS = statement('refund_empty_periods', dropEmptyPeriods(sharesTimes(-1)));
 // No row: it was refunded before.
 const REFUND = statement<{ id: number }>(
   'refund',
@@ -162,7 +162,7 @@ export const sell = (sale: Sale): BoundStatement[] => [
   bind(LOCK_GAMES, [sale.game_ids]),
   bind(COUNT, [sale.id]),
   bind(EARN, [sale.id]),
-  bind(ADD_DAYS, [sale.id]),
+  bind(ADD_TO_PERIODS, [sale.id]),
 ];
 
 export const refund = (purchase_id: number, game_ids: number[], keep_keys: boolean) =>
@@ -172,8 +172,8 @@ export const refund = (purchase_id: number, game_ids: number[], keep_keys: boole
     bind(UNCOUNT, [purchase_id]),
     bind(PAY_BACK, [purchase_id]),
     bind(DROP_EMPTY, [purchase_id]),
-    bind(TAKE_DAYS, [purchase_id]),
-    bind(DROP_EMPTY_DAYS, [purchase_id]),
+    bind(TAKE_FROM_PERIODS, [purchase_id]),
+    bind(DROP_EMPTY_PERIODS, [purchase_id]),
     bind(REVOKE, [purchase_id, keep_keys]),
     bind(REFUND, [purchase_id]),
     bind(SALE, [purchase_id]),

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { CommandRunner } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
+import { Settings } from '../config/settings';
 import { ask } from '../config/terminal';
 import { Database } from '../database/database';
 import { formatMoney } from '../formats/money';
@@ -8,6 +9,7 @@ import { printTable } from '../formats/print-table';
 import { modernTimestamp } from '../formats/timestamps';
 import { Failure } from '../http/failure';
 import { RefundRequest, SaleRequest } from './sale.dto';
+import { recountSales } from './recount';
 import { GIVE, NEWEST_SALES } from './sale-statements';
 import { SalesService } from './sales.service';
 import { amountOf, Till } from './till';
@@ -120,6 +122,24 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
             row.reference ?? '-',
           ]),
         ]);
+      }),
+    );
+
+  program
+    .command('sales')
+    .description('The figures of the sales pages.')
+    .command('recount')
+    .description(
+      'Count the sales of days and months anew from the purchases, where they differ; safe while the service runs.',
+    )
+    .action(() =>
+      run(async (app, signal) => {
+        const games = await recountSales(app.get(Settings), signal);
+        console.log(
+          games === 0
+            ? 'The figures of all games are right.'
+            : `Counted anew: ${games === 1 ? '1 game' : `${games} games`}.`,
+        );
       }),
     );
 }

@@ -118,7 +118,7 @@ const TABLES = [
   'games',
   'game_admins',
   'game_earnings',
-  'sales_days',
+  'sales_periods',
   'purchases',
   'purchase_games',
   'download_keys',
@@ -165,15 +165,17 @@ export const salesByDefinition = () =>
          (SELECT json_object_agg(currency, amount ORDER BY currency) FROM (
             SELECT currency, sum(amount) AS amount FROM purchase_shares v WHERE v.game_id = g.id
             GROUP BY currency HAVING sum(amount) > 0) e) AS earnings,
-         (SELECT json_object_agg(day || ' ' || currency, ARRAY[purchases, amount] ORDER BY day, currency) FROM (
-            SELECT (p.created_at AT TIME ZONE 'UTC')::date AS day, v.currency, count(*) AS purchases, sum(v.amount) AS amount
-            FROM purchase_shares v JOIN purchases p ON p.id = v.purchase_id WHERE v.game_id = g.id GROUP BY 1, 2) d) AS days
+         (SELECT json_object_agg(concat_ws(' ', unit, first_day, currency), ARRAY[purchases, amount] ORDER BY unit, first_day, currency) FROM (
+            SELECT unit, date_trunc(unit, p.created_at AT TIME ZONE 'UTC')::date AS first_day, v.currency,
+                   count(*) AS purchases, sum(v.amount) AS amount
+            FROM purchase_shares v JOIN purchases p ON p.id = v.purchase_id, unnest('{day,month}'::text[]) AS unit
+            WHERE v.game_id = g.id GROUP BY 1, 2, 3) d) AS periods
        FROM games g ORDER BY g.id`);
 
 export const salesAsKept = () =>
   sql(`SELECT g.id, g.purchases_count,
          (SELECT json_object_agg(currency, amount ORDER BY currency)
           FROM game_earnings e WHERE e.game_id = g.id) AS earnings,
-         (SELECT json_object_agg(day || ' ' || currency, ARRAY[purchases, amount] ORDER BY day, currency)
-          FROM sales_days d WHERE d.game_id = g.id) AS days
+         (SELECT json_object_agg(concat_ws(' ', unit, first_day, currency), ARRAY[purchases, amount] ORDER BY unit, first_day, currency)
+          FROM sales_periods d WHERE d.game_id = g.id) AS periods
        FROM games g ORDER BY g.id`);

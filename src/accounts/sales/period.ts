@@ -18,6 +18,8 @@ const UNITS_OF: Record<Range, Unit[]> = {
   '5y': ['month', 'week'],
   all: ['month'],
 };
+/** Those that begin with the first of a month. */
+const WHOLE_MONTHS: Range[] = ['12m', '5y', 'all'];
 const MAX_MONTHS = 400;
 
 /** Days are those of UTC, as `YYYY-MM-DD`. */
@@ -27,6 +29,8 @@ export interface Period {
   units: Unit[];
   from: string;
   to: string;
+  /** What totals are summed from: a time that begins with a month is a few months instead of many days. */
+  summed: 'day' | 'month';
 }
 
 export function periodOf(range: string | undefined, unit: string | undefined, now = new Date()): Period {
@@ -35,13 +39,11 @@ export function periodOf(range: string | undefined, unit: string | undefined, no
   const by = units.find((one) => one === unit) ?? units[0]!;
   const to = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()));
   const sorted = (Object.keys(UNITS) as Unit[]).filter((one) => units.includes(one));
-  return {
-    range: known,
-    unit: by,
-    units: sorted,
-    from: dayOf(startOf(firstOf(known, to), by)),
-    to: dayOf(to),
-  };
+  const first = firstOf(known, to);
+  const summed = WHOLE_MONTHS.includes(known) || by === 'month' ? 'month' : 'day';
+  // Months have no whole weeks: the first week then has the days since the first of the month.
+  const from = dayOf(summed === 'month' ? startOf(first, 'month') : startOf(first, by));
+  return { range: known, unit: by, units: sorted, from, to: dayOf(to), summed };
 }
 
 /** The first days of the columns from one day to another. */

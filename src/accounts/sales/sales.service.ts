@@ -39,23 +39,25 @@ const GAMES = `(
                     UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
   WHERE $2::bigint IS NULL OR g.id = $2) g`;
 
-// OFFSET 0: else the days of all games may be read, docs/explanation/decisions/one-probe.md.
-const daysOf = (game: string, columns: string, condition = 'true') =>
-  `(SELECT ${columns} FROM sales_days WHERE game_id = ${game}.id AND day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
+/** $3 to $4, read from days or from months, as the unit says. OFFSET 0: else the periods of all games may be read, docs/explanation/decisions/one-probe.md. */
+const periodsOf = (game: string, unit: string, columns: string, condition = 'true') =>
+  `(SELECT ${columns} FROM sales_periods
+    WHERE game_id = ${game}.id AND unit = ${unit} AND first_day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
 
 // As float8, whose sums are exact up to 2^53 and take half the time of those of bigint.
 export const TOTALS = longStatement<CurrencySold>(
   'sales_totals',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-   FROM ${GAMES} CROSS JOIN LATERAL ${daysOf('g', 'currency, purchases, amount')} s
+   FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$5', 'currency, purchases, amount')} s
    GROUP BY s.currency ORDER BY 2 DESC, s.currency LIMIT ${MAX_CURRENCIES}`,
 );
 
 export const COLUMNS = longStatement<Sold & { first: string }>(
   'sales_columns',
-  `SELECT date_trunc($6, day::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
-   FROM (SELECT s.day, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-         FROM ${GAMES} CROSS JOIN LATERAL ${daysOf('g', 'day, purchases, amount', 'currency = $5')} s GROUP BY s.day) sold
+  `SELECT date_trunc($7, first_day::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
+   FROM (SELECT s.first_day, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
+         FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$6', 'first_day, purchases, amount', 'currency = $5')} s
+         GROUP BY s.first_day) sold
    GROUP BY 1`,
 );
 
@@ -64,9 +66,9 @@ export const RANKED = longStatement<GameSold>(
   `SELECT g.id, g.title, coalesce(ranked.purchases, 0) AS purchases, coalesce(ranked.amount, 0) AS amount, k.keys, k.claimed
    FROM (SELECT g.id, s.purchases, s.amount FROM ${GAMES}
          LEFT JOIN LATERAL (SELECT sum(purchases) AS purchases, sum(amount) AS amount
-                            FROM ${daysOf('g', 'purchases, amount', 'currency = $5')} d) s ON true
+                            FROM ${periodsOf('g', '$6', 'purchases, amount', 'currency = $5')} d) s ON true
          ORDER BY s.amount DESC NULLS LAST, s.purchases DESC NULLS LAST, g.id DESC
-         LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $6) ranked
+         LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $7) ranked
    JOIN games g ON g.id = ranked.id
    CROSS JOIN LATERAL (
      SELECT count(*) AS keys, count(user_id) AS claimed FROM (
@@ -82,7 +84,7 @@ const TITLE = statement<{ title: string }>(
   `SELECT title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
 );
 
-/** What was sold of the games that a user can edit: from the figures of days. */
+/** What was sold of the games that a user can edit: from the figures of days and months. */
 @Injectable()
 export class SalesService {
   constructor(private readonly database: Database) {}
@@ -94,19 +96,22 @@ export class SalesService {
 
   async figures(
     user_id: number,
-    { from, to, unit }: Period,
+    { from, to, unit, summed }: Period,
     { game_id = null, currency = null }: { game_id?: number | null; currency?: string | null },
   ): Promise<Figures> {
-    const totals = await this.database.rows(TOTALS, [user_id, game_id, from, to]);
+    const totals = await this.database.rows(TOTALS, [user_id, game_id, from, to, summed]);
     const chosen = (totals.find((one) => one.currency === currency) ?? totals[0])?.currency;
-    const rows = chosen ? await this.database.rows(COLUMNS, [user_id, game_id, from, to, chosen, unit]) : [];
+    const read = unit === 'month' ? 'month' : 'day';
+    const rows = chosen
+      ? await this.database.rows(COLUMNS, [user_id, game_id, from, to, chosen, read, unit])
+      : [];
     return { totals, currency: chosen, columns: new Map(rows.map(({ first, ...sold }) => [first, sold])) };
   }
 
   /** The games, those that earned most in the currency first; one more than fits on the page, where there is a next page. */
   rankedGames(
     user_id: number,
-    { from, to }: Period,
+    { from, to, summed }: Period,
     {
       game_id = null,
       currency,
@@ -114,6 +119,6 @@ export class SalesService {
     }: { game_id?: number | null; currency: string | undefined; page: number },
   ): Promise<GameSold[]> {
     const offset = (page - 1) * GAMES_ON_A_PAGE;
-    return this.database.rows(RANKED, [user_id, game_id, from, to, currency ?? null, offset]);
+    return this.database.rows(RANKED, [user_id, game_id, from, to, currency ?? null, summed, offset]);
   }
 }

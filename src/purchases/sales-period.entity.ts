@@ -1,0 +1,32 @@
+import { Check, Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Game } from '../games/game.entity';
+
+/** Completed purchases of a game in a day and in a month of UTC, and its share of them in minor units; updated in the transaction of each purchase. */
+@Entity('sales_periods')
+@Check('sales_periods_unit_check', `unit IN ('day', 'month')`)
+@Check('sales_periods_currency_check', `currency ~ '^[A-Z]{3}$'`)
+@Check('sales_periods_purchases_check', 'purchases >= 0')
+@Check('sales_periods_amount_check', 'amount BETWEEN 0 AND 9007199254740991')
+export class SalesPeriod {
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'sales_periods_pkey' })
+  game_id: number;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'sales_periods_pkey' })
+  unit: 'day' | 'month';
+
+  @PrimaryColumn('date', { primaryKeyConstraintName: 'sales_periods_pkey' })
+  first_day: string;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'sales_periods_pkey' })
+  currency: string;
+
+  @Column('bigint')
+  purchases: number;
+
+  @Column('bigint')
+  amount: number;
+
+  @ManyToOne(() => Game, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'sales_periods_game_id_fkey' })
+  game?: Relation<Game>;
+}

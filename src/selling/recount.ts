@@ -1,0 +1,49 @@
+import type { Settings } from '../config/settings';
+import { DatabaseClient } from '../database/client';
+import { addToPeriods, periodsOf } from '../purchases/earnings';
+
+const ALL_SALES = '(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)';
+const KEPT = 'SELECT game_id, unit, first_day, currency, purchases, amount FROM sales_periods';
+
+const GAMES_THAT_DIFFER = `
+  WITH sold AS (SELECT * FROM ${periodsOf(ALL_SALES)} p)
+  SELECT DISTINCT game_id FROM ((TABLE sold EXCEPT ${KEPT}) UNION ALL (${KEPT} EXCEPT TABLE sold)) differs ORDER BY game_id`;
+
+// OFFSET 0 has the view computed for these purchases alone.
+const recountOf = (game_id: number) =>
+  addToPeriods(`(
+    SELECT v.game_id, v.currency, v.day, 1 AS purchases, v.amount
+    FROM purchase_games pg
+    CROSS JOIN LATERAL (SELECT * FROM purchase_shares WHERE purchase_id = pg.purchase_id OFFSET 0) v
+    WHERE pg.game_id = ${game_id} AND v.game_id = pg.game_id)`);
+
+/**
+ * Counts the sales of days and months anew from the purchases of the games whose figures differ; answers how many those
+ * were. Each of them is locked for its own count alone, so the service may go on to sell.
+ */
+export async function recountSales(
+  { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
+  signal: AbortSignal,
+): Promise<number> {
+  const client = new DatabaseClient({
+    connectionString: DATABASE_URL,
+    application_name: 'gamewharf recount',
+  });
+  await client.connect();
+  const stop = () => void client.end();
+  signal.addEventListener('abort', stop);
+  try {
+    const { rows } = await client.query<{ game_id: number }>(GAMES_THAT_DIFFER);
+    for (const { game_id } of rows) {
+      await client.query('BEGIN');
+      await client.query('SELECT FROM games WHERE id = $1 FOR NO KEY UPDATE', [game_id]);
+      await client.query('DELETE FROM sales_periods WHERE game_id = $1', [game_id]);
+      await client.query(recountOf(game_id));
+      await client.query('COMMIT');
+    }
+    return rows.length;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    await client.end();
+  }
+}
