@@ -5,6 +5,7 @@ import { PASSWORD, withPassword } from './support/browser';
 import { chromiumPath, ClientApplication, openChromium, Window } from './support/chromium';
 import { isRunnable, run } from './support/page-examples';
 import { type Actor, baseUrl, make, sql, useStore } from './support/store';
+import { until } from './support/time';
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /** Texts that are cut off, and borders of what one presses or fills in that lack 3:1 against what is around them. */
@@ -376,21 +377,11 @@ if (!chromiumPath)
 
   test('keyboard only: from the start page to a key and its end', () =>
     within(
-      async (page) => {
-        const focused = () =>
-          page.evaluate(
-            `(({ textContent, name, id }) => textContent.trim().replace(/\\s+/g, ' ') || name || id)(document.activeElement)`,
-          ) as Promise<string>;
-        const tabTo = async (name: RegExp) => {
-          for (let i = 0; i < 40; i++) {
-            await page.keyboard.press('Tab');
-            if (name.test(await focused())) return;
-          }
-          throw new Error(`nothing to tab to is called ${name}`);
-        };
+      async (page, window) => {
+        const tabTo = (name: RegExp) => window.tabTo(name);
         await page.goto('/');
         await page.keyboard.press('Tab');
-        expect(await focused()).toBe('Skip to the content');
+        expect(await window.focused()).toBe('Skip to the content');
         await page.keyboard.press('Enter');
         await tabTo(/^Make a key of your own$/);
         await page.keyboard.press('Enter');
@@ -401,7 +392,7 @@ if (!chromiumPath)
         await page.keyboard.type(PASSWORD);
         await page.keyboard.press('Enter');
         await page.getByRole('heading', { name: 'API keys' }).waitFor();
-        await tabTo(/^label$/);
+        await tabTo(/^Name of the key$/);
         await page.keyboard.type('By keyboard');
         await page.keyboard.press('Enter');
         await page.getByText('Copy it now').waitFor();
@@ -416,6 +407,72 @@ if (!chromiumPath)
         await page.getByRole('link', { name: 'Sign in' }).waitFor();
       },
       { signedIn: false },
+    ));
+
+  test('keyboard only: a key with limits, and its new name', () =>
+    within(async (page, window) => {
+      const { keyboard } = page;
+      await window.tabTo(/^Name of the key$/);
+      await keyboard.type('Narrow');
+      await keyboard.press('Tab');
+      await keyboard.press('ArrowDown');
+      expect(await window.focused()).toBe('Only what I tick');
+      await window.tabTo(/^See who bought your games/);
+      await keyboard.press('Space');
+      await window.tabTo(/^It expires/);
+      await keyboard.type('On a date');
+      await keyboard.press('Tab');
+      expect(await window.focused()).toBe('Its last day (UTC)');
+      const end = new Date(Date.now() + 3 * 86_400_000).toISOString();
+      await keyboard.type(`${end.slice(5, 7)}${end.slice(8, 10)}${end.slice(0, 4)}`);
+      await window.tabTo(/^Make a key$/);
+      await keyboard.press('Enter');
+      await page.getByText('Copy it now').waitFor();
+      const key = await page.getByLabel('Key', { exact: true }).inputValue();
+      const answer = await fetch(`${baseUrl()}/credentials/info`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      expect(await answer.json()).toMatchObject({ scopes: ['game:view:purchases'] });
+      await page.getByRole('row', { name: /^Narrow .* in 4 days/ }).waitFor();
+      await window.tabTo(/^Narrow$/);
+      await keyboard.press('Enter');
+      await page.getByRole('button', { name: 'Save' }).waitFor();
+      await window.tabTo(/^Name of the key$/);
+      await keyboard.press('Control+a');
+      await keyboard.type('Renamed by keyboard');
+      await keyboard.press('Enter');
+      await page.getByRole('status').getByText('The key is now called “Renamed by keyboard”.').waitFor();
+    }));
+
+  test('keyboard only: the reference is searched, unfolded, scrolled, and its code copied', () =>
+    within(
+      async (page, window) => {
+        const { keyboard } = page;
+        await page.goto('/docs');
+        await window.tabTo(/^Find an endpoint$/);
+        await keyboard.type('somebody bought');
+        await page.getByText(/^1 of \d\d$/).waitFor();
+        await keyboard.press('Enter');
+        await page.locator('#purchasesPurchasesOf[open]').waitFor();
+        // The focus has gone along: folded and unfolded where one stands.
+        await keyboard.press('Enter');
+        expect(await page.locator('#purchasesPurchasesOf[open]').count()).toBe(0);
+        await keyboard.press('Enter');
+        await keyboard.press('Tab');
+        const table = await page.evaluate(`document.activeElement.getAttribute('aria-label')`);
+        expect(table).toBe('Parameters of What somebody bought of the game');
+        await keyboard.press('ArrowRight');
+        await until(async () => Number(await page.evaluate('document.activeElement.scrollLeft')) > 0);
+        await window.tabTo(/^Copy the code$/);
+        await keyboard.press('Enter');
+        await page.getByRole('button', { name: 'Copied' }).waitFor();
+        expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^curl .*\/purchases\?email=/);
+      },
+      {
+        signedIn: false,
+        viewport: { width: 390, height: 800 },
+        permissions: ['clipboard-read', 'clipboard-write'],
+      },
     ));
 
   test('without JavaScript a key is made all the same', () =>

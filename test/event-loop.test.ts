@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { addToPeriods } from '../src/purchases/earnings';
 import { MAX_FORM } from '../src/http/parameter-sources';
 import { browserOf } from './support/browser';
 import { longestBlock, shortestBlock } from './support/event-loop';
@@ -162,6 +163,17 @@ test('no answer that grows with data', async () => {
      SELECT $1, 'client' || i, ARRAY['profile:me', 'profile:games', 'collection:view'] FROM generate_series(1, 1500) i`,
     [user.id],
   );
+  await sql(
+    addToPeriods(`(
+      SELECT g.id AS game_id, c AS currency, current_date - d AS day, 200 AS purchases, 99900 AS amount
+      FROM (SELECT id FROM games WHERE user_id = ${user.id} ORDER BY id DESC LIMIT 30) g, generate_series(0, 1900) d,
+           unnest('{USD,EUR,GBP,JPY,CAD}'::text[]) c)`),
+  );
+  await sql(
+    `INSERT INTO audit_events (event, user_id, details)
+     SELECT 'signed in', $1, '{}' FROM generate_series(1, 3000)`,
+    [user.id],
+  );
   const get = (path: string): Input => ({
     name: `GET ${path}`,
     method: 'GET',
@@ -183,7 +195,19 @@ test('no answer that grows with data', async () => {
   expect(await slow(lists.map(get), user.headers)).toEqual([]);
   const browser = await browserOf(user);
   const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ');
-  const pages = ['api-keys', 'oauth-apps', 'authorized-apps', 'collections'];
+  const pages = [
+    'api-keys',
+    'oauth-apps',
+    'authorized-apps',
+    'collections',
+    'data',
+    'sales?range=12m&by=day',
+    'sales?range=5y&by=week',
+    'sales?range=all&page=2',
+    `sales/${game.id}/buyers`,
+    `sales/${game.id}/buyers?find=a@example.com`,
+    `sales/${game.id}/buyers.csv`,
+  ];
   expect(
     await slow(
       pages.map((page) => get(`/user/settings/${page}`)),

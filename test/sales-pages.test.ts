@@ -425,6 +425,84 @@ if (!chromiumPath)
     await window.close();
   }, 60_000);
 
+  test('keyboard only: a time is chosen, the figures are read, a buyer is found, the CSV downloaded', async () => {
+    const seller = await withPassword(await make.user());
+    const mine = await make.game({ owner: seller, title: 'Tidal Clock' });
+    await sold(mine.id, dayAgo(1), 'EUR', 3, 1497);
+    await make.purchase({ games: [mine], email: 'keys@example.com' });
+    await make.purchase({ games: [mine], email: 'other@example.com' });
+    const window = await Window.open(chromium, baseUrl());
+    const { page } = window;
+    const { keyboard } = page;
+    await window.signIn(seller.username, PASSWORD);
+    await page.goto(SALES);
+    await window.tabTo(/^Last 90 days$/);
+    await keyboard.press('Enter');
+    await page.waitForURL(/range=90d/);
+    await window.tabTo(/^By week$/);
+    await keyboard.press('Enter');
+    await page.waitForURL(/by=week/);
+    await window.tabTo(/: €/);
+    await keyboard.press('End');
+    expect(await window.focused()).toMatch(/^Week of .*: €/);
+    await window.tabTo(/^Show as table$/);
+    await keyboard.press('Enter');
+    await page.getByRole('cell', { name: '€14.97' }).first().waitFor();
+    await window.tabTo(/^Buyers of Tidal Clock$/);
+    await keyboard.press('Enter');
+    await page.waitForURL(/\/buyers$/);
+    await window.tabTo(/^E-mail or user name$/);
+    await keyboard.type('keys@example.com');
+    await keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Show all' }).waitFor();
+    expect(await page.getByRole('rowheader').allInnerTexts()).toEqual(['keys@example.com']);
+    await window.tabTo(/^Download as CSV$/);
+    const downloading = page.waitForEvent('download');
+    await keyboard.press('Enter');
+    const lines = readFileSync(await (await downloading).path(), 'utf8').split('\r\n');
+    expect(lines).toHaveLength(3);
+    expect(window.complaints).toEqual([]);
+    await window.close();
+  }, 60_000);
+
+  test('in print nothing is cut off, the figures are there, and what one clicks on is not', async () => {
+    const seller = await withPassword(await make.user());
+    const mine = await make.game({
+      owner: seller,
+      title: 'A game with a name that is longer than a page is wide, or nearly',
+    });
+    for (let i = 0; i < 40; i++) await sold(mine.id, dayAgo(i * 7), 'USD', 1 + (i % 5), 49_900 * i);
+    await make.purchase({ games: [mine], email: `${'long'.repeat(20)}@example.com` });
+    // A page of A4 without its margins, at 96 dots an inch.
+    const window = await Window.open(chromium, baseUrl(), {
+      colorScheme: 'dark',
+      viewport: { width: 718, height: 1047 },
+    });
+    const { page } = window;
+    await window.signIn(seller.username, PASSWORD);
+    await page.emulateMedia({ media: 'print' });
+    for (const path of [`${SALES}?range=12m`, `${SALES}?range=5y&by=week`, `${SALES}/${mine.id}/buyers`]) {
+      await page.goto(path);
+      const found = await page.evaluate(`(() => {
+        const visible = (one) => one.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
+        const shown = [...document.querySelectorAll('body *')].filter(visible);
+        const clickable = shown.filter((one) => one.matches('button, .button, input, select, summary, nav:not(.totals)')).map((one) => one.outerHTML);
+        const cut = shown.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 200));
+        const figures = [...document.querySelectorAll('figure td, table.buyers td')].filter(visible).length;
+        const dark = getComputedStyle(document.body).backgroundColor;
+        return { clickable, cut, figures: figures > 0, dark };
+      })()`);
+      expect({ path, ...(found as object) }).toEqual({
+        path,
+        clickable: [],
+        cut: [],
+        figures: true,
+        dark: 'rgb(255, 255, 255)',
+      });
+    }
+    await window.close();
+  }, 60_000);
+
   const looks = [
     ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
     ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],

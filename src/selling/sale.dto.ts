@@ -95,18 +95,23 @@ export class RefundRequest {
 }
 
 export class SoldPurchaseObject extends PurchaseObject {
-  @ApiProperty({ enum: PURCHASE_STATUSES })
+  @ApiProperty({ enum: PURCHASE_STATUSES, description: 'complete, or refunded once it was taken back' })
   declare status: Purchase['status'];
 
-  @ApiProperty({ type: String, nullable: true, example: 'order-10045' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: "The checkout's own name for the sale",
+    example: 'order-10045',
+  })
   reference: string | null;
 }
 
 export class NewKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'Its id' })
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The game that it opens' })
   game_id: number;
 
   @ApiProperty({
@@ -117,7 +122,7 @@ export class NewKeyObject {
 }
 
 export class SaleAnswer {
-  @ApiProperty({ type: SoldPurchaseObject })
+  @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase, as it is stored now' })
   purchase: SoldPurchaseObject;
 
   @ApiProperty({ type: [NewKeyObject], description: 'One for each game, by the ids of the games' })
@@ -125,7 +130,7 @@ export class SaleAnswer {
 }
 
 export class RefundAnswer {
-  @ApiProperty({ type: SoldPurchaseObject })
+  @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase, as it is stored now' })
   purchase: SoldPurchaseObject;
 }
 

@@ -67,6 +67,21 @@ export class Window {
     await this.page.goto('/user/settings/api-keys');
   }
 
+  /** What has the focus, as a reader would call it. */
+  focused(): Promise<string> {
+    return this.page.evaluate(
+      `((one) => (one.labels?.[0] ?? one).textContent.trim().replace(/\\s+/g, ' ') || one.getAttribute('aria-label') || one.name || one.id)(document.activeElement)`,
+    );
+  }
+
+  async tabTo(name: RegExp, key = 'Tab'): Promise<void> {
+    for (let i = 0; i < 60; i++) {
+      await this.page.keyboard.press(key);
+      if (name.test(await this.focused())) return;
+    }
+    throw new Error(`nothing to tab to is called ${name}`);
+  }
+
   close(): Promise<void> {
     return this.context.close();
   }
