@@ -26,6 +26,12 @@ test('every problem is listed at once', () => {
   ]);
 });
 
+test('a token that may do little is not made one that may do everything', () => {
+  expect(problemsOf({ OPERATOR_TOKEN: `gwo_${'a'.repeat(38)}` })).toEqual([
+    'OPERATOR_TOKEN may do everything, and begins like a token of `operator-tokens create`, which may not: keep that one elsewhere',
+  ]);
+});
+
 test('production insists on its own database and secrets', () => {
   expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
     'DATABASE_URL is required in production',

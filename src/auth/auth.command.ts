@@ -2,6 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
+import { commandName } from '../config/environment';
 import type { CommandRunner } from '../config/operator-command';
 import { ignoringCase } from '../database/ignoring-case';
 import { modernTimestamp, timestampOf } from '../formats/timestamps';
@@ -68,7 +69,7 @@ function registerKeys(keys: Command, run: CommandRunner): void {
         const { id, key } = await app.get(ApiKeysService).create(user_id, more);
         app.get(Audit).record({ event: 'api key made', user_id, api_key_id: id });
         const ends = expires?.at ? `, good until ${expires.at.slice(0, 19)}Z` : '';
-        console.error(`Key ${id} of ${user}${ends}; \`gamewharf keys revoke ${id}\` ends it.`);
+        console.error(`Key ${id} of ${user}${ends}; \`${commandName()} keys revoke ${id}\` ends it.`);
         console.log(key);
       }),
     );

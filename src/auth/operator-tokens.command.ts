@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { commandName } from '../config/environment';
 import type { CommandRunner } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
 import { printTable } from '../formats/print-table';
@@ -25,7 +26,7 @@ export function registerOperatorTokens(tokens: Command, run: CommandRunner): voi
         const token = await app.get(OperatorTokensService).create(name, may);
         app.get(Audit).record({ event: 'operator token made', operator: name });
         console.error(
-          `Token ${name} may ${may.join(', ')}; \`gamewharf operator-tokens revoke ${name}\` ends it.`,
+          `Token ${name} may ${may.join(', ')}; \`${commandName()} operator-tokens revoke ${name}\` ends it.`,
         );
         console.log(token);
       }),

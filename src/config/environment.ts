@@ -10,6 +10,10 @@ export function settingsOfThisProcess(): Settings {
 
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);
 
+/** How the operator's command is typed here: in a clone of the project npm runs it. */
+export const commandName = () =>
+  process.env.npm_lifecycle_event === 'gamewharf' ? 'npm run --silent gamewharf --' : 'gamewharf';
+
 /** The text of a fatal error: a sentence for the operator, or the stack of a bug. */
 export function explain(error: unknown): string {
   if (error instanceof OperatorError) return error.message;

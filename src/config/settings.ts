@@ -227,6 +227,10 @@ export class Settings {
 
   @IsOptional()
   @MinLength(16)
+  @Matches(/^(?!gwo_)/, {
+    message:
+      '$property may do everything, and begins like a token of `operator-tokens create`, which may not: keep that one elsewhere',
+  })
   OPERATOR_TOKEN?: string = undefined;
 
   // API keys are hashed with the pepper, signing keys encrypted under it.

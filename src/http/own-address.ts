@@ -1,5 +1,7 @@
-import type { AddressInfo } from 'node:net';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Settings } from '../config/settings';
@@ -15,6 +17,24 @@ export class OwnAddress {
   get url(): string {
     const { PUBLIC_URL, HOST } = this.settings;
     return PUBLIC_URL ?? `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${this.port}`;
+  }
+
+  /** Tells commands on the same data folder where the service listens: their PORT may differ. */
+  announce(): void {
+    writeFileSync(this.file, this.url);
+  }
+
+  /** For a command: what a service on this data folder announced last. */
+  get announced(): string {
+    try {
+      return readFileSync(this.file, 'utf8');
+    } catch {
+      return this.url;
+    }
+  }
+
+  private get file(): string {
+    return join(this.settings.DATA_DIR, 'address');
   }
 
   /** With PORT=0 the operating system chooses it. An operator's command does not listen. */

@@ -42,7 +42,9 @@ export class Server {
     logger.info({ address }, 'ready');
     if (!production) {
       this.app.get(Demo).access = demo;
-      console.log(greeting(this.app.get(OwnAddress).url, demo, !given.DATABASE_URL));
+      const own = this.app.get(OwnAddress);
+      if (demo) own.announce();
+      console.log(greeting(own.url, demo, !given.DATABASE_URL));
     }
     const { inFlight } = this.app.get(FrontDoor);
     void giveBackStartUpMemory(() => inFlight.count > 0);

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
+import { commandName } from '../config/environment';
 import type { CommandRunner } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
 import { ask } from '../config/terminal';
@@ -39,9 +40,13 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
           .catch((error: unknown) => {
             throw taken(error, name, options) ?? error;
           });
-        console.log(`User ${id} is ${name}. \`gamewharf users set-password ${name}\` lets them sign in.`);
-        console.log(`API_KEY=$(gamewharf keys create --user ${name})`);
-        console.log(`curl -H "Authorization: Bearer $API_KEY" "${app.get(OwnAddress).url}/profile"`);
+        console.log(
+          `User ${id} is ${name}. \`${commandName()} users set-password ${name}\` lets them sign in.`,
+        );
+        console.log(`GAMEWHARF_KEY=$(${commandName()} keys create --user ${name})`);
+        console.log(
+          `curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${app.get(OwnAddress).announced}/profile"`,
+        );
       }),
     );
 
