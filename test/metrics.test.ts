@@ -45,6 +45,19 @@ test('a request is counted under its route template, its method and the class of
   expect(await scrape()).not.toMatch(/someone|another@|7777777/);
 });
 
+test('docs/reference/metrics.md lists every metric, its type and what it says', async () => {
+  const page = readFileSync('docs/reference/metrics.md', 'utf8');
+  const listed = [...page.matchAll(/^\| `(\w+)` +\| (\w+) +\| .* \| (\S.*?) +\|$/gm)].map(([, ...row]) =>
+    row.join(' '),
+  );
+  const text = await scrape();
+  const served = [...text.matchAll(/^# HELP (gamewharf\w+) (.*)\n# TYPE \w+ (\w+)$/gm)].map(
+    ([, name, help, type]) => `${name} ${type} ${help}`,
+  );
+  expect(listed.sort()).toEqual(served.sort());
+  expect(served.length).toBeGreaterThan(20);
+});
+
 test('whatever callers send, there are no more series than routes', async () => {
   const before = (await lines(DURATION)).length;
   for (let i = 0; i < 50; i++) {

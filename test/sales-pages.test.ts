@@ -144,6 +144,20 @@ describe('sales', () => {
     expect(page.words).toContain('Nothing was sold in this time.');
   });
 
+  test('of more than 1,000 keys the newest are counted, and the page says so', async () => {
+    const seller = await make.user();
+    const mine = await make.game({ owner: seller });
+    const { id } = await make.purchase({ games: [mine] });
+    await sql(
+      `INSERT INTO download_keys (key, game_id, purchase_id, user_id, created_at)
+       SELECT 'many-' || i, $1, $2, CASE WHEN i <= 300 THEN $3::bigint END, now() - i * interval '1 minute' FROM generate_series(1, 1200) i`,
+      [mine.id, id, seller.id],
+    );
+    const page = await browserOf(seller);
+    await page.get(`${SALES}?range=30d`);
+    expect(page.words).toContain('30% 300 of the newest 1,000');
+  });
+
   test('are four statements; one more finds what was sold long ago, where nothing was of late', async () => {
     const seller = await make.user();
     const old = await make.game({ owner: seller });

@@ -33,6 +33,35 @@ export type AuditEvent = {
   | { event: 'grant revoked'; user_id: number; client_id: string }
 );
 
+/** Each event, and when it is recorded: the page docs/reference/events.md. */
+export const EVENTS: Record<AuditEvent['event'], string> = {
+  'signed in': 'Somebody signed in on the pages.',
+  'signed out': 'Somebody signed out.',
+  'sign-in refused': 'A password was wrong, or the address has to wait. Holds the network that tried.',
+  'password set': 'A command set the password of an account.',
+  'api key made': 'A page or a command made an API key.',
+  'api key revoked': 'A page or a command revoked an API key.',
+  'token made':
+    'A program made a token for the launch of a game, which is in the log alone; or a command made one.',
+  'tokens revoked': 'Somebody, or a command, ended all tokens of an account.',
+  'operator token made': 'A command made an operator token.',
+  'operator token revoked': 'A command revoked an operator token.',
+  imported: 'An import was done. Holds how many records of each type.',
+  sold: 'A sale was made, by a request or a command.',
+  refunded: 'A sale was taken back, by a request or a command.',
+  deleted: 'An import, or a command, deleted records. Holds how many of each type.',
+  exported: 'What is stored about a person was exported.',
+  erased: 'A person was erased. Holds how many rows.',
+  'signing key made': 'A command made a key that signs tokens.',
+  'signing key revoked': 'A command revoked a key that signs tokens, and with it the tokens that it signed.',
+  'application made': 'Somebody registered an application.',
+  'application changed': 'Somebody changed an application.',
+  'application deleted': 'Somebody deleted an application.',
+  'grant given': 'Somebody let an application act for them. Holds the scopes.',
+  'access given': 'An application got access again, by what its user had agreed to before. Holds the scopes.',
+  'grant revoked': 'Somebody took the access of an application back.',
+};
+
 // More means that the database does not answer. The events are in the log all the same.
 const MAX_WAITING = 10_000;
 const BATCH_SIZE = 100;

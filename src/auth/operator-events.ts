@@ -30,14 +30,20 @@ export const CurrentOperator = createParamDecorator((_: unknown, context: Execut
 /** What operators and their programs do: an audit event for each, and what the metrics count. Call it after the commit. */
 @Injectable()
 export class OperatorEvents {
-  private readonly sales = new Map<string, Counter>();
-  private readonly refunds = new Map<string, Counter>();
+  private readonly sales: (currency: string) => Counter;
+  private readonly refunds: (currency: string) => Counter;
   private readonly imports: Record<`${ImportSize} ${ImportOutcome}`, { total: Counter; seconds: Counter }>;
 
   constructor(
     private readonly audit: Audit,
-    private readonly measurements: Measurements,
+    measurements: Measurements,
   ) {
+    this.sales = measurements.countersBy('currency', 'gamewharf_sales_total', 'Sales, one at a time');
+    this.refunds = measurements.countersBy(
+      'currency',
+      'gamewharf_refunds_total',
+      'Sales that were taken back',
+    );
     const measure = (size: ImportSize, outcome: ImportOutcome) => ({
       total: measurements.counter('gamewharf_imports_total', 'Imports that ended', { size, outcome }),
       seconds: measurements.counter('gamewharf_import_seconds_total', 'Time that imports took', {
@@ -54,12 +60,12 @@ export class OperatorEvents {
   }
 
   sold(by: By, currency: string, counts: Counts): void {
-    this.count(this.sales, 'gamewharf_sales_total', 'Sales, one at a time', currency);
+    this.sales(currency).value++;
     this.record('sold', by, { counts, currency });
   }
 
   refunded(by: By, currency: string, counts: Counts): void {
-    this.count(this.refunds, 'gamewharf_refunds_total', 'Sales that were taken back', currency);
+    this.refunds(currency).value++;
     this.record('refunded', by, { counts, currency });
   }
 
@@ -90,14 +96,5 @@ export class OperatorEvents {
     details: { counts: Counts; currency?: string; user_id?: number },
   ): void {
     this.audit.record({ event, operator, request_id, ...details });
-  }
-
-  private count(counters: Map<string, Counter>, name: string, help: string, currency: string): void {
-    let counter = counters.get(currency);
-    if (!counter) {
-      counter = this.measurements.counter(name, help, { currency });
-      counters.set(currency, counter);
-    }
-    counter.value++;
   }
 }

@@ -14,7 +14,7 @@ import { OperatorToken } from './operator-token.entity';
 import { ALL_RIGHTS, type OperatorRight } from './operator-rights';
 
 /** All live ones are kept in memory. */
-const MAX_LIVE = 100;
+export const MAX_LIVE = 100;
 const MAX_LISTED = 1000;
 // In milliseconds. Together with the time of a request, a revocation on another replica takes effect within a second.
 const MAX_AGE = 700;

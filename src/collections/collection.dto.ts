@@ -17,7 +17,7 @@ import { type Collection, COLLECTION_LAYOUTS } from './collection.entity';
 import { fitsHtmlLimit, isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
 import { htmlThread } from './html-thread';
 
-const MAX_TITLE = 60;
+export const MAX_TITLE = 60;
 
 // White space, default-ignorable characters, interlinear annotations and the empty Braille pattern.
 const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;

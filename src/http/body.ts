@@ -38,9 +38,9 @@ export class JsonNumber {
   constructor(readonly source: string) {}
 }
 
-const MAX_DEPTH = 32;
+export const MAX_DEPTH = 32;
 // Ten times the values of the longest request, which has two lists of 500 ids.
-const MAX_VALUES = 10_000;
+export const MAX_VALUES = 10_000;
 // More than a list of ids may have: its reader refuses a longer one anyway.
 const MAX_NUMBERS = 1000;
 const NUMBER = /^[-\d]/;

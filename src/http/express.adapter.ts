@@ -8,6 +8,7 @@ import { OutgoingAnswer } from './outgoing-answer';
 import type { ClientSocket } from './request';
 
 const SECOND = 1000;
+export const MAX_HEADER_BYTES = 16 * 1024;
 
 const isEmpty = (body: object) =>
   Object.values(body).every((value) => Array.isArray(value) && value.length === 0);
@@ -60,7 +61,7 @@ export class GamewharfAdapter extends ExpressAdapter {
         ...nativeClasses(app),
         // Checked by the front door.
         requireHostHeader: false,
-        maxHeaderSize: 16 * 1024,
+        maxHeaderSize: MAX_HEADER_BYTES,
         headersTimeout: 8 * SECOND,
         // in-flight.ts has the timeout of bodies.
         requestTimeout: 0,

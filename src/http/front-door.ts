@@ -27,11 +27,12 @@ export const SECURITY_HEADERS: Record<string, string> = {
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 // A client that pipelines more and does not read would take every slot.
-const MAX_PIPELINED = 10;
+export const MAX_PIPELINED = 10;
+export const MAX_HEADERS = 100;
 
 /** Handles every request before Express: id, headers, capacity. Calls the observers after the answer. */
 export class FrontDoor implements FrontDoorHooks {
-  readonly maxHeaders = 100;
+  readonly maxHeaders = MAX_HEADERS;
   readonly observers: Observer[] = [];
   shortcut: FrontDoorHooks['shortcut'];
   trace: FrontDoorHooks['trace'];

@@ -7,15 +7,15 @@ import { MAX_BODY } from './parameter-sources';
 import type { ClientSocket, Observer } from './request';
 
 // Milliseconds. Longer than the timeout of a statement: for requests with several.
-const ANSWER_TIMEOUT = 2300;
+export const ANSWER_TIMEOUT = 2300;
 // Not the server's requestTimeout, which would also end an operator's import.
-const BODY_TIMEOUT = 8000;
-const READ_TIMEOUT = 10_000;
+export const BODY_TIMEOUT = 8000;
+export const READ_TIMEOUT = 10_000;
 const SWEEP_INTERVAL = 100;
 const FORGET_INTERVAL = 10_000;
 
-const MAX_HEALTH = 1000;
-const MAX_UPLOAD_BYTES = 64 * 1024 * 1024;
+export const MAX_HEALTH = 1000;
+export const MAX_UPLOAD_BYTES = 64 * 1024 * 1024;
 // The memory of a request with a tiny body.
 const MIN_UPLOAD_BYTES = 16 * 1024;
 

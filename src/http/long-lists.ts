@@ -11,8 +11,8 @@ export const SHORT_LIST = { rows: 500, text_bytes: 4000 };
 export const SLICE_BYTES = 256 * 1024;
 
 // Each long list holds one slice in memory.
-const MAX_RUNNING = 8;
-const MAX_RUNNING_PER_USER = 2;
+export const MAX_RUNNING = 8;
+export const MAX_RUNNING_PER_USER = 2;
 // In milliseconds, less than the deadline of the request.
 const MAX_WAIT = 1500;
 

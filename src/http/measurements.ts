@@ -8,6 +8,7 @@ export class Counter {
 export interface Family {
   readonly help: string;
   readonly type: 'counter' | 'gauge';
+  readonly labels: string[];
   readonly series: { readonly labels: Labels; readonly read: () => number }[];
 }
 
@@ -27,6 +28,17 @@ export class Measurements {
     return Object.fromEntries(counters) as Record<Result, Counter>;
   }
 
+  /** A counter for each value of a label; a value is known once it occurs. */
+  countersBy(label: string, name: string, help: string): (value: string) => Counter {
+    const counters = new Map<string, Counter>();
+    this.families.set(name, { help, type: 'counter', labels: [label], series: [] });
+    return (value) => {
+      let counter = counters.get(value);
+      if (!counter) counters.set(value, (counter = this.counter(name, help, { [label]: value })));
+      return counter;
+    };
+  }
+
   /** A counter whose value is read at each scrape. */
   total(name: string, help: string, read: () => number, labels: Labels = {}): void {
     this.add(name, help, 'counter', labels, read);
@@ -38,7 +50,7 @@ export class Measurements {
 
   private add(name: string, help: string, type: Family['type'], labels: Labels, read: () => number): void {
     let family = this.families.get(name);
-    if (!family) this.families.set(name, (family = { help, type, series: [] }));
+    if (!family) this.families.set(name, (family = { help, type, labels: Object.keys(labels), series: [] }));
     family.series.push({ labels, read });
   }
 }

@@ -55,7 +55,7 @@ export class Given {
   }
 }
 
-const MAX_FIELDS = 1000;
+export const MAX_FIELDS = 1000;
 // Enough for 20,000 characters of four bytes, percent-encoded.
 export const MAX_BODY = 512 * 1024;
 // For account pages: enough for 20 redirect addresses of 2,000 characters, percent-encoded.

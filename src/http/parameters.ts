@@ -109,7 +109,7 @@ export const readEmail: Reader<string> = (given) => {
 // JSON's white space, which is less than \s. Adjacent parts match different characters, so matching takes linear time.
 const LIST_OF_INTEGERS =
   /^[ \t\r\n]*\[[ \t\r\n]*(?:\d+[ \t\r\n]*(?:,[ \t\r\n]*\d+[ \t\r\n]*)*)?\][ \t\r\n]*$/;
-const MAX_IDS = 500;
+export const MAX_IDS = 500;
 // Four times the longest list of 500 ids: matching a longer text would take milliseconds.
 const MAX_LIST_TEXT = 40_000;
 

@@ -102,9 +102,9 @@ export class Capacity {
 }
 
 // With more, everybody else waits for all of them: once for each answer of the database that they need.
-const BEGUN_IN_A_TURN = 64;
+export const BEGUN_IN_A_TURN = 64;
 // Each is a request in memory.
-const MAX_WAITING = 2000;
+export const MAX_WAITING = 2000;
 
 /** In one turn of the event loop only so many requests of one address are begun. Those that came later wait, in order. */
 export class Turns {

@@ -17,7 +17,7 @@ import { TableStaging } from './staging';
 import { type ImportSummary, summaryOf } from './summary';
 
 /** Bytes: enough for a collection of a hundred thousand games. */
-const MAX_LINE = 16 * 1024 * 1024;
+export const MAX_LINE = 16 * 1024 * 1024;
 const PASSWORD_BATCH = 256;
 /** With so many new records the statistics of the tables are updated. */
 const MIN_NEW_TO_ANALYZE = 10_000;

@@ -1,7 +1,7 @@
 import { OperatorError } from '../config/operator-error';
 
 /** More problems than this are only counted. */
-const MAX_LISTED = 20;
+export const MAX_LISTED = 20;
 
 /** The stream holds records that cannot be imported. Nothing was changed. */
 export class ImportProblems extends OperatorError {

@@ -99,7 +99,7 @@ const trimmedTitle = (max: number) => text({ max, stored: (title) => title.trim(
 const scopes = texts({ max: 100, known: Object.keys(SCOPES) });
 const cleanHtml = html({ max: MAX_HTML_CHARACTERS, sanitise: sanitiseHtml, isWorthSanitising });
 // Limited, since every answer with the purchase has all its games.
-const MAX_BUNDLE = 10_000;
+export const MAX_BUNDLE = 10_000;
 const MAX_INTEGER = 2 ** 31 - 1;
 
 /** Holds a plain password until it is hashed; not a column. */

@@ -16,10 +16,10 @@ import { changedIn, deletedOf, ENTRIES, recordsOf, REFUSED, stagedIn, storedIn }
 import type { Staging } from './staging';
 import { type ImportSummary, summaryOf } from './summary';
 
-const MAX_BYTES = 1024 * 1024;
+export const MAX_BYTES = 1024 * 1024;
 export const MAX_RECORDS = 1000;
 /** Bytes. A longer line may take too long for the thread that answers requests, unless the whole stream is as short. */
-const MAX_LINE = 16 * 1024;
+export const MAX_LINE = 16 * 1024;
 /** Milliseconds of reading until other requests get their turn. */
 const SLICE = 5;
 /** A sender's place in the number of a line. */

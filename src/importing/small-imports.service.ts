@@ -25,9 +25,9 @@ interface Waiting {
 
 // One is merged while another waits for the disk. With more of them each would carry fewer imports.
 const MAX_TRANSACTIONS = 2;
-const MAX_WAITING = 2000;
-const MAX_WAITING_BYTES = 32 * 1024 * 1024;
-const MAX_WAIT_MS = 2000;
+export const MAX_WAITING = 2000;
+export const MAX_WAITING_BYTES = 32 * 1024 * 1024;
+export const MAX_WAIT_MS = 2000;
 const MAX_ATTEMPTS = 6;
 // Below the server's deadlock_timeout of 1 s: an import of many records must not be the one that a deadlock ends.
 const LOCK_TIMEOUT_MS = 400;

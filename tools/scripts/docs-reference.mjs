@@ -5,20 +5,13 @@ import { createRequire } from 'node:module';
 import process from 'node:process';
 import { getMetadataStorage } from 'class-validator';
 import prettier from 'prettier';
+import { code, eventsPage, limitsPage, metricsPage, table, WRITTEN } from './reference-tables.mjs';
 
 const load = createRequire(import.meta.url);
 load('reflect-metadata');
 const { Settings, SECRET_NAMES } = load('../../dist/src/config/settings.js');
 const { program } = load('../../dist/src/process/program.js');
 const { SCOPES } = load('../../dist/src/auth/scopes.js');
-
-const WRITTEN = '<!-- Written by `npm run docs:reference`: change the code it comes from. -->';
-const cell = (text) => String(text).replaceAll('|', '\\|');
-const table = (...rows) =>
-  [rows[0], rows[0].map(() => '---'), ...rows.slice(1)]
-    .map((row) => `| ${row.map(cell).join(' | ')} |`)
-    .join('\n');
-const code = (text) => (text === '' ? '' : `\`${text}\``);
 
 /** Each setting of .env.example with its comment. */
 function describedSettings() {
@@ -152,6 +145,9 @@ const pages = {
   'docs/reference/settings.md': settingsPage(),
   'docs/reference/commands.md': commandsPage(),
   'docs/reference/scopes.md': scopesPage(),
+  'docs/reference/metrics.md': await metricsPage(),
+  'docs/reference/events.md': eventsPage(),
+  'docs/reference/limits.md': limitsPage(),
 };
 const stale = [];
 for (const [path, text] of Object.entries(pages)) {

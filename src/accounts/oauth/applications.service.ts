@@ -25,7 +25,7 @@ export interface Application extends ApplicationFields {
 }
 
 export const MAX_APPLICATIONS = 50;
-const MAX_LISTED = 1000;
+export const MAX_LISTED = 1000;
 
 /** OAuth applications that users registered. */
 @Injectable()

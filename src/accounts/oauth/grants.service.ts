@@ -31,7 +31,7 @@ export interface ListedGrant extends Pick<OauthGrant, (typeof COLUMNS)[number]> 
 }
 
 // A page of them is made at once, on the event loop.
-const MAX_LISTED = 500;
+export const MAX_LISTED = 500;
 
 @Injectable()
 export class GrantsService {

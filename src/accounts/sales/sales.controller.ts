@@ -221,5 +221,6 @@ const rankedGame = (asked: Asked, game: GameSold, currency: string | undefined):
 function claimed({ keys, claimed }: GameSold): Html {
   if (keys === 0) return html`<span class="muted">no keys</span>`;
   const share = Math.round((claimed / keys) * 100);
-  return html`${share}% <small>${claimed} of ${keys === MAX_KEYS ? `the newest ${MAX_KEYS}` : keys}</small>`;
+  return html`${share}%
+    <small>${claimed} of ${keys === MAX_KEYS ? 'the newest ' : ''}${keys.toLocaleString('en-US')}</small>`;
 }

@@ -4,7 +4,7 @@ import type { Form } from '../web/form';
 import { ALL_SCOPES, type Problems } from '../web/parts';
 
 export const MAX_NAME = 100;
-const MAX_ADDRESSES = 20;
+export const MAX_ADDRESSES = 20;
 
 interface Draft extends ApplicationFields {
   problems: Problems<'name' | 'redirect_uris' | 'scopes'>;

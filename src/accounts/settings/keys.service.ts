@@ -21,7 +21,7 @@ const COLUMNS = [
 export type OwnKey = Pick<ApiKey, (typeof COLUMNS)[number]>;
 
 export const MAX_KEYS = 100;
-const MAX_LISTED = 1000;
+export const MAX_LISTED = 1000;
 
 const ownKeys = (user_id: number) => ({ user_id, grant_id: IsNull(), revoked_at: IsNull() });
 

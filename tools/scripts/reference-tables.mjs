@@ -1,0 +1,177 @@
+// The pages of metrics, audit events and limits, from the build in dist.
+import { createRequire } from 'node:module';
+
+const load = createRequire(import.meta.url);
+const of = (path) => load(`../../dist/src/${path}.js`);
+
+export const WRITTEN = '<!-- Written by `npm run docs:reference`: change the code it comes from. -->';
+const cell = (text) => String(text).replaceAll('|', '\\|');
+export const table = (...rows) =>
+  [rows[0], rows[0].map(() => '---'), ...rows.slice(1)]
+    .map((row) => `| ${row.map(cell).join(' | ')} |`)
+    .join('\n');
+export const code = (text) => (text === '' ? '' : `\`${text}\``);
+
+const number = (value) => value.toLocaleString('en-US');
+
+/** Each label with its values, where they are known before the first request. */
+function labelsOf(series, labels) {
+  return labels
+    .map((label) => {
+      const values = [...new Set(series.map((one) => one.labels[label]))];
+      return values.length ? `${code(label)} (${values.map(code).join(', ')})` : code(label);
+    })
+    .join(', ');
+}
+
+export async function metricsPage() {
+  const { Settings } = of('config/settings');
+  const { Measurements } = of('http/measurements');
+  const { RequestDurations } = of('operations/request-durations');
+  const { createLogger } = of('http/logger');
+  const settings = Object.assign(new Settings(), { API_KEY_PEPPER: 'nothing is hashed with it' });
+  // Its parts register what they measure when they are made; nothing is started.
+  const app = await of('process/create-app').createApp(settings, createLogger('silent'));
+  const measured = new RequestDurations();
+  measured.observe({}, { statusCode: 200 }, 1);
+  const durations = measured.get();
+  const labels = Object.keys(durations.values[0].labels).filter((label) => label !== 'le');
+  const families = [...app.get(Measurements).families].map(([name, { type, help, labels, series }]) => [
+    code(name),
+    type,
+    labelsOf(series, labels),
+    help,
+  ]);
+  families.push([code(durations.name), durations.type, labelsOf([], labels), durations.help]);
+  families.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `# Metrics
+
+${WRITTEN}
+
+What a process says at \`/metrics\`. [Observability](observability.md) has the port, what the labels mean and what to do about them.
+
+${table(['metric', 'type', 'labels', 'what it says'], ...families)}
+
+Labels without values take theirs from what happens: a \`route\` is the template of a route, a \`currency\` one of the store. All metrics that begin with
+\`process_\` and \`nodejs_\` are those of prom-client: memory, processor, event loop delay, garbage collection.
+`;
+}
+
+export function eventsPage() {
+  const { EVENTS } = of('auth/audit');
+  return `# Audit events
+
+${WRITTEN}
+
+Each event is a line of the log with \`"audit":true\`. It is a row of \`audit_events\` as well, which \`gamewharf audit list\` shows, unless it is in the log alone.
+[Observability](observability.md#audit-events) says what the rows hold and for how long.
+
+${table(['event', 'when'], ...Object.entries(EVENTS).map(([event, when]) => [code(event), when]))}
+`;
+}
+
+const kib = (value) => (value % 1024 ** 2 ? `${value / 1024} KiB` : `${value / 1024 ** 2} MiB`);
+const seconds = (ms) => `${ms / 1000} s`;
+const rate = ({ count, period_ms }) => `${number(count)} in ${period_ms / 1000} s`;
+
+export function limitsPage() {
+  const { Settings } = of('config/settings');
+  const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
+  const [body, flight, front, senders] = ['body', 'in-flight', 'front-door', 'senders'].map((name) =>
+    of(`http/${name}`),
+  );
+  const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('http/parameter-sources');
+  const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('importing/small-import');
+  const waiting = of('importing/small-imports.service');
+  const lists = of('http/long-lists');
+  const { MAX_HTML_CHARACTERS } = of('collections/html');
+  const limits = (...rows) => table(['limit', 'value', 'what is beyond it'], ...rows);
+  const rates = Object.entries(of('config/rate-limits').rateLimitsOf(''));
+  return `# Limits
+
+${WRITTEN}
+
+What one caller may send, hold and ask for. The service reads these values from its code, and so does this page. [The API's rules](api-design.md)
+say how it refuses, and the [document of the API](../guides/clients.md) has the limits of each parameter.
+
+## A request
+
+${limits(
+  ['body', kib(MAX_BODY), '413'],
+  ['form of a page', kib(MAX_FORM), '413'],
+  ['fields of a body', number(MAX_FIELDS), '413'],
+  ['values of a JSON body', number(body.MAX_VALUES), '413'],
+  ['levels of a JSON body', number(body.MAX_DEPTH), '400'],
+  ['ids in a list', number(of('http/parameters').MAX_IDS), '400'],
+  ['bytes of all headers', kib(of('http/express.adapter').MAX_HEADER_BYTES), '431'],
+  ['headers', number(front.MAX_HEADERS), '431'],
+  ['time for a body to arrive', seconds(flight.BODY_TIMEOUT), '408'],
+  ['time for an answer', seconds(flight.ANSWER_TIMEOUT), '503'],
+  ['time to read an answer', seconds(flight.READ_TIMEOUT), 'the connection is closed'],
+)}
+
+## Texts and lists
+
+${limits(
+  ['title of a collection', `${of('collections/collection.dto').MAX_TITLE} characters`, '400'],
+  ['description or blurb, sanitised', `${number(MAX_HTML_CHARACTERS)} characters`, '400'],
+  ['collections of a user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
+  ['API keys of a user', number(of('accounts/settings/keys.service').MAX_KEYS), 'the page says so'],
+  [
+    'applications of a user',
+    number(of('accounts/oauth/applications.service').MAX_APPLICATIONS),
+    'the page says so',
+  ],
+  [
+    'redirect addresses of an application',
+    number(of('accounts/settings/application-draft').MAX_ADDRESSES),
+    'the page says so',
+  ],
+  ['operator tokens', number(of('auth/operator-tokens.service').MAX_LIVE), 'the command says so'],
+  [
+    'keys with purchases whose claims the page of sales counts',
+    `the newest ${number(of('accounts/sales/sales.service').MAX_KEYS)} of a game`,
+    'is left out; the page says so',
+  ],
+  [
+    'long lists at once',
+    `${lists.MAX_RUNNING_PER_USER} of a user, ${lists.MAX_RUNNING} of a process`,
+    'waits, then 503',
+  ],
+)}
+
+## Imports
+
+${limits(
+  ['a line', kib(of('importing/import-records').MAX_LINE), '400'],
+  ['games of a bundle', number(of('importing/record-types').MAX_BUNDLE), '400'],
+  ['problems in an answer', number(of('importing/problems').MAX_LISTED), 'are counted'],
+  ['records of a small import', number(MAX_RECORDS), 'is a large import'],
+  ['bytes of a small import', kib(MAX_BYTES), 'is a large import'],
+  ['a line of a small import', kib(MAX_LINE), 'is a large import, unless all of it is as short'],
+  ['small imports that wait', `${number(waiting.MAX_WAITING)}, ${kib(waiting.MAX_WAITING_BYTES)}`, '503'],
+  ['time that a small import waits', seconds(waiting.MAX_WAIT_MS), '503'],
+)}
+
+## Requests in a time
+
+[Rate limits](rate-limits.md) says what each counts. What is beyond it is 429. \`RATE_LIMIT\` changes them.
+
+${table(['limit', 'default'], ...rates.map(([name, one]) => [code(name), rate(one)]))}
+
+## Room
+
+[Overload](rate-limits.md#overload) says what each counts. What finds no room is 503.
+
+${table(
+  ['capacity', 'room'],
+  [code('slots'), `${number(MAX_IN_FLIGHT)}, set by \`MAX_IN_FLIGHT\``],
+  [code('uploads'), kib(flight.MAX_UPLOAD_BYTES)],
+  [code('health'), number(flight.MAX_HEALTH)],
+  [code('connections'), `${number(MAX_CONNECTIONS)}, set by \`MAX_CONNECTIONS\``],
+  ['requests in flight on one connection', number(front.MAX_PIPELINED)],
+  ['requests of one address that begin in a turn', number(senders.BEGUN_IN_A_TURN)],
+  ['requests of one address that wait for a turn', number(senders.MAX_WAITING)],
+)}
+`;
+}
