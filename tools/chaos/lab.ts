@@ -31,6 +31,7 @@ export class Lab {
   private readonly pepper = randomBytes(32).toString('hex');
   private cleanups: Cleanup[] = [];
   private made = 0;
+  private clearing: Promise<void> = Promise.resolve();
   private closing: Promise<void> | undefined;
 
   private constructor(
@@ -91,8 +92,10 @@ export class Lab {
   /** Two nodes with the store in it. `url` leads to the primary, whichever that is. */
   async patroni(options: { synchronous: boolean }) {
     const folder = join(this.folder, `patroni-${this.made++}`);
-    const cluster = await PatroniCluster.start(folder, options);
-    this.onClear(() => cluster.discard());
+    const starting = PatroniCluster.start(folder, options);
+    // It is ended also where the lab closes while it starts.
+    this.onClear(() => starting.then((one) => one.discard()).catch(() => undefined));
+    const cluster = await starting;
     const leader = await this.balancer(cluster.nodes, { endsConnections: true });
     const at = (database: string) => `postgresql://postgres@${new URL(leader.url).host}/${database}`;
     await until(() => leader.knows(cluster.nodes[0]!));
@@ -124,8 +127,12 @@ export class Lab {
   }
 
   /** Ends all that was started for one scenario, last things first. */
-  async clear(): Promise<void> {
-    for (const cleanup of this.cleanups.splice(0).toReversed()) await cleanup();
+  clear(): Promise<void> {
+    // A second call waits for what the first still ends.
+    this.clearing = this.clearing.then(async () => {
+      for (const cleanup of this.cleanups.splice(0).toReversed()) await cleanup();
+    });
+    return this.clearing;
   }
 
   /** Nothing can be started in it any more. */

@@ -29,6 +29,7 @@ const SETTINGS: PostgresSettings = {
 /** A PostgreSQL server of ours that may be killed, frozen, started again, and followed by another. */
 export class Postgres {
   private discarded = false;
+  private starting: Promise<void> | undefined;
 
   private constructor(
     private readonly template: Template,
@@ -65,12 +66,18 @@ export class Postgres {
   }
 
   /** Until it lets clients in. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
     if (this.discarded) throw new Error('interrupted');
+    this.starting = this.begin();
+    return this.starting;
+  }
+
+  private async begin(): Promise<void> {
     const { template, cluster, account, port, settings } = this;
     const plan = { native: template.native, cluster, account, port, settings, log: `${cluster}.log` };
     const server = await ServerProcess.start(plan);
     await until(async () => {
+      if (this.discarded && (await this.pid())) throw new Error('interrupted');
       const failure = await server.failure();
       if (failure) throw new Error(`PostgreSQL did not start: ${failure}`);
       return this.query('SELECT 1').then(
@@ -88,9 +95,11 @@ export class Postgres {
   }
 
   /** It is not started again. */
-  discard(): Promise<void> {
+  async discard(): Promise<void> {
     this.discarded = true;
-    return this.kill();
+    // A server that has just been started has not written its pid yet.
+    await this.starting?.catch(() => undefined);
+    await this.kill();
   }
 
   async freeze(): Promise<void> {

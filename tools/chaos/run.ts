@@ -74,14 +74,15 @@ async function main(): Promise<number> {
   if (!hasRedis && !quick) say('redis-lost is skipped: this machine has no redis-server');
   if (!(hasPatroni && hasPgBouncer) && !quick)
     say('failover is skipped: this machine lacks patroni, etcd, PostgreSQL 15 or pgbouncer');
-  const lab = await Lab.open();
+  const opening = Lab.open();
   const verdicts: Verdict[] = [];
   let interrupted = false;
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => {
       interrupted = true;
-      void lab.close().finally(() => process.exit(INTERRUPTED));
+      void opening.then((lab) => lab.close()).finally(() => process.exit(INTERRUPTED));
     });
+  const lab = await opening;
   printRow(['fault', 'promised', 'what happened', 'control', 'how it failed']);
   printRow(Array<string>(5).fill('---'));
   try {

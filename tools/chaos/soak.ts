@@ -113,9 +113,10 @@ function print({ requests, answers, done, trends, problems }: Figures): void {
 
 async function main(): Promise<number> {
   if (!(minutes > 0)) throw new Error('--minutes takes a number above 0');
-  const lab = await Lab.open();
+  const opening = Lab.open();
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => void lab.close().finally(() => process.exit(130)));
+    process.once(signal, () => void opening.then((lab) => lab.close()).finally(() => process.exit(130)));
+  const lab = await opening;
   try {
     say(`soaking for ${minutes} minutes`);
     const figures = await soak(lab);
