@@ -1,3 +1,4 @@
+import './process/parent';
 import 'reflect-metadata';
 import { serve } from './process/serve';
 

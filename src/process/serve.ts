@@ -1,4 +1,5 @@
 import { explain, settingsOfThisProcess, startedByNpm } from '../config/environment';
+import { PARENT } from './parent';
 import { Server } from './server';
 
 /** Makes this process the service, until a signal ends it. */
@@ -14,8 +15,7 @@ export function serve(): void {
 
 /** A signal to npm ends only npm's shell: stops this process when its parent changes. */
 function watchParent(server: Server): void {
-  const shell = process.ppid;
   setInterval(() => {
-    if (process.ppid !== shell) void server.stop(0);
+    if (process.ppid !== PARENT) void server.stop(0);
   }, 250).unref();
 }
