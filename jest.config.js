@@ -16,6 +16,7 @@ const esmOnly = [
   '@standard-schema',
   '@opentelemetry/otlp-exporter-base',
   '@kubernetes/client-node',
+  '@redocly/openapi-core',
 ];
 
 /** @type {import('jest').Config} */
