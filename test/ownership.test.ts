@@ -33,19 +33,21 @@ beforeAll(async () => {
 const owns = (actor: Actor, game: { id: number }) => actor.get(`/games/${game.id}/ownership`);
 const invalidGame = failure(404, 'invalid game');
 
-/** Every way to come by a game, and whether it is the player's afterwards. */
-const WAYS: [string, boolean, (game: Game) => Promise<unknown>][] = [
-  ['nothing', false, () => Promise.resolve()],
-  ['a purchase, signed in', true, (game) => make.purchase({ games: [game], user_id: player.id })],
+/** Every way to come by a game, and whether it, and a live key of it, is the player's afterwards. */
+const WAYS: [string, boolean, boolean, (game: Game) => Promise<unknown>][] = [
+  ['nothing', false, false, () => Promise.resolve()],
+  ['a purchase, signed in', true, false, (game) => make.purchase({ games: [game], user_id: player.id })],
   [
     'a purchase under a verified address',
     true,
+    false,
     (game) => make.purchase({ games: [game], email: 'Player@Example.com' }),
   ],
-  ['a purchase under an address of nobody', false, (game) => make.purchase({ games: [game] })],
+  ['a purchase under an address of nobody', false, false, (game) => make.purchase({ games: [game] })],
   [
     'a bundle',
     true,
+    false,
     async (game) =>
       make.purchase({
         games: [game, await make.game({ owner })],
@@ -56,36 +58,42 @@ const WAYS: [string, boolean, (game: Game) => Promise<unknown>][] = [
   [
     'a purchase that is pending',
     false,
+    false,
     (game) => make.purchase({ games: [game], user_id: player.id, status: 'pending' }),
   ],
   [
     'a refunded purchase',
+    false,
     false,
     (game) => make.purchase({ games: [game], user_id: player.id, status: 'refunded' }),
   ],
   [
     'a refunded purchase whose key was kept',
     true,
+    true,
     async (game) => {
       const { id } = await make.purchase({ games: [game], user_id: player.id, status: 'refunded' });
       await make.downloadKey({ game, purchase_id: id });
     },
   ],
-  ['a claimed key', true, (game) => make.downloadKey({ game, user_id: player.id })],
-  ['a key given to a verified address', true, (game) => make.downloadKey({ game, email: ADDRESS })],
+  ['a claimed key', true, true, (game) => make.downloadKey({ game, user_id: player.id })],
+  ['a key given to a verified address', true, true, (game) => make.downloadKey({ game, email: ADDRESS })],
   [
     'a key that somebody else claimed',
+    false,
     false,
     async (game) => make.downloadKey({ game, email: ADDRESS, user_id: (await make.user()).id }),
   ],
   [
     'a revoked key',
     false,
+    false,
     (game) => make.downloadKey({ game, user_id: player.id, revoked_at: '2024-05-06T07:08:09Z' }),
   ],
   [
     'being an admin',
     true,
+    false,
     (game) => sql('INSERT INTO game_admins (game_id, user_id) VALUES ($1, $2)', [game.id, player.id]),
   ],
 ];
@@ -115,7 +123,7 @@ async function applicationToken(application_owner: Actor, user: Actor, scopes: s
 describe.each(['public', 'restricted', 'private'] as const)(
   'GET /games/GAME_ID/ownership of a %s game',
   (visibility) => {
-    test.each(WAYS)('%s', async (_, owned, come) => {
+    test.each(WAYS)('%s', async (_, owned, _key, come) => {
       const game = await make.game({ owner, visibility });
       await come(game);
       // What the player may neither view nor owns is not there.
@@ -137,6 +145,38 @@ describe.each(['public', 'restricted', 'private'] as const)(
       expect(
         await owns(anonymous.with(await applicationToken(people.developer, player, scopes)), game),
       ).toEqual(invalidGame);
+    });
+  },
+);
+
+describe.each(['public', 'restricted', 'private'] as const)(
+  'a %s game, for every kind of credential',
+  (visibility) => {
+    test.each(WAYS)('%s: whether it is seen, and among the owned keys', async (way, _owned, held, come) => {
+      const game = await make.game({ owner, visibility });
+      await come(game);
+      const seen =
+        visibility === 'public' || way === 'being an admin' || (visibility === 'restricted' && held);
+      const scopes = ['game:view', 'profile:owned'];
+      const launched = (game_id: number) =>
+        forge({ sub: player.id, scope: scopes.join(' '), claims: { game_id } });
+      // These two ask about the player, not about the game that a credential was made for.
+      const credentials = {
+        'a personal key': player.key!,
+        'a scoped key': await make.key({ owner: player, scopes }),
+        "the game's JWT": await launched(game.id),
+        'a JWT of another game': await launched(4e6),
+        "the owner's application": await applicationToken(owner, player, scopes),
+        "somebody else's application": await applicationToken(people.developer, player, scopes),
+      };
+      for (const [kind, credential] of Object.entries(credentials)) {
+        const actor = player.with(credential);
+        const { status } = await actor.get(`/games/${game.id}`);
+        const { body } = await actor.get('/profile/owned-keys');
+        const keys = (body as { owned_keys: { game_id: number }[] }).owned_keys;
+        const listed = keys.some(({ game_id }) => game_id === game.id);
+        expect([kind, status, listed]).toEqual([kind, seen ? 200 : 404, held]);
+      }
     });
   },
 );
