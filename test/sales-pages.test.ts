@@ -112,7 +112,11 @@ describe('sales', () => {
     expect(columns()).toHaveLength(60);
     expect(await ask('range=all&by=day')).toContain('$1,153.97 USD · 10 sales');
     expect(columns()[0]).toMatch(/^\w{3} \d{4}: \$123.00, 1 sale$/);
+    // An axis of several years says which.
+    await ask('range=5y&by=week');
+    expect(page.page.text).toMatch(/<text[^>]*text-anchor="start">\s*\d+ \w{3} \d{4}\s*<\/text>/);
     await ask('range=90d&by=week');
+    expect(page.page.text).toMatch(/<text[^>]*text-anchor="start">\s*\d+ \w{3}\s*<\/text>/);
     expect(columns().every((column) => column.startsWith('Week of '))).toBe(true);
     expect(
       new Set(columns().map((column) => new Date(column.slice(8).split(':')[0]!).getUTCDay())),

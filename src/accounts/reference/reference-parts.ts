@@ -65,7 +65,9 @@ export const menu = (groups: Group[]): Html =>
           <ul>
             ${routes.map(
               ({ method, path, operation }) =>
-                html`<li><a href="#${idOf(operation.operationId)}">${badge(method)} ${pathOf(path)}</a></li>`,
+                html`<li>
+                  <a href="#${idOf(operation.operationId)}">${badge(method)}<span>${pathOf(path)}</span></a>
+                </li>`,
             )}
           </ul>`,
     )}

@@ -95,9 +95,10 @@ export function nameOf(first: string, unit: Unit): string {
   return `${unit === 'week' ? 'Week of ' : ''}${Number(day)} ${name}`;
 }
 
-/** For the axis: `12 Mar`, `Mar 2026`. */
-export function shortNameOf(first: string, unit: Unit): string {
+/** For the axis: `12 Mar`, or `12 Mar 2026` and `Mar 2026` where the axis has several years. */
+export function shortNameOf(first: string, { unit, range }: Period): string {
   const [year, month, day] = first.split('-');
-  const name = MONTHS[Number(month) - 1];
-  return unit === 'month' ? `${name} ${year}` : `${Number(day)} ${name}`;
+  const name = MONTHS[Number(month) - 1]!;
+  const withYear = unit === 'month' || WHOLE_MONTHS.includes(range) ? `${name} ${year}` : name;
+  return unit === 'month' ? withYear : `${Number(day)} ${withYear}`;
 }

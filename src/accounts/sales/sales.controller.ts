@@ -126,7 +126,7 @@ function over({ currency, columns: sold }: Figures, period: Period, title: strin
   const first = period.range === 'all' ? [...sold.keys()].sort()[0]! : period.from;
   const columns: Column[] = columnsOf(period, first).map((day) => ({
     name: nameOf(day, period.unit),
-    short: shortNameOf(day, period.unit),
+    short: shortNameOf(day, period),
     ...(sold.get(day) ?? { purchases: 0, amount: 0 }),
   }));
   const label = `${title}: revenue in ${currency} and number of sales, ${UNITS[period.unit].toLowerCase()}`;
