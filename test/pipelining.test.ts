@@ -148,14 +148,19 @@ describe.each(LOSSES)('63 connections with nine requests each, and then %s', (_w
   });
 });
 
-test('control: where nobody listens to the socket, what was pipelined on it is never over', async () => {
-  const app = await openApp();
-  Object.assign(inFlight(app), { disconnect: () => undefined });
-  await lose(app, (socket) => socket.resetAndDestroy(), 12);
-  await moment(500);
-  expect(inFlight(app).count).toBeGreaterThan(12);
-  await app.close();
-});
+// Node 24 tells each answer of the end by itself.
+const beforeNode24 = parseInt(process.versions.node, 10) < 24 ? test : test.skip;
+beforeNode24(
+  'control: where nobody listens to the socket, what was pipelined on it is never over',
+  async () => {
+    const app = await openApp();
+    Object.assign(inFlight(app), { disconnect: () => undefined });
+    await lose(app, (socket) => socket.resetAndDestroy(), 12);
+    await moment(500);
+    expect(inFlight(app).count).toBeGreaterThan(12);
+    await app.close();
+  },
+);
 
 test('a listener to the end of an answer hears it behind others too', async () => {
   const app = await openApp();

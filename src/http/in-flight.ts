@@ -176,10 +176,8 @@ export class InFlight {
     const { newest } = connection;
     if (connection.unanswered > 0)
       for (const exchange of this.exchanges.filter((one) => one.connection === connection && !one.isClosed)) {
-        const { res } = exchange;
-        // Node emits `close` only for the first unsent answer of the connection.
-        if (!res.socket && !res.writableFinished) res.destroy().emit('close');
-        else this.close(exchange);
+        if (!exchange.res.socket && !exchange.res.writableFinished) emitClose(exchange.res.destroy());
+        this.close(exchange);
       }
     if (!newest) return;
     if (newest.upload > 0) this.settle(newest);
@@ -227,3 +225,10 @@ function closeExchange(this: ServerResponse): void {
 
 export const hasBody = ({ headers }: IncomingMessage) =>
   headers['content-length'] !== '0' && ('content-length' in headers || 'transfer-encoding' in headers);
+
+/** Node 20 and 22 emit `close` only for the first unsent answer of a connection, later versions for all. */
+function emitClose(res: ServerResponse): void {
+  setImmediate(() => {
+    if (!res.closed) res.emit('close');
+  });
+}
