@@ -6,6 +6,8 @@ export type Refuse = (why: string, at?: string) => string;
 /** A kind of value: the type of its staging column, and its encoder from JSON to COPY's text. */
 export interface Kind {
   sql: string;
+  /** What may be written, for docs/reference/importing.md. */
+  allows: string;
   encode(value: unknown, refuse: Refuse): string;
   /** The record type whose ids these are. */
   references?: string;
@@ -62,8 +64,12 @@ export function fit(
 
 const copied = (text: string) => (SPECIAL_CHARACTERS.test(text) ? escaped(text) : text);
 
+const allowedText = ({ max, form }: TextRules) =>
+  `text of at most ${max.toLocaleString('en-US')} characters${form ? `, which must ${form}` : ''}`;
+
 export const text = (rules: TextRules): Kind => ({
   sql: 'text',
+  allows: allowedText(rules),
   encode(value, refuse) {
     const found = fit(value, rules, refuse);
     return found === undefined ? '' : copied(found);
@@ -87,6 +93,7 @@ interface HtmlRules {
 /** HTML, stored sanitised. */
 export const html = ({ max, sanitise, isWorthSanitising }: HtmlRules): Kind => ({
   sql: 'text',
+  allows: `HTML, of which at most ${max.toLocaleString('en-US')} characters are left when it is sanitised`,
   encode(value, refuse) {
     const given = fit(value, { min: 0, max: Infinity }, refuse);
     if (given === undefined) return '';
@@ -99,11 +106,13 @@ export const html = ({ max, sanitise, isWorthSanitising }: HtmlRules): Kind => (
 
 export const boolean: Kind = {
   sql: 'boolean',
+  allows: 'true or false',
   encode: (value, refuse) => (value === true ? 't' : value === false ? 'f' : refuse('must be true or false')),
 };
 
 export const integer = (min: number, max: number, sql = 'bigint'): Kind => ({
   sql,
+  allows: `whole number from ${min} to ${max}`,
   encode(value, refuse) {
     if (typeof value !== 'number' || !Number.isInteger(value)) return refuse('must be an integer');
     if (value < min || value > max) return refuse(`must be between ${min} and ${max}`);
@@ -115,6 +124,7 @@ export const amount = integer(0, Number.MAX_SAFE_INTEGER);
 
 export const number = (min: number, max: number): Kind => ({
   sql: 'double precision',
+  allows: `number from ${min} to ${max}`,
   encode(value, refuse) {
     if (typeof value !== 'number') return refuse('must be a number');
     if (!(value >= min && value <= max)) return refuse(`must be between ${min} and ${max}`);
@@ -126,6 +136,7 @@ export const oneOf = (values: readonly string[]): Kind => {
   const known = new Set<unknown>(values);
   return {
     sql: 'text',
+    allows: values.map((value) => `\`${value}\``).join(', '),
     encode: (value, refuse) =>
       known.has(value) ? (value as string) : refuse(`must be one of ${values.join(', ')}`),
   };
@@ -139,13 +150,18 @@ const idText = (value: unknown, refuse: Refuse, at?: string) => {
   return isId(value) ? String(value) : refuse(`must be between 1 and ${MAX_ID}`, at);
 };
 
-export const id: Kind = { sql: 'bigint', encode: (value, refuse) => idText(value, refuse) };
+export const id: Kind = {
+  sql: 'bigint',
+  allows: `id from 1 to ${MAX_ID}`,
+  encode: (value, refuse) => idText(value, refuse),
+};
 
-export const idOf = (type: string): Kind => ({ ...id, references: type });
+export const idOf = (type: string): Kind => ({ ...id, references: type, allows: `id of a ${type}` });
 
 /** A set of ids, staged in ascending order. */
 export const idsOf = (type: string): Kind => ({
   sql: 'bigint[]',
+  allows: `list of ids of ${type}s`,
   references: type,
   many: true,
   encode(value, refuse) {
@@ -166,6 +182,7 @@ export const idOrIdsOf = (type: string, max: number): Kind => {
   const several = idsOf(type);
   return {
     ...several,
+    allows: `id of a ${type}, or a list of at most ${max.toLocaleString('en-US')}`,
     encode(value, refuse) {
       if (!Array.isArray(value)) return `{${idText(value, refuse)}}`;
       if (value.length > max) return refuse(`must have at most ${max} ids`);
@@ -179,6 +196,7 @@ const arrayLiteral = (texts: string[]) =>
 
 export const texts = (rules: TextRules & { known?: readonly string[]; required?: boolean }): Kind => ({
   sql: 'text[]',
+  allows: `list of ${rules.known ? rules.known.map((one) => `\`${one}\``).join(', ') : 'texts'}`,
   encode(value, refuse) {
     if (!Array.isArray(value)) return refuse('must be a list');
     if (rules.required && !value.length) return refuse('must not be empty');
@@ -198,6 +216,7 @@ export const texts = (rules: TextRules & { known?: readonly string[]; required?:
 /** A list of `{email, verified}`, staged as two arrays. */
 export const emails: Kind = {
   sql: 'text[]',
+  allows: 'list of `{"email", "verified"}`',
   encode(value, refuse) {
     if (!Array.isArray(value)) return refuse('must be a list');
     const addresses: string[] = [];
@@ -221,6 +240,7 @@ export const emails: Kind = {
 
 export const timestamp: Kind = {
   sql: 'timestamptz',
+  allows: 'timestamp',
   encode: (value, refuse) =>
     typeof value === 'string' && isTimestamp(value)
       ? value

@@ -43,6 +43,8 @@ export interface Field {
   now: boolean;
   /** Lists are stored in other tables. */
   list: boolean;
+  /** What the name and the kind do not say, for docs/reference/importing.md. */
+  meaning: string;
   /** The default from other fields of the record. */
   implied?: (record: JsonObject) => unknown;
 }
@@ -57,7 +59,7 @@ export interface RecordType {
   check?: (record: JsonObject, refuse: (problem: string) => void) => void;
 }
 
-type Options = Partial<Pick<Field, 'columns' | 'list' | 'implied'>>;
+type Options = Partial<Pick<Field, 'columns' | 'list' | 'implied' | 'meaning'>>;
 
 const required = (name: string, kind: Kind, options: Options = {}): Field => ({
   name,
@@ -68,6 +70,7 @@ const required = (name: string, kind: Kind, options: Options = {}): Field => ({
   default: NULL,
   now: false,
   list: false,
+  meaning: '',
   ...options,
 });
 
@@ -78,8 +81,10 @@ const optional = (name: string, kind: Kind, fallback = NULL, options: Options = 
 });
 
 const NOW = Symbol('now');
-const time = (name: string, fallback: typeof NOW | string = NULL): Field =>
-  fallback === NOW ? { ...optional(name, timestamp), now: true } : optional(name, timestamp, fallback);
+const time = (name: string, fallback: typeof NOW | string = NULL, meaning = ''): Field =>
+  fallback === NOW
+    ? { ...optional(name, timestamp, NULL, { meaning }), now: true }
+    : optional(name, timestamp, fallback, { meaning });
 
 /** Gives each optional field its bit. */
 const withBits = (fields: Field[]) => {
@@ -105,16 +110,19 @@ const MAX_INTEGER = 2 ** 31 - 1;
 /** Holds a plain password until it is hashed; not a column. */
 const password: Kind = {
   sql: 'text',
+  allows: 'text of at most 1,000 characters',
   encode: (value, refuse) => (fit(value, { max: 1000 }, refuse) === undefined ? '' : NULL),
 };
 
 const counted: Kind = {
   sql: 'integer',
+  allows: 'list of entries',
   encode: (value, refuse) => (Array.isArray(value) ? String(value.length) : refuse('must be a list')),
 };
 
 const redirectUris: Kind = {
   ...texts({ max: 2000, required: true }),
+  allows: 'list of absolute URIs without a fragment, at least one',
   encode(value, refuse) {
     if (Array.isArray(value)) {
       value.forEach((one: unknown, index) => {
@@ -133,6 +141,7 @@ const apiKey = (pepper: Buffer): Kind => {
   const visible = text({ max: 512 });
   return {
     sql: 'bytea',
+    allows: 'text of at most 512 characters without blanks, not of the form of a JWT',
     encode(value, refuse) {
       const key = fit(value, { max: 512, pattern: /^\S+$/, form: 'not contain blanks' }, refuse);
       if (key === undefined) return '';
@@ -147,7 +156,7 @@ const apiKey = (pepper: Buffer): Kind => {
 export const ENTRY_FIELDS = withBits([
   required('game_id', idOf('game')),
   optional('blurb', cleanHtml),
-  optional('user_id', idOf('user')),
+  optional('user_id', idOf('user'), NULL, { meaning: 'who added it; otherwise the owner of the collection' }),
   time('created_at', NOW),
 ]);
 
@@ -165,13 +174,17 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       optional('developer', boolean, 'f'),
       optional('press_user', boolean, 'f'),
       optional('cover_url', url),
-      optional('password', password, NULL, { columns: [{ name: 'password_hash', sql: 'text' }] }),
+      optional('password', password, NULL, {
+        columns: [{ name: 'password_hash', sql: 'text' }],
+        meaning: 'plain here, stored as a hash',
+      }),
       optional('emails', emails, '{}\t{}', {
         columns: [
           { name: 'emails', sql: 'text[]' },
           { name: 'emails_verified', sql: 'boolean[]' },
         ],
         list: true,
+        meaning: 'replaces the stored list',
       }),
       time('created_at', NOW),
     ]),
@@ -182,22 +195,25 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
     key: 'id',
     fields: withBits([
       required('id', id),
-      required('user_id', idOf('user')),
+      required('user_id', idOf('user'), { meaning: 'its owner' }),
       required('slug', slug),
       required('title', trimmedTitle(500)),
       optional('short_text', line),
       // `type` is the type of record, so the game's type has another name.
-      optional('game_type', oneOf(GAME_TYPES), 'default', { columns: [{ name: 'type', sql: 'text' }] }),
+      optional('game_type', oneOf(GAME_TYPES), 'default', {
+        columns: [{ name: 'type', sql: 'text' }],
+        meaning: 'what the API shows as `type`',
+      }),
       optional('classification', oneOf(GAME_CLASSIFICATIONS), 'game'),
       optional('traits', texts({ max: 100, known: GAME_TRAITS }), '{}'),
       optional('visibility', oneOf(GAME_VISIBILITIES), 'public'),
-      time('published_at'),
+      time('published_at', NULL, 'without it the game is not published'),
       time('created_at', NOW),
-      optional('min_price', amount, '0'),
+      optional('min_price', amount, '0', { meaning: 'in minor units' }),
       optional('cover_url', url),
       optional('views_count', amount, '0'),
       optional('downloads_count', amount, '0'),
-      optional('admins', idsOf('user'), '{}', { list: true }),
+      optional('admins', idsOf('user'), '{}', { list: true, meaning: 'replaces the stored list' }),
     ]),
   },
   {
@@ -209,23 +225,34 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       required('game_id', idOrIdsOf('game', MAX_BUNDLE), {
         columns: [{ name: 'game_ids', sql: 'bigint[]' }],
         list: true,
+        meaning: 'a list is a bundle',
       }),
       optional('purchase_type', oneOf(PURCHASE_TYPES), 'game', {
         implied: (record) => (Array.isArray(record.game_id) ? 'bundle' : undefined),
+        meaning: '`bundle` for a list',
       }),
-      required('email', text(email)),
-      optional('user_id', idOf('user')),
+      required('email', text(email), { meaning: 'of the buyer' }),
+      optional('user_id', idOf('user'), NULL, { meaning: 'the account of the buyer' }),
       time('created_at', NOW),
-      required('source', text({ max: 100 })),
+      required('source', text({ max: 100 }), {
+        meaning:
+          'where it was sold, such as `card` or `store`; lists of sales show it, and nothing depends on it',
+      }),
       required('currency', text({ max: 3, pattern: /^[A-Z]{3}$/, form: 'be an ISO 4217 code such as USD' })),
-      required('amount', amount),
-      optional('sale_rate', number(0, 100), '0'),
-      optional('quantity', integer(1, MAX_INTEGER, 'integer'), '1'),
+      required('amount', amount, { meaning: 'what was paid for all of it, in minor units' }),
+      optional('sale_rate', number(0, 100), '0', { meaning: 'percent off the price' }),
+      optional('quantity', integer(1, MAX_INTEGER, 'integer'), '1', { meaning: 'copies' }),
       optional('status', oneOf(PURCHASE_STATUSES), 'complete'),
       optional('donation', boolean, 'f'),
-      optional('reference', text({ max: 200 }), NULL, { list: true }),
-      // Makes the keys that are missing; it takes none away.
-      optional('with_key', boolean, 'f', { list: true }),
+      optional('reference', text({ max: 200 }), NULL, {
+        list: true,
+        meaning: "the checkout's own name for the sale, unique; a purchase with one may do without `id`",
+      }),
+      optional('with_key', boolean, 'f', {
+        list: true,
+        meaning:
+          'true: each game of a complete purchase that has no download key gets one; none is taken away',
+      }),
     ]),
     check(record, refuse) {
       if (Array.isArray(record.game_id) && (record.purchase_type ?? 'bundle') !== 'bundle') {
@@ -240,12 +267,12 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
     fields: withBits([
       required('id', id),
       required('key', text({ max: 512 })),
-      required('game_id', idOf('game')),
-      optional('purchase_id', idOf('purchase')),
+      required('game_id', idOf('game'), { meaning: 'the game that it opens' }),
+      optional('purchase_id', idOf('purchase'), NULL, { meaning: 'the purchase that it belongs to' }),
       optional('email', text(email)),
-      optional('user_id', idOf('user')),
+      optional('user_id', idOf('user'), NULL, { meaning: 'the account that claimed it' }),
       time('created_at', NOW),
-      optional('downloads', amount, '0'),
+      optional('downloads', amount, '0', { meaning: 'how often it was used' }),
       time('revoked_at'),
     ]),
   },
@@ -255,14 +282,17 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
     key: 'id',
     fields: withBits([
       required('id', id),
-      required('user_id', idOf('user')),
+      required('user_id', idOf('user'), { meaning: 'its owner' }),
       required('title', trimmedTitle(60)),
       optional('private', boolean, 'f'),
       optional('description', cleanHtml),
       optional('layout', oneOf(COLLECTION_LAYOUTS), 'grid'),
       optional('admins', idsOf('user'), '{}', { list: true }),
       // Entries have their own staging table: a collection may have a hundred thousand.
-      optional('games', counted, '0', { columns: [{ name: 'games_count', sql: 'integer' }] }),
+      optional('games', counted, '0', {
+        columns: [{ name: 'games_count', sql: 'integer' }],
+        meaning: 'in the order of display; replaces the stored list',
+      }),
       time('created_at', NOW),
       time('updated_at', NOW),
     ]),
@@ -272,7 +302,7 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
     table: 'builds',
     key: 'id',
     fields: withBits([
-      required('id', id),
+      required('id', id, { meaning: 'the highest of a channel is the newest build' }),
       required('game_id', idOf('game')),
       required('channel_name', text({ max: 200 })),
       optional('user_version', text({ max: 200 })),
@@ -290,9 +320,10 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
           { name: 'key_hash', sql: 'bytea' },
           { name: 'hint', sql: 'text' },
         ],
+        meaning: 'plain here, stored as a hash',
       }),
       required('user_id', idOf('user')),
-      optional('scopes', scopes),
+      optional('scopes', scopes, NULL, { meaning: 'without them it may do everything' }),
       optional('label', text({ max: 200 })),
       time('created_at', NOW),
       time('revoked_at'),
@@ -307,9 +338,9 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
       required('user_id', idOf('user')),
       required('name', trimmedTitle(100)),
       required('redirect_uris', redirectUris),
-      required('scopes', scopes),
-      optional('implicit_allowed', boolean, 'f'),
-      optional('may_start_games', boolean, 'f'),
+      required('scopes', scopes, { meaning: 'those that it may ask for' }),
+      optional('implicit_allowed', boolean, 'f', { meaning: 'it takes tokens in the redirect address' }),
+      optional('may_start_games', boolean, 'f', { meaning: 'it asks its users to start games as them' }),
     ]),
   },
 ];

@@ -5,7 +5,15 @@ import { createRequire } from 'node:module';
 import process from 'node:process';
 import { getMetadataStorage } from 'class-validator';
 import prettier from 'prettier';
-import { code, eventsPage, limitsPage, metricsPage, table, WRITTEN } from './reference-tables.mjs';
+import {
+  code,
+  eventsPage,
+  importingPage,
+  limitsPage,
+  metricsPage,
+  table,
+  WRITTEN,
+} from './reference-tables.mjs';
 
 const load = createRequire(import.meta.url);
 load('reflect-metadata');
@@ -148,6 +156,7 @@ const pages = {
   'docs/reference/metrics.md': await metricsPage(),
   'docs/reference/events.md': eventsPage(),
   'docs/reference/limits.md': limitsPage(),
+  'docs/reference/importing.md': importingPage(readFileSync('docs/reference/importing.md', 'utf8')),
 };
 const stale = [];
 for (const [path, text] of Object.entries(pages)) {

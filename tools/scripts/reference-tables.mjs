@@ -175,3 +175,34 @@ ${table(
 )}
 `;
 }
+
+const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]', '{}\t{}': '[]' };
+
+const defaultOf = ({ kind, now, default: fallback }) => {
+  if (now) return 'now';
+  return kind.allows === 'list of entries' ? '[]' : (DEFAULTS[fallback] ?? fallback);
+};
+
+function fieldsTable(fields) {
+  const rows = fields.map((field) => [
+    code(field.name),
+    field.required ? 'required' : code(defaultOf(field)),
+    field.kind.allows,
+    field.meaning,
+  ]);
+  return table(['field', 'default', 'value', 'meaning'], ...rows);
+}
+
+/** The page of the import, with the table of each record's fields written anew. */
+export function importingPage(page) {
+  const { recordTypes, ENTRY_FIELDS } = of('importing/record-types');
+  const types = [...recordTypes(Buffer.alloc(0)), { name: 'entry', fields: ENTRY_FIELDS }];
+  let text = page;
+  for (const { name, fields } of types) {
+    const place = new RegExp(`(<!-- fields of ${name}: npm run docs:reference -->)[^]*?(<!-- end -->)`);
+    if (!place.test(text))
+      throw new Error(`docs/reference/importing.md has no place for the fields of ${name}`);
+    text = text.replace(place, (_, start, end) => `${start}\n\n${fieldsTable(fields)}\n\n${end}`);
+  }
+  return text;
+}
