@@ -1,19 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { TokensService } from '../src/auth/tokens.service';
 import { Settings } from '../src/config/settings';
 import { loadDemoStore } from '../src/importing/demo-store';
+import { registerSellingCommands } from '../src/selling/selling.command';
 import { browserOf } from './support/browser';
 import { examplesOf, expectAsPrinted, isHere, run, runnable } from './support/page-examples';
 import { type Actor, baseUrl, sql, theApp, useStore } from './support/store';
 
 useStore();
 
-const CONSENT = 'With a token after consent';
+const CONSENT = '2. With a token after consent';
+const REFUND = 'After a refund';
 
 const examples = examplesOf('guides/ownership.md');
+const page = readFileSync(join(__dirname, '..', 'docs', 'guides', 'ownership.md'), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-ownership-'));
 let env: Record<string, string>;
 let player_id: number;
@@ -38,23 +42,22 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 test('the page has an example for every way and language', () => {
   const count = (language: string) => examples.filter((one) => one.language === language).length;
-  expect(['sh', 'python', 'js', 'go', 'csharp', 'gdscript'].map(count)).toEqual([5, 1, 1, 1, 1, 1]);
+  expect(['sh', 'python', 'js', 'go', 'csharp', 'gdscript'].map(count)).toEqual([5, 1, 3, 1, 1, 1]);
 });
 
-const alone = runnable(examples).filter(({ heading }) => heading !== CONSENT);
+const alone = runnable(examples).filter(({ heading }) => ![CONSENT, REFUND].includes(heading));
 test.each(alone.map((one, i) => ({ ...one, i })))('$language, example $i', (example) =>
   expectAsPrinted(example, env),
 );
 
 test('with the consent that the page asks for in between', async () => {
-  const [ask, answer] = examples.filter(({ heading }) => heading === CONSENT);
-  const asked = await run({ language: 'sh', code: `${ask!.code}echo "$DEVICE_CODE"` }, env);
-  const [address, DEVICE_CODE] = asked.stdout.split('\n');
+  const [ask, , answer] = examples.filter(({ heading }) => heading === CONSENT);
+  const asked = JSON.parse((await run(ask!, env)).stdout) as Record<string, string>;
   const browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
-  const { pathname, search } = new URL(address!);
+  const { pathname, search } = new URL(asked.verification_uri_complete!);
   await browser.get(pathname + search);
   await browser.submit('/user/oauth/device', {}, 'Allow');
-  await expectAsPrinted(answer!, { ...env, DEVICE_CODE: DEVICE_CODE! });
+  await expectAsPrinted(answer!, { ...env, DEVICE_CODE: asked.device_code! });
 });
 
 const withMono = isHere(['mcs', '--version']) ? test : test.skip;
@@ -65,7 +68,28 @@ withMono('C#, with stand-ins for what it uses of Unity', () => {
   const unity = join(__dirname, 'support', 'Unity.cs');
   execFileSync('mcs', [`-out:${program}`, unity, source], { stdio: 'pipe' });
   return expect(run({ language: 'sh', code: `mono ${program}` }, env)).resolves.toMatchObject({
-    stdout: 'True\nFalse\n',
+    stdout: 'True \n 404 {"errors":["invalid game"]}\n 401 {"errors":["invalid token"]}\n',
     stderr: '',
   });
+});
+
+/** Runs the refunds of the page, in its order. */
+async function refund(id: string): Promise<void> {
+  const out = jest.spyOn(console, 'log').mockImplementation();
+  const program = new Command().exitOverride();
+  registerSellingCommands(program, (work) => work(theApp(), new AbortController().signal));
+  await program.parseAsync(['refund', id], { from: 'user' });
+  out.mockRestore();
+}
+
+// Last, since it takes away what the others ask for.
+const withCurl = isHere(['curl', '--version']) ? test : test.skip;
+withCurl('after the refunds of the page', async () => {
+  const ids = [...page.matchAll(/^ {4}npm run --silent gamewharf -- refund (\d+)$/gm)].map(([, id]) => id!);
+  const answers = examples.filter(({ heading }) => heading === REFUND);
+  expect([ids.length, answers.length]).toEqual([2, 2]);
+  for (const [i, id] of ids.entries()) {
+    await refund(id);
+    await expectAsPrinted(answers[i]!, env);
+  }
 });

@@ -35,6 +35,7 @@ namespace UnityEngine.Networking
         readonly HttpWebRequest request;
         public readonly DownloadHandler downloadHandler = new DownloadHandler();
         public Result result = Result.InProgress;
+        public long responseCode;
         public int timeout { set { request.Timeout = value * 1000; } }
 
         UnityWebRequest(string url) { request = (HttpWebRequest)WebRequest.Create(url); }
@@ -56,6 +57,7 @@ namespace UnityEngine.Networking
         void Read(WebResponse answer, Result kind)
         {
             result = kind;
+            responseCode = (long)((HttpWebResponse)answer).StatusCode;
             using (var reader = new StreamReader(answer.GetResponseStream())) downloadHandler.text = reader.ReadToEnd();
         }
     }
@@ -66,10 +68,12 @@ static class Game
     static void Main()
     {
         var api = Environment.GetEnvironmentVariable("GAMEWHARF_URL");
-        foreach (var gameId in new[] { 1, 2 })
-        {
-            var steps = Ownership.Ask(api, gameId, Environment.GetEnvironmentVariable("PLAYER_TOKEN"), Console.WriteLine);
-            while (steps.MoveNext()) { }
-        }
+        var token = Environment.GetEnvironmentVariable("PLAYER_TOKEN");
+        Ask(Ownership.Ask(api, 1, token, Print));
+        Ask(Ownership.Ask(api, 2, token, Print));
+        Ask(Ownership.Ask(api, 1, "made.up.token", Print));
     }
+
+    static void Ask(IEnumerator steps) { while (steps.MoveNext()) { } }
+    static void Print(bool? owns, string reason) { Console.WriteLine("{0} {1}", owns, reason); }
 }
