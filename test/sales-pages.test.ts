@@ -203,8 +203,8 @@ describe('sales', () => {
       expect(pages).toBeLessThan(most);
     });
 
-    // On a machine of two cores that has other work too, 100 ms are left of it.
-    test('a page takes 50 ms of processor time, PostgreSQL’s included', async () => {
+    // Twice what the slowest page takes on the machine of docs/explanation/performance.md.
+    test('a page takes 80 ms of processor time at most, PostgreSQL’s included', async () => {
       const page = await browserOf(seller);
       const taken: Record<string, string> = {};
       const slow: string[] = [];
@@ -218,7 +218,7 @@ describe('sales', () => {
             }),
           );
         taken[query] = `${Math.min(...times).toFixed(1)} ms`;
-        if (Math.min(...times) > 50) slow.push(query);
+        if (Math.min(...times) > 80) slow.push(query);
       }
       if (process.env.SALES_PAGE_TABLE) console.log(taken);
       expect({ slow, taken }).toEqual({ slow: [], taken });
