@@ -24,10 +24,20 @@ export const nullableText = (sql: string): Column<string | null> => ({
   read: (text) => text || null,
 });
 
-/** A text array whose elements need no quotes. */
+const MAX_KNOWN_LISTS = 1000;
+const knownLists = new Map<string, string[]>();
+
+/** A text array whose elements need no quotes. Rows with the same list share one array, which nobody may change. */
 export const list = <Value extends string>(sql: string): Column<Value[]> => ({
   sql,
-  read: (text) => listOf(text) as Value[],
+  read: (text) => {
+    let known = knownLists.get(text);
+    if (!known) {
+      if (knownLists.size === MAX_KNOWN_LISTS) knownLists.clear();
+      knownLists.set(text, (known = listOf(text)));
+    }
+    return known as Value[];
+  },
 });
 
 /** Text that users write may hold anything, so it stays a column of its own. */
