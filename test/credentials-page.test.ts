@@ -26,10 +26,10 @@ const launch = async (game: number | string) =>
   ((await player.post('/credentials/subkey', { game_id: game, scope: 'profile:me' })).body as { key: string })
     .key;
 
-async function run(code: string, token: string): Promise<string> {
+async function run(code: string, token: string, more: Record<string, string> = {}): Promise<string> {
   const file = join(folder, 'player.mjs');
   writeFileSync(file, code);
-  const env = { ...process.env, GAMEWHARF_URL: baseUrl() };
+  const env = { ...process.env, GAMEWHARF_URL: baseUrl(), GAMEWHARF_ISSUER: baseUrl(), ...more };
   const { stdout } = await promisify(execFile)(process.execPath, [file, token], { env, timeout: 15_000 });
   return stdout.trim();
 }
@@ -37,6 +37,7 @@ async function run(code: string, token: string): Promise<string> {
 test('the page has the programs that it should', () => {
   expect(programs).toHaveLength(2);
   expect(programs[0]).toContain(`from 'jose'`);
+  expect(programs.map((code) => /^const game_id = (\d+);$/m.exec(code)![1])).toEqual(['1', '1']);
 });
 
 describe.each([
@@ -50,10 +51,27 @@ describe.each([
   });
 
   test('a JWT of another game, or one that was changed, is none', async () => {
-    const other = await make.game({ owner: player });
+    const other = await make.game({ owner: player, id: 1000 + index });
     await expect(run(code, await launch(other.id))).rejects.toThrow('another game');
     const [header, claims, signature] = (await launch(game_id!)).split('.');
     const changed = `${signature!.startsWith('A') ? 'B' : 'A'}${signature!.slice(1)}`;
     await expect(run(code, `${header}.${claims}.${changed}`)).rejects.toThrow();
   });
+
+  test('a JWT of another issuer is none, at whatever address the keys are', async () => {
+    const GAMEWHARF_ISSUER = 'https://api.your-store.example';
+    await expect(run(code, await launch(game_id!), { GAMEWHARF_ISSUER })).rejects.toThrow(
+      /another store|unexpected "iss"/,
+    );
+  });
+});
+
+test('with Node alone the keys are fetched once', async () => {
+  const counted = `let asked = 0;
+    const real = fetch;
+    globalThis.fetch = (...call) => (asked++, real(...call));
+    ${programs[1]!}
+    await playerOf(process.argv[2]);
+    console.log(asked);`;
+  expect(await run(counted, await launch(game_id!))).toBe(`${player.id}\n1`);
 });
