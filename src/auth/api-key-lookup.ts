@@ -13,7 +13,7 @@ import { type Credential, limitedAs, type LimitedAs } from './credential';
 import { ROOT_SCOPES } from './scopes';
 
 /** Days without use after which a token of the implicit grant expires. */
-export const UNUSED_DAYS = 90;
+const UNUSED_DAYS = 90;
 
 /** Whether a row of api_keys is live, as a condition for a WHERE clause. A token of the implicit grant has no fixed expiry. */
 export const isLive = (key: string) =>

@@ -82,7 +82,7 @@ export class GameAnswer {
   earnings: EarningAnswer[];
 }
 
-export function earningAnswer(earning: string): EarningAnswer {
+function earningAnswer(earning: string): EarningAnswer {
   const currency = earning.slice(0, 3);
   const amount = Number(earning.slice(3));
   return { currency, amount_formatted: formatMoney(amount, currency), amount };

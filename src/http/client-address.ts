@@ -5,7 +5,7 @@ import type { Request } from 'express';
  * The address of the client: the peer, or behind `TRUSTED_PROXIES` the last address in X-Forwarded-For that is not one of
  * them. Entries before it may be forged.
  */
-export function clientAddress(req: Request): string {
+function clientAddress(req: Request): string {
   const peer = req.socket.remoteAddress ?? '';
   if (req.headers['x-forwarded-for'] === undefined) return plain(peer);
   const address = req.ip ?? '';

@@ -40,7 +40,7 @@ export function notFound(req: Request, error: unknown): unknown {
 }
 
 /** Answers OPTIONS for a known path; false: nothing is sent. */
-export function answeredOptions(req: Request, res: Response): boolean {
+function answeredOptions(req: Request, res: Response): boolean {
   const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
   if (allowed === undefined) return false;
   res.setHeader('Allow', allowed);

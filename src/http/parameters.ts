@@ -51,7 +51,7 @@ export const readInteger: Reader<number> = (given) => {
 const AMOUNT = 'must be between 0 and 9007199254740991';
 
 /** Whole minor units. Unlike an id, an amount that is too large must never be read as another one. */
-export const readAmount: Reader<number> = (given) => {
+const readAmount: Reader<number> = (given) => {
   const text = given instanceof JsonNumber ? given.source : given;
   if (typeof text === 'string' && /^-\d+$/.test(text)) return new Unreadable(AMOUNT);
   const digits = asText(given);
@@ -62,12 +62,12 @@ export const readAmount: Reader<number> = (given) => {
 
 const DECIMAL = /^-?\d{1,20}(\.\d{1,20})?([eE][+-]?\d{1,3})?$/;
 
-export const readNumber: Reader<number> = (given) => {
+const readNumber: Reader<number> = (given) => {
   const text = given instanceof JsonNumber ? given.source : given;
   return typeof text === 'string' && DECIMAL.test(text) ? Number(text) : new Unreadable('must be a number');
 };
 
-export const readTimestamp: Reader<string> = (given) =>
+const readTimestamp: Reader<string> = (given) =>
   typeof given === 'string' && isTimestamp(given)
     ? given
     : new Unreadable('must be a timestamp such as 2013-03-03T23:02:14Z');
@@ -136,7 +136,7 @@ export const readIdList: Reader<number[]> = (given) => {
 };
 
 /** One id, or a list of ids that is not empty. */
-export const readIdOrIds: Reader<number | number[]> = (given) => {
+const readIdOrIds: Reader<number | number[]> = (given) => {
   const isList = Array.isArray(given) || (typeof given === 'string' && /^[ \t\r\n]*\[/.test(given));
   const ids = isList ? readIdList(given) : readInteger(given);
   if (Array.isArray(ids) && ids.length === 0) return new Unreadable('must not be empty');

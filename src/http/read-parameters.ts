@@ -155,7 +155,7 @@ interface Rules {
 const known = new WeakMap<AnyRequestClass, Rules>();
 
 /** The rules of a request class, cached. */
-export function rulesOf(request: AnyRequestClass): Rules {
+function rulesOf(request: AnyRequestClass): Rules {
   let rules = known.get(request);
   if (!rules) {
     const byProperty = new Map<string, Rule[]>();
@@ -179,7 +179,7 @@ export const keywordsOf = (request: AnyRequestClass, property: string): Schema =
   );
 
 /** The error texts of the rules that a property breaks. */
-export function problemsOf(
+function problemsOf(
   request: AnyRequestClass,
   { property, constraints = {} }: ValidationError,
 ): string[] {

@@ -4,7 +4,7 @@ import type { Problems } from './problems';
 import { ENTRY_FIELDS, type Field, type JsonObject, type RecordType } from './record-types';
 import type { Staging } from './staging';
 
-export interface StagedRecord {
+interface StagedRecord {
   type: RecordType;
   line: number;
   present: number;

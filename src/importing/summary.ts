@@ -1,7 +1,7 @@
 import type { RecordType } from './record-types';
 import { changedIn, deletedIn, goneIn, stagedIn, storedIn } from './staged';
 
-export interface TypeCounts {
+interface TypeCounts {
   new: number;
   changed: number;
   unchanged: number;

@@ -21,7 +21,7 @@ export interface NewCode {
 }
 
 /** S256 of RFC 7636. */
-export const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
+const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
 
 @Injectable()
 export class OauthCodesService {

@@ -35,7 +35,7 @@ export interface Family {
   refreshable: string[];
 }
 
-export const ACCESS_SECONDS = 3600;
+const ACCESS_SECONDS = 3600;
 const REFRESH_DAYS = 90;
 const RETRY_SECONDS = 10;
 

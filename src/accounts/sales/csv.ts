@@ -16,7 +16,7 @@ function cellOf(value: Cell): string {
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export const lineOf = (cells: Cell[]) => `${cells.map(cellOf).join(',')}\r\n`;
+const lineOf = (cells: Cell[]) => `${cells.map(cellOf).join(',')}\r\n`;
 
 // Without it spreadsheets take UTF-8 for something else.
 const BYTE_ORDER_MARK = '\ufeff';

@@ -5,7 +5,7 @@ export const RANGES = {
   '5y': 'Last 5 years',
   all: 'All time',
 } as const;
-export type Range = keyof typeof RANGES;
+type Range = keyof typeof RANGES;
 
 export const UNITS = { day: 'By day', week: 'By week', month: 'By month' } as const;
 export type Unit = keyof typeof UNITS;

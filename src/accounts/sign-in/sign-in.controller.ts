@@ -176,7 +176,7 @@ export const tooManyAttempts = (seconds: number) => ({
 });
 
 /** A path of this site; HOME for anything that a browser could take for another host. */
-export function localPath(given: string | undefined): string {
+function localPath(given: string | undefined): string {
   if (!given?.startsWith('/') || given.length > MAX_ADDRESS) return HOME;
   try {
     const url = new URL(given, 'http://here.invalid');

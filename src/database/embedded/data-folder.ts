@@ -183,7 +183,7 @@ export const unlessMissing = (error: NodeJS.ErrnoException) => {
 };
 
 /** Explains file system errors that the operator can solve. */
-export async function asOperator<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function asOperator<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -18,7 +18,7 @@ interface Field {
   format: 'text' | 'binary';
 }
 
-export type Row = Record<string, unknown>;
+type Row = Record<string, unknown>;
 
 /** How the rows of one statement are read. */
 class Columns {
