@@ -125,7 +125,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
       this.counters[result].value++;
       void this.deleteOld({ ...poll, sent });
     } catch {
-      // Not confirmed: whoever reads meanwhile asks the database, and gets its error.
+      // Not confirmed: a request that reads meanwhile asks the database, and gets its error.
       this.counters.failed.value++;
     } finally {
       this.polling = false;

@@ -23,7 +23,7 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-// One is merged while another waits for the disk. With more of them each would carry fewer imports.
+// One is merged while another waits for the disk. More transactions at once would hold fewer imports each.
 const MAX_TRANSACTIONS = 2;
 export const MAX_WAITING = 2000;
 export const MAX_WAITING_BYTES = 32 * 1024 * 1024;

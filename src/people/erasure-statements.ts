@@ -136,7 +136,7 @@ export const LOCK_COLLECTIONS = statement(
   'erase_lock_collections',
   'SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
 );
-/** Whose collection it is keeps the game. Who wrote the text is not stored; most likely whoever added the game. */
+/** Whose collection it is keeps the game. Who wrote the text is not stored; most likely the user who added the game. */
 export const ENTRIES_ELSEWHERE = statement(
   'erase_entries_elsewhere',
   `UPDATE collection_games e SET user_id = c.user_id, blurb = NULL

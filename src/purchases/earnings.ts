@@ -1,6 +1,6 @@
 /**
  * What is kept of the sales of games, as SQL. `sales` is a relation of changes: `game_id`, `currency`, `day`,
- * `purchases` and `amount`, one row for a game, a currency and a day, as the view purchase_shares has them. Whoever runs these has locked the games, in the order of their ids.
+ * `purchases` and `amount`, one row for a game, a currency and a day, as the view purchase_shares has them. The caller has locked the games, in the order of their ids.
  */
 export const countPurchases = (sales: string) => `
   UPDATE games t SET purchases_count = t.purchases_count + d.purchases

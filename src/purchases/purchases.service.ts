@@ -81,7 +81,7 @@ export const boughtBy = (user: string, butFrom = '') => `
   WHERE ue.user_id = ${user} AND ue.verified ${butFrom && `AND ue.email <> ${butFrom}`}`;
 
 const BY_USER = boughtBy('$3');
-/** What was bought of the game `g` with the address $3, and by whoever verified it. */
+/** What was bought of the game `g` with the address $3, and by the account that verified it. */
 export const BY_EMAIL = `${boughtFrom('lower($3)')}
    UNION ALL SELECT by_owner.purchase_id
    FROM (SELECT user_id FROM user_emails WHERE email = lower($3) AND verified OFFSET 0) owner

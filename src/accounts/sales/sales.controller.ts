@@ -50,7 +50,7 @@ export class SalesController {
     let period = periodOf(asked.range, asked.by);
     const only = { game_id, currency: asked.currency };
     let figures = await this.sales.figures(user_id, period, only);
-    // Whoever sold nothing of late sees what was sold before.
+    // A seller without recent sales sees older ones.
     if (asked.range === undefined && figures.totals.length === 0) {
       period = periodOf('all', asked.by);
       figures = await this.sales.figures(user_id, period, only);
@@ -103,7 +103,7 @@ const choices = (asked: Asked, { range, unit, units }: Period): Html =>
     }
   </div>`;
 
-/** Never added up: each currency is a choice of its own. */
+/** One link a currency: amounts in different currencies are never added up. */
 const currencies = (asked: Asked, { totals, currency }: Figures): Html =>
   html`${
     totals.length > 0 &&

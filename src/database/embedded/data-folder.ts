@@ -93,7 +93,7 @@ export class DataFolder {
         const { account } = plan;
         if (account) for (const path of [work, passwordFile]) await chown(path, account.uid, account.gid);
         await initdb(join(work, 'data'), passwordFile, plan);
-        // Data of a data folder that was deleted: neither removed nor used.
+        // Left over from a data folder that was deleted: keep the files, but do not use them.
         if (home !== this.path) await rename(target, `${target}.before-${Date.now()}`).catch(unlessMissing);
         await rename(join(work, 'data'), target);
         await syncFolder(home);

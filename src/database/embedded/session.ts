@@ -28,7 +28,7 @@ export class Session {
     client.on('error', lose).on('end', lose);
   }
 
-  /** A session on this cluster, or why there is none: another server, starting or stopping, no answer. */
+  /** A session on this cluster, or the reason for not getting one: another server, starting or stopping, no answer. */
   static async connect(
     cluster: string,
     port: number,

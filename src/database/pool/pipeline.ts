@@ -90,7 +90,7 @@ class PipelineQuery extends Query {
     this.expectNext();
   }
 
-  // @ts-expect-error pg's types call it a property, of a connection without insides.
+  // @ts-expect-error pg's types declare a property, and a connection without its private fields.
   override submit(connection: Wire): unknown {
     this.connection = connection;
     try {

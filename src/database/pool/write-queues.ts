@@ -30,13 +30,13 @@ interface Share {
 
 const MAX_WRITES = 32;
 
-// One is sent while another waits for the disk. With more of them each would carry fewer writes.
+// One is sent while another waits for the disk. More transactions at once would hold fewer writes each.
 const MAX_TRANSACTIONS = 2;
 
 // In milliseconds. A slower transaction waits for a lock, and others need not wait for it.
 const SLOW = 100;
 
-// A transaction that takes several locks waits for none of them for long.
+// Short, as a transaction that takes several locks holds the others while it waits for one.
 const SHORT_LOCK_TIMEOUT = statement(
   'short_lock_timeout',
   `SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout`,
