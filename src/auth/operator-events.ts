@@ -17,8 +17,7 @@ export const may = ({ rights }: By, right: OperatorRight): boolean => rights?.in
 /** Numbers alone, and never a person's data. */
 export type Counts = Record<string, number | Record<string, number>>;
 
-const IMPORT_SIZES = ['small', 'large'] as const;
-export type ImportSize = (typeof IMPORT_SIZES)[number];
+export type ImportSize = 'small' | 'large';
 export type ImportOutcome = 'done' | 'failed';
 
 /** The operator token of the request, which the guard has admitted. */
