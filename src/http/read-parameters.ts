@@ -179,10 +179,7 @@ export const keywordsOf = (request: AnyRequestClass, property: string): Schema =
   );
 
 /** The error texts of the rules that a property breaks. */
-function problemsOf(
-  request: AnyRequestClass,
-  { property, constraints = {} }: ValidationError,
-): string[] {
+function problemsOf(request: AnyRequestClass, { property, constraints = {} }: ValidationError): string[] {
   const rules = rulesOf(request).byProperty.get(property) ?? [];
   const constraintOf = (name: string) => rules.find((rule) => rule.name === name)?.constraint;
   return Object.entries(constraints).map(([name, text]) => {

@@ -9,7 +9,6 @@ const LOCKS = 0x67776866;
 const SERVICE = 1;
 const USER = 2;
 
-
 /** The administrative connection to the embedded server. It holds the locks; its end means that the server ended. */
 export class Session {
   onLost: () => void = () => undefined;
