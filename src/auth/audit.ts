@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
@@ -65,6 +66,8 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
 // More means that the database does not answer. The events are in the log all the same.
 const MAX_WAITING = 10_000;
 const BATCH_SIZE = 100;
+/** Milliseconds from one batch to the next, in which events gather: a batch costs as much as a sale. */
+const PAUSE = 20;
 
 const STORE = statement(
   'store_audit_events',
@@ -112,6 +115,7 @@ export class Audit implements BeforeApplicationShutdown {
       } catch (error) {
         for (const { request_id } of batch) this.log.failed(request_id ?? 'audit', error);
       }
+      if (this.waiting.length < BATCH_SIZE) await sleep(PAUSE);
     }
   }
 

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { sendTogether } from './client';
 
 export interface Relation {
   name: string;
@@ -100,6 +101,7 @@ export class GivenRows implements Relations {
   async query<Row extends object>(sql: string) {
     const { name, text, relations } = this.preparedFor(sql);
     const values = relations.map((relation) => this.given.get(relation)!.json);
+    sendTogether(this.client);
     const { rows, rowCount } = await this.client.query<Row>(
       this.keepsPrepared ? { name, text, values } : { text, values },
     );

@@ -7,13 +7,15 @@ import { findChanged, findStored, write } from './merges';
 import type { Problems } from './problems';
 import type { RecordType } from './record-types';
 import { findOutside, type Outside } from './references';
-import { changedOf, isNew, recordsOf, stagedIn, storedIn } from './staged';
+import { changedIn, changedOf, deletedIn, isNew, recordsOf, stagedIn, storedIn } from './staged';
 
 interface Steps {
   /** Called with each type that has records of given ids, before any is written. */
   reserveIds(type: RecordType): Promise<void>;
   beforeWrites?(outside: Outside): Promise<void>;
   onWrite?(type: RecordType): void;
+  /** Ends the transaction. Called only where nothing is to be done after the statements that were sent. */
+  commit?(): Promise<unknown>;
 }
 
 /** Checks the staged records, and brings the store to what they say. Throws ImportProblems if records are invalid. */
@@ -22,7 +24,7 @@ export async function merge(
   types: RecordType[],
   partial: ReadonlySet<RecordType>,
   problems: Problems,
-  { reserveIds, beforeWrites, onWrite }: Steps,
+  { reserveIds, beforeWrites, onWrite, commit }: Steps,
 ): Promise<void> {
   const given = types.filter((type) => relations.rowsOf(stagedIn(type)));
   const purchase = given.find(({ name }) => name === 'purchase');
@@ -39,6 +41,11 @@ export async function merge(
   const inOrderOfLocks = [...given].sort(
     (a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'),
   );
+  const presumeNew = async () => {
+    if (!purchase) return;
+    await relations.keepNone(changedOf(purchase));
+    await findSales(relations, purchase);
+  };
   const findAllStored = async () => {
     for (const type of inOrderOfLocks)
       if (await findStored(relations, type)) await findChanged(relations, type);
@@ -46,13 +53,15 @@ export async function merge(
   };
   const check = checkTogether(relations, types, outside, problems);
   // Few records are looked for while the checks run: waiting for answers is what takes the time.
-  await (relations.few ? pipelined(check, findAllStored()) : check);
+  if (relations.few) await pipelined(check, pipelined(presumeNew(), findAllStored()));
+  else await check;
   problems.throwIfAny();
   if (named) await relations.update(named, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
   for (const type of given) if (type.key === 'id') await reserveIds(type);
   if (!relations.few) await findAllStored();
 
-  if (purchase) await findSales(relations, purchase);
+  if (purchase && (!relations.few || relations.rowsOf(changedIn(purchase))))
+    await findSales(relations, purchase);
   await beforeWrites?.(outside);
 
   const writeAll = async () => {
@@ -65,13 +74,16 @@ export async function merge(
   const game = given.find(({ name }) => name === 'game');
   const newGames = game && `SELECT s.id FROM ${stagedIn(game)} s WHERE ${isNew(game)}`;
   const sell = async () => purchase && changeSales(relations, purchase, newGames);
-  // New sales alone are written by one statement, and the next need not wait for its answer.
-  if (relations.few && given.length === 1 && relations.rowsOf(storedIn(given[0]!)) === 0)
-    await pipelined(writeAll(), sell());
-  else {
+  const onlyNew = given.length === 1 && relations.rowsOf(storedIn(given[0]!)) === 0;
+  if (!relations.few || !onlyNew || types.some((type) => relations.rowsOf(deletedIn(type)))) {
     await writeAll();
     await sell();
+    return;
   }
+  // New records of one type are written by one statement, and the next need not wait for its answer. Nor need COMMIT: a sum
+  // that is a problem violates the table's constraint as well, and then nothing is left to commit.
+  const sent = pipelined(writeAll(), sell());
+  await pipelined(sent, Promise.resolve(commit?.()));
 }
 
 /** Waits for work whose statements were sent one after the other. The first error is the one that tells why: later ones follow from it. */

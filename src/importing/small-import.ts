@@ -154,6 +154,7 @@ export async function mergeSmall(
   problems: Problems,
   ids: IdReservations,
   keepsPrepared: boolean,
+  commit?: () => Promise<unknown>,
 ): Promise<ImportSummary[]> {
   const [first] = imports as [SmallImport];
   if (first.withPassword.length) {
@@ -176,6 +177,7 @@ export async function mergeSmall(
   await merge(relations, types, partial, problems, {
     reserveIds: (type) =>
       ids.reserve(client, relations, type, Math.max(...imports.map((one) => one.highestOf(type)))),
+    commit,
   });
   if (imports.length === 1) return [summaryOf(types, (name) => relations.rowsOf(name))];
   return imports.map((one, sender) => {

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import { oncePerKey } from '../collections/idempotency.service';
 import { Settings } from '../config/settings';
+import { sendTogether } from '../database/client';
 import { Database } from '../database/database';
 import { concernsOneStatement, faultOf } from '../database/sqlstates';
 import { serviceUnavailable } from '../http/failure';
@@ -144,8 +145,9 @@ export class SmallImports {
     const imports = together.map(({ small }) => small);
     const { once } = imports[0]!;
     const run = (keepsPrepared: boolean) => (client: ClientBase) => {
-      const all = () => mergeSmall(client, imports, this.types, problems, this.ids, keepsPrepared);
-      const work = once ? () => oncePerKey(client, once.key, once.fingerprint, all) : all;
+      const all = (commit?: () => Promise<unknown>) =>
+        mergeSmall(client, imports, this.types, problems, this.ids, keepsPrepared, commit);
+      const work = once ? () => oncePerKey(client, once.key, once.fingerprint, () => all()) : all;
       return inTransaction(client, work);
     };
     if (!imports[0]!.takesLong)
@@ -155,12 +157,18 @@ export class SmallImports {
   }
 }
 
-/** The first statement of `work` is sent together with BEGIN. */
-async function inTransaction<Result>(client: ClientBase, work: () => Promise<Result>): Promise<Result> {
+/** The first statement of `work` is sent together with BEGIN, and the last one together with COMMIT where it calls `commit`. */
+async function inTransaction<Result>(
+  client: ClientBase,
+  work: (commit: () => Promise<unknown>) => Promise<Result>,
+): Promise<Result> {
+  let committed: Promise<unknown> | undefined;
+  const commit = () => (committed ??= client.query('COMMIT'));
   try {
+    sendTogether(client);
     const begun = client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    const result = await pipelined(begun, work());
-    await client.query('COMMIT');
+    const result = await pipelined(begun, work(commit));
+    await commit();
     return result;
   } catch (error) {
     // Fails on a lost connection, where the server rolls back itself.

@@ -31,6 +31,9 @@ export const SALE = statement<SaleRow>(
    FROM purchases p WHERE p.id = $1`,
 );
 
+// $1, for a plan that is kept: PostgreSQL looks into a bare parameter to see how many ids it holds, and plans each time anew.
+const GIVEN_GAMES = 'ARRAY(SELECT unnest($1::bigint[]))';
+
 /** Whose later reads of sales must see a change of these games' sales. */
 const editorsOf = (games: string) => `ARRAY(
   SELECT user_id FROM games WHERE id = ANY (${games})
@@ -55,11 +58,11 @@ export const ORDER = statement<OrderRow>(
   'order',
   `SELECT r.purchase_id AS sold,
      CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
-     (SELECT count(*) FROM games WHERE id = ANY ($1)) = cardinality($1::bigint[]) AS games_exist,
+     (SELECT count(*) FROM games WHERE id = ANY (${GIVEN_GAMES})) = cardinality($1::bigint[]) AS games_exist,
      $2::bigint IS NULL OR EXISTS (SELECT FROM users WHERE id = $2) AS user_exists,
      (SELECT min(email) FROM user_emails WHERE user_id = $2 AND verified) AS verified,
      EXISTS (SELECT FROM user_emails WHERE email = lower($3) AND verified AND user_id <> $2) AS of_another,
-     ${editorsOf('$1')} AS editors
+     ${editorsOf(GIVEN_GAMES)} AS editors
    FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,
 );
 
@@ -74,7 +77,7 @@ export const PURCHASE_GAMES = statement<{ game_ids: number[]; editors: number[] 
 // Behind the purchase, as an import does. A statement of its own: those after it see what was committed while it waited.
 const LOCK_GAMES = statement(
   'sale_lock_games',
-  'SELECT id FROM games WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE',
+  `SELECT id FROM games WHERE id = ANY (${GIVEN_GAMES}) ORDER BY id FOR NO KEY UPDATE`,
 );
 
 // The copies of the purchase are written here: a trigger would look for a purchase that this statement writes.

@@ -23,7 +23,7 @@ export const transaction = (variables: string[], statements: string[]): Script =
 
 /** How often a second pgbench runs the scripts, each as often as the others; undefined: there is no pgbench here. */
 export async function pgbenchRate(
-  { folder, url }: Store,
+  { folder, url }: Pick<Store, 'folder' | 'url'>,
   scripts: Script[],
   connections: number,
   seconds: number,
