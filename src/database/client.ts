@@ -1,5 +1,4 @@
-import type { Writable } from 'node:stream';
-import { Client, type ClientBase, Pool, type PoolConfig } from 'pg';
+import { Client, Pool, type PoolConfig } from 'pg';
 
 /**
  * A client with an error listener: without one the `error` event of a lost connection ends the process. pg-pool removes its
@@ -18,11 +17,4 @@ export function newPool(config: PoolConfig): Pool {
   // The pool has already removed the idle client.
   pool.on('error', () => undefined);
   return pool;
-}
-
-/** The queries until the end of this turn of the event loop leave in one write: pg makes a system call for each. */
-export function sendTogether(client: Pick<ClientBase, 'query'>): void {
-  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
-  stream.cork();
-  setImmediate(() => stream.uncork());
 }

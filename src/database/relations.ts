@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
-import { sendTogether } from './client';
+import type { ClientPipeline } from './pool/pipeline';
+import { queryOf } from './statement';
 
 export interface Relation {
   name: string;
@@ -8,7 +9,7 @@ export interface Relation {
 
 /** Rows that statements name as if they were tables. The same statements run over temporary tables and over rows that are sent along. */
 export interface Relations {
-  query<Row extends object>(sql: string): Promise<{ rows: Row[]; rowCount: number }>;
+  query<Row extends object>(sql: string): Promise<{ rows: Row[] }>;
   /** Stores the rows that a query finds now, for later statements. Returns their number. */
   keep(relation: Relation, sql: string): Promise<number>;
   /** Makes a relation without rows. */
@@ -34,17 +35,17 @@ export class TemporaryTables implements Relations {
 
   constructor(readonly client: ClientBase) {}
 
-  async query<Row extends object>(sql: string) {
-    const { rows, rowCount } = await this.client.query<Row>(sql);
-    return { rows, rowCount: rowCount ?? 0 };
+  query<Row extends object>(sql: string) {
+    return this.client.query<Row>(sql);
   }
 
   async keep({ name }: Relation, sql: string): Promise<number> {
     const { rowCount } = await this.query(`CREATE TEMP TABLE ${name} ON COMMIT DROP AS ${sql}`);
     // Autovacuum ignores temporary tables, and without statistics the statements are planned for empty ones.
     await this.query(`ANALYZE ${name}`);
-    this.count(name, rowCount);
-    return rowCount;
+    const rows = rowCount ?? 0;
+    this.count(name, rows);
+    return rows;
   }
 
   async keepNone({ name, columns }: Relation) {
@@ -86,7 +87,7 @@ export class GivenRows implements Relations {
   private readonly given = new Map<string, { relation: Relation; json: string; rows: number }>();
 
   constructor(
-    private readonly client: Pick<ClientBase, 'query'>,
+    private readonly pipeline: ClientPipeline,
     /** Whether the connection keeps prepared statements. */
     private readonly keepsPrepared: boolean,
   ) {}
@@ -101,11 +102,8 @@ export class GivenRows implements Relations {
   async query<Row extends object>(sql: string) {
     const { name, text, relations } = this.preparedFor(sql);
     const values = relations.map((relation) => this.given.get(relation)!.json);
-    sendTogether(this.client);
-    const { rows, rowCount } = await this.client.query<Row>(
-      this.keepsPrepared ? { name, text, values } : { text, values },
-    );
-    return { rows, rowCount: rowCount ?? 0 };
+    const rows = await this.pipeline.rows(queryOf({ name, text }, values, this.keepsPrepared));
+    return { rows: rows as Row[] };
   }
 
   async keep(relation: Relation, sql: string): Promise<number> {

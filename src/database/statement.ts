@@ -60,5 +60,8 @@ export const write = <Statements extends BoundStatement[], Result>(
 ): Write<Result> => ({ statements, result: (rows) => result(rows as RowsOf<Statements>) });
 
 /** Without a name where a pooler in between does not track prepared statements. */
-export const queryOf = ({ name, text }: Statement, values: unknown[], prepared: boolean): QueryConfig =>
-  prepared ? { name, text, values } : { text, values };
+export const queryOf = (
+  { name, text }: Pick<Statement, 'name' | 'text'>,
+  values: unknown[],
+  prepared: boolean,
+): QueryConfig => (prepared ? { name, text, values } : { text, values });

@@ -15,9 +15,9 @@ export async function checkTogether(
   const removed = types.filter((type) => relations.rowsOf(deletedIn(type)));
   const checks = [
     ...types
-      .filter((type) => given.includes(type) || removed.includes(type))
+      .filter((type) => relations.rowsOf(stagedIn(type)) + relations.rowsOf(deletedIn(type)) > 1)
       .map((type) => repeated(type, removed.includes(type))),
-    ...given.flatMap((type) => taken(type)),
+    ...given.flatMap((type) => taken(type, relations.rowsOf(stagedIn(type)) > 1)),
     ...missingReferences(relations, types, outside),
   ];
   // Few rows are looked at in one statement, which costs less than the way of several.
@@ -58,9 +58,11 @@ function repeated(type: RecordType, withDeleted: boolean): string {
   return claimedTwice(rows, key, subjectIn(type), NAMES[name] ?? 'the id');
 }
 
-/** Finds unique values that a stored record has, unless the same sender changes that record's value. */
-function taken(type: RecordType): string[] {
+/** Finds unique values that another record has; not those of a stored one that the same sender changes. */
+function taken(type: RecordType, several: boolean): string[] {
   const rows = stagedIn(type);
+  const twice = (of: string, values: string, what: string) =>
+    several ? [claimedTwice(of, values, subject, what)] : [];
   const subject = subjectIn(type);
   // Only records of one sender may swap values: senders that share a transaction come one after the other.
   const released = `SELECT FROM ${rows} o WHERE o.line >> ${SENDER_BITS} = s.line >> ${SENDER_BITS} AND o.id`;
@@ -70,7 +72,7 @@ function taken(type: RecordType): string[] {
       SELECT DISTINCT s.line, s.id, lower(e.email) AS email
       FROM ${rows} s, unnest(s.emails, s.emails_verified) AS e (email, verified) WHERE e.verified)`;
     return [
-      claimedTwice(usernames, 'name', subject, 'the username'),
+      ...twice(usernames, 'name', 'the username'),
       `SELECT s.line, ${subject} || ': the username is taken by user ' || t.id AS text
        FROM ${rows} s JOIN users t ON lower(t.username) = lower(s.username) AND t.id <> s.id
        WHERE NOT EXISTS (${released} = t.id)`,
@@ -78,7 +80,7 @@ function taken(type: RecordType): string[] {
        FROM ${rows} s
        WHERE cardinality(s.emails) > 1
          AND cardinality(s.emails) > (SELECT count(DISTINCT lower(email)) FROM unnest(s.emails) AS email)`,
-      claimedTwice(addresses, 'email', subject, 'a verified address'),
+      ...twice(addresses, 'email', 'a verified address'),
       `SELECT s.line, ${subject} || ': an address is already verified by user ' || t.user_id AS text
        FROM ${addresses} s JOIN user_emails t ON t.email = s.email AND t.verified AND t.user_id <> s.id
        WHERE NOT EXISTS (${released} = t.user_id AND o.present & ${bitOf(type, 'emails')} <> 0)`,
@@ -86,7 +88,7 @@ function taken(type: RecordType): string[] {
   }
   if (type.name === 'game') {
     return [
-      claimedTwice(rows, 'user_id, slug', subject, 'the slug'),
+      ...twice(rows, 'user_id, slug', 'the slug'),
       `SELECT s.line, ${subject} || ': the slug is taken by game ' || t.id AS text
        FROM ${rows} s JOIN games t ON t.user_id = s.user_id AND t.slug = s.slug AND t.id <> s.id
        WHERE NOT EXISTS (${released} = t.id)`,
@@ -94,7 +96,7 @@ function taken(type: RecordType): string[] {
   }
   if (type.name === 'purchase') {
     return [
-      claimedTwice(rows, 'reference', subject, 'the reference'),
+      ...twice(rows, 'reference', 'the reference'),
       `SELECT s.line, ${subject} || ': the reference is taken by purchase ' || t.purchase_id AS text
        FROM ${rows} s JOIN purchase_references t ON t.reference = s.reference AND t.purchase_id <> s.id
        WHERE NOT EXISTS (${released} = t.purchase_id AND o.present & ${bitOf(type, 'reference')} <> 0)`,
@@ -102,7 +104,7 @@ function taken(type: RecordType): string[] {
   }
   if (type.name === 'download_key') {
     return [
-      claimedTwice(rows, 'key', subject, 'the key'),
+      ...twice(rows, 'key', 'the key'),
       `SELECT s.line, ${subject} || ': the key is taken by download_key ' || t.id AS text
        FROM ${rows} s JOIN download_keys t ON t.key = s.key AND t.id <> s.id
        WHERE NOT EXISTS (${released} = t.id)`,

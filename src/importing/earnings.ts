@@ -63,32 +63,39 @@ export const SALES_OF_GAMES = `
  * were written with their count.
  */
 export async function changeSales(relations: Relations, purchase: RecordType, newGames: string | undefined) {
-  if (relations.rowsOf(SALES.name) === 0) return;
+  const rows = relations.rowsOf(SALES.name);
+  if (rows === 0) return;
   const stored = newGames ? `game_id NOT IN (${newGames})` : 'true';
+  const changed = relations.rowsOf(changedIn(purchase));
+  const lock = `
+    WITH locked AS MATERIALIZED (
+      SELECT g.id FROM games g
+      WHERE g.id IN (SELECT game_id FROM import_sales WHERE ${stored}) ORDER BY g.id FOR NO KEY UPDATE
+    )
+    SELECT FROM (SELECT count(*) AS games FROM locked) all_locked WHERE games < 0`;
+  const add = [addEarnings, addToPeriods].map((statement) => statement(SALES.name));
   const statements = [
-    `WITH locked AS MATERIALIZED (
-       SELECT g.id FROM games g
-       WHERE g.id IN (SELECT game_id FROM import_sales WHERE ${stored}) ORDER BY g.id FOR NO KEY UPDATE
-     )
-     SELECT FROM (SELECT count(*) AS games FROM locked) all_locked WHERE games < 0`,
+    // One sale is of one game, which counting it locks.
+    ...(relations.few && rows === 1 && !changed ? [] : [lock]),
     `WITH counted AS (${countPurchases(`(SELECT * FROM import_sales WHERE ${stored})`)})
      SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
      FROM (SELECT game_id, currency, sum(amount) AS amount FROM import_sales GROUP BY game_id, currency) d
      LEFT JOIN game_earnings e USING (game_id, currency)
      WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
      ORDER BY d.game_id LIMIT 20`,
-    ...(relations.rowsOf(changedIn(purchase))
+    ...(changed
       ? [takeEarnings, dropEmptyEarnings, takeFromPeriods, dropEmptyPeriods].map((statement) =>
           statement(SALES.name),
         )
       : []),
-    ...[addEarnings, addToPeriods].map((statement) => statement(SALES.name)),
+    ...(relations.few ? [`WITH earned AS (${add[0]}) ${add[1]}`] : add),
   ];
-  // Sent without waiting for answers; each still sees what was committed while the first one waited for its locks.
-  const answers = statements.map((statement) => relations.query<{ problem: string }>(statement));
-  for (const answer of answers) answer.catch(() => {});
-  for (const answer of answers) {
-    const { rows } = await answer;
+  const send = (statement: string) => relations.query<{ problem: string }>(statement);
+  // Few: sent without waiting for answers; each still sees what was committed while the first one waited for its locks.
+  const sent = relations.few ? statements.map(send) : [];
+  for (const answer of sent) answer.catch(() => {});
+  for (const [i, statement] of statements.entries()) {
+    const { rows } = await (sent[i] ?? send(statement));
     if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
   }
 }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../collections/idempotency.service';
+import type { ClientPipeline } from '../database/pool/pipeline';
 import { GivenRows, type Relation } from '../database/relations';
 import { SENDER_BITS } from './checks';
 import { type IdReservations, MAX_RESERVED } from './ids';
@@ -149,6 +150,7 @@ export async function readSmall(
 /** In a transaction: merges several imports as if they came one after the other. Returns the summary of each. */
 export async function mergeSmall(
   client: ClientBase,
+  pipeline: ClientPipeline,
   imports: SmallImport[],
   types: RecordType[],
   problems: Problems,
@@ -163,7 +165,7 @@ export async function mergeSmall(
   }
   const given = types.filter((type) => imports.some((one) => one.rowsOf(stagedIn(type)).length));
   // Statements over several types are too many different ones to keep.
-  const relations = new GivenRows(client, keepsPrepared && given.length === 1);
+  const relations = new GivenRows(pipeline, keepsPrepared && given.length === 1);
   const give = (relation: Relation) =>
     relations.give(
       relation,

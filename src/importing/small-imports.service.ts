@@ -3,9 +3,10 @@ import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import { oncePerKey } from '../collections/idempotency.service';
 import { Settings } from '../config/settings';
-import { sendTogether } from '../database/client';
 import { Database } from '../database/database';
+import { ClientPipeline } from '../database/pool/pipeline';
 import { concernsOneStatement, faultOf } from '../database/sqlstates';
+import { queryOf, statement, type Statement } from '../database/statement';
 import { serviceUnavailable } from '../http/failure';
 import { SENDER_BITS } from './checks';
 import { IdReservations } from './ids';
@@ -144,11 +145,15 @@ export class SmallImports {
   private async merge(together: Waiting[], problems: Problems): Promise<ImportSummary[]> {
     const imports = together.map(({ small }) => small);
     const { once } = imports[0]!;
-    const run = (keepsPrepared: boolean) => (client: ClientBase) => {
-      const all = (commit?: () => Promise<unknown>) =>
-        mergeSmall(client, imports, this.types, problems, this.ids, keepsPrepared, commit);
-      const work = once ? () => oncePerKey(client, once.key, once.fingerprint, () => all()) : all;
-      return inTransaction(client, work);
+    const run = (prepared: boolean) => (client: ClientBase) => {
+      const merge = (pipeline: ClientPipeline, commit?: () => Promise<unknown>) =>
+        mergeSmall(client, pipeline, imports, this.types, problems, this.ids, prepared, commit);
+      if (!once && !imports[0]!.takesLong) return inTransaction(client, prepared, merge);
+      return inTransaction(client, prepared, async (pipeline, _, begun) => {
+        await begun;
+        if (!once) return merge(pipeline);
+        return oncePerKey(client, once.key, once.fingerprint, () => merge(pipeline));
+      });
     };
     if (!imports[0]!.takesLong)
       return this.database.connection(run(this.settings.DATABASE_PREPARED_STATEMENTS));
@@ -157,20 +162,34 @@ export class SmallImports {
   }
 }
 
-/** The first statement of `work` is sent together with BEGIN, and the last one together with COMMIT where it calls `commit`. */
+const BEGIN = statement('begin', 'BEGIN');
+const SHORT_LOCKS = statement(
+  'short_locks',
+  `SELECT set_config('lock_timeout', '${LOCK_TIMEOUT_MS}ms', true)`,
+);
+const COMMIT = statement('commit', 'COMMIT');
+
+/** The first statements of `work` are sent together with BEGIN, and the last ones with COMMIT where it calls `commit`. */
 async function inTransaction<Result>(
   client: ClientBase,
-  work: (commit: () => Promise<unknown>) => Promise<Result>,
+  prepared: boolean,
+  work: (
+    pipeline: ClientPipeline,
+    commit: () => Promise<unknown>,
+    begun: Promise<unknown>,
+  ) => Promise<Result>,
 ): Promise<Result> {
+  const pipeline = new ClientPipeline(client);
+  const send = (one: Statement) => pipeline.rows(queryOf(one, [], prepared));
   let committed: Promise<unknown> | undefined;
-  const commit = () => (committed ??= client.query('COMMIT'));
+  const commit = () => (committed ??= send(COMMIT));
   try {
-    sendTogether(client);
-    const begun = client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    const result = await pipelined(begun, work(commit));
+    const begun = Promise.all([send(BEGIN), send(SHORT_LOCKS)]);
+    const result = await pipelined(begun, work(pipeline, commit, begun));
     await commit();
     return result;
   } catch (error) {
+    pipeline.close(error);
     // Fails on a lost connection, where the server rolls back itself.
     await client.query('ROLLBACK').catch(() => {});
     throw error;
