@@ -1,32 +1,36 @@
 /**
  * How many sales a second one process stores, from 64 senders at once and from one that waits for each answer: by imports of
- * one record and by POST /operator/purchases. In turns with them, pgbench makes the same rows in a transaction of its own.
+ * one record and by POST /operator/purchases. In turns with them, pgbench makes the same rows, each sale in a transaction of
+ * its own, on as many connections as there are senders.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
 import { connectTo } from '../../src/importing/import-records';
+import { periodsOf } from '../../src/purchases/earnings';
 import { pgbenchRate, type Script, transaction } from './pgbench';
 import { median, ratioOf, shown, table } from './report';
-import { LoadGenerator, MeasuredServer } from './servers';
+import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
 import { openStore, type Store } from './store';
 import { randomFrom } from './written-collections';
 
 const { values } = parseArgs({
   options: {
     scale: { type: 'string', default: '0.05' },
-    seconds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
+    servers: { type: 'string', default: 'ours' },
   },
 });
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);
+const servers = values.servers.split(',') as ServerName[];
 
 const TOKEN = 'an operator token of the benchmark';
 const SENDERS = [64, 1];
 /** More than are sent in all rounds: the same record again would change nothing. */
-const REQUESTS = 4000 * seconds * (rounds + 1);
+const REQUESTS = 4000 * seconds * (rounds + 1) * servers.length;
 const DATABASE = 'selling_bench';
 
 const say = (line: string) => console.error(line);
@@ -34,8 +38,8 @@ const say = (line: string) => console.error(line);
 interface Way {
   name: string;
   request: (place: number, game: number) => string;
-  /** The rows of one sale. */
-  inserts: string[];
+  /** The statements that make the rows of one sale. */
+  statements: string[];
 }
 
 const post = (path: string, type: string, body: string) =>
@@ -43,6 +47,7 @@ const post = (path: string, type: string, body: string) =>
   `Content-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
 const THIS_SALE = `currval('purchases_id_seq')`;
+const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 const PURCHASE = [
   `INSERT INTO purchases (purchase_type, email, source, currency, amount)
    VALUES ('game', 'buyer@example.com', 'store', 'USD', 499)`,
@@ -50,13 +55,13 @@ const PURCHASE = [
    VALUES (${THIS_SALE}, :game, 'buyer@example.com', now())`,
 ];
 const SUMS = [
-  'SELECT id FROM games WHERE id = :game FOR NO KEY UPDATE',
   'UPDATE games SET purchases_count = purchases_count + 1 WHERE id = :game',
   `INSERT INTO game_earnings AS e (game_id, currency, amount) VALUES (:game, 'USD', 499)
    ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount`,
-  `INSERT INTO sales_days AS s (game_id, currency, day, purchases, amount)
-   VALUES (:game, 'USD', (now() AT TIME ZONE 'UTC')::date, 1, 499)
-   ON CONFLICT (game_id, currency, day)
+  `INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
+   VALUES (:game, 'day', ${TODAY}, 'USD', 1, 499),
+          (:game, 'month', date_trunc('month', ${TODAY}::timestamp)::date, 'USD', 1, 499)
+   ON CONFLICT (game_id, unit, first_day, currency)
    DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`,
 ];
 const REFERENCE_AND_KEY = [
@@ -82,7 +87,7 @@ const waysFrom = (firstId: number): Way[] => [
           amount: 499,
         }),
       ),
-    inserts: [...PURCHASE, ...SUMS],
+    statements: [...PURCHASE, ...SUMS],
   },
   {
     name: 'sale with a key',
@@ -90,90 +95,133 @@ const waysFrom = (firstId: number): Way[] => [
       post(
         'purchases',
         'application/x-www-form-urlencoded',
-        `game_id=${game}&email=buyer%40example.com&currency=USD&amount=499&reference=order-${place}`,
+        `game_id=${game}&email=buyer%40example.com&currency=USD&amount=499&reference=order-${firstId + place}`,
       ),
-    inserts: [...PURCHASE, ...REFERENCE_AND_KEY, ...SUMS],
+    statements: [...PURCHASE, ...REFERENCE_AND_KEY, ...SUMS],
   },
 ];
 
-async function compare(
-  store: Pick<Store, 'folder' | 'url'>,
+interface Measured {
+  rate: number;
+  p50: number;
+  p99: number;
+  /** Milliseconds of the server's processor time for a sale. */
+  cpu: number;
+}
+
+async function sell(
   server: MeasuredServer,
   load: LoadGenerator,
   file: string,
-  scripts: Script[],
+  connections: number,
+  from: number,
+): Promise<Measured> {
+  const before = await server.usage();
+  const { failures, answers, ...outcome } = await load.drive({
+    port: server.port,
+    file,
+    connections,
+    seconds,
+    from,
+  });
+  const after = await server.usage();
+  if (Object.keys(failures).length > 0) throw new Error(JSON.stringify(failures));
+  return { ...outcome, rate: answers / outcome.seconds, cpu: (after.cpu - before.cpu) / 1000 / answers };
+}
+
+/** Each server's sales and those of pgbench, in turns. */
+async function compare(
+  store: Pick<Store, 'folder' | 'url'>,
+  running: MeasuredServer[],
+  load: LoadGenerator,
+  file: string,
+  script: Script,
   connections: number,
 ) {
-  const measured = [];
+  const measured = running.map(() => [] as Measured[]);
+  const pgbench: number[] = [];
   for (let round = 0; round <= rounds; round++) {
-    const [before, order] = [await server.usage(), { port: server.port, file, connections, seconds }];
-    const outcome = await load.drive({ ...order, from: round / (rounds + 1) });
-    const after = await server.usage();
-    if (Object.keys(outcome.failures).length > 0) throw new Error(JSON.stringify(outcome.failures));
-    // The first round warms up.
-    if (round === 0) continue;
-    const pgbench = await pgbenchRate(store, scripts, connections, seconds);
-    const cpu = (after.cpu - before.cpu) / outcome.answers;
-    measured.push({ ...outcome, rate: outcome.answers / outcome.seconds, pgbench: pgbench ?? NaN, cpu });
+    for (const [i, server] of running.entries()) {
+      const from = (round * running.length + i) / ((rounds + 1) * running.length);
+      const one = await sell(server, load, file, connections, from);
+      // The first round warms up.
+      if (round > 0) measured[i]!.push(one);
+    }
+    if (round > 0) pgbench.push((await pgbenchRate(store, [script], connections, seconds)) ?? NaN);
   }
-  return measured;
+  return { measured, pgbench };
 }
 
 async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Promise<void> {
   const client = await connectTo({ DATABASE_URL: store.url });
-  const server = await MeasuredServer.start('ours', store, { OPERATOR_TOKEN: TOKEN });
   const load = new LoadGenerator();
+  const running: MeasuredServer[] = [];
   try {
-    const { rows } = await client.query<{ games: number; id: number }>(
+    for (const name of servers)
+      running.push(await MeasuredServer.start(name, store, { OPERATOR_TOKEN: TOKEN }));
+    const { rows } = await client.query<{ games: string; id: string }>(
       'SELECT (SELECT max(id) FROM games) AS games, (SELECT max(id) FROM purchases) AS id',
     );
     const games = Number(rows[0]!.games);
+    const file = join(store.folder, 'sales.json');
+    const random = randomFrom(7);
     const lines: string[][] = [];
     for (const senders of SENDERS)
       // Ids far from those that the sequence gives to pgbench.
-      for (const { name, request, inserts } of waysFrom(Number(rows[0]!.id) + senders * 10_000_000)) {
-        const random = randomFrom(7);
-        const file = join(store.folder, 'sales.json');
-        const requests = Array.from({ length: REQUESTS }, (_, i) =>
-          request(senders * 10_000_000 + i, 1 + random(games)),
-        );
+      for (const { name, request, statements } of waysFrom(Number(rows[0]!.id) + senders * 10_000_000)) {
+        const requests = Array.from({ length: REQUESTS }, (_, i) => request(i, 1 + random(games)));
         writeFileSync(file, JSON.stringify(requests));
-        const scripts = [
-          transaction(
-            [`game random(1, ${games})`],
-            inserts.map((one) => `${one.replace(/\s+/g, ' ')};`),
-          ),
-        ];
-        const measured = await compare(store, server, load, file, scripts, senders);
-        const of = (what: 'rate' | 'p50' | 'p99' | 'cpu' | 'pgbench') => measured.map((one) => one[what]);
-        lines.push([
-          `${name}, ${senders} at once`,
-          shown(ratioOf(of('rate'), of('pgbench'))),
-          median(of('rate')).toFixed(0),
-          median(of('pgbench')).toFixed(0),
-          median(of('p50')).toFixed(1),
-          median(of('p99')).toFixed(1),
-          (median(of('cpu')) / 1000).toFixed(2),
-        ]);
+        const script = transaction(
+          [`game random(1, ${games})`],
+          statements.map((one) => `${one.replace(/\s+/g, ' ')};`),
+        );
+        const { measured, pgbench } = await compare(store, running, load, file, script, senders);
+        measured.forEach((ofServer, i) => {
+          const of = (what: keyof Measured) => ofServer.map((one) => one[what]);
+          lines.push([
+            `${name}, ${senders === 1 ? 'one sender' : `${senders} senders`}`,
+            ...(servers.length > 1 ? [servers[i]!] : []),
+            shown(ratioOf(of('rate'), pgbench)),
+            median(of('rate')).toFixed(0),
+            median(pgbench).toFixed(0),
+            median(of('p50')).toFixed(1),
+            median(of('p99')).toFixed(1),
+            median(of('cpu')).toFixed(2),
+          ]);
+        });
+        say(lines.slice(-servers.length).join('\n'));
       }
     await checkSums(client);
     console.log(
-      table(['', 'ours / pgbench', 'ours, sales/s', 'pgbench, sales/s', 'p50 ms', 'p99 ms', 'cpu ms'], lines),
+      table(
+        [
+          '',
+          ...(servers.length > 1 ? ['server'] : []),
+          'of pgbench',
+          'sales/s',
+          'pgbench, sales/s',
+          'p50 ms',
+          'p99 ms',
+          'processor ms a sale',
+        ],
+        lines,
+      ),
     );
   } finally {
     load.stop();
-    await server.stop();
+    for (const server of running) await server.stop();
     await client.end();
   }
 }
 
-/** Kept earnings and days are what the purchases come to. */
+/** What is kept of days and months is what the purchases come to. */
 async function checkSums(client: Client): Promise<void> {
+  const columns = 'game_id, unit, first_day, currency, purchases, amount';
   const { rowCount } = await client.query(
-    `(SELECT game_id, currency, day, sum(amount) FROM purchase_shares GROUP BY game_id, currency, day)
-     EXCEPT SELECT game_id, currency, day, amount FROM sales_days`,
+    `SELECT ${columns} FROM ${periodsOf('(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)')} p
+     EXCEPT SELECT ${columns} FROM sales_periods`,
   );
-  if (rowCount) throw new Error(`${rowCount} days are not what their purchases come to`);
+  if (rowCount) throw new Error(`${rowCount} days and months are not what their purchases come to`);
 }
 
 async function run(): Promise<void> {
