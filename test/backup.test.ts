@@ -7,6 +7,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { Command } from 'commander';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
+import { OperatorError } from '../src/config/operator-error';
 import { backUp } from '../src/database/backup/backup';
 import { BackupReader } from '../src/database/backup/backup-file';
 import { restore } from '../src/database/backup/restore';
@@ -198,6 +199,23 @@ describe('a restore that is refused changes nothing', () => {
     await client.end();
   });
 
+  test.each(['NOCREATEDB', 'CREATEDB'])('a role with too few rights (%s)', async (right) => {
+    const role = `gamewharf_owner_${process.pid}`;
+    const superuser = process.env.TEST_SUPERUSER_URL!;
+    await rowsOf(superuser, `CREATE ROLE ${role} LOGIN PASSWORD 'x' ${right}`);
+    const DATABASE_URL = Object.assign(new URL(other.url), { username: role, password: 'x' }).href;
+    try {
+      const refused = restore({ ...there(), DATABASE_URL }, new BackupReader(createReadStream(file)), {
+        ...quiet,
+        replace: true,
+      });
+      await expect(refused).rejects.toThrow(`ALTER ROLE ${role} CREATEDB; GRANT SET ON PARAMETER`);
+      await expect(refused).rejects.toBeInstanceOf(OperatorError);
+    } finally {
+      await rowsOf(superuser, `DROP ROLE ${role}`);
+    }
+  });
+
   test('another pepper', () =>
     expect(
       restore({ ...there(), API_KEY_PEPPER: 'another one' }, new BackupReader(createReadStream(file)), {
@@ -269,6 +287,32 @@ describe('the command', () => {
     expect(await run('backup', mine)).toMatch(/^\d+ rows of \d+ tables in .*mine\.gz$/);
     expect(statSync(mine).mode & 0o777).toBe(0o600);
     expect(await run('restore', mine, '--replace')).toMatch(/^The store is as it was at \d{4}-/);
+    expect(await digestOf(other.url)).toEqual(before);
+  });
+
+  test('goes through standard output and input', async () => {
+    const { stdin, stdout } = process;
+    const bytes: Buffer[] = [];
+    const said = jest.spyOn(console, 'error').mockImplementation();
+    const instead = (name: 'stdin' | 'stdout', value: unknown) =>
+      Object.defineProperty(process, name, { value, configurable: true });
+    const before = await digestOf(other.url);
+    try {
+      const output = new PassThrough().on('data', (chunk: Buffer) => bytes.push(chunk));
+      instead('stdout', output);
+      expect(await run('backup', '-')).toBe('');
+      expect(output.writableEnded).toBe(false);
+      expect(said.mock.calls.flat()).toEqual([expect.stringMatching(/^\d+ rows of \d+ tables$/)]);
+      instead('stdin', Readable.from([Buffer.concat(bytes)]));
+      expect(await run('restore', '-', '--replace')).toMatch(/^The store is as it was at /);
+      instead('stdout', Object.assign(new PassThrough(), { isTTY: true }));
+      await expect(run('backup', '-')).rejects.toThrow('Standard output is a terminal');
+    } finally {
+      instead('stdin', stdin);
+      instead('stdout', stdout);
+      said.mockRestore();
+    }
+    expect(existsSync('-')).toBe(false);
     expect(await digestOf(other.url)).toEqual(before);
   });
 

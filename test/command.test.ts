@@ -17,7 +17,12 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function node(...words: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, words, { cwd: folder, encoding: 'utf8' });
+  const env = { ...process.env, DATABASE_URL: undefined, DATA_DIR: undefined };
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, {
+    cwd: folder,
+    env,
+    encoding: 'utf8',
+  });
   return { status, stdout, stderr };
 }
 
@@ -75,6 +80,19 @@ describe('gamewharf', () => {
   test('--version', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(gamewharf('--version')).toEqual({ ...nothing, stdout: `${version}\n` });
+  });
+
+  test.each([
+    ['keys', 'list', '--user', 'leaf'],
+    ['backup', 'store.gz'],
+    ['users', 'list'],
+  ])('%s %s makes no store where there is none', (...words) => {
+    expect(gamewharf(...words)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `There is no store in ${at('.data')}: set DATA_DIR to the folder of the store, or start Gamewharf once to make one.\n`,
+    });
+    expect(existsSync(at('.data'))).toBe(false);
   });
 
   test('completion of an unknown shell', () => {

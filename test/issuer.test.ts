@@ -85,3 +85,19 @@ test('is what npm start prints', async () => {
   expect([issuer, decodeJwt(key).iss]).toEqual([address, address]);
   expect(address).not.toBe(baseUrl());
 });
+
+test('npm start with another pepper ends, and says why', async () => {
+  const settings = {
+    ...theApp().get(Settings),
+    DATABASE_URL: databaseUrl(),
+    DEMO_DATA: false,
+    API_KEY_PEPPER: 'that of another store',
+  } as Settings;
+  const exit = jest.spyOn(process, 'exit').mockImplementation();
+  const server = new Server();
+  const start = server.start(() => settings);
+  await start.catch(() => undefined);
+  await server.stop(1);
+  exit.mockRestore();
+  await expect(start).rejects.toThrow(/made with another API_KEY_PEPPER.*rotate --now/);
+});

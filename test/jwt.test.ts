@@ -697,6 +697,17 @@ describe('signing keys', () => {
     const wrong = await replica({ API_KEY_PEPPER: 'a pepper that nothing was ever sealed under' });
     expect(await kidsOf(wrong)).toEqual([before!.kid]);
     await expect(issue(wrong, owner.id)).rejects.toThrow('is sealed under a pepper that is not configured');
+    const requirePepper = (on: NestExpressApplication) => on.get(SigningKeysService).requirePepper();
+    await expect(requirePepper(wrong)).rejects.toThrow('were made with another API_KEY_PEPPER');
+    const both = await replica({
+      API_KEY_PEPPER: 'a pepper that is not it either, and long',
+      API_KEY_PEPPER_PREVIOUS: next,
+    });
+    await requirePepper(both);
+    await both.close();
+    // Who has lost the pepper may go on without the old keys.
+    await wrong.get(SigningKeysService).rotate({ at_once: true });
+    await requirePepper(wrong);
     await wrong.close();
   });
 

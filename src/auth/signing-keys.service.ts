@@ -12,6 +12,7 @@ import { In, LessThan, type Repository } from 'typeorm';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { OperatorError } from '../config/operator-error';
+import { faultOf } from '../database/sqlstates';
 import { seal, unseal } from './sealed';
 import { SigningKey } from './signing-key.entity';
 
@@ -116,6 +117,21 @@ export class SigningKeysService implements OnModuleDestroy {
     return key;
   }
 
+  /** Fails where the store was filled under another pepper: every client would be told that its key is wrong. */
+  async requirePepper(): Promise<void> {
+    if (this.configured) return;
+    const rows = await this.stored().catch((error: unknown) => {
+      if (faultOf(error) === 'unavailable') return [];
+      throw error;
+    });
+    if (rows.length === 0 || rows.some((row) => this.textOf(row))) return;
+    throw new OperatorError(
+      'The keys of this store were made with another API_KEY_PEPPER: with this one every client is answered 401. ' +
+        'Put the old one back, or name it in API_KEY_PEPPER_PREVIOUS. If it is lost, `gamewharf signing-keys rotate --now` ' +
+        'lets the service start, and everybody needs a new key.',
+    );
+  }
+
   /** The key that signs now. */
   current(): Key | undefined {
     if (this.configured) return this.configured[0];
@@ -195,13 +211,8 @@ export class SigningKeysService implements OnModuleDestroy {
   private async reload(): Promise<void> {
     if (this.configured) return;
     this.lastReload = performance.now();
-    let rows = await this.rows();
-    if (rows.length === 0) {
-      await this.createFirst();
-      rows = await this.rows();
-    }
     this.remember(
-      rows
+      (await this.stored())
         .filter(({ expired }) => !expired)
         .map((row) => ({
           ...(this.keys.get(row.kid) ?? this.opened(row)),
@@ -210,6 +221,14 @@ export class SigningKeysService implements OnModuleDestroy {
           verifies_until: row.verifies_until ?? Infinity,
         })),
     );
+  }
+
+  /** All keys; a store that has none gets its first. */
+  private async stored(): Promise<Row[]> {
+    const rows = await this.rows();
+    if (rows.length > 0) return rows;
+    await this.createFirst();
+    return this.rows();
   }
 
   private rows(): Promise<Row[]> {
@@ -251,17 +270,25 @@ export class SigningKeysService implements OnModuleDestroy {
     };
   }
 
-  private unsealed({ kid, private_key }: Row): KeyObject {
-    for (const [i, pepper] of this.peppers.entries()) {
+  private unsealed(row: Row): KeyObject {
+    const { kid } = row;
+    const opened = this.textOf(row);
+    if (!opened)
+      throw new OperatorError(
+        `Signing key ${kid} is sealed under a pepper that is not configured: name it in API_KEY_PEPPER_PREVIOUS, ` +
+          'or make another key with `gamewharf signing-keys rotate --now`.',
+      );
+    const { text, pepper } = opened;
+    if (pepper !== this.peppers[0]) this.reseal(kid, text);
+    return createPrivateKey({ key: text, format: 'der', type: 'pkcs8' });
+  }
+
+  private textOf({ kid, private_key }: Row): { text: Buffer; pepper: string } | undefined {
+    for (const pepper of this.peppers) {
       const text = unseal(private_key, kid, pepper);
-      if (!text) continue;
-      if (i > 0) this.reseal(kid, text);
-      return createPrivateKey({ key: text, format: 'der', type: 'pkcs8' });
+      if (text) return { text, pepper };
     }
-    throw new OperatorError(
-      `Signing key ${kid} is sealed under a pepper that is not configured: name it in API_KEY_PEPPER_PREVIOUS, ` +
-        'or make another key with `gamewharf signing-keys rotate --now`.',
-    );
+    return undefined;
   }
 
   private reseal(kid: string, text: Buffer): void {

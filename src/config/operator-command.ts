@@ -6,6 +6,10 @@ import type { INestApplicationContext } from '@nestjs/common';
  */
 export type CommandRunner = (
   work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,
-  /** A command that only reads the code's own declarations needs no database. */
-  options?: { database: boolean },
+  options?: {
+    /** false: reads only the code's own declarations. */
+    database?: boolean;
+    /** Makes the store of the embedded database where there is none. */
+    makesStore?: boolean;
+  },
 ) => Promise<void>;

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { interruption, settingsOfThisProcess } from '../config/environment';
 import { OperatorError } from '../config/operator-error';
@@ -8,10 +9,10 @@ import { backUp } from './backup/backup';
 import { BackupReader } from './backup/backup-file';
 import { restore } from './backup/restore';
 import { migrate } from './migrate';
-import { openDatabase, type OpenDatabase } from './open-database';
+import { openDatabase, type OpenDatabase, requireStore } from './open-database';
 
 // Made on this machine where no setting gives them. The rows are of no use without them.
-const KEPT = ['api-key-pepper', 'demo-api-key'];
+const KEPT = ['api-key-pepper', 'demo-api-key', 'demo-password'];
 const say = (line: string) => console.error(line);
 
 export function registerDatabaseCommands(program: Command): void {
@@ -30,36 +31,34 @@ export function registerDatabaseCommands(program: Command): void {
   program
     .command('backup')
     .description('Write the whole store to a file, as it is at this moment, while the service runs.')
-    .argument('<FILE>', 'where to; it holds secrets, and only its owner can read it')
-    .action((file: string) =>
-      withDatabase(async ({ settings, embedded }, signal) => {
-        const unfinished = `${file}.unfinished`;
-        try {
-          const target = (await open(unfinished, 'w', 0o600)).createWriteStream();
-          const rows = await backUp(settings, embedded ? keptIn(settings.DATA_DIR) : {}, target, signal);
-          await rename(unfinished, file);
-          const counts = Object.values(rows);
-          console.log(
-            `${counts.reduce((sum, one) => sum + one, 0)} rows of ${counts.length} tables in ${file}`,
-          );
-        } catch (error) {
-          await rm(unfinished, { force: true });
-          throw fileError(error, file, false);
-        }
-      }),
-    );
+    .argument('<FILE>', 'where to; it holds secrets, and only its owner can read it; - for standard output')
+    .action((file: string) => {
+      requireStore(settingsOfThisProcess());
+      const toOutput = file === '-';
+      if (toOutput && process.stdout.isTTY)
+        throw new OperatorError('Standard output is a terminal: send it to a file or a program.');
+      return withDatabase(async ({ settings, embedded }, signal) => {
+        const write = (target: Writable) =>
+          backUp(settings, embedded ? keptIn(settings.DATA_DIR) : {}, target, signal);
+        const counts = Object.values(toOutput ? await write(process.stdout) : await intoFile(file, write));
+        const said = `${counts.reduce((sum, one) => sum + one, 0)} rows of ${counts.length} tables`;
+        if (toOutput) say(said);
+        else console.log(`${said} in ${file}`);
+      });
+    });
 
   program
     .command('restore')
     .description('Put a backup of this version or an earlier one in the place of an empty store.')
-    .argument('<FILE>', 'what `gamewharf backup` wrote')
+    .argument('<FILE>', 'what `gamewharf backup` wrote; - for standard input')
     .option('--replace', 'also in the place of a store that is not empty, which is then gone')
     .action((file: string, { replace = false }: { replace?: boolean }) =>
       withDatabase(async ({ settings, embedded, joined }) => {
         // It may have no connection open at the moment.
         if (joined) throw new OperatorError('The service is running: stop it first.');
+        let source: Readable | undefined;
         try {
-          const source = (await open(file)).createReadStream();
+          source = file === '-' ? process.stdin : (await open(file)).createReadStream();
           const API_KEY_PEPPER = settingsOfThisProcess().API_KEY_PEPPER;
           const { created_at, secrets } = await restore(
             { ...settings, API_KEY_PEPPER: embedded ? API_KEY_PEPPER : settings.API_KEY_PEPPER },
@@ -70,6 +69,8 @@ export function registerDatabaseCommands(program: Command): void {
           console.log(`The store is as it was at ${created_at}.`);
         } catch (error) {
           throw fileError(error, file, true);
+        } finally {
+          source?.destroy();
         }
       }),
     );
@@ -85,6 +86,19 @@ async function withDatabase(
     await work(database, interrupted);
   } finally {
     await database.stop();
+  }
+}
+
+/** The file appears under its name only when it is complete. */
+async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
+  const unfinished = `${file}.unfinished`;
+  try {
+    const written = await write((await open(unfinished, 'w', 0o600)).createWriteStream());
+    await rename(unfinished, file);
+    return written;
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw fileError(error, file, false);
   }
 }
 

@@ -1,4 +1,7 @@
+import { lstatSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { keptSecret } from '../config/kept-secrets';
+import { OperatorError } from '../config/operator-error';
 import type { Settings } from '../config/settings';
 import { openEmbeddedPostgres } from './embedded/embedded-postgres';
 
@@ -9,6 +12,20 @@ export interface OpenDatabase {
   /** Another process of Gamewharf uses the embedded server, too. */
   joined: boolean;
   stop(): Promise<void>;
+}
+
+/** Whoever only looks at a store or changes it wants one that is there, and no empty one in a folder named by mistake. */
+export function requireStore({ DATABASE_URL, DATA_DIR }: Settings): void {
+  if (DATABASE_URL) return;
+  try {
+    lstatSync(join(DATA_DIR, 'postgres'));
+  } catch (error) {
+    // Whatever else is wrong with the folder is said by those who open it.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new OperatorError(
+        `There is no store in ${resolve(DATA_DIR)}: set DATA_DIR to the folder of the store, or start Gamewharf once to make one.`,
+      );
+  }
 }
 
 /** The configured server, or without one the embedded server of the data folder. */

@@ -2,8 +2,8 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { INestApplicationContext } from '@nestjs/common';
 import { type Command, InvalidArgumentError } from 'commander';
+import type { CommandRunner } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
 import { ask } from '../config/terminal';
@@ -17,11 +17,8 @@ import { ProgressDisplay } from './progress';
 import { recordTypes } from './record-types';
 import { summaryLines } from './summary';
 
-type CommandRunner = (
-  work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,
-) => Promise<void>;
-
 const CHUNK = 256 * 1024;
+const MAKES_STORE = { makesStore: true };
 const ALL_TYPES = recordTypes(Buffer.alloc(0));
 const TYPES = ALL_TYPES.map(({ name }) => name);
 
@@ -50,7 +47,7 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
         } finally {
           source.destroy();
         }
-      });
+      }, MAKES_STORE);
     });
 
   program
@@ -70,7 +67,7 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
     .action(({ yes = false }: { yes?: boolean }) =>
       runCommand(async (app, signal) => {
         await reset(app.get(Settings), app.get(OwnAddress).url, yes, signal);
-      }),
+      }, MAKES_STORE),
     );
 
   const demo = program

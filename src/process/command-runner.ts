@@ -4,7 +4,7 @@ import type { CommandRunner } from '../config/operator-command';
 import type { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { migrate } from '../database/migrate';
-import { openDatabase } from '../database/open-database';
+import { openDatabase, requireStore } from '../database/open-database';
 import { lostConnection } from '../database/reachable';
 import { explain, interruption, settingsOfThisProcess } from '../config/environment';
 import { FrontDoor } from '../http/front-door';
@@ -16,11 +16,15 @@ interface Closable {
 
 const INTERRUPTED = 130;
 
-export const runCommand: CommandRunner = async (work, { database: needed } = { database: true }) => {
+export const runCommand: CommandRunner = async (
+  work,
+  { database: needed = true, makesStore = false } = {},
+) => {
   const interrupted = interruption();
   const say = (line: string) => console.error(line);
   const opened: Closable[] = [];
   try {
+    if (needed && !makesStore) requireStore(settingsOfThisProcess());
     const settings = needed ? await withDatabase(say, opened, interrupted) : settingsOfThisProcess();
     const logger = createLogger(settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL, process.stderr);
     const app = await NestFactory.createApplicationContext(

@@ -3,6 +3,7 @@ import type { Server as HttpServer } from 'node:http';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Settings } from '../config/settings';
+import { SigningKeysService } from '../auth/signing-keys.service';
 import { Demo } from '../accounts/web/demo';
 import { createApp } from './create-app';
 import { Database } from '../database/database';
@@ -37,6 +38,7 @@ export class Server {
     this.app = await createApp(settings, logger);
     await listen(this.app, settings);
     await this.app.get(Database).connect();
+    await this.app.get(SigningKeysService).requirePepper();
     const demo = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
     const address = (this.app.get(HttpAdapterHost).httpAdapter as GamewharfAdapter).address();
     logger.info({ address }, 'ready');

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
 import { administer, withDatabase } from './database';
@@ -33,6 +33,7 @@ export default async function globalSetup(): Promise<void> {
   const url = server?.url ?? process.env.DATABASE_URL ?? '';
   const template = `gamewharf_template_${randomBytes(4).toString('hex')}`;
   process.env.TEST_SERVER_URL = url;
+  process.env.TEST_SUPERUSER_URL = server?.superuser ?? url;
   process.env.TEST_TEMPLATE = template;
 
   const stop = async () => {
@@ -53,12 +54,19 @@ export default async function globalSetup(): Promise<void> {
   }
 }
 
-async function startServer(): Promise<TestServer & { url: string }> {
+async function startServer(): Promise<TestServer & { url: string; superuser: string }> {
   await removeAbandoned();
   const folder = await temporaryFolder(PREFIX);
   const server = await open(folder);
+  const password = (await readFile(join(folder, 'postgres-password'), 'utf8')).trim();
+  const superuser = Object.assign(new URL(server.url), {
+    username: 'postgres',
+    password,
+    pathname: '/postgres',
+  });
   return {
     url: server.url,
+    superuser: superuser.href,
     stop: async () => {
       await server.stop();
       await remove(folder, server);

@@ -45,8 +45,11 @@ export async function backUp(
       secrets,
       pepper: API_KEY_PEPPER && fingerprintOf(API_KEY_PEPPER),
     };
+    // Standard output stays open.
+    const end = target !== process.stdout;
     await pipeline(Readable.from(partsOf(client, header, trailer)), createGzip({ level: 1 }), target, {
       signal,
+      end,
     });
     return trailer.rows;
   } finally {

@@ -32,6 +32,7 @@ export async function restore(
   const name = databaseOf(settings);
   const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
   await withClient(settings, async (client) => requireReplaceable(client, replace));
+  await requireRights(settings);
   await administer(settings, (client) => client.query(`CREATE DATABASE ${escapeIdentifier(beside)}`));
   try {
     const target = { DATABASE_URL: withDatabase(settings, beside) };
@@ -61,6 +62,24 @@ async function requireReplaceable(client: Client, replace: boolean): Promise<voi
   const found = await client.query('SELECT FROM users LIMIT 1');
   if (found.rowCount)
     throw new OperatorError('There is a store already: add --replace to put the backup in its place.');
+}
+
+async function requireRights(settings: Where): Promise<void> {
+  const { rows } = await administer(settings, (client) =>
+    client.query<{ role: string; may: boolean }>(
+      `SELECT rolname AS role, rolsuper OR rolcreatedb
+         AND has_parameter_privilege('session_replication_role', 'SET') AS may
+       FROM pg_roles WHERE rolname = current_user`,
+    ),
+  );
+  const { role, may } = rows[0]!;
+  if (!may)
+    throw new OperatorError(
+      `A restore needs a role that may create databases and set session_replication_role, and ${role} may not. ` +
+        'Let a superuser grant it for as long as the restore takes: ' +
+        `ALTER ROLE ${role} CREATEDB; GRANT SET ON PARAMETER session_replication_role TO ${role}; ` +
+        'or back up and restore with pg_dump and pg_restore. Nothing was changed.',
+    );
 }
 
 /** Brings an empty database to the schema that the backup was made with. */

@@ -44,7 +44,8 @@ export async function initdb(data: string, passwordFile: string, plan: InitPlan)
   } catch (error) {
     if (signal.aborted) throw error;
     const { stderr, message } = error as Error & { stderr?: string };
-    const reason = stderr?.split('\n').find((line) => line.includes('error:')) ?? message.split('\n')[0];
+    const said = stderr?.split('\n').filter((line) => line.trim()) ?? [];
+    const reason = said.find((line) => /error:/i.test(line)) ?? said.at(-1) ?? message.split('\n')[0];
     throw new OperatorError(
       `PostgreSQL could not create its data in ${dirname(dirname(data))} (${reason}): ` +
         'set DATA_DIR to another folder, or DATABASE_URL to a PostgreSQL server.',
