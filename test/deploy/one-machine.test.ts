@@ -27,6 +27,7 @@ function settingsOf(variables: Record<string, string>) {
 describe('deploy/compose', () => {
   interface Service {
     image: string;
+    env_file?: string;
     command?: string[];
     user?: string;
     read_only?: boolean;
@@ -63,6 +64,11 @@ describe('deploy/compose', () => {
       for (const name of Object.keys({ ...file, ...environment })) expect(settingNames).toContain(name);
     }
     expect(file).toMatchObject({ PUBLIC_URL: expect.any(String), STORE_URL: expect.any(String) });
+  });
+  it('reads its settings from a copy that git does not know', () => {
+    for (const { env_file } of ours) expect(env_file).toBe('settings.env');
+    expect(page).toContain('cp gamewharf.env settings.env');
+    expect(read('.gitignore').split('\n')).toContain('deploy/compose/settings.env');
   });
   it('reads each secret from a file that the page has made', () => {
     for (const { environment, secrets } of [database, ...ours]) {
@@ -138,6 +144,17 @@ describe('deploy/systemd', () => {
   it('starts what the image starts, after the migration', () => {
     expect(`/usr/bin/${manifest.scripts['start:prod']}`).toBe(valuesOf('ExecStart')[0]);
     expect(valuesOf('ExecStartPre')).toEqual(['/usr/bin/node dist/src/cli.js migrate']);
+  });
+  it('gives the command of the operator the same, and starts it from the same folder', () => {
+    const command = read('deploy', 'systemd', 'gamewharf');
+    const given = variablesOf(command);
+    expect(settingsOf({ ...given, PUBLIC_URL: variables.PUBLIC_URL! }).NODE_ENV).toBe('production');
+    for (const [name, value] of Object.entries(given)) {
+      expect(settingNames).toContain(name);
+      if (name.endsWith('_FILE')) expect(unit).toContain(`:${value}\n`);
+    }
+    expect(command).toContain(`${valuesOf('WorkingDirectory')[0]}/dist/src/cli.js "$@"`);
+    expect(page).toContain('install --mode=755 deploy/systemd/gamewharf /usr/local/bin/');
   });
   it('leaves time to drain', () => {
     const { DRAIN_SECONDS } = settingsOf(variables);
