@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 
 const OBJECT_IN_USE = '55006';
+const INSUFFICIENT_PRIVILEGE = '42501';
 
 export interface TestDatabase {
   url: string;
@@ -14,27 +15,29 @@ export interface TestDatabase {
 /** A fresh copy of the migrated template. Copying files took half the time of writing them to the log, the default. */
 export async function cloneDatabase(): Promise<TestDatabase> {
   const name = `gamewharf_test_${randomBytes(6).toString('hex')}`;
-  await administer(async (client) => {
+  await insist(
+    `CREATE DATABASE ${name} TEMPLATE ${process.env.TEST_TEMPLATE} STRATEGY FILE_COPY`,
+    OBJECT_IN_USE,
+  );
+  return {
+    url: withDatabase(process.env.TEST_POOLER_URL ?? serverUrl(), name),
+    direct_url: withDatabase(serverUrl(), name),
+    drop: () => insist(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, INSUFFICIENT_PRIVILEGE),
+  };
+}
+
+/** Tries again while autovacuum has a connection to the database: nobody may copy it then, and only a superuser may end that. */
+const insist = (sql: string, code: string): Promise<void> =>
+  administer(async (client) => {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await client.query(
-          `CREATE DATABASE ${name} TEMPLATE ${process.env.TEST_TEMPLATE} STRATEGY FILE_COPY`,
-        );
+        return void (await client.query(sql));
       } catch (error) {
-        // Something else, such as autovacuum, is looking at the template.
-        if (!(error instanceof DatabaseError) || error.code !== OBJECT_IN_USE || attempt === 50) throw error;
+        if (!(error instanceof DatabaseError) || error.code !== code || attempt === 50) throw error;
         await sleep(100);
       }
     }
   });
-  return {
-    url: withDatabase(process.env.TEST_POOLER_URL ?? serverUrl(), name),
-    direct_url: withDatabase(serverUrl(), name),
-    drop: async () => {
-      await administer((client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
-    },
-  };
-}
 
 export function withDatabase(url: string, name: string): string {
   const changed = new URL(url);
