@@ -60,6 +60,7 @@ const operation: Operation = {
     parameterOf('title', { type: 'string', maxLength: 3 }),
   ],
   exactlyOneOf: [],
+  type: 'application/json',
   statuses: new Set([200, 401]),
   headers: new Map([[401, ['www-authenticate']]]),
   secured: false,

@@ -9,7 +9,7 @@ import { FIRST_LANE, Tenant } from './world';
 /** What runs beside one another: sequences wait for each answer, so there are many of them. */
 export const LANES: KindName[] = [
   ...Array.from({ length: 6 }, (): KindName => 'sequence'),
-  ...(['ask', 'ask', 'twins', 'page', 'raw', 'grant', 'import', 'connection'] as KindName[]),
+  ...(['ask', 'ask', 'twins', 'page', 'raw', 'grant', 'import', 'sale', 'connection'] as KindName[]),
 ];
 /** How many cases of a kind there may be for each request, where waiting for answers does not see to that. */
 const SHARE: Partial<Record<KindName, number>> = {
@@ -17,6 +17,7 @@ const SHARE: Partial<Record<KindName, number>> = {
   raw: 0.02,
   grant: 0.02,
   import: 0.002,
+  sale: 0.01,
   twins: 0.12,
 };
 const RUNS_A_ROUND = 20;

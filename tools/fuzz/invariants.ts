@@ -1,8 +1,11 @@
 import type { Pool } from 'pg';
 import { sanitiseHtml } from '../../src/collections/html';
+import { periodsOf } from '../../src/purchases/earnings';
 import { danger } from './model/safe-html';
 import { Finding } from './oracles';
 import { CANARY } from './world';
+
+const SALES = '(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)';
 
 /** Statements that find rows which no request may leave behind. */
 const WRONG: Record<string, string> = {
@@ -22,6 +25,10 @@ const WRONG: Record<string, string> = {
   'earnings are not the sum of the shares': `
     SELECT * FROM (SELECT game_id, currency, sum(amount) AS amount FROM purchase_shares GROUP BY 1, 2 HAVING sum(amount) > 0) s
     FULL JOIN game_earnings e USING (game_id, currency) WHERE s.amount IS DISTINCT FROM e.amount`,
+  'figures of days and months are not the sum of the shares': `
+    SELECT * FROM ${periodsOf(SALES)} p
+    FULL JOIN sales_periods s USING (game_id, unit, first_day, currency)
+    WHERE (p.purchases, p.amount) IS DISTINCT FROM (s.purchases, s.amount)`,
   'a game of a purchase names another buyer': `
     SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
     WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`,

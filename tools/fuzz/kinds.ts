@@ -9,6 +9,7 @@ import { type Step, steps } from './model/steps';
 import { tidy } from './model/tenant-rows';
 import { type PageAsk, pageAsks, runPage } from './pages';
 import { type Raw, raws, runRaw } from './raw';
+import { runSales, type Sales, sales } from './sales';
 import { runAsk } from './stateless';
 import type { Target } from './target';
 import { runTwins, type Twins, twinsOf } from './twins';
@@ -52,6 +53,11 @@ export const KINDS = {
   } satisfies Kind<Grant>,
   page: { together: 20, cases: () => pageAsks, run: runPage } satisfies Kind<PageAsk>,
   import: { together: 1, cases: () => imports, run: runImport } satisfies Kind<Import>,
+  sale: {
+    together: 1,
+    cases: () => sales,
+    run: (target, one, tenant) => runSales(target, one, tenant),
+  } satisfies Kind<Sales>,
   raw: { together: 10, cases: () => raws, run: runRaw } satisfies Kind<Raw>,
   connection: {
     together: 30,

@@ -26,6 +26,8 @@ export interface Operation {
   parameters: Parameter[];
   exactlyOneOf: string[];
   statuses: Set<number>;
+  /** The media type of its success. */
+  type: string;
   /** Those that the description says are always there, by status. */
   headers: Map<number, string[]>;
   /** Needs a credential of a user; and this scope. */
@@ -37,7 +39,10 @@ interface Described {
   description?: string;
   parameters?: { name: string; in: string; required?: boolean; schema?: Schema; content?: Content }[];
   requestBody?: { content: Content };
-  responses: Record<string, { headers?: Record<string, { $ref?: string; required?: boolean }> }>;
+  responses: Record<
+    string,
+    { content?: Record<string, unknown>; headers?: Record<string, { $ref?: string; required?: boolean }> }
+  >;
   security?: Record<string, string[]>[];
 }
 
@@ -85,6 +90,7 @@ function operationOf(
     parameters,
     exactlyOneOf:
       /Exactly one of ([\w, ]+) is required\./.exec(described.description ?? '')?.[1]?.split(', ') ?? [],
+    type: Object.keys(described.responses['200']?.content ?? {})[0] ?? 'application/json',
     statuses: new Set(Object.keys(described.responses).map(Number)),
     headers: new Map(
       Object.entries(described.responses).map(([status, { headers = {} }]) => [

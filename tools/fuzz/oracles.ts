@@ -74,7 +74,9 @@ export function check(contract: Contract, asked: Asked, answer: Answer): unknown
   }
   const type = headerOf(answer, 'content-type') ?? '';
   if (!type.startsWith('application/json')) {
-    if (page === undefined && (operation || status >= 400)) fail('envelope', `answers ${status} as ${type}`);
+    const described = status === 200 && operation && type.startsWith(operation.type);
+    if (page === undefined && !described && (operation || status >= 400))
+      fail('envelope', `answers ${status} as ${type}`);
     return undefined;
   }
   const json = parsed(body) ?? fail('envelope', 'answers what is no JSON');

@@ -1,0 +1,263 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc, { type Arbitrary } from 'fast-check';
+import { formMessage, type Message } from './ask';
+import { importMessage } from './imports';
+import type { JsonObject } from './json';
+import { excerpt, Finding } from './oracles';
+import type { Answered, Target } from './target';
+import { operatorAuthorization, type Tenant } from './world';
+
+/** What a checkout and its operator ask for, one after the other. `sale` is the place among the sales that were made. */
+type Step =
+  | { step: 'sell'; games: number[]; buyer: Buyer; currency: string; amount: number; more: More }
+  | { step: 'sell again'; sale: number; amount: number }
+  | { step: 'refund'; sale: number; keep_keys: boolean }
+  | { step: 'export' }
+  | { step: 'erase'; buyer: Buyer };
+type Buyer = 'account' | 'address';
+interface More {
+  reference?: boolean;
+  with_key?: boolean;
+  donation?: boolean;
+}
+export interface Sales {
+  steps: Step[];
+}
+
+const buyer = fc.constantFrom<Buyer>('account', 'address');
+const sale = fc.nat({ max: 2 });
+
+export const sales: Arbitrary<Sales> = fc.record({
+  steps: fc.array(
+    fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          step: fc.constant('sell' as const),
+          games: fc.uniqueArray(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 3 }),
+          buyer,
+          currency: fc.constantFrom('USD', 'JPY', 'KWD'),
+          amount: fc.constantFrom(0, 1, 2, 500, 100_000_000),
+          more: fc.record(
+            { reference: fc.constantFrom(true, true, false), with_key: fc.boolean(), donation: fc.boolean() },
+            { requiredKeys: [] },
+          ),
+        }),
+      },
+      fc.record({ step: fc.constant('sell again' as const), sale, amount: fc.constantFrom(0, 0, 1) }),
+      fc.record({ step: fc.constant('refund' as const), sale, keep_keys: fc.boolean() }),
+      fc.record({ step: fc.constant('export' as const) }),
+      fc.record({ step: fc.constant('erase' as const), buyer }),
+    ),
+    { minLength: 1, maxLength: 12 },
+  ),
+});
+
+/** So that a short campaign has tried all of them. */
+const LAST: Step[] = [
+  { step: 'refund', sale: 0, keep_keys: false },
+  { step: 'export' },
+  { step: 'erase', buyer: 'account' },
+];
+
+interface Sold {
+  id: number;
+  games: number[];
+  currency: string;
+  amount: number;
+  buyer: Buyer;
+  fields: Record<string, string>;
+  answer: unknown;
+  refunded: boolean;
+}
+
+const EARNED = `
+  SELECT g.id, g.purchases_count AS purchases,
+    (SELECT coalesce(json_object_agg(currency, amount), '{}') FROM game_earnings e WHERE e.game_id = g.id) AS earnings
+  FROM games g WHERE g.id = ANY($1) ORDER BY g.id`;
+
+let buyers = 0;
+
+/** Two buyers whom nobody else knows, one with an account, in a store whose figures are known before and after. */
+class Till {
+  private readonly number = ++buyers;
+  private readonly user_id = 5_000_000 + this.number;
+  private readonly email = {
+    account: `buyer${this.number}@till.fuzz.example`,
+    address: `guest${this.number}@till.fuzz.example`,
+  };
+  private readonly sold: Sold[] = [];
+  private readonly erased = new Set<Buyer>();
+
+  constructor(
+    private readonly target: Target,
+    private readonly tenant: Tenant,
+  ) {}
+
+  async run(steps: Step[]): Promise<void> {
+    const before = await this.figures();
+    await this.openAccount();
+    for (const step of [...steps, ...LAST]) await this.play(step);
+    const after = await this.figures();
+    for (const { games, currency, amount } of this.sold.filter(({ refunded }) => !refunded))
+      games.forEach((game, place) => {
+        const figures = before.get(game)!;
+        figures.purchases++;
+        const share = Math.floor(amount / games.length) + Number(place < amount % games.length);
+        const earned = (figures.earnings[currency] ?? 0) + share;
+        if (earned > 0) figures.earnings[currency] = earned;
+      });
+    if (!isDeepStrictEqual(before, after))
+      throw new Finding('model', 'games earned otherwise', JSON.stringify([[...before], [...after]]));
+    await this.ask('GET /operator/metrics', '/operator/metrics', undefined, 200);
+  }
+
+  private async play(step: Step): Promise<void> {
+    switch (step.step) {
+      case 'sell':
+        return this.sell(step);
+      case 'sell again': {
+        const sold = this.sold[step.sale];
+        // What was erased is another person's now, and what was refunded has keys that are revoked.
+        if (!sold?.fields.reference || sold.refunded || this.erased.has(sold.buyer)) return;
+        const fields = { ...sold.fields, amount: String(sold.amount + step.amount) };
+        const again = await this.post('/operator/purchases', fields, step.amount ? 409 : 200);
+        if (step.amount === 0) this.equal('the sale of a reference', again.json, sold.answer);
+        return;
+      }
+      case 'refund': {
+        const sold = this.sold[step.sale];
+        const name = 'POST /operator/purchases/{purchase_id}/refund';
+        const path = `/operator/purchases/${sold?.id ?? 9_000_000_000}/refund`;
+        const fields = { keep_keys: String(step.keep_keys) };
+        const { json } = await this.ask(name, path, fields, sold ? 200 : 404);
+        if (!sold) return;
+        sold.refunded = true;
+        const { purchase } = json as { purchase: JsonObject };
+        this.equal('a refund', [purchase.id, purchase.status], [sold.id, 'refunded']);
+        return;
+      }
+      case 'export':
+        return this.export();
+      case 'erase':
+        return this.erase(step.buyer);
+    }
+  }
+
+  private async sell({ games, buyer, currency, amount, more }: Extract<Step, { step: 'sell' }>) {
+    const ids = games.map((n) => this.tenant.base + n).sort((a, b) => a - b);
+    const { reference, with_key, donation } = more;
+    const fields: Record<string, string> = {
+      game_id: ids.length > 1 ? JSON.stringify(ids) : String(ids[0]),
+      ...(buyer === 'account' ? { user_id: String(this.user_id) } : { email: this.email.address }),
+      currency,
+      amount: String(amount),
+      ...(reference && { reference: `till-${this.number}-${this.sold.length}` }),
+      ...(with_key !== undefined && { with_key: String(with_key) }),
+      ...(donation !== undefined && { donation: String(donation) }),
+    };
+    // An account that was erased has no address.
+    const refused = buyer === 'account' && this.erased.has('account');
+    if (refused) return void (await this.post('/operator/purchases', fields, [400, 404]));
+    const { json: answer } = await this.post('/operator/purchases', fields, 200);
+    const { purchase, download_keys } = answer as { purchase: JsonObject; download_keys: JsonObject[] };
+    this.equal(
+      'a sale',
+      [
+        purchase.email,
+        purchase.status,
+        purchase.reference,
+        purchase.currency,
+        download_keys.map(({ game_id }) => game_id),
+      ],
+      [this.email[buyer], 'complete', fields.reference ?? null, currency, (with_key ?? !donation) ? ids : []],
+    );
+    const id = Number(purchase.id);
+    this.sold.push({ id, games: ids, currency, amount, buyer, fields, answer, refunded: false });
+    this.erased.delete(buyer);
+  }
+
+  private async export(): Promise<void> {
+    const path = `/operator/users/${this.user_id}/export`;
+    const { answer } = await this.ask('POST /operator/users/{user_id}/export', path, {}, 200);
+    const found = answer.body
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as JsonObject)
+      .filter(({ type }) => type === 'purchase');
+    const own = this.erased.has('account') ? [] : this.sold.filter(({ buyer }) => buyer === 'account');
+    const ids = (list: { id?: unknown }[]) => list.map(({ id }) => Number(id)).sort((a, b) => a - b);
+    this.equal('an export', ids(found), ids(own));
+  }
+
+  private async erase(buyer: Buyer): Promise<void> {
+    const path = buyer === 'account' ? `/operator/users/${this.user_id}/erase` : '/operator/people/erase';
+    const name = path.replace(String(this.user_id), '{user_id}');
+    const fields: Record<string, string> = buyer === 'account' ? {} : { email: this.email.address };
+    const { json } = await this.ask(`POST ${name}`, path, fields, 200);
+    const { erased } = json as { erased: Record<string, number> };
+    const again = this.erased.has(buyer);
+    const purchases = again
+      ? 0
+      : this.sold.filter((one) => one.buyer === buyer && !this.gone.has(one)).length;
+    this.equal('erased purchases', erased.purchases ?? 0, purchases);
+    if (again && Object.values(erased).some((rows) => rows > 0))
+      throw new Finding('model', 'somebody is erased twice', JSON.stringify(erased));
+    for (const one of this.sold) if (one.buyer === buyer) this.gone.add(one);
+    this.erased.add(buyer);
+    const { rows } = await this.target.sql.query(
+      'SELECT id FROM purchases WHERE lower(email) = $1 UNION ALL SELECT id FROM download_keys WHERE purchase_email = $1',
+      [this.email[buyer]],
+    );
+    this.equal('what names who was erased', rows, []);
+  }
+
+  private readonly gone = new Set<Sold>();
+
+  private async openAccount(): Promise<void> {
+    const operation = this.target.operation('POST /operator/import');
+    const { user_id: id, number } = this;
+    const emails = [{ email: this.email.account, verified: true }];
+    const record = JSON.stringify({ type: 'user', id, username: `till${number}`, emails });
+    const { answer } = await this.target.send(importMessage(record), { operation });
+    if (answer.status !== 200) throw new Finding('model', 'a buyer is not imported', excerpt(answer));
+  }
+
+  private async figures() {
+    const ids = this.tenant.games.map(({ id }) => id);
+    const { rows } = await this.target.sql.query<{
+      id: string;
+      purchases: string;
+      earnings: Record<string, number>;
+    }>(EARNED, [ids]);
+    return new Map(
+      rows.map(({ id, purchases, earnings }) => [Number(id), { purchases: Number(purchases), earnings }]),
+    );
+  }
+
+  private post(path: string, fields: Record<string, string>, status: number | number[]) {
+    return this.ask(`POST ${path}`, path, fields, status);
+  }
+
+  private async ask(
+    name: string,
+    path: string,
+    fields: Record<string, string> | undefined,
+    status: number | number[],
+  ): Promise<Answered> {
+    const headers: Message['headers'] = [['Authorization', operatorAuthorization]];
+    const message = fields ? formMessage(path, fields, headers) : { method: 'GET', path, headers };
+    const answered = await this.target.send(message, { operation: this.target.operation(name) });
+    if (![status].flat().includes(answered.answer.status))
+      throw new Finding('model', `${name} is not answered ${String(status)}`, excerpt(answered.answer));
+    return answered;
+  }
+
+  private equal(what: string, found: unknown, expected: unknown): void {
+    if (!isDeepStrictEqual(found, expected))
+      throw new Finding('model', `${what} is another`, JSON.stringify({ found, expected }));
+  }
+}
+
+export const runSales = (target: Target, { steps }: Sales, tenant: Tenant) =>
+  new Till(target, tenant).run(steps);
