@@ -37,12 +37,12 @@ async function searched(texts: string[]): Promise<string[]> {
   const found: string[] = [];
   for (const { table, columns: names } of await columns())
     for (const column of names)
-      for (const row of await sql<{ text: string }>(
-        `SELECT DISTINCT text FROM ${table} t, unnest($1::text[]) AS text
-         WHERE strpos(lower(t."${column}"::text), lower(text)) > 0 ORDER BY text`,
+      for (const row of await sql<{ sought: string }>(
+        `SELECT DISTINCT sought FROM ${table} t, unnest($1::text[]) AS sought
+         WHERE strpos(lower(t."${column}"::text), lower(sought)) > 0 ORDER BY sought`,
         [texts],
       ))
-        found.push(`${table}.${column}: ${row.text}`);
+        found.push(`${table}.${column}: ${row.sought}`);
   return found;
 }
 
