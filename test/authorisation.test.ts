@@ -231,6 +231,13 @@ let shared: Promise<Things>;
 /** Reads share theirs; what may be changed or deleted is made anew. */
 const thingsFor = ({ method }: Route) => (method === 'GET' ? (shared ??= things()) : things());
 
+/** An account may have 1,000 collections. */
+beforeEach(async () => {
+  const { collection, private_collection } = await (shared ??= things());
+  const kept = [collection, private_collection];
+  await sql('DELETE FROM collections WHERE user_id = $1 AND id <> ALL ($2)', [owner.id, kept]);
+});
+
 async function ask(route: Route, row: Row, credential: string | undefined, object: Things): Promise<Answer> {
   const { path, form } = row.call(object);
   const address = legacyPath(path, credential);

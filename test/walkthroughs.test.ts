@@ -76,6 +76,7 @@ async function run(command: string): Promise<void> {
 }
 
 async function follow(steps: Step[]): Promise<void> {
+  const files = new Set(steps.flatMap(({ file, language }) => (language === 'sh' ? [] : [file])));
   for (const step of steps) {
     if (step.language === 'sh') await run(step.text);
     else if (step.language === 'diff') change(step);
@@ -84,6 +85,7 @@ async function follow(steps: Step[]): Promise<void> {
       writeFileSync(join(copy, step.file), step.text);
     }
   }
+  await run(`npx prettier --check src/http/assets/demo-answers.json ${[...files].join(' ')}`);
 }
 
 const NUMBER = 'Walkthrough: a number on a game';
@@ -94,7 +96,7 @@ test('a number on a game takes as many edits as the page says', () => {
   );
   const files = new Set(edits.map(({ file }) => file));
   const page = readFileSync(join(ROOT, 'docs', 'explanation', 'architecture.md'), 'utf8');
-  expect(page).toContain(`takes ${edits.length} edits in ${files.size} files`);
+  expect(page).toContain(`takes ${edits.length} edits by hand in ${files.size} files`);
 });
 
 test('whoever follows the first walkthrough has a number on a game, and passes the tests', async () => {

@@ -138,7 +138,11 @@ const WORDS: Record<
   },
   matches: { keywords: ({ source }: RegExp) => ({ pattern: source }) },
   isNotEmpty: { keywords: () => ({ minLength: 1 }) },
-  minLength: { keywords: (minLength: number) => ({ minLength }) },
+  minLength: {
+    keywords: (minLength: number) => ({ minLength }),
+    problem: (minLength: number) =>
+      minLength === 1 ? 'must not be empty' : `must be at least ${minLength} characters`,
+  },
   maxLength: { keywords: (maxLength: number) => ({ maxLength }) },
   maxCharacters: {
     keywords: (maxLength: number) => ({ maxLength }),
