@@ -101,8 +101,8 @@ test('a number on a game takes as many edits as the page says', () => {
 
 test('whoever follows the first walkthrough has a number on a game, and passes the tests', async () => {
   await follow(stepsOf(NUMBER));
-}, 180_000);
+}, 300_000);
 
 test('whoever follows the second one after that has an endpoint, and passes the tests', async () => {
   await follow(stepsOf('Walkthrough: a new endpoint'));
-}, 180_000);
+}, 300_000);
