@@ -7,6 +7,7 @@ import type { Packed } from '../database/packed-row';
 import { type LongList, LongLists } from '../http/long-lists';
 import { Fails, Post } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
+import { IdempotencyService, OncePerKey, RetryKey } from '../idempotency/idempotency.service';
 import {
   AddGameRequest,
   collectionGameAnswer,
@@ -20,7 +21,7 @@ import {
 } from './collection-game.dto';
 import { SuccessAnswer } from './collection.dto';
 import { CollectionGamesService } from './collection-games.service';
-import { IdempotencyService, OncePerKey, RetryKey } from './idempotency.service';
+import { lockOf } from './collections.service';
 
 @Controller('collections/:collection_id')
 @ApiTags('Collections')
@@ -71,7 +72,13 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameAnswer> {
-    return this.idempotency.once(user_id, key, request, this.entries.add(user_id, request));
+    return this.idempotency.once(
+      user_id,
+      key,
+      request,
+      this.entries.add(user_id, request),
+      lockOf(user_id, request.collection_id),
+    );
   }
 
   @Post('remove-game')
@@ -86,7 +93,13 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<RemovedAnswer> {
-    return this.idempotency.once(user_id, key, request, this.entries.remove(user_id, request));
+    return this.idempotency.once(
+      user_id,
+      key,
+      request,
+      this.entries.remove(user_id, request),
+      lockOf(user_id, request.collection_id),
+    );
   }
 
   @Post('collection-games/:game_id')
@@ -101,7 +114,13 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameAnswer> {
-    return this.idempotency.once(user_id, key, request, this.entries.update(user_id, request));
+    return this.idempotency.once(
+      user_id,
+      key,
+      request,
+      this.entries.update(user_id, request),
+      lockOf(user_id, request.collection_id),
+    );
   }
 
   @Post('order')
@@ -120,6 +139,12 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<SuccessAnswer> {
-    return this.idempotency.once(user_id, key, request, this.entries.order(user_id, request));
+    return this.idempotency.once(
+      user_id,
+      key,
+      request,
+      this.entries.order(user_id, request),
+      lockOf(user_id, request.collection_id),
+    );
   }
 }

@@ -6,6 +6,7 @@ import { StoreLinks } from '../config/store-links';
 import { type LongList, LongLists } from '../http/long-lists';
 import { Fails, Post } from '../http/routes';
 import { Parameters } from '../http/read-parameters';
+import { IdempotencyService, OncePerKey, RetryKey } from '../idempotency/idempotency.service';
 import {
   collectionAnswer,
   CollectionRequest,
@@ -17,8 +18,7 @@ import {
   SuccessAnswer,
   UpdateCollectionRequest,
 } from './collection.dto';
-import { CollectionsService } from './collections.service';
-import { IdempotencyService, OncePerKey, RetryKey } from './idempotency.service';
+import { CollectionsService, lockOf } from './collections.service';
 
 @Controller()
 @ApiTags('Collections')
@@ -68,7 +68,13 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionAnswer> {
-    return this.idempotency.once(user_id, key, request, this.collections.create(user_id, request));
+    return this.idempotency.once(
+      user_id,
+      key,
+      request,
+      this.collections.create(user_id, request),
+      lockOf(user_id),
+    );
   }
 
   @Post('collections/:collection_id')
@@ -83,7 +89,13 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionAnswer> {
-    return this.idempotency.once(user_id, key, request, this.collections.update(user_id, request));
+    return this.idempotency.once(
+      user_id,
+      key,
+      request,
+      this.collections.update(user_id, request),
+      lockOf(user_id, request.collection_id),
+    );
   }
 
   @Post('collections/:collection_id/delete')
@@ -103,6 +115,7 @@ export class CollectionsController {
       key,
       request,
       this.collections.delete(user_id, request.collection_id),
+      lockOf(user_id, request.collection_id),
     );
   }
 }

@@ -1,5 +1,6 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
 import { CollectionGamesController } from './collection-games.controller';
@@ -7,14 +8,12 @@ import { CollectionGamesService } from './collection-games.service';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
 import { htmlThread } from './html-thread';
-import { IdempotencyService } from './idempotency.service';
 import { ResanitiseService } from './resanitise.service';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Collection, CollectionGame])],
+  imports: [IdempotencyModule, TypeOrmModule.forFeature([Collection, CollectionGame])],
   controllers: [CollectionsController, CollectionGamesController],
-  providers: [CollectionsService, CollectionGamesService, IdempotencyService, ResanitiseService],
-  exports: [IdempotencyService],
+  providers: [CollectionsService, CollectionGamesService, ResanitiseService],
 })
 export class CollectionsModule implements OnApplicationShutdown {
   onApplicationShutdown(): void {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { StoreLinks } from '../config/store-links';
-import { Database } from '../database/database';
+import { Database, type RowLock } from '../database/database';
 import { bind, columnsOf, longStatement, statement, type Write, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canView } from '../games/visibility';
@@ -160,6 +160,13 @@ export interface Editor {
   /** Whether this user's profile shows the collection. */
   on_profile: boolean;
 }
+
+/** What a write of a user locks: the collection, or for a new one a negative number of the user. */
+export const lockOf = (user_id: number, collection_id = -user_id): RowLock => ({
+  of: 'collections',
+  id: collection_id,
+  user_ids: [user_id],
+});
 
 @Injectable()
 export class CollectionsService {

@@ -3,7 +3,7 @@ import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiT
 import type { Request, Response } from 'express';
 import { OperatorMay } from '../auth/access';
 import { type By, CurrentOperator } from '../auth/operator-events';
-import { OncePerKey, RetryKey } from '../collections/idempotency.service';
+import { OncePerKey, RetryKey } from '../idempotency/idempotency.service';
 import { Failure, failure, serviceUnavailable } from '../http/failure';
 import { Fails, Post } from '../http/routes';
 import { OperatorError } from '../config/operator-error';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { type By, type Counts, type ImportSize, may, OperatorEvents } from '../auth/operator-events';
-import type { RetryKey } from '../collections/idempotency.service';
+import type { RetryKey } from '../idempotency/idempotency.service';
 import { Settings } from '../config/settings';
 import { type Counter, Measurements } from '../http/measurements';
 import { connectTo, type ImportOptions, importRecords } from './import-records';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
-import type { RetryKey } from '../collections/idempotency.service';
+import type { RetryKey } from '../idempotency/idempotency.service';
 import type { ClientPipeline } from '../database/pool/pipeline';
 import { GivenRows, type Relation } from '../database/relations';
 import { SENDER_BITS } from './checks';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
-import { oncePerKey } from '../collections/idempotency.service';
+import { oncePerKey } from '../idempotency/idempotency.service';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { ClientPipeline } from '../database/pool/pipeline';

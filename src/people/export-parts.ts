@@ -11,7 +11,7 @@ import { AuditEventRow } from '../auth/audit-event.entity';
 import { CollectionAdmin } from '../collections/collection-admin.entity';
 import { CollectionGame } from '../collections/collection-game.entity';
 import { Collection } from '../collections/collection.entity';
-import { IdempotencyKey } from '../collections/idempotency-key.entity';
+import { IdempotencyKey } from '../idempotency/idempotency-key.entity';
 import { ProfileCollection } from '../collections/profile-collection.entity';
 import { UserWrites } from '../database/user-writes.entity';
 import { GameAdmin } from '../games/game-admin.entity';

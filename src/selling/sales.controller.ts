@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { OperatorMay } from '../auth/access';
 import { type By, CurrentOperator } from '../auth/operator-events';
-import { OncePerKey, RetryKey } from '../collections/idempotency.service';
+import { OncePerKey, RetryKey } from '../idempotency/idempotency.service';
 import { Parameters } from '../http/read-parameters';
 import { Fails, Post } from '../http/routes';
 import { RefundAnswer, RefundRequest, SaleAnswer, SaleRequest } from './sale.dto';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type By, OperatorEvents } from '../auth/operator-events';
-import { IdempotencyService, type RetryKey } from '../collections/idempotency.service';
+import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
 import { Database } from '../database/database';
 import { bind, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
-import { CollectionsModule } from '../collections/collections.module';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { SalesController } from './sales.controller';
 import { SalesService } from './sales.service';
 
-@Module({ imports: [CollectionsModule], controllers: [SalesController], providers: [SalesService] })
+@Module({ imports: [IdempotencyModule], controllers: [SalesController], providers: [SalesService] })
 export class SellingModule {}

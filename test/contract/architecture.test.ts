@@ -10,6 +10,7 @@ const ORDER = [
   ['http'],
   ['auth'],
   ['operations'],
+  ['idempotency'],
   ['users'],
   ['games'],
   ['purchases', 'collections', 'wharf'],

@@ -84,7 +84,7 @@ export class IdempotencyService {
     key: RetryKey | undefined,
     request: object,
     write: Write<Answer>,
-    lock = lockOf(user_id!, request),
+    lock: RowLock,
   ): Promise<Answer> {
     if (!key) return this.database.write(write, lock);
     const { credential, key_hash, route } = key;
@@ -127,12 +127,5 @@ export async function oncePerKey<Answer>(
   await client.query(KEEP.text, [credential, key_hash, JSON.stringify(answer)]);
   return answer;
 }
-
-// The id of the collection, or for a new one a negative number of its user.
-const lockOf = (user_id: number, request: object): RowLock => ({
-  of: 'collections',
-  id: 'collection_id' in request ? Number(request.collection_id) : -user_id,
-  user_ids: [user_id],
-});
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
