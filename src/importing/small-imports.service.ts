@@ -84,13 +84,12 @@ export class SmallImports {
     let records = 0;
     let taken = 0;
     for (const waiting of this.waiting) {
-      const { small, signal, since, reject } = waiting;
+      const { small } = waiting;
       if (together.length > 0 && (small.isAlone || records + small.records > MAX_RECORDS)) break;
       taken++;
       this.bytes -= small.bytes;
-      if (signal.aborted) reject(signal.reason);
-      else if (performance.now() - since > MAX_WAIT_MS) reject(serviceUnavailable());
-      else if (small.takesLong) this.runLong(waiting);
+      if (!isStillAsked(waiting)) continue;
+      if (small.takesLong) this.runLong(waiting);
       else {
         together.push(waiting);
         records += small.records;
@@ -117,14 +116,20 @@ export class SmallImports {
       if (error instanceof ImportProblems && problems.count > 0) {
         const senders = new Set(problems.lines.map((line) => Math.floor(line / 2 ** SENDER_BITS)));
         const others = together.filter((_, sender) => !senders.has(sender));
-        if (others.length > 0) await this.commit(others);
-        for (const sender of senders) await this.commit([together[sender]!]);
+        await this.commitAgain(others);
+        for (const sender of senders) await this.commitAgain([together[sender]!]);
       } else if (concernsOneStatement(error) || isConflict(error) || error instanceof ImportProblems) {
         const half = Math.ceil(together.length / 2);
-        await this.commit(together.slice(0, half));
-        await this.commit(together.slice(half));
+        await this.commitAgain(together.slice(0, half));
+        await this.commitAgain(together.slice(half));
       } else for (const { reject } of together) reject(error);
     }
+  }
+
+  /** Those that waited too long for a lock get no transaction more: each would wait for it again. */
+  private async commitAgain(some: Waiting[]): Promise<void> {
+    const asked = some.filter(isStillAsked);
+    if (asked.length > 0) await this.commit(asked);
   }
 
   private async retryOrReject(waiting: Waiting, error: unknown, attempt = 1): Promise<void> {
@@ -160,6 +165,14 @@ export class SmallImports {
     const client = await connectTo(this.settings);
     return run(false)(client).finally(() => client.end());
   }
+}
+
+/** Otherwise it has been told. */
+function isStillAsked({ signal, since, reject }: Waiting): boolean {
+  if (signal.aborted) reject(signal.reason);
+  else if (performance.now() - since > MAX_WAIT_MS) reject(serviceUnavailable());
+  else return true;
+  return false;
 }
 
 const BEGIN = statement('begin', 'BEGIN');
