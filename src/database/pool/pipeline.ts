@@ -1,7 +1,7 @@
 import pg, { type ClientBase, type Connection, type Pool, Query, type QueryConfig } from 'pg';
 import { serialize } from 'pg-protocol';
-import { pgTypes } from '../data-source';
-import { concernsOneStatement } from '../sqlstates';
+import { connectionOptions, pgTypes } from '../data-source';
+import { concernsOneStatement, NotConnected } from '../sqlstates';
 
 /** The part of pg's connection that its types leave out, as pg's own Query uses it. */
 interface Wire extends Connection {
@@ -170,13 +170,32 @@ export function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unkno
   });
 }
 
-/** Sends the queries on one connection of the pool. A connection that is lost does not go back to it. */
-export function sendPipeline(pool: Pool, queries: QueryConfig[], listener: PipelineListener): void {
+export const noneFree = () => new NotConnected('no connection was free in time');
+
+/**
+ * Sends the queries on one connection of the pool. A connection that is lost does not go back to it. `waited`: for how long the
+ * queries have waited already, as the pool knows only of the time that they wait for it.
+ */
+export function sendPipeline(
+  pool: Pool,
+  queries: QueryConfig[],
+  listener: PipelineListener,
+  waited = 0,
+): void {
   // The pool's queue may keep this callback alive for long, but not what the listener leads to.
   let waiting: PipelineListener | undefined = listener;
-  pool.connect((refused, client, release) => {
-    const served = waiting!;
+  const refuse = () => {
+    const refused = waiting!;
     waiting = undefined;
+    refused.onEnd(noneFree());
+  };
+  const timer =
+    waited > 0 ? setTimeout(refuse, connectionOptions.connectionTimeoutMillis - waited) : undefined;
+  pool.connect((refused, client, release) => {
+    clearTimeout(timer);
+    const served = waiting;
+    waiting = undefined;
+    if (!served) return release();
     if (refused) {
       served.onEnd(refused);
       return;

@@ -1,11 +1,12 @@
 import type { Pool, QueryConfig } from 'pg';
 import { connectionOptions } from '../data-source';
-import { concernsOneStatement, NotConnected } from '../sqlstates';
+import { concernsOneStatement } from '../sqlstates';
 import type { Statement } from '../statement';
-import { sendPipeline } from './pipeline';
+import { noneFree, sendPipeline } from './pipeline';
 
 interface Waiter {
-  acquired: (release: () => void) => void;
+  /** `waited`: how long, in milliseconds. */
+  acquired: (release: () => void, waited: number) => void;
   timedOut: () => void;
 }
 
@@ -30,23 +31,24 @@ export class Semaphore {
   }
 
   acquire(acquired: Waiter['acquired'], timedOut: Waiter['timedOut']): void {
-    if (this.held < this.permits) this.grant({ acquired, timedOut });
+    if (this.held < this.permits) this.grant({ acquired, timedOut }, 0);
     else this.queue.push({ since: performance.now(), waiter: { acquired, timedOut } });
   }
 
-  private grant({ acquired }: Waiter): void {
+  private grant({ acquired }: Waiter, waited: number): void {
     this.held++;
     acquired(() => {
       this.held--;
       this.grantNext();
-    });
+    }, waited);
   }
 
   private grantNext(): void {
     for (let place = this.queue.shift(); place; place = this.queue.shift()) {
       const waiter = place.waiter!;
       place.waiter = undefined;
-      if (performance.now() - place.since < this.maxWait) return this.grant(waiter);
+      const waited = performance.now() - place.since;
+      if (waited < this.maxWait) return this.grant(waiter, waited);
       waiter.timedOut();
     }
   }
@@ -122,23 +124,23 @@ export class StatementBatcher {
 
   private sendWith(semaphore: Semaphore, requests: Request[], close?: () => void): void {
     semaphore.acquire(
-      (release) => {
+      (release, waited) => {
         close?.();
-        this.send(requests, release);
+        this.send(requests, release, waited);
       },
       () => {
         close?.();
-        for (const { reject } of requests) reject(new NotConnected('no connection was free in time'));
+        for (const { reject } of requests) reject(noneFree());
       },
     );
   }
 
-  private send(requests: Request[], release?: () => void): void {
+  private send(requests: Request[], release?: () => void, waited?: number): void {
     const queries = requests.map(({ query }) => query);
     let answered = 0;
-    sendPipeline(this.pool, queries, {
-      onRows: (rows) => requests[answered++]!.resolve(rows as never[]),
-      onEnd: (error) => {
+    const listener = {
+      onRows: (rows: unknown[]) => requests[answered++]!.resolve(rows as never[]),
+      onEnd: (error: unknown) => {
         release?.();
         const [failed, ...skipped] = requests.slice(answered);
         if (!failed) return;
@@ -148,6 +150,7 @@ export class StatementBatcher {
         if (concernsOneStatement(error)) this.send(skipped);
         else for (const { reject } of skipped) reject(error);
       },
-    });
+    };
+    sendPipeline(this.pool, queries, listener, waited);
   }
 }
