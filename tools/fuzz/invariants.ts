@@ -5,7 +5,10 @@ import { danger } from './model/safe-html';
 import { Finding } from './oracles';
 import { CANARY } from './world';
 
-const SALES = '(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)';
+/** What the figures of days and months have to be. */
+export const SALES_BY_PERIOD = `
+  SELECT game_id, unit, first_day, currency, purchases, amount
+  FROM ${periodsOf('(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)')} p`;
 
 /** Statements that find rows which no request may leave behind. */
 const WRONG: Record<string, string> = {
@@ -26,7 +29,7 @@ const WRONG: Record<string, string> = {
     SELECT * FROM (SELECT game_id, currency, sum(amount) AS amount FROM purchase_shares GROUP BY 1, 2 HAVING sum(amount) > 0) s
     FULL JOIN game_earnings e USING (game_id, currency) WHERE s.amount IS DISTINCT FROM e.amount`,
   'figures of days and months are not the sum of the shares': `
-    SELECT * FROM ${periodsOf(SALES)} p
+    SELECT * FROM (${SALES_BY_PERIOD}) p
     FULL JOIN sales_periods s USING (game_id, unit, first_day, currency)
     WHERE (p.purchases, p.amount) IS DISTINCT FROM (s.purchases, s.amount)`,
   'a game of a purchase names another buyer': `

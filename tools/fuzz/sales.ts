@@ -58,6 +58,7 @@ const LAST: Step[] = [
   { step: 'refund', sale: 0, keep_keys: false },
   { step: 'export' },
   { step: 'erase', buyer: 'account' },
+  { step: 'erase', buyer: 'address' },
 ];
 
 interface Sold {

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { SALES_BY_PERIOD } from '../invariants';
 import { baseCollectionsOf, COLLECTION_CREATED, type Tenant, USERS } from '../world';
 
 /** Brings a tenant's rows back to what they were before the first request. */
@@ -73,6 +74,11 @@ async function countSales(client: PoolClient, tenant: Tenant): Promise<void> {
   await client.query(
     `INSERT INTO game_earnings SELECT game_id, currency, sum(amount) FROM purchase_shares
      WHERE game_id = ANY($1) GROUP BY 1, 2 HAVING sum(amount) > 0`,
+    [games],
+  );
+  await client.query('DELETE FROM sales_periods WHERE game_id = ANY($1)', [games]);
+  await client.query(
+    `INSERT INTO sales_periods (game_id, unit, first_day, currency, purchases, amount) ${SALES_BY_PERIOD} WHERE game_id = ANY($1)`,
     [games],
   );
 }
