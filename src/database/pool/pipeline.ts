@@ -195,7 +195,8 @@ export function sendPipeline(
     clearTimeout(timer);
     const served = waiting;
     waiting = undefined;
-    if (!served) return release();
+    // Refused before: the pool gave up as well, or has a connection for it too late.
+    if (!served) return client && release();
     if (refused) {
       served.onEnd(refused);
       return;
