@@ -4,6 +4,7 @@ export default tseslint.config(
   {
     ignores: [
       'dist/',
+      '.image-build-*/',
       'node_modules/',
       '.data/',
       'coverage/',
