@@ -75,13 +75,14 @@ export class PackedRow<Of extends Columns> {
   private readonly names: string[] = [];
   private readonly readers: ((text: string) => unknown)[] = [];
   private readonly free: string[] = [];
-  private readonly empty: Record<string, unknown> = {};
+  private readonly empty: Record<string, unknown>;
 
   constructor(columns: Of) {
+    // At once: an object that gets 20 properties one by one is kept as a hash table, and its copies take four times as long.
+    this.empty = Object.fromEntries(Object.keys(columns).map((name) => [name, null]));
     const packed: string[] = [];
     const free: string[] = [];
     for (const [name, { sql, read }] of Object.entries(columns)) {
-      this.empty[name] = null;
       if (read) {
         this.names.push(name);
         this.readers.push(read);

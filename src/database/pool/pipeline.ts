@@ -24,12 +24,12 @@ type Row = Record<string, unknown>;
 class Columns {
   private readonly names: string[];
   private readonly parsers: ((text: string) => unknown)[];
-  private readonly empty: Row = {};
+  private readonly empty: Row;
 
   constructor(fields: Field[]) {
     this.names = fields.map(({ name }) => name);
     this.parsers = fields.map(({ dataTypeID, format }) => pgTypes.getTypeParser(dataTypeID, format));
-    for (const name of this.names) this.empty[name] = null;
+    this.empty = Object.fromEntries(this.names.map((name) => [name, null]));
   }
 
   rowOf(values: (string | null)[]): Row {
