@@ -6,6 +6,7 @@ import { Command } from 'commander';
 import { Settings } from '../src/config/settings';
 import { loadDemoStore } from '../src/importing/demo-store';
 import { registerImportCommands } from '../src/importing/import.command';
+import type { SaleAnswer } from '../src/selling/sale.dto';
 import { registerSellingCommands } from '../src/selling/selling.command';
 import { registerUserCommands } from '../src/users/users.command';
 import {
@@ -15,6 +16,7 @@ import {
   wrongAccounts,
   wrongBuyers,
 } from './support/importing';
+import { LossyNetwork } from './support/lossy-network';
 import { examplesOf, expectAsPrinted, isHere, run } from './support/page-examples';
 import { baseUrl, make, send, sql, theApp, useStore } from './support/store';
 
@@ -45,11 +47,17 @@ describe('docs/guides/selling.md', () => {
   withCurl(
     'sells, refunds and retries as it says, in its order',
     async () => {
-      const shell = examples.filter(({ language }) => language === 'sh');
-      expect(shell).toHaveLength(5);
-      for (const example of shell) {
+      const steps = examples.filter(({ language }) => language !== 'json');
+      expect(steps.map(({ language }) => language)).toEqual(['sh', 'sh', 'js', 'sh', 'sh', 'sh', 'sh']);
+      for (const example of steps) {
         const next = examples[examples.indexOf(example) + 1];
-        if (example.prints !== undefined) await expectAsPrinted(example, env);
+        if (example.language === 'js') {
+          // The program meets a network that loses the first answer.
+          const network = await LossyNetwork.before(baseUrl(), 1);
+          await expectAsPrinted(example, { ...env, GAMEWHARF_URL: network.url });
+          expect(network.lost).toBe(1);
+          network.close();
+        } else if (example.prints !== undefined) await expectAsPrinted(example, env);
         else {
           const { stdout } = await run(example, env);
           // Keys are made by chance, and the time of a sale is now.
@@ -57,6 +65,10 @@ describe('docs/guides/selling.md', () => {
             text.replace(/gwdl_[\w-]{24}/g, 'gwdl_').replace(/"created_at": ?"[^"]*"/, '"created_at":"now"'),
           );
           expect(JSON.parse(printed!)).toEqual(JSON.parse(shown!));
+          // What the page has the reader export.
+          const { purchase, download_keys } = JSON.parse(stdout) as SaleAnswer;
+          if (download_keys)
+            Object.assign(env, { KEY: download_keys[0]!.key, PURCHASE: String(purchase.id) });
         }
       }
     },
