@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, type Server as HttpServer, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Exchange } from '../src/http/connection';
+import { Exchange } from '../src/http/in-flight';
 import { Capacity } from '../src/http/senders';
 import { loadSettings } from '../src/config/settings';
 import { FrontDoor } from '../src/http/front-door';

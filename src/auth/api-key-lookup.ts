@@ -4,7 +4,6 @@ import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { BatchLoader } from '../database/pool/batch-loader';
 import { statement } from '../database/statement';
-import { clientSite } from '../http/client-address';
 import { ApiKeyUses } from './api-key-uses';
 import { hashApiKey } from './api-key-hash';
 import { mayBeApiKey } from './api-key';
@@ -95,7 +94,7 @@ export class ApiKeyLookup {
   used(key: KnownKey, now: number, req?: Request): void {
     if (now - key.used < MINUTE) return;
     key.used = now;
-    this.uses.used(key.credential.api_key_id, clientSite(req));
+    this.uses.used(key.credential.api_key_id, req?.exchange.sender.site || null);
   }
 
   /** Takes the hashes of each key; the hash under the current pepper is the first. */

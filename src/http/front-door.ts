@@ -4,14 +4,13 @@ import type { Logger } from 'pino';
 import type { Settings } from '../config/settings';
 import { sendFailure } from './answer';
 import { BrokenRequests } from './broken-requests';
-import type { Connection, Exchange } from './connection';
 import { Failure, failure, serviceUnavailable } from './failure';
-import { InFlight } from './in-flight';
+import { type Exchange, InFlight } from './in-flight';
 import { type Counter, Measurements } from './measurements';
 import { type FixedHeader, fixedHeaders } from './outgoing-answer';
 import type { ClientSocket, FrontDoorHooks, Handler, Observer } from './request';
 import { RequestLog } from './logger';
-import { Turns } from './senders';
+import type { Connection, Sender } from './senders';
 
 export const SECURITY_HEADERS: Record<string, string> = {
   'Access-Control-Allow-Origin': '*',
@@ -160,3 +159,46 @@ function allowAnyOrigin(res: ServerResponse): void {
   res.setHeader('Access-Control-Max-Age', '86400');
   res.removeHeader('Cache-Control');
 }
+
+// With more, everybody else waits for all of them: once for each answer of the database that they need.
+export const BEGUN_IN_A_TURN = 64;
+// Each is a request in memory.
+export const MAX_WAITING = 2000;
+
+/** In one turn of the event loop only so many requests of one address are begun. Those that came later wait, in order. */
+export class Turns {
+  /** Addresses that have begun a request in this turn. */
+  private senders: Sender[] = [];
+
+  constructor(private readonly begin: (exchange: Exchange) => void) {}
+
+  /** False: too many of this address wait already. */
+  take(exchange: Exchange): boolean {
+    const { sender } = exchange;
+    if (sender.begun < BEGUN_IN_A_TURN) this.beginNow(exchange);
+    else if (sender.waiting.length < MAX_WAITING) sender.waiting.push(exchange);
+    else return false;
+    return true;
+  }
+
+  private beginNow(exchange: Exchange): void {
+    const { senders } = this;
+    if (senders.length === 0) setImmediate(() => this.nextTurn());
+    if (exchange.sender.begun++ === 0) senders.push(exchange.sender);
+    this.begin(exchange);
+  }
+
+  private nextTurn(): void {
+    const { senders } = this;
+    this.senders = [];
+    for (const sender of senders) {
+      sender.begun = 0;
+      if (sender.waiting.length === 0) continue;
+      const waiting = sender.waiting.filter(isUnanswered);
+      sender.waiting = waiting.slice(BEGUN_IN_A_TURN);
+      for (const exchange of waiting.slice(0, BEGUN_IN_A_TURN)) this.beginNow(exchange);
+    }
+  }
+}
+
+const isUnanswered = ({ isClosed, res }: Exchange) => !isClosed && !res.writableEnded;

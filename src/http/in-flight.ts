@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendFailure } from './answer';
-import { Capacity, Senders } from './senders';
-import { Connection, Exchange } from './connection';
 import { failure, serviceUnavailable } from './failure';
 import { MAX_BODY } from './parameter-sources';
 import type { ClientSocket, Observer } from './request';
+import { Capacity, Connection, type Sender, Senders } from './senders';
 
 // Milliseconds. Longer than the timeout of a statement: for requests with several.
 export const ANSWER_TIMEOUT = 2300;
@@ -18,6 +17,62 @@ export const MAX_HEALTH = 1000;
 export const MAX_UPLOAD_BYTES = 64 * 1024 * 1024;
 // The memory of a request with a tiny body.
 const MIN_UPLOAD_BYTES = 16 * 1024;
+// A piece costs about as much time as so many bytes, and a body may have so many pieces more than its bytes explain.
+const BYTES_OF_A_PIECE = 32;
+const MAX_SURPLUS_PIECES = 1000;
+
+/** A request and its answer. */
+export class Exchange {
+  /** The start of the deadline for the answer: the end of the body, or `at`. */
+  since: number;
+  /** Its index in the array of exchanges. */
+  index = -1;
+  /** The capacity of which it holds one: slots or health. */
+  held: Capacity | undefined = undefined;
+  /** The bytes that it holds of the capacity `uploads`. */
+  upload = 0;
+  /** The bytes that its connection had sent at the last sweep. */
+  sent = 0;
+  /** The answer is sent, or the connection is lost. */
+  isClosed = false;
+  isLong = false;
+  private surplusPieces = 0;
+
+  constructor(
+    private readonly inFlight: InFlight,
+    readonly req: IncomingMessage,
+    readonly res: ServerResponse,
+    readonly connection: Connection,
+    readonly sender: Sender,
+    /** Its arrival, by performance.now(). */
+    readonly at: number,
+  ) {
+    this.since = at;
+  }
+
+  /** Called when the body is read: the request needs a slot from now on. */
+  bodyArrived(): void {
+    if (!this.inFlight.bodyArrived(this)) throw serviceUnavailable();
+  }
+
+  /** Called for each piece of the body, which is a chunk or what one read of the socket brought; false: refused. */
+  pieceArrived(bytes: number): boolean {
+    this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
+    if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
+    this.inFlight.refuseChunks(this);
+    return false;
+  }
+
+  /** For long work such as an import: no deadline, and no slot. */
+  takesLong(): void {
+    this.isLong = true;
+    this.inFlight.giveBack(this);
+  }
+
+  close(): void {
+    this.inFlight.close(this);
+  }
+}
 
 /**
  * The requests in flight, their deadlines, and the capacity that they hold. A request holds a slot from the end of its body

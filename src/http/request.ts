@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Connection, Exchange } from './connection';
+import type { Exchange } from './in-flight';
 import type { FixedHeader } from './outgoing-answer';
 import type { Given } from './parameter-sources';
+import type { Connection } from './senders';
 
 /** The credential of a request, not verified. */
 export interface Presented {

@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP, type Socket } from 'node:net';
 import type { Request } from 'express';
-import { clientNetwork, networkOf } from './client-address';
-import type { Connection, Exchange } from './connection';
+import type { Exchange } from './in-flight';
 
 /** The amounts that one network address holds of each capacity. */
 export class Holdings {
@@ -11,12 +11,29 @@ export class Holdings {
   uploads = 0;
 }
 
-/** One network address. */
+/** One network address: what the limits of requests and the shares of each capacity count. */
 export class Sender extends Holdings {
   /** Requests that were begun in this turn of the event loop: see Turns. */
   begun = 0;
   /** Requests that wait for a later one. */
   waiting: Exchange[] = [];
+
+  constructor(
+    /** An IPv4 address, or the /64 of an IPv6 address, which is one client's. */
+    readonly network: string,
+  ) {
+    super();
+  }
+
+  /** 24 bits of an IPv4 address, or 48. */
+  get site(): string {
+    return this.network && around(this.network, 3);
+  }
+
+  /** 16 bits of an IPv4 address, or 32. */
+  get provider(): string {
+    return this.network && around(this.network, 2);
+  }
 }
 
 const holdsNothing = ({ connections, health, slots, uploads, waiting }: Sender) =>
@@ -40,7 +57,7 @@ export class Senders {
     let forwarded = this.byForwarded.get(header);
     if (!forwarded) {
       if (this.byForwarded.size === MAX_FORWARDED) this.byForwarded.clear();
-      this.byForwarded.set(header, (forwarded = this.of(clientNetwork(req as Request))));
+      this.byForwarded.set(header, (forwarded = this.of(networkOf(clientAddress(req as Request)))));
     }
     return forwarded;
   }
@@ -53,9 +70,46 @@ export class Senders {
 
   private of(network: string): Sender {
     let sender = this.byNetwork.get(network);
-    if (!sender) this.byNetwork.set(network, (sender = new Sender()));
+    if (!sender) this.byNetwork.set(network, (sender = new Sender(network)));
     return sender;
   }
+}
+
+/**
+ * The address of the client: the peer, or behind `TRUSTED_PROXIES` the last address in X-Forwarded-For that is not one of
+ * them. Entries before it may be forged.
+ */
+function clientAddress(req: Request): string {
+  const address = req.ip ?? '';
+  return isIP(address) === 0 ? (req.socket.remoteAddress ?? '') : address;
+}
+
+/** Empty: no address, as on a socket that is a file. */
+function networkOf(address: string): string {
+  const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+  return plain.includes(':') ? ipv6Network(plain, 4) : plain;
+}
+
+/** The network around another. `parts`: how many numbers of the address are its own. */
+function around(network: string, parts: 2 | 3): string {
+  if (network.includes(':')) return ipv6Network(network, parts);
+  const [a, b, c] = network.split('.');
+  return parts === 3 ? `${a}.${b}.${c}.0/24` : `${a}.${b}.0.0/16`;
+}
+
+/** `groups`: how many of the eight numbers are the network's. */
+function ipv6Network(address: string, groups: number): string {
+  const [head = '', tail] = address.split('%')[0]!.split('::');
+  const numbers = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const end = tail === '' ? [] : tail.split(':');
+    while (numbers.length + end.length < 8) numbers.push('0');
+    numbers.push(...end);
+  }
+  return `${numbers
+    .slice(0, groups)
+    .map((number) => Number.parseInt(number, 16).toString(16))
+    .join(':')}::/${groups * 16}`;
 }
 
 // The rest is reserved for addresses that hold less than an equal share.
@@ -101,45 +155,68 @@ export class Capacity {
   }
 }
 
-// With more, everybody else waits for all of them: once for each answer of the database that they need.
-export const BEGUN_IN_A_TURN = 64;
-// Each is a request in memory.
-export const MAX_WAITING = 2000;
+// Each of them uses memory until the connection closes.
+const MAX_IGNORED = 100;
+const LINGER_TIMEOUT = 1000;
+/** A connection of a client. */
+export class Connection {
+  /** Requests whose answer is not sent yet: more than one where the client pipelines. */
+  unanswered = 0;
+  newest: Exchange | undefined = undefined;
+  /** No further request is served: an answer had `Connection: close`. */
+  isClosing = false;
+  private ignored = 0;
+  private lastText: string | undefined = undefined;
 
-/** In one turn of the event loop only so many requests of one address are begun. Those that came later wait, in order. */
-export class Turns {
-  /** Addresses that have begun a request in this turn. */
-  private senders: Sender[] = [];
-
-  constructor(private readonly begin: (exchange: Exchange) => void) {}
-
-  /** False: too many of this address wait already. */
-  take(exchange: Exchange): boolean {
-    const { sender } = exchange;
-    if (sender.begun < BEGUN_IN_A_TURN) this.beginNow(exchange);
-    else if (sender.waiting.length < MAX_WAITING) sender.waiting.push(exchange);
-    else return false;
-    return true;
+  constructor(
+    readonly socket: Socket,
+    readonly sender: Sender,
+    /** The peer is a trusted proxy. */
+    readonly isTrusted: boolean,
+  ) {
+    // Node calls it after an answer with `Connection: close`.
+    socket.destroySoon = () => this.linger();
   }
 
-  private beginNow(exchange: Exchange): void {
-    const { senders } = this;
-    if (senders.length === 0) setImmediate(() => this.nextTurn());
-    if (exchange.sender.begun++ === 0) senders.push(exchange.sender);
-    this.begin(exchange);
+  /** Node closes the connection when this answer is sent. */
+  closeAfter(res: ServerResponse): void {
+    this.isClosing = true;
+    if (!res.headersSent) res.setHeader('Connection', 'close');
   }
 
-  private nextTurn(): void {
-    const { senders } = this;
-    this.senders = [];
-    for (const sender of senders) {
-      sender.begun = 0;
-      if (sender.waiting.length === 0) continue;
-      const waiting = sender.waiting.filter(isUnanswered);
-      sender.waiting = waiting.slice(BEGUN_IN_A_TURN);
-      for (const exchange of waiting.slice(0, BEGUN_IN_A_TURN)) this.beginNow(exchange);
-    }
+  /** Sends this text after all answers, and closes. */
+  closeWith(text: string): void {
+    this.isClosing = true;
+    this.lastText = text;
+    this.closeIfAnswered();
+  }
+
+  answered(): void {
+    this.unanswered--;
+    this.closeIfAnswered();
+  }
+
+  ignoreRequest(): void {
+    this.ignored++;
+    if (this.ignored > MAX_IGNORED) this.socket.destroy();
+  }
+
+  private closeIfAnswered(): void {
+    const { socket, lastText } = this;
+    if (this.unanswered > 0 || lastText === undefined) return;
+    if (socket.writable) socket.write(lastText);
+    this.linger();
+  }
+
+  /** Waits for the client to close: a reset while it still sends could make it lose the answer. */
+  private linger(): void {
+    this.isClosing = true;
+    const { socket } = this;
+    socket.end();
+    // What still comes is not parsed: in tiny chunks it would cost more than all that was answered.
+    socket.removeAllListeners('data').on('data', () => undefined);
+    socket.resume();
+    const timer = setTimeout(() => socket.destroy(), LINGER_TIMEOUT).unref();
+    socket.once('close', () => clearTimeout(timer));
   }
 }
-
-const isUnanswered = ({ isClosed, res }: Exchange) => !isClosed && !res.writableEnded;

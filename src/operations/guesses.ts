@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import type { ServerResponse } from 'node:http';
 import type { RateLimit } from '../config/rate-limits';
-import { clientNetworks, type Networks } from '../http/client-address';
+import type { Sender } from '../http/senders';
 import type { Limit } from './limits';
 import type { RateLimitsService } from './rate-limits.service';
 
@@ -34,25 +34,27 @@ export class Guesses {
   check(req: Request, res: ServerResponse): void {
     const now = performance.now();
     if (now >= this.exhausted_until) return;
-    const networks = clientNetworks(req);
+    const { sender } = req.exchange;
     // The local counters are enough: they hold what Redis answered to the last failed guess.
     for (const limit of this.limits) {
-      const spent = limit.counters.spent(networks[limit.counts as keyof Networks], now);
+      const spent = limit.counters.spent(sender[limit.counts as keyof typeof ADDRESSES_PER_NETWORK], now);
       if (limit.wait(spent) > 0) this.service.refuse(res, limit, spent);
     }
   }
 
   failed(req: Request): void {
-    const networks = clientNetworks(req);
-    const counted = this.service.add(this.limits, networks, 1);
-    if (counted) void counted.then(() => this.note(networks));
-    else this.note(networks);
+    const { sender } = req.exchange;
+    const counted = this.service.add(this.limits, sender, 1);
+    if (counted) void counted.then(() => this.note(sender));
+    else this.note(sender);
   }
 
-  private note(networks: Networks): void {
+  private note(sender: Sender): void {
     const now = performance.now();
     for (const limit of this.limits) {
-      const wait = limit.wait(limit.counters.spent(networks[limit.counts as keyof Networks], now));
+      const wait = limit.wait(
+        limit.counters.spent(sender[limit.counts as keyof typeof ADDRESSES_PER_NETWORK], now),
+      );
       if (wait > 0) this.exhausted_until = Math.max(this.exhausted_until, now + wait);
     }
   }

@@ -1,7 +1,7 @@
 import type { LimitedAs } from '../auth/credential';
 import { ExpiringCache } from '../caching/expiring-cache';
 import type { RateLimit } from '../config/rate-limits';
-import type { Networks } from '../http/client-address';
+import type { Sender } from '../http/senders';
 import type { Counter as Total } from '../http/measurements';
 
 /** Changed in place, to allocate nothing for each request. */
@@ -46,8 +46,8 @@ export class LocalCounters {
   }
 }
 
-/** The names that a caller is counted by: a credential and its user, or networks. */
-export type Caller = Partial<LimitedAs & Networks>;
+/** The names that a caller is counted by: a credential and its user, or the networks of its address. */
+export type Caller = Partial<LimitedAs & Pick<Sender, 'network' | 'site' | 'provider'>>;
 
 /**
  * A limit by the generic cell rate algorithm: a counter is the time at which the whole limit is available again. It needs

@@ -4,7 +4,6 @@ import type { Request, Response, NextFunction } from 'express';
 import { type Credential, limitedAs, type LimitedAs } from '../auth/credential';
 import { type Presented, presentedBy } from '../auth/presented';
 import { VerifiedCredentials } from '../auth/verified-credentials';
-import { clientNetwork } from '../http/client-address';
 import { FrontDoor, isPreflight } from '../http/front-door';
 import type { Observer } from '../http/request';
 import { type HandlerLimits, handlerLimits, type Named } from './handler-limits';
@@ -54,7 +53,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     if (known) return passed(this.spendAs(known, handler, req, res));
     if (handler.open || presented) handler.guesses?.check(req, res);
     if (handler.open && handler.misses) req.is_lookup = true;
-    return passed(this.limits.spend(res, handler.ofStrangers, { network: clientNetwork(req) }));
+    return passed(this.limits.spend(res, handler.ofStrangers, req.exchange.sender));
   }
 
   /** Called when the credential is verified. */
@@ -63,7 +62,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     if (!handler) return true;
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    void this.limits.add(handler.ofStrangers, { network: clientNetwork(req) }, -1);
+    void this.limits.add(handler.ofStrangers, req.exchange.sender, -1);
     return passed(this.spendAs(limitedAs(credential), handler, req, res));
   }
 

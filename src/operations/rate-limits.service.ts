@@ -3,7 +3,6 @@ import type { Request } from 'express';
 import type { ServerResponse } from 'node:http';
 import { type LimitName, type RateLimit, rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
-import { clientNetwork } from '../http/client-address';
 import { Failure } from '../http/failure';
 import { type Counter as Total, Measurements } from '../http/measurements';
 import { Guesses } from './guesses';
@@ -83,7 +82,7 @@ export class RateLimitsService implements OnApplicationShutdown {
 
   /** For a request that counts only for its address. */
   spendAddress(req: Request, res: ServerResponse): void | Promise<void> {
-    if (this.limits) return this.spend(res, this.ofAddress, { network: clientNetwork(req) });
+    if (this.limits) return this.spend(res, this.ofAddress, req.exchange.sender);
   }
 
   /** Counts one more after the decision, or undoes one. */

@@ -14,7 +14,6 @@ import { SignedIn } from '../auth/access';
 import { Audit } from '../auth/audit';
 import { OperatorEvents } from '../auth/operator-events';
 import { Settings } from '../config/settings';
-import { clientNetwork } from '../http/client-address';
 import { Post } from '../http/routes';
 import { RateLimitsService } from '../operations/rate-limits.service';
 import { ExportService } from './export.service';
@@ -56,14 +55,14 @@ export class DataController {
     const password = (await formOf(req)).text('password') ?? '';
     if (password === '' || password.length > MAX_PASSWORD)
       return this.page(visitor, { status: 400, problem: 'Enter your password.' });
-    const result = await this.signIns.signIn(user.username, password, clientNetwork(req));
+    const result = await this.signIns.signIn(user.username, password, req.exchange.sender.network);
     if ('refused' in result) {
       this.audit.record({
         event: 'sign-in refused',
         request_id: req.id,
         user_id: user.id,
         reason: result.refused,
-        address: clientNetwork(req),
+        address: req.exchange.sender.network,
       });
       if (result.refused === 'wait') return this.page(visitor, tooManyAttempts(result.seconds));
       this.limits.guesses?.['sign-in'].failed(req);

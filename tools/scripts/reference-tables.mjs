@@ -77,9 +77,7 @@ const rate = ({ count, period_ms }) => `${number(count)} in ${period_ms / 1000} 
 export function limitsPage() {
   const { Settings } = of('config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
-  const [body, flight, front, senders] = ['body', 'in-flight', 'front-door', 'senders'].map((name) =>
-    of(`http/${name}`),
-  );
+  const [body, flight, front] = ['body', 'in-flight', 'front-door'].map((name) => of(`http/${name}`));
   const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('http/parameter-sources');
   const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('importing/small-import');
   const waiting = of('importing/small-imports.service');
@@ -170,8 +168,8 @@ ${table(
   [code('health'), number(flight.MAX_HEALTH)],
   [code('connections'), `${number(MAX_CONNECTIONS)}, set by \`MAX_CONNECTIONS\``],
   ['requests in flight on one connection', number(front.MAX_PIPELINED)],
-  ['requests of one address that begin in a turn', number(senders.BEGUN_IN_A_TURN)],
-  ['requests of one address that wait for a turn', number(senders.MAX_WAITING)],
+  ['requests of one address that begin in a turn', number(front.BEGUN_IN_A_TURN)],
+  ['requests of one address that wait for a turn', number(front.MAX_WAITING)],
 )}
 `;
 }

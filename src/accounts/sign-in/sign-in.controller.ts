@@ -3,7 +3,6 @@ import { Throttle } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { Settings } from '../../config/settings';
-import { clientNetwork } from '../../http/client-address';
 import { Post } from '../../http/routes';
 import { RateLimitsService } from '../../operations/rate-limits.service';
 import { Audit } from '../../auth/audit';
@@ -66,7 +65,7 @@ export class SignInController {
         status: 400,
         problem: 'Enter your user name and your password.',
       });
-    const result = await this.signIns.signIn(name, password, clientNetwork(req));
+    const result = await this.signIns.signIn(name, password, req.exchange.sender.network);
     if ('user_id' in result) {
       this.audit.record({ event: 'signed in', request_id: req.id, user_id: result.user_id });
       await this.visitors.signIn(result.user_id, visitor, res);
@@ -77,7 +76,7 @@ export class SignInController {
       request_id: req.id,
       user_id: result.tried ?? undefined,
       reason: result.refused,
-      address: clientNetwork(req),
+      address: req.exchange.sender.network,
     });
     if (result.refused === 'wait')
       return this.page(visitor, return_to, { name, ...tooManyAttempts(result.seconds) });

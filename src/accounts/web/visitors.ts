@@ -5,7 +5,6 @@ import type { Repository } from 'typeorm';
 import { Settings } from '../../config/settings';
 import { ignoringCase } from '../../database/ignoring-case';
 import { failure } from '../../http/failure';
-import { isTrustedPeer } from '../../http/client-address';
 import { User } from '../../users/user.entity';
 import { SessionsService } from '../sign-in/sessions.service';
 import { randomToken } from './sealed';
@@ -33,7 +32,7 @@ export class Visitors {
   async of(req: Request, res: Response): Promise<Visitor> {
     const token = this.tokenOf(req);
     if (this.settings.TRUSTED_IDENTITY_HEADER) {
-      const name = isTrustedPeer(req)
+      const name = req.exchange.connection.isTrusted
         ? req.headers[this.settings.TRUSTED_IDENTITY_HEADER.toLowerCase()]
         : undefined;
       if (typeof name !== 'string' || name === '') return this.stranger(token, res);
