@@ -38,7 +38,7 @@ interface Step {
 
 /** The blocks of a walkthrough: whole files (ts), changes of files (diff) and commands (sh). */
 function stepsOf(heading: string): Step[] {
-  const page = readFileSync(join(ROOT, 'docs', 'explanation', 'architecture.md'), 'utf8');
+  const page = readFileSync(join(ROOT, 'docs', 'guides', 'change.md'), 'utf8');
   const section = page.split(/^## /m).find((one) => one.startsWith(heading))!;
   let file = '';
   return [...section.matchAll(/`([^`\n]+)`(?: \(new\))?:\n|^```(\w+)\n([^]*?)^```$/gm)].flatMap(
@@ -88,14 +88,14 @@ async function follow(steps: Step[]): Promise<void> {
   await run(`npx prettier --check src/http/assets/demo-answers.json ${[...files].join(' ')}`);
 }
 
-const NUMBER = 'Walkthrough: a number on a game';
+const NUMBER = 'A number on a game';
 
 test('a number on a game takes as many edits as the page says', () => {
   const edits = stepsOf(NUMBER).filter(
     ({ file, language }) => language !== 'sh' && /^(src|migrations)\//.test(file),
   );
   const files = new Set(edits.map(({ file }) => file));
-  const page = readFileSync(join(ROOT, 'docs', 'explanation', 'architecture.md'), 'utf8');
+  const page = readFileSync(join(ROOT, 'docs', 'guides', 'change.md'), 'utf8');
   expect(page).toContain(`takes ${edits.length} edits by hand in ${files.size} files`);
 });
 
@@ -104,5 +104,5 @@ test('whoever follows the first walkthrough has a number on a game, and passes t
 }, 300_000);
 
 test('whoever follows the second one after that has an endpoint, and passes the tests', async () => {
-  await follow(stepsOf('Walkthrough: a new endpoint'));
+  await follow(stepsOf('A new endpoint'));
 }, 300_000);

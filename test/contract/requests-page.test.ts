@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { APP_GUARD } from '@nestjs/core';
 import { AppModule } from '../../src/app.module';
 
-const page = readFileSync('docs/explanation/architecture.md', 'utf8');
+const page = readFileSync('docs/explanation/requests.md', 'utf8');
 const sources = (readdirSync('src', { recursive: true }) as string[])
   .filter((file) => file.endsWith('.ts'))
   .map((file) => ({ path: join('src', file), text: readFileSync(join('src', file), 'utf8') }));
