@@ -197,6 +197,14 @@ describe('GET /collections/ID/collection-games', () => {
       expect(await page(reader, huge.id, { page: 901, per_page: 100 })).toEqual([]);
     });
 
+    test('a page has 100 entries, and 500 where they are asked for', async () => {
+      const [first, second] = [await page(reader, huge.id), await page(reader, huge.id, { page: 2 })];
+      expect([first.length, second.length]).toEqual([100, 100]);
+      const most = await page(reader, huge.id, { per_page: 500 });
+      expect(most).toHaveLength(500);
+      expect(most.slice(0, 200)).toEqual([...first, ...second]);
+    });
+
     // The planner may know the values, or make one plan for all.
     describe.each(['force_custom_plan', 'force_generic_plan'])('with %s', (mode) => {
       test.each([

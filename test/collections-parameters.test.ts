@@ -392,6 +392,12 @@ describe('bad input changes nothing', () => {
       ['game_ids must have at most 500 ids'],
     ],
     ['order', { game_ids: '[]', remove_game_ids: '[2,2]' }, ['remove_game_ids must not contain an id twice']],
+    ['order', { game_ids: '[]', remove_game_ids: '2' }, ['remove_game_ids must be a JSON array of integers']],
+    [
+      'order',
+      { game_ids: '[]', remove_game_ids: JSON.stringify(Array.from({ length: 501 }, (_, i) => i + 1)) },
+      ['remove_game_ids must have at most 500 ids'],
+    ],
     [
       '',
       { layout: 'tiles', private: 'maybe', on_profile: '' },

@@ -116,6 +116,20 @@ describe('POST /collections', () => {
     });
   });
 
+  test('the layout is a list for a note on a game, unless another is asked for', async () => {
+    const { owner } = await actors();
+    const { id: game_id } = await make.game({ owner });
+    const cases: [Fields, string, number][] = [
+      [{ game_id }, 'grid', 1],
+      [{ blurb: 'x' }, 'grid', 0],
+      [{ game_id, blurb: '' }, 'grid', 1],
+      [{ game_id, blurb: 'x', layout: 'grid' }, 'grid', 1],
+      [{ layout: 'list' }, 'list', 0],
+    ];
+    for (const [fields, layout, games_count] of cases)
+      expect(collectionOf(await owner.post('/collections', fields))).toMatchObject({ layout, games_count });
+  });
+
   test('a game that cannot be seen creates nothing', async () => {
     const { owner, stranger } = await actors();
     const game = await make.game({ owner, visibility: 'private' });
@@ -180,6 +194,48 @@ describe('the games of a collection', () => {
     expect(await owner.get(`/collections/${id}`)).toEqual(MISSING);
     expect(await sql('SELECT FROM collection_games WHERE collection_id = $1', [id])).toEqual([]);
   });
+});
+
+test('what is removed is not ordered, what is not named follows as it stood, and a new game comes last', async () => {
+  const { owner } = await actors();
+  const games = await Promise.all([1, 2, 3, 4, 5, 6].map(() => make.game({ owner })));
+  const [a, b, c, d, e, f] = games.map(({ id }) => id) as [number, number, number, number, number, number];
+  const other = await make.collection({ owner, games });
+  const { id } = await make.collection({ owner, games: games.slice(0, 5) });
+  const list = async (of: number) => {
+    const { body } = await owner.get(`/collections/${of}/collection-games`);
+    return (body as { collection_games: { game_id: number }[] }).collection_games.map(
+      ({ game_id }) => game_id,
+    );
+  };
+  const order = (fields: Fields) => owner.post(`/collections/${id}/order`, fields);
+  expect(await order({ game_ids: [e, d, b, f], remove_game_ids: [d, f] })).toEqual(ok({ success: true }));
+  expect(await list(id)).toEqual([e, b, a, c]);
+  expect(await owner.post(`/collections/${id}/add-game`, { game_id: f })).toMatchObject({
+    body: { collection_game: { position: 5 } },
+  });
+  // Some of it again: only what stands elsewhere moves.
+  for (const [game_ids, outcome] of [
+    [
+      [b, e],
+      [b, e, a, c, f],
+    ],
+    [[b], [b, e, a, c, f]],
+    [[e], [e, b, a, c, f]],
+    [
+      [f, c],
+      [f, c, e, b, a],
+    ],
+    [[], [f, c, e, b, a]],
+  ]) {
+    await order({ game_ids });
+    expect(await list(id)).toEqual(outcome);
+  }
+  await owner.post(`/collections/${id}/remove-game`, { game_id: c });
+  expect(await list(id)).toEqual([f, e, b, a]);
+  expect(collectionOf(await owner.get(`/collections/${id}`)).games_count).toBe(4);
+  expect(await list(other.id)).toEqual([a, b, c, d, e, f]);
+  expect(collectionOf(await owner.get(`/collections/${other.id}`)).games_count).toBe(6);
 });
 
 describe('GET /profile/collections', () => {
