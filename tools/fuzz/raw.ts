@@ -146,10 +146,13 @@ function exchange(target: Target, bytes: Buffer, { parts, ends }: Raw, patience:
   return new Promise((resolve, reject) => {
     const received: Buffer[] = [];
     const size = Math.max(1, Math.ceil(bytes.length / parts));
+    let ending: NodeJS.Timeout | undefined;
     const socket = connect({ port: target.port, host: '127.0.0.1', allowHalfOpen: true }, () => {
       for (let at = 0; at < bytes.length; at += size) socket.write(bytes.subarray(at, at + size));
-      if (ends === 'half') setTimeout(() => socket.end(), patience);
-      else setTimeout(() => socket.resetAndDestroy(), 5);
+      ending =
+        ends === 'half'
+          ? setTimeout(() => socket.end(), patience)
+          : setTimeout(() => socket.resetAndDestroy(), 5);
     });
     const timer = setTimeout(() => {
       socket.destroy();
@@ -167,6 +170,7 @@ function exchange(target: Target, bytes: Buffer, { parts, ends }: Raw, patience:
     });
     socket.on('error', () => undefined);
     socket.on('close', () => {
+      clearTimeout(ending);
       clearTimeout(timer);
       const answers: Answer[] = [];
       for (let rest = Buffer.concat(received); rest.length > 0;) {
