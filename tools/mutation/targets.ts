@@ -13,9 +13,20 @@ export const TARGETS: Record<string, Target> = {
       'src/formats/money.ts',
       'src/importing/earnings.ts',
       ...under('src/games', 'game.dto', 'games.service'),
-      ...under('src/purchases', 'purchase.dto', 'purchases.service'),
+      ...under('src/purchases', 'purchase.dto', 'purchases.service', 'earnings'),
+      ...under('src/purchases', 'game-sale.dto', 'game-sales.service'),
+      ...under('src/selling', 'sale.dto', 'sales.service', 'sale-statements', 'same-sale', 'recount'),
     ],
-    tests: tests('unit/money', 'profile', 'purchases', 'importing-sales'),
+    tests: tests(
+      'unit/money',
+      'profile',
+      'purchases',
+      'game-sales',
+      'selling',
+      'till',
+      'importing-sales',
+      'long-lists',
+    ),
   },
   scopes: {
     mutate: [...under('src/auth', 'access', 'scopes', 'scopes.guard'), 'src/accounts/oauth/oauth-scopes.ts'],
@@ -26,6 +37,7 @@ export const TARGETS: Record<string, Target> = {
       'auth-command',
       'authorisation',
       'credentials',
+      'operators',
     ),
   },
   ordering: {
@@ -38,7 +50,13 @@ export const TARGETS: Record<string, Target> = {
       'refusals',
       'visibility',
     ),
-    tests: tests('collection-games', 'collections', 'collections-parameters', 'collections-commands'),
+    tests: tests(
+      'collection-games',
+      'collections',
+      'collections-parameters',
+      'collections-commands',
+      'long-lists',
+    ),
   },
   keys: {
     mutate: [
@@ -46,6 +64,20 @@ export const TARGETS: Record<string, Target> = {
       'src/caching/expiring-cache.ts',
     ],
     tests: tests('unit/api-key', 'unit/presented', 'unit/refusals', 'unit/sealed', 'expiring-cache'),
+  },
+  ownership: {
+    mutate: [
+      ...under('src/games', 'key-owners', 'visibility'),
+      ...under('src/purchases', 'download-key.dto', 'download-keys.service'),
+      ...under(
+        'src/purchases',
+        'owned-key.dto',
+        'owned-keys.service',
+        'ownership.controller',
+        'ownership.service',
+      ),
+    ],
+    tests: tests('download-keys', 'ownership', 'collection-games', 'game-sales', 'purchases'),
   },
   credentials: {
     mutate: [
