@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -7,8 +8,8 @@ import { TokensService } from '../src/auth/tokens.service';
 import { Settings } from '../src/config/settings';
 import { loadDemoStore } from '../src/importing/demo-store';
 import { registerSellingCommands } from '../src/selling/selling.command';
-import { browserOf } from './support/browser';
-import { examplesOf, expectAsPrinted, isHere, run, runnable } from './support/page-examples';
+import { type Browser, browserOf } from './support/browser';
+import { type Example, examplesOf, expectAsPrinted, isHere, run, runnable } from './support/page-examples';
 import { type Actor, baseUrl, sql, theApp, useStore } from './support/store';
 
 useStore();
@@ -42,7 +43,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 test('the page has an example for every way and language', () => {
   const count = (language: string) => examples.filter((one) => one.language === language).length;
-  expect(['sh', 'python', 'js', 'go', 'csharp', 'gdscript'].map(count)).toEqual([5, 1, 3, 1, 1, 1]);
+  expect(['sh', 'python', 'js', 'go', 'csharp', 'gdscript'].map(count)).toEqual([5, 1, 4, 1, 1, 1]);
 });
 
 const alone = runnable(examples).filter(({ heading }) => ![CONSENT, REFUND].includes(heading));
@@ -58,6 +59,69 @@ test('with the consent that the page asks for in between', async () => {
   await browser.get(pathname + search);
   await browser.submit('/user/oauth/device', {}, 'Allow');
   await expectAsPrinted(answer!, { ...env, DEVICE_CODE: asked.device_code! });
+});
+
+describe('docs/guides/launcher.md', () => {
+  const launcher = readFileSync(join(__dirname, '..', 'docs', 'guides', 'launcher.md'), 'utf8');
+  const session = join(folder, 'session.json');
+  const withoutTime = (text: string) => text.replace(/until .*/, 'until then.');
+  const [asked, ...shown] = withoutTime(/^```text\n([^]*?)^```$/m.exec(launcher)![1]!).split('\n');
+  let browser: Browser;
+
+  beforeAll(async () => {
+    const [{ code }] = examplesOf('guides/launcher.md') as [Example];
+    writeFileSync(join(folder, 'launcher.mjs'), code);
+    browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
+  });
+
+  /** Runs the launcher, and answers the page to which it sends the player. */
+  async function launch(answer: 'Allow' | 'Cancel'): Promise<string[]> {
+    const options = { cwd: folder, env: { ...process.env, ...env }, stdio: 'pipe' } as const;
+    const running = spawn(process.execPath, ['launcher.mjs'], options);
+    const ended = once(running, 'close');
+    let said = '';
+    running.stderr.on('data', (text) => (said += String(text)));
+    for await (const text of running.stdout) {
+      said += String(text);
+      const [, page] = /^Sign in: (\S+)\n$/.exec(String(text)) ?? [];
+      if (!page) continue;
+      const { pathname, search } = new URL(page);
+      await browser.get(pathname + search);
+      if (!browser.page.location) await browser.submit('/user/oauth', {}, answer);
+      expect(await (await fetch(browser.page.location!)).text()).toBe('You can close this page.');
+    }
+    await ended;
+    return withoutTime(said).split('\n');
+  }
+
+  const spoil = (...names: string[]) => {
+    const tokens = JSON.parse(readFileSync(session, 'utf8')) as object;
+    writeFileSync(
+      session,
+      JSON.stringify({ ...tokens, ...Object.fromEntries(names.map((name) => [name, 'x'])) }),
+    );
+  };
+
+  test('a player who says no is not signed in', async () => {
+    expect((await launch('Cancel')).join('\n')).toContain('Error: access_denied');
+    expect(existsSync(session)).toBe(false);
+  });
+
+  test('a player who agrees is asked once, and is known as the page shows', async () => {
+    expect(asked).toMatch(/^Sign in: http/);
+    const [first, ...rest] = await launch('Allow');
+    expect(first).toMatch(/^Sign in: http/);
+    expect(rest).toEqual(shown);
+    expect(await launch('Cancel')).toEqual(shown);
+    if (process.platform !== 'win32') expect(statSync(session).mode & 0o777).toBe(0o600);
+  });
+
+  test('a token that has ended is replaced, and a sign-in that has ended is made anew', async () => {
+    spoil('access_token');
+    expect(await launch('Cancel')).toEqual(shown);
+    spoil('access_token', 'refresh_token');
+    expect((await launch('Allow')).slice(1)).toEqual(shown);
+  });
 });
 
 const withMono = isHere(['mcs', '--version']) ? test : test.skip;
