@@ -10,7 +10,7 @@ import {
 } from '../purchases/earnings';
 import { ImportProblems } from './problems';
 import { bitOf, type RecordType } from './record-types';
-import { changedIn } from './staged';
+import { changedIn, isNew } from './staged';
 
 const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 
@@ -26,7 +26,10 @@ const SALES: Relation = {
   ],
 };
 
-/** Computes the changes of each game's sales: shares of new and changed purchases less stored shares. Run before all writes. */
+/**
+ * Computes the changes of each game's sales: shares of new and changed purchases less stored shares. Run before all writes. Which
+ * purchases are new is what findStored has found: others may write or delete some in between.
+ */
 export async function findSales(relations: Relations, purchase: RecordType) {
   const present = (field: string) => `s.present & ${bitOf(purchase, field)} <> 0`;
   // Splits new shares as the view purchase_shares does, which works on stored rows.
@@ -38,9 +41,9 @@ export async function findSales(relations: Relations, purchase: RecordType) {
                     ELSE t.created_at END AT TIME ZONE 'UTC')::date AS day,
               s.amount / cardinality(s.game_ids) + (g.place <= s.amount % cardinality(s.game_ids))::int AS amount
        FROM import_purchases s
-       LEFT JOIN purchases t ON t.id = s.id
+       LEFT JOIN (changed_purchases c JOIN purchases t ON t.id = c.id) ON c.id = s.id
        CROSS JOIN unnest(s.game_ids) WITH ORDINALITY AS g (game_id, place)
-       WHERE (t.id IS NULL OR t.id IN (SELECT id FROM changed_purchases))
+       WHERE (${isNew(purchase)} OR t.id IS NOT NULL)
          AND CASE WHEN t.id IS NULL OR ${present('status')} THEN s.status ELSE t.status END = 'complete'
        UNION ALL
        SELECT v.game_id, v.currency, -1, v.day, -v.amount

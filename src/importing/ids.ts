@@ -8,6 +8,8 @@ import { stagedIn } from './staged';
 /** Ids from here on are ignored: moving the sequence so far would leave no ids. */
 export const MAX_RESERVED = 2 ** 52;
 const LOCK_NOT_AVAILABLE = '55P03';
+/** The advisory locks of sequences. */
+const SEQUENCE_LOCKS = 7_305_812;
 
 /**
  * Moves the sequence of ids past those of the stream. The lock waits for transactions that hold smaller ids, and keeps new
@@ -19,34 +21,36 @@ export async function reserveIds(client: ClientBase, type: RecordType): Promise<
   );
   if (rows[0]!.id === null) return;
   const id = Number(rows[0]!.id);
-  for (let attempt = 1; (await moveSequence(client, type, id, 1000)) === undefined; attempt++) {
+  const lock = lockOf(type, 1000);
+  for (let attempt = 1; (await moveSequence(client, type, id, id, lock)) === undefined; attempt++) {
     if (attempt === 60)
       throw new OperatorError(`another transaction has been writing to ${type.table} for a minute`);
     await sleep(200);
   }
 }
 
-/** Undefined: somebody has been writing to the table for so long that the lock was given up. */
-async function moveSequence(client: ClientBase, type: RecordType, id: number, patience: number, to = id) {
-  await client.query(`SAVEPOINT reserve; SET LOCAL lock_timeout = '${patience}ms'`);
+const lockOf = ({ table }: RecordType, patience: number) =>
+  `SET LOCAL lock_timeout = '${patience}ms'; LOCK TABLE ${table} IN SHARE MODE;`;
+
+/** The last id of the sequence, after it was moved. Undefined: the lock was not free for so long that it was given up. */
+async function moveSequence(client: ClientBase, { table }: RecordType, id: number, to: number, lock = '') {
+  const sequence = `${table}_id_seq`;
+  await client.query('SAVEPOINT reserve');
   try {
-    await client.query(`LOCK TABLE ${type.table} IN SHARE MODE`);
-    return await moved(client, type, id, to);
+    // Two that move it at the same time could move it back.
+    await client.query(
+      `${lock} SELECT pg_advisory_xact_lock(${SEQUENCE_LOCKS}, '${sequence}'::regclass::oid::int)`,
+    );
+    const { rows } = await client.query<{ last: string | number }>(
+      `SELECT CASE WHEN ${id} >= last_value THEN setval('${sequence}', ${to}) ELSE last_value END AS last FROM ${sequence}`,
+    );
+    return Number(rows[0]!.last);
   } catch (error) {
-    if (error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) return undefined;
+    if (lock && error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) return undefined;
     throw error;
   } finally {
     await client.query('ROLLBACK TO SAVEPOINT reserve').catch(() => {});
   }
-}
-
-/** The last id of the sequence, after it was moved. */
-async function moved(client: ClientBase, { table }: RecordType, id: number, to: number): Promise<number> {
-  const sequence = `${table}_id_seq`;
-  const { rows } = await client.query<{ last: string | number }>(
-    `SELECT CASE WHEN ${id} >= last_value THEN setval('${sequence}', ${to}) ELSE last_value END AS last FROM ${sequence}`,
-  );
-  return Number(rows[0]!.last);
 }
 
 /** So many ids are reserved at once for the next small imports. */
@@ -72,8 +76,8 @@ export class IdReservations {
     if (rows[0]!.id === null) return;
     const id = Number(rows[0]!.id);
     const ahead = Math.min(id + AHEAD, MAX_RESERVED - 1);
-    const floor = await moveSequence(client, type, id, SHORT_WAIT, ahead);
-    if (floor === undefined) await moved(client, type, id, ahead);
+    const floor = await moveSequence(client, type, id, ahead, lockOf(type, SHORT_WAIT));
+    if (floor === undefined) await moveSequence(client, type, id, ahead);
     else this.floors.set(table, floor);
   }
 }

@@ -7,7 +7,7 @@ import { findChanged, findStored, write } from './merges';
 import type { Problems } from './problems';
 import type { RecordType } from './record-types';
 import { findOutside, type Outside } from './references';
-import { changedIn, changedOf, deletedIn, isNew, recordsOf, stagedIn, storedIn } from './staged';
+import { changedOf, deletedIn, isNew, recordsOf, stagedIn, storedIn, storedOf } from './staged';
 
 interface Steps {
   /** Called with each type that has records of given ids, before any is written. */
@@ -43,6 +43,7 @@ export async function merge(
   );
   const presumeNew = async () => {
     if (!purchase) return;
+    await relations.keepNone(storedOf(purchase));
     await relations.keepNone(changedOf(purchase));
     await findSales(relations, purchase);
   };
@@ -56,12 +57,13 @@ export async function merge(
   if (relations.few) await pipelined(check, pipelined(presumeNew(), findAllStored()));
   else await check;
   problems.throwIfAny();
-  if (named) await relations.update(named, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
   for (const type of given) if (type.key === 'id') await reserveIds(type);
   if (!relations.few) await findAllStored();
 
-  if (purchase && (!relations.few || relations.rowsOf(changedIn(purchase))))
+  if (purchase && (!relations.few || relations.rowsOf(storedIn(purchase))))
     await findSales(relations, purchase);
+  // What is new by now stays so: an id that somebody else gives meanwhile is refused by the table, and not taken for a stored record.
+  if (named) await relations.update(named, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
   await beforeWrites?.(outside);
 
   const writeAll = async () => {
