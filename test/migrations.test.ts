@@ -33,6 +33,29 @@ test('the entities are the schema', async () => {
   expect(upQueries.map(({ query }) => query)).toEqual([]);
 });
 
+// A deletion looks for what refers to a row, one query for each row and foreign key.
+const KEYS_WITHOUT_INDEX = `
+  SELECT f.conname AS name FROM pg_constraint f
+  JOIN pg_attribute first ON first.attrelid = f.conrelid AND first.attnum = f.conkey[1]
+  WHERE f.contype = 'f' AND f.conparentid = 0 AND NOT EXISTS (
+    SELECT FROM pg_index i
+    WHERE i.indrelid = f.conrelid AND i.indisvalid
+      AND (i.indkey::int2[])[0:cardinality(f.conkey) - 1] @> f.conkey
+      AND (i.indpred IS NULL OR pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NOT NULL)', first.attname)))
+  ORDER BY 1`;
+
+test('every foreign key has an index that begins with its columns and leaves out no row', async () => {
+  expect(await source.query(KEYS_WITHOUT_INDEX)).toEqual([]);
+  await source.query(`
+    CREATE TABLE of_users (a bigint CONSTRAINT scanned REFERENCES users, b bigint CONSTRAINT partly REFERENCES users,
+      c bigint CONSTRAINT second REFERENCES users, d bigint CONSTRAINT found REFERENCES users);
+    CREATE INDEX ON of_users (b) WHERE a IS NOT NULL;
+    CREATE INDEX ON of_users (d, c) WHERE d IS NOT NULL`);
+  const found = await source.query<{ name: string }[]>(KEYS_WITHOUT_INDEX);
+  await source.query('DROP TABLE of_users');
+  expect(found.map(({ name }) => name)).toEqual(['partly', 'scanned', 'second']);
+});
+
 test('up, down, up', async () => {
   const before = await tables();
   for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });

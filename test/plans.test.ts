@@ -1,9 +1,14 @@
+import { Readable } from 'node:stream';
 import { Client } from 'pg';
 import { LIVE_KEYS } from '../src/auth/api-key-lookup';
 import { LIVE_USER } from '../src/auth/tokens.service';
 import { FIRST_PAGE } from '../src/collections/collection-games.service';
+import type { Settings } from '../src/config/settings';
 import { statement, type Statement } from '../src/database/statement';
 import { EDITABLE_GAMES, GAME as ONE_GAME, VIEWABLE_GAME } from '../src/games/games.service';
+import { connectTo, importRecords } from '../src/importing/import-records';
+import { readSmall } from '../src/importing/small-import';
+import { SmallImports } from '../src/importing/small-imports.service';
 import { SALES, SALES_BY_EMAIL, SALES_BY_NAME } from '../src/purchases/game-sales.service';
 import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../src/purchases/download-keys.service';
 import { OWNED_KEYS } from '../src/purchases/owned-keys.service';
@@ -14,6 +19,7 @@ import { cloneDatabase } from './support/database';
 import { planOf } from './support/plans';
 
 let client: Client;
+let url: string;
 let drop: () => Promise<void>;
 
 const USERS = 100_000;
@@ -78,12 +84,16 @@ const FILL = [
   `INSERT INTO api_keys (id, key_hash, hint, user_id, grant_id)
    SELECT n, sha256(n::text::bytea), 'gw_', n % ${USERS} + 1, CASE WHEN n < ${USERS} THEN n + 1 END
    FROM generate_series(1, ${KEYS}) n`,
+  `INSERT INTO builds (game_id, channel_name, state)
+   SELECT n, 'linux', (ARRAY['completed', 'failed'])[n % 2 + 1] FROM generate_series(1, ${GAMES}) n`,
+  `INSERT INTO profile_collections (collection_id, user_id) SELECT id, user_id FROM collections`,
 ];
 
 beforeAll(async () => {
   const database = await cloneDatabase();
   drop = database.drop;
-  client = new Client({ connectionString: database.direct_url ?? database.url });
+  url = database.direct_url ?? database.url;
+  client = new Client({ connectionString: url });
   await client.connect();
   await client.query(`SET maintenance_work_mem = '256MB'`);
   await withoutIndexes(async () => {
@@ -241,6 +251,61 @@ test('it finds its games by index, too, before anything is known of the sums', a
   await client.query('ROLLBACK');
   expect(scanned).not.toContain('games');
   expect(remembers).toBe(false);
+});
+
+describe('a deletion reads no table from end to end', () => {
+  const settings = { DATABASE_URL: '' };
+  beforeAll(() => void (settings.DATABASE_URL = url));
+
+  const large = (lines: Buffer) =>
+    importRecords(() => connectTo(settings), Readable.from([lines]), { pepper: Buffer.alloc(0) });
+  const small = async (lines: Buffer) => {
+    const imports = new SmallImports(settings as Settings, undefined as never);
+    const { signal } = new AbortController();
+    const read = await readSmall(
+      Readable.from([lines])[Symbol.asyncIterator](),
+      [],
+      imports.types,
+      true,
+      signal,
+    );
+    return imports.run(read!, signal);
+  };
+
+  /** Rows that were read by scans of whole tables. */
+  const scanned = async () => {
+    await client.query('SELECT pg_stat_clear_snapshot()');
+    const { rows } = await client.query<{ table: string; rows: string }>(
+      `SELECT relname AS table, seq_tup_read AS rows FROM pg_stat_user_tables WHERE n_live_tup > ${COLLECTIONS}`,
+    );
+    return Object.fromEntries(rows.map(({ table, rows }) => [table, rows]));
+  };
+
+  test.each([
+    ['large', large],
+    ['small', small],
+  ])('in a %s import', async (_, run) => {
+    const user = { type: 'user', id: USERS + 1 };
+    const game = { type: 'game', id: GAMES + 1 };
+    await client.query(`
+      INSERT INTO users (id, username) VALUES (${user.id}, 'leaves');
+      INSERT INTO games (id, user_id, slug, title) VALUES (${game.id}, 7, 'leaves', 'Leaves');
+      INSERT INTO builds (game_id, channel_name) VALUES (${game.id}, 'linux');
+      UPDATE collections SET games_count = 101 WHERE id IN (5, 6);
+      INSERT INTO collection_games (collection_id, game_id, sort_key, user_id)
+      VALUES (5, ${game.id}, 1000, 6), (6, ${game.id}, 1000, ${user.id}), (5, 12345, 1001, ${user.id})`);
+    const before = await scanned();
+    const records = [user, game].map((record) => JSON.stringify({ ...record, deleted: true }));
+    expect(await run(Buffer.from(records.join('\n')))).toMatchObject({
+      users: { deleted: 1 },
+      games: { deleted: 1 },
+    });
+    expect(await scanned()).toEqual(before);
+    expect(
+      (await client.query('DELETE FROM collection_games WHERE sort_key > 999 RETURNING user_id, game_id'))
+        .rows,
+    ).toEqual([{ user_id: '6', game_id: '12345' }]);
+  });
 });
 
 test('the test sees a table that is read from end to end', async () => {

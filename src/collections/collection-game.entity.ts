@@ -6,6 +6,8 @@ import { Collection } from './collection.entity';
 @Entity('collection_games')
 @Check('collection_games_blurb_check', 'length(blurb) BETWEEN 1 AND 20000')
 @Index('collection_games_sort_key_key', { synchronize: false })
+@Index('collection_games_game_id_idx', ['game_id'])
+@Index('collection_games_user_id_idx', ['user_id'])
 export class CollectionGame {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'collection_games_pkey' })
   collection_id: number;

@@ -1,9 +1,10 @@
-import { Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from '../users/user.entity';
 import { Collection } from './collection.entity';
 
 /** A collection that is on the profile of a user. */
 @Entity('profile_collections')
+@Index('profile_collections_user_id_idx', ['user_id'])
 export class ProfileCollection {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'profile_collections_pkey' })
   collection_id: number;

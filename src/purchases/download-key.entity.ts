@@ -17,9 +17,8 @@ import { Purchase } from './purchase.entity';
 @Check('download_keys_key_check', 'length(key) BETWEEN 1 AND 512')
 @Check('download_keys_downloads_check', 'downloads >= 0')
 @Index('download_keys_key_key', ['key'], { unique: true })
-@Index('download_keys_user_id_idx', ['user_id', 'game_id'], {
-  where: 'user_id IS NOT NULL AND revoked_at IS NULL',
-})
+@Index('download_keys_claimed_idx', ['user_id'], { where: 'user_id IS NOT NULL' })
+@Index('download_keys_game_id_idx', ['game_id'])
 @Index('download_keys_purchase_id_game_id_idx', ['purchase_id', 'game_id', 'created_at', 'id'], {
   where: 'purchase_id IS NOT NULL',
 })

@@ -19,6 +19,7 @@ export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as 
 @Check('builds_user_version_check', 'length(user_version) BETWEEN 1 AND 200')
 @Check('builds_state_check', `state IN ('started', 'processing', 'completed', 'failed')`)
 @Index('builds_newest_idx', { synchronize: false })
+@Index('builds_game_id_idx', ['game_id'])
 export class Build {
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',

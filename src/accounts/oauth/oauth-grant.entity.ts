@@ -15,6 +15,7 @@ import { OauthApplication } from './oauth-application.entity';
 @Entity('oauth_grants')
 @Check('oauth_grants_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Index('oauth_grants_live_key', ['user_id', 'client_id'], { unique: true, where: 'revoked_at IS NULL' })
+@Index('oauth_grants_user_id_idx', ['user_id'])
 @Index('oauth_grants_client_id_idx', ['client_id'])
 export class OauthGrant {
   @PrimaryGeneratedColumn('identity', {
