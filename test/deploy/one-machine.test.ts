@@ -160,6 +160,12 @@ describe('deploy/systemd', () => {
     const { DRAIN_SECONDS } = settingsOf(variables);
     expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThanOrEqual(DRAIN_SECONDS! + 10);
   });
+  // systemd would delete all shared memory of `postgres` when the backup ends: the server's own, which then takes no connection.
+  it('leaves alone what the database server has in memory', () => {
+    const backup = read('deploy', 'systemd', 'gamewharf-backup.service');
+    expect(backup).toMatch(/^User=postgres$/m);
+    expect(backup).not.toMatch(/^RemoveIPC=/m);
+  });
   it('has every unit on the page', () => {
     for (const name of readdirSync(folder).filter((one) => /\.(service|timer)$/.test(one)))
       expect(page).toContain(path.parse(name).name);
