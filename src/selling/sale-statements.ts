@@ -66,11 +66,11 @@ export const ORDER = statement<OrderRow>(
    FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,
 );
 
-/** The amount, the games and the editors of a purchase. */
-export const PURCHASE_GAMES = statement<{ amount: number; game_ids: number[]; editors: number[] }>(
+/** The games and the editors of a purchase. */
+export const PURCHASE_GAMES = statement<{ game_ids: number[]; editors: number[] }>(
   'sold_games',
-  `SELECT amount, game_ids, ${editorsOf('game_ids')} AS editors
-   FROM (SELECT amount, ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids
+  `SELECT game_ids, ${editorsOf('game_ids')} AS editors
+   FROM (SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids
          FROM purchases p WHERE p.id = $1) purchase`,
 );
 

@@ -92,9 +92,6 @@ export class RefundRequest {
 
   @BooleanParameter('Leave the buyer the download keys', { default: false })
   keep_keys: boolean = false;
-
-  @AmountParameter('What was paid in all. Any other amount is refused: a refund is whole', { example: 499 })
-  amount?: number;
 }
 
 export class SoldPurchaseObject extends PurchaseObject {

@@ -97,13 +97,10 @@ export class SalesService {
   }
 
   private async tryRefunding(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundAnswer> {
-    const { purchase_id, keep_keys, amount } = request;
+    const { purchase_id, keep_keys } = request;
     const [found] = await this.database.rows(PURCHASE_GAMES, [purchase_id]);
     if (!found) throw failure(404, 'invalid purchase');
     const { game_ids, editors } = found;
-    // A refund revokes the keys, so one that was meant in part must not pass for a whole one.
-    if (amount !== undefined && amount !== found.amount)
-      throw badRequest('amount must be all that was paid: a refund is whole');
     let currency: string | undefined;
     const refunding = write([...refund(purchase_id, game_ids, keep_keys)], (rows) => {
       const row = rows.at(-1)![0] as SaleRow | undefined;
