@@ -24,6 +24,8 @@ export type AuditEvent = {
       counts: object;
       currency?: string;
     }
+  | { event: 'webhook added'; webhook_id: number; host: string }
+  | { event: 'webhook removed' | 'webhook ended'; webhook_id: number }
   | { event: 'signing key made' | 'signing key revoked'; kid: string }
   | {
       event: 'application made' | 'application changed' | 'application deleted';
@@ -53,6 +55,9 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   deleted: 'An import, or a command, deleted records. Holds how many of each type.',
   exported: 'What is stored about a person was exported.',
   erased: 'A person was erased. Holds how many rows.',
+  'webhook added': 'A command added an address that is told of sales. Holds its host.',
+  'webhook removed': 'A command removed such an address.',
+  'webhook ended': 'Such an address answered that it is gone, and is told nothing any more.',
   'signing key made': 'A command made a key that signs tokens.',
   'signing key revoked': 'A command revoked a key that signs tokens, and with it the tokens that it signed.',
   'application made': 'Somebody registered an application.',

@@ -225,6 +225,10 @@ export class Settings {
   @WholeNumber(0, 600)
   DRAIN_SECONDS?: number = undefined;
 
+  // Webhooks to addresses of the operator's own networks.
+  @YesOrNo()
+  WEBHOOKS_ALLOW_PRIVATE: boolean = false;
+
   @IsOptional()
   @MinLength(16)
   @Matches(/^(?!gwo_)/, {

@@ -10,6 +10,7 @@ import { registerDatabaseCommands } from '../database/database.command';
 import { registerPeopleCommands } from '../people/people.command';
 import { registerSellingCommands } from '../selling/selling.command';
 import { registerUserCommands } from '../users/users.command';
+import { registerWebhookCommands } from '../webhooks/webhooks.command';
 import { registerImportCommands } from '../importing/import.command';
 
 /** The command `gamewharf`, with all that it can do. */
@@ -27,6 +28,7 @@ const users = registerAccountCommands(program, runCommand);
 registerUserCommands(users, runCommand);
 registerPeopleCommands(users, runCommand);
 registerSellingCommands(program, runCommand);
+registerWebhookCommands(program, runCommand);
 registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
 registerCompletion(program);

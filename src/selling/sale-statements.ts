@@ -10,6 +10,7 @@ import {
 } from '../purchases/earnings';
 import type { Purchase } from '../purchases/purchase.entity';
 import { PURCHASE, type PurchaseRow } from '../purchases/purchases.service';
+import { announceRefund, announceSale, HAS_WEBHOOKS } from '../webhooks/announcements';
 
 export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
   reference: string | null;
@@ -51,6 +52,7 @@ interface OrderRow {
   /** Another account has verified the given address. */
   of_another: boolean;
   editors: number[];
+  has_webhooks: boolean;
 }
 
 /** What a sale must know before it is made: games $1, account $2, address $3, reference $4. */
@@ -62,14 +64,14 @@ export const ORDER = statement<OrderRow>(
      $2::bigint IS NULL OR EXISTS (SELECT FROM users WHERE id = $2) AS user_exists,
      (SELECT min(email) FROM user_emails WHERE user_id = $2 AND verified) AS verified,
      EXISTS (SELECT FROM user_emails WHERE email = lower($3) AND verified AND user_id <> $2) AS of_another,
-     ${editorsOf(GIVEN_GAMES)} AS editors
+     ${editorsOf(GIVEN_GAMES)} AS editors, ${HAS_WEBHOOKS} AS has_webhooks
    FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,
 );
 
 /** The games and the editors of a purchase. */
-export const PURCHASE_GAMES = statement<{ game_ids: number[]; editors: number[] }>(
+export const PURCHASE_GAMES = statement<{ game_ids: number[]; editors: number[]; has_webhooks: boolean }>(
   'sold_games',
-  `SELECT game_ids, ${editorsOf('game_ids')} AS editors
+  `SELECT game_ids, ${editorsOf('game_ids')} AS editors, ${HAS_WEBHOOKS} AS has_webhooks
    FROM (SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids
          FROM purchases p WHERE p.id = $1) purchase`,
 );
@@ -143,6 +145,7 @@ export interface Sale extends Pick<
   game_ids: number[];
   /** One for each game, or none. */
   keys: string[];
+  has_webhooks: boolean;
 }
 
 export const sell = (sale: Sale): BoundStatement[] => [
@@ -166,11 +169,13 @@ export const sell = (sale: Sale): BoundStatement[] => [
   bind(COUNT, [sale.id]),
   bind(EARN, [sale.id]),
   bind(ADD_TO_PERIODS, [sale.id]),
+  ...(sale.has_webhooks ? [announceSale(sale.id)] : []),
 ];
 
-export const refund = (purchase_id: number, game_ids: number[], keep_keys: boolean) =>
+export const refund = (purchase_id: number, game_ids: number[], keep_keys: boolean, has_webhooks: boolean) =>
   [
     bind(LOCK_PURCHASE, [purchase_id]),
+    ...(has_webhooks ? [announceRefund(purchase_id)] : []),
     bind(LOCK_GAMES, [game_ids]),
     bind(UNCOUNT, [purchase_id]),
     bind(PAY_BACK, [purchase_id]),

@@ -6,6 +6,7 @@ import { bind, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { badRequest, failure, serviceUnavailable } from '../http/failure';
 import { newDownloadKey } from '../purchases/new-download-key';
+import { WebhookDeliveries } from '../webhooks/webhook-deliveries.service';
 import {
   type RefundAnswer,
   refundAnswer,
@@ -32,6 +33,7 @@ export class SalesService {
     private readonly database: Database,
     private readonly idempotency: IdempotencyService,
     private readonly events: OperatorEvents,
+    private readonly webhooks: WebhookDeliveries,
   ) {}
 
   /** Sells once for each reference. */
@@ -48,7 +50,8 @@ export class SalesService {
     const { user_id = null, reference = null } = request;
     const game_ids = gamesOf(request);
     const [order] = await this.database.rows(ORDER, [game_ids, user_id, request.email ?? null, reference]);
-    const { sold, purchase_id, games_exist, user_exists, verified, of_another, editors } = order!;
+    const { sold, purchase_id, games_exist, user_exists, verified, of_another, editors, has_webhooks } =
+      order!;
     if (sold !== null) return this.soldBefore(sold, request);
     if (!games_exist) throw invalidGame();
     if (!user_exists) throw failure(404, 'invalid user');
@@ -66,6 +69,7 @@ export class SalesService {
       reference,
       game_ids,
       keys,
+      has_webhooks,
       purchase_type: purchaseTypeOf(request),
       created_at: request.created_at ?? null,
     };
@@ -80,6 +84,7 @@ export class SalesService {
       user_ids: user_id === null ? editors : [...editors, user_id],
     });
     if (done) this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
+    if (done && has_webhooks) this.webhooks.wake();
     return answer;
   }
 
@@ -100,9 +105,9 @@ export class SalesService {
     const { purchase_id, keep_keys } = request;
     const [found] = await this.database.rows(PURCHASE_GAMES, [purchase_id]);
     if (!found) throw failure(404, 'invalid purchase');
-    const { game_ids, editors } = found;
+    const { game_ids, editors, has_webhooks } = found;
     let currency: string | undefined;
-    const refunding = write([...refund(purchase_id, game_ids, keep_keys)], (rows) => {
+    const refunding = write([...refund(purchase_id, game_ids, keep_keys, has_webhooks)], (rows) => {
       const row = rows.at(-1)![0] as SaleRow | undefined;
       if (!row) throw failure(404, 'invalid purchase');
       if (rows.at(-2)!.length > 0) ({ currency } = row);
@@ -113,7 +118,10 @@ export class SalesService {
       id: game_ids[0] ?? 0,
       user_ids: editors,
     });
-    if (currency !== undefined) this.events.refunded(by, currency, { games: game_ids.length });
+    if (currency !== undefined) {
+      this.events.refunded(by, currency, { games: game_ids.length });
+      if (has_webhooks) this.webhooks.wake();
+    }
     return answer;
   }
 }

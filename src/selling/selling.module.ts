@@ -1,7 +1,12 @@
 import { Module } from '@nestjs/common';
 import { IdempotencyModule } from '../idempotency/idempotency.module';
+import { WebhooksModule } from '../webhooks/webhooks.module';
 import { SalesController } from './sales.controller';
 import { SalesService } from './sales.service';
 
-@Module({ imports: [IdempotencyModule], controllers: [SalesController], providers: [SalesService] })
+@Module({
+  imports: [IdempotencyModule, WebhooksModule],
+  controllers: [SalesController],
+  providers: [SalesService],
+})
 export class SellingModule {}

@@ -18,6 +18,7 @@ const ORDER = [
   ['legacy'],
   ['accounts'],
   ['people'],
+  ['webhooks'],
   ['selling'],
   ['importing'],
   ['process'],

@@ -1,0 +1,113 @@
+import { createHmac } from 'node:crypto';
+import { promises as dns } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
+import type { Settings } from '../config/settings';
+import { isLoopback, isPublic } from './public-address';
+
+/** Milliseconds for all of it, from the name of the server to the end of its answer. */
+export const TIMEOUT = 10_000;
+/** What is read of an answer, before the connection is closed. */
+const MAX_ANSWER = 64 * 1024;
+
+export interface Message {
+  id: string;
+  type: string;
+  /** When it happened. */
+  timestamp: string;
+  data: object;
+}
+
+/** Why there was no answer. Holds no part of the address. */
+export class NotSent extends Error {}
+
+export type Reachable = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
+
+export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
+
+/** Whether a connection to this address is allowed. Unencrypted ones stay on this machine. */
+export function isAllowed(
+  url: URL,
+  address: string,
+  { NODE_ENV, WEBHOOKS_ALLOW_PRIVATE }: Reachable,
+): boolean {
+  if (url.protocol === 'http:')
+    return isLoopback(address) && (WEBHOOKS_ALLOW_PRIVATE || NODE_ENV !== 'production');
+  return WEBHOOKS_ALLOW_PRIVATE || isPublic(address);
+}
+
+/** Sends a message, signed as https://www.standardwebhooks.com has it; the status of the answer. */
+export async function send(
+  { id, type, timestamp, data }: Message,
+  { url, secret }: { url: URL; secret: Buffer },
+  reachable: Reachable,
+  signal: AbortSignal,
+): Promise<number> {
+  const body = JSON.stringify({ type, timestamp, data });
+  const seconds = Math.floor(Date.now() / 1000);
+  const signature = createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64');
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'user-agent': 'Gamewharf-Webhooks',
+    'webhook-id': id,
+    'webhook-timestamp': seconds,
+    'webhook-signature': `v1,${signature}`,
+  };
+  const lookup = lookupOf(await addressesOf(url, reachable, signal));
+  // Loaded with the first message: most processes send none.
+  const { request } = url.protocol === 'http:' ? await import('node:http') : await import('node:https');
+  return new Promise((resolve, reject) => {
+    let status: number | undefined;
+    const options = { method: 'POST', headers, lookup, agent: false, signal } as const;
+    const req = request(url, options, (res) => {
+      status = res.statusCode!;
+      let bytes = 0;
+      res.on('data', (chunk: Buffer) => {
+        if ((bytes += chunk.length) > MAX_ANSWER) res.destroy();
+      });
+      res.on('error', () => undefined);
+      res.on('close', () => resolve(status!));
+    });
+    req.on('error', (error: NodeJS.ErrnoException) => {
+      if (status === undefined) reject(new NotSent(signal.aborted ? 'timeout' : (error.code ?? 'no answer')));
+      else resolve(status);
+    });
+    req.end(body);
+  });
+}
+
+/**
+ * The addresses of a server, each of them allowed; the connection goes to one of these. By DNS itself, since getaddrinfo would
+ * hold a thread for a name that nobody answers for.
+ */
+async function addressesOf(url: URL, reachable: Reachable, signal: AbortSignal): Promise<string[]> {
+  const host = hostOf(url);
+  const addresses = isIP(host)
+    ? [host]
+    : host === 'localhost'
+      ? ['127.0.0.1', '::1']
+      : await asked(host, signal);
+  if (addresses.length === 0) throw new NotSent('no address');
+  if (!addresses.every((address) => isAllowed(url, address, reachable))) throw new NotSent('private address');
+  return addresses;
+}
+
+async function asked(host: string, signal: AbortSignal): Promise<string[]> {
+  const answers = Promise.allSettled([dns.resolve4(host), dns.resolve6(host)]);
+  const found = await Promise.race([answers, aborted(signal)]);
+  return found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(new NotSent('timeout')), { once: true });
+  });
+
+const lookupOf =
+  (addresses: string[]): LookupFunction =>
+  (_host, { all }, found) => {
+    const answers = addresses.map((address) => ({ address, family: isIP(address) }));
+    if (all) found(null, answers);
+    else found(null, answers[0]!.address, answers[0]!.family);
+  };

@@ -1,0 +1,207 @@
+import {
+  Injectable,
+  Logger,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { Database } from '../database/database';
+import { statement } from '../database/statement';
+import { modernTimestamp } from '../formats/timestamps';
+import { Measurements } from '../http/measurements';
+import { NotSent, TIMEOUT } from './send';
+import type { WebhookDelivery } from './webhook-delivery.entity';
+import type { Webhook } from './webhook.entity';
+import { WebhooksService } from './webhooks.service';
+
+// In milliseconds: for what another process wrote, and for what is due again.
+const LOOK_INTERVAL = 5000;
+/** Deliveries to one webhook at a time, of one process: one that hangs delays no other. */
+export const MAX_AT_ONCE = 4;
+// Longer than a delivery takes. After it another process tries.
+const LEASE = 2 * TIMEOUT;
+/** Seconds until the next attempt; the last one again and again. */
+const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
+/** Seconds after which an attempt that fails is the last. */
+export const MAX_AGE = 3 * 24 * 3600;
+// Seconds after which what was never tried is dropped.
+const DROPPED_AGE = MAX_AGE + 24 * 3600;
+/** Waiting deliveries of one webhook; the oldest are dropped. */
+export const MAX_WAITING = 100_000;
+const BATCH = 1000;
+
+const LOOK = statement<{ waiting: number; oldest: number }>(
+  'poll_webhook_deliveries',
+  `SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT ${MAX_WAITING + 1}) counted) AS waiting,
+     coalesce(extract(epoch FROM now() - min(d.oldest))::float8, 0) AS oldest
+   FROM webhooks w CROSS JOIN LATERAL (
+     SELECT min(created_at) AS oldest FROM webhook_deliveries WHERE webhook_id = w.id) d`,
+);
+
+interface Due
+  extends
+    Pick<WebhookDelivery, 'id' | 'webhook_id' | 'event' | 'data' | 'created_at' | 'attempts'>,
+    Pick<Webhook, 'url' | 'secret'> {
+  reference: string | null;
+  age: number;
+}
+
+// By webhook, so that the queue of one that is slow is not in front of the others. $1: the webhooks of those under way.
+const CLAIM = statement<Due>(
+  'claim_webhook_deliveries',
+  `WITH due AS MATERIALIZED (
+     SELECT d.id FROM webhooks w CROSS JOIN LATERAL (
+       SELECT id FROM webhook_deliveries WHERE webhook_id = w.id AND due_at <= now() ORDER BY due_at
+       LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($1::bigint[]) AS busy (id) WHERE busy.id = w.id))
+       FOR UPDATE SKIP LOCKED) d
+   )
+   UPDATE webhook_deliveries d SET due_at = now() + interval '${LEASE} ms', attempts = d.attempts + 1
+   FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
+   RETURNING d.id, d.webhook_id, d.event, d.data, d.created_at, d.attempts, w.url, w.secret,
+     (SELECT reference FROM purchase_references r WHERE r.purchase_id = d.purchase_id) AS reference,
+     extract(epoch FROM now() - d.created_at)::float8 AS age`,
+);
+
+const NOTE = 'UPDATE webhooks SET last_at = now(), last_outcome = $2 WHERE id = $3';
+const DONE = statement(
+  'webhook_delivery_done',
+  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1) ${NOTE}`,
+);
+const LATER = statement(
+  'webhook_delivery_later',
+  `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $4) WHERE id = $1) ${NOTE}`,
+);
+
+const DROP = statement(
+  'drop_webhook_deliveries',
+  `DELETE FROM webhook_deliveries WHERE id IN (
+     SELECT d.id FROM webhooks w CROSS JOIN LATERAL (
+       (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_WAITING} LIMIT ${BATCH})
+       UNION
+       (SELECT id FROM webhook_deliveries
+        WHERE webhook_id = w.id AND created_at < now() - interval '${DROPPED_AGE} s' ORDER BY created_at LIMIT ${BATCH})) d)
+   RETURNING 1`,
+);
+
+/** Tells webhooks of what has happened, in every replica: each delivery is claimed for a time, and tried until it is answered. */
+@Injectable()
+export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly log = new Logger(WebhookDeliveries.name);
+  private readonly counted;
+  private readonly underWay = new Map<AbortController, number>();
+  private waiting = 0;
+  private oldest = 0;
+  private lookedAt = -Infinity;
+  private stopped = false;
+  /** Call it when there may be something to deliver. */
+  wake: () => void = () => undefined;
+
+  constructor(
+    private readonly database: Database,
+    private readonly webhooks: WebhooksService,
+    private readonly host: HttpAdapterHost,
+    measurements: Measurements,
+  ) {
+    this.counted = measurements.results(
+      'gamewharf_webhook_deliveries_total',
+      'Attempts to deliver to a webhook, by what became of them; dropped: what was never tried in time',
+      ...(['delivered', 'failed', 'given_up', 'dropped'] as const),
+    );
+    measurements.gauge(
+      'gamewharf_webhook_waiting',
+      'Deliveries that wait, of all replicas',
+      () => this.waiting,
+    );
+    measurements.gauge(
+      'gamewharf_webhook_oldest_seconds',
+      'Age of the oldest delivery that waits',
+      () => this.oldest,
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    // Without an adapter this is an operator's command.
+    if (this.host.httpAdapter) void this.run();
+  }
+
+  beforeApplicationShutdown(): void {
+    this.stopped = true;
+    this.wake();
+    // Another process tries again, after the lease.
+    for (const delivery of this.underWay.keys()) delivery.abort();
+  }
+
+  /** Begun here and not by requests, or each delivery would be part of a request's trace. */
+  private async run(): Promise<void> {
+    while (!this.stopped) {
+      const woken = new Promise<void>((resolve) => (this.wake = resolve));
+      // The database may be away.
+      await this.deliver().catch(() => undefined);
+      const timer = setTimeout(() => this.wake(), LOOK_INTERVAL).unref();
+      await woken;
+      clearTimeout(timer);
+    }
+  }
+
+  private async deliver(): Promise<void> {
+    const now = performance.now();
+    if (now - this.lookedAt >= LOOK_INTERVAL) {
+      this.lookedAt = now;
+      const { waiting, oldest } = (await this.database.row(LOOK, []))!;
+      Object.assign(this, { waiting, oldest });
+      if (waiting > MAX_WAITING || oldest > DROPPED_AGE) await this.drop();
+      if (waiting === 0) return;
+    }
+    for (const due of await this.database.rows(CLAIM, [[...this.underWay.values()]]))
+      void this.attempt(due).catch((error: Error) =>
+        this.log.warn(`The outcome of a delivery was not written: ${error.message}`),
+      );
+  }
+
+  private async attempt(due: Due): Promise<void> {
+    const { id, webhook_id, url, secret, event, created_at, data, reference } = due;
+    const timestamp = modernTimestamp(created_at);
+    const message = { id: `msg_${id}`, type: event, timestamp, data: { ...data, reference } };
+    const delivery = new AbortController();
+    const timer = setTimeout(() => delivery.abort(), TIMEOUT);
+    this.underWay.set(delivery, webhook_id);
+    try {
+      const webhook = { id: webhook_id, url, secret };
+      const outcome = await this.webhooks.send(message, webhook, delivery.signal).catch(reasonOf);
+      if (!this.stopped) await this.settle(due, outcome);
+    } finally {
+      clearTimeout(timer);
+      this.underWay.delete(delivery);
+      this.wake();
+    }
+  }
+
+  private async settle({ id, webhook_id, age, attempts }: Due, outcome: number | string): Promise<void> {
+    if (Number(outcome) >= 200 && Number(outcome) < 300) {
+      this.counted.delivered.value++;
+      await this.database.rows(DONE, [id, outcome, webhook_id]);
+      return;
+    }
+    this.counted.failed.value++;
+    if (outcome === 410) await this.webhooks.end(webhook_id);
+    if (age < MAX_AGE) {
+      const delay = (DELAYS[attempts - 1] ?? DELAYS.at(-1)!) * (0.9 + Math.random() / 5);
+      await this.database.rows(LATER, [id, outcome, webhook_id, delay]);
+      return;
+    }
+    this.counted.given_up.value++;
+    this.log.warn(`Given up: message ${id} to webhook ${webhook_id}, last ${outcome}`);
+    await this.database.rows(DONE, [id, outcome, webhook_id]);
+  }
+
+  private async drop(): Promise<void> {
+    const { length } = await this.database.rows(DROP, []);
+    this.counted.dropped.value += length;
+    if (length > 0) this.log.warn(`${length} deliveries that waited too long, or were too many, are dropped`);
+  }
+}
+
+const reasonOf = (error: unknown): string => {
+  if (error instanceof NotSent) return error.message;
+  throw error;
+};

@@ -1,0 +1,39 @@
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import type { WebhookEvent } from './announcements';
+import { Webhook } from './webhook.entity';
+
+/** What one webhook is still to be told. */
+@Entity('webhook_deliveries')
+@Index('webhook_deliveries_due_idx', ['webhook_id', 'due_at'])
+@Index('webhook_deliveries_age_idx', ['webhook_id', 'created_at'])
+export class WebhookDelivery {
+  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'webhook_deliveries_pkey' })
+  id: string;
+
+  @Column('bigint')
+  webhook_id: number;
+
+  @ManyToOne(() => Webhook, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'webhook_id', foreignKeyConstraintName: 'webhook_deliveries_webhook_id_fkey' })
+  webhook: Webhook;
+
+  @Column('text')
+  event: WebhookEvent;
+
+  @Column('bigint')
+  purchase_id: number;
+
+  /** As it was when it happened. */
+  @Column('json')
+  data: object;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: string;
+
+  /** When it may be tried; while it is tried, when another process may. */
+  @Column('timestamptz', { default: () => 'now()' })
+  due_at: string;
+
+  @Column('integer', { default: 0 })
+  attempts: number;
+}

@@ -1,0 +1,47 @@
+import { Check, Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
+import type { WebhookEvent } from './announcements';
+
+/** An address that is told of sales. */
+@Entity('webhooks')
+@Check('webhooks_id_check', 'id BETWEEN 1 AND 9007199254740991')
+@Check('webhooks_url_check', 'length(url) <= 500')
+@Check(
+  'webhooks_events_check',
+  "cardinality(events) > 0 AND events <@ '{purchase.completed,purchase.refunded}'",
+)
+export class Webhook {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'webhooks_pkey',
+  })
+  id: number;
+
+  @Column('text')
+  url: string;
+
+  @Column('text', { array: true })
+  events: WebhookEvent[];
+
+  /** Null: of all games. */
+  @Column('bigint', { nullable: true })
+  game_id: number | null;
+
+  /** Sealed under the pepper. */
+  @Column('bytea')
+  secret: Buffer;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: string;
+
+  /** When it was last tried, and what became of that: the status of the answer, or why there was none. */
+  @Column('timestamptz', { nullable: true })
+  last_at: string | null;
+
+  @Column('text', { nullable: true })
+  last_outcome: string | null;
+
+  /** When it answered that it is gone. */
+  @Column('timestamptz', { nullable: true })
+  ended_at: string | null;
+}
