@@ -290,15 +290,17 @@ describe('who may change what', () => {
     ['/add-game', (game_id) => ({ game_id })],
     ['/remove-game', (game_id) => ({ game_id })],
     ['/order', (game_id) => ({ game_ids: [game_id] })],
+    ['/order', (game_id) => ({ game_ids: [], remove_game_ids: [game_id] })],
     ['/collection-games/GAME', () => ({ blurb: 'x' })],
   ];
 
   test.each(WRITES)('%s', async (action, fields) => {
     const { owner, admin, stranger } = await actors();
     const game = await make.game({ owner });
+    const games = [await make.game({ owner }), game];
     const path = (id: number) => `/collections/${id}${action.replace('GAME', String(game.id))}`;
-    const open = await make.collection({ owner, admins: [admin], games: [game] });
-    const closed = await make.collection({ owner, admins: [admin], games: [game], private: true });
+    const open = await make.collection({ owner, admins: [admin], games });
+    const closed = await make.collection({ owner, admins: [admin], games, private: true });
     const state = () =>
       sql(
         'SELECT c.*, e.* FROM collections c JOIN collection_games e ON e.collection_id = c.id ORDER BY c.id',
