@@ -41,6 +41,7 @@ beforeAll(async () => {
   buyer = await make.user({
     emails: [
       { email: 'zoe@example.com', verified: true },
+      { email: 'zz@example.com', verified: true },
       { email: 'old@example.com', verified: false },
     ],
   });
@@ -338,6 +339,24 @@ describe('sells', () => {
     ).toMatchObject(ok({ download_key: { owner: { id: stranger.id } } }));
   });
 
+  test('to an address that the account has verified itself, that nobody has, or without the account', async () => {
+    const cases: [Fields, Actor | undefined][] = [
+      [{ user_id: buyer.id, email: 'Zoe@example.com' }, buyer],
+      [{ user_id: stranger.id, email: 'old@example.com' }, stranger],
+      [{ email: 'zoe@example.com' }, buyer],
+      [{ email: 'old@example.com' }, undefined],
+    ];
+    for (const [fields, account] of cases) {
+      const { purchase, download_keys } = await sold(fields);
+      expect(purchase.email).toBe(fields.email);
+      const { body } = await owner.get(`/games/${one.id}/download_keys`, {
+        download_key: download_keys[0]!.key,
+      });
+      expect((body as { download_key: { owner?: { id: number } } }).download_key.owner?.id).toBe(account?.id);
+    }
+    await expectExact();
+  });
+
   test('beside imports: ids never meet', async () => {
     const { purchase: before } = await sold();
     await imported(
@@ -479,6 +498,19 @@ describe('takes back', () => {
     await refund(purchase.id);
     expect((await look()).status).toBe(404);
     await expectExact();
+  });
+
+  test('a sale whose key was revoked before: it was revoked then, and keys of other sales are not', async () => {
+    const { purchase, download_keys } = await sold({ game_id: [one.id, other.id] });
+    const rest = await sold({ game_id: one.id });
+    const [before, now] = download_keys as [{ id: number }, { id: number }];
+    await sql(`UPDATE download_keys SET revoked_at = '2024-05-06T07:08:09Z' WHERE id = $1`, [before.id]);
+    await refund(purchase.id);
+    const revoked = await sql<{ id: number; early: boolean | null }>(
+      `SELECT id, revoked_at < '2025-01-01' AS early FROM download_keys WHERE id = ANY ($1) ORDER BY id`,
+      [[before.id, now.id, rest.download_keys[0]!.id]],
+    );
+    expect(revoked.map(({ early }) => early)).toEqual([true, false, null]);
   });
 
   test('what was never complete, without taking what was never earned', async () => {
