@@ -223,16 +223,20 @@ test('what is removed is not ordered, what is not named follows as it stood, and
     [[b], [b, e, a, c, f]],
     [[e], [e, b, a, c, f]],
     [
-      [f, c],
-      [f, c, e, b, a],
+      [e, a],
+      [e, a, b, c, f],
     ],
-    [[], [f, c, e, b, a]],
+    [
+      [f, c],
+      [f, c, e, a, b],
+    ],
+    [[], [f, c, e, a, b]],
   ]) {
     await order({ game_ids });
     expect(await list(id)).toEqual(outcome);
   }
   await owner.post(`/collections/${id}/remove-game`, { game_id: c });
-  expect(await list(id)).toEqual([f, e, b, a]);
+  expect(await list(id)).toEqual([f, e, a, b]);
   expect(collectionOf(await owner.get(`/collections/${id}`)).games_count).toBe(4);
   expect(await list(other.id)).toEqual([a, b, c, d, e, f]);
   expect(collectionOf(await owner.get(`/collections/${other.id}`)).games_count).toBe(6);
@@ -379,6 +383,7 @@ describe('updated_at', () => {
   test('moves with every change, and with nothing else', async () => {
     const { owner } = await actors();
     const [a, b] = [await make.game({ owner }), await make.game({ owner })];
+    await make.collection({ owner, games: [a, b] });
     const { id } = await make.collection({ owner, games: [a] });
     const path = `/collections/${id}`;
     const stamp = async () =>

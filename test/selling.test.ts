@@ -503,12 +503,12 @@ describe('takes back', () => {
   test('a sale whose key was revoked before: it was revoked then, and keys of other sales are not', async () => {
     const { purchase, download_keys } = await sold({ game_id: [one.id, other.id] });
     const rest = await sold({ game_id: one.id });
-    const [before, now] = download_keys as [{ id: number }, { id: number }];
-    await sql(`UPDATE download_keys SET revoked_at = '2024-05-06T07:08:09Z' WHERE id = $1`, [before.id]);
+    const [before, now] = download_keys.map(({ id }) => id);
+    await sql(`UPDATE download_keys SET revoked_at = '2024-05-06T07:08:09Z' WHERE id = $1`, [before]);
     await refund(purchase.id);
     const revoked = await sql<{ id: number; early: boolean | null }>(
       `SELECT id, revoked_at < '2025-01-01' AS early FROM download_keys WHERE id = ANY ($1) ORDER BY id`,
-      [[before.id, now.id, rest.download_keys[0]!.id]],
+      [[before, now, rest.download_keys[0]!.id]],
     );
     expect(revoked.map(({ early }) => early)).toEqual([true, false, null]);
   });
