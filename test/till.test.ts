@@ -52,10 +52,10 @@ describe('docs/guides/selling.md', () => {
       for (const example of steps) {
         const next = examples[examples.indexOf(example) + 1];
         if (example.language === 'js') {
-          // The program meets a network that loses the first answer.
-          const network = await LossyNetwork.before(baseUrl(), 1);
+          // The program meets a network that loses the first answer, and a proxy that says so of the second.
+          const network = await LossyNetwork.before(baseUrl(), 2, 1);
           await expectAsPrinted(example, { ...env, GAMEWHARF_URL: network.url });
-          expect(network.lost).toBe(1);
+          expect(network.lost).toBe(2);
           network.close();
         } else if (example.prints !== undefined) await expectAsPrinted(example, env);
         else {

@@ -1,14 +1,21 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 
+const BAD_GATEWAY = `HTTP/1.1 502 Bad Gateway\r
+Content-Type: text/html\r
+Content-Length: 24\r
+Connection: close\r
+\r
+<h1>502 Bad Gateway</h1>`;
+
 /** Breaks connections when their first answer begins, as a process does that is killed when it has done the work. */
 export class LossyNetwork {
   lost = 0;
 
   private constructor(private readonly server: Server) {}
 
-  /** The first connections to this service break, as many as `losses`. */
-  static async before(url: string, losses: number): Promise<LossyNetwork> {
+  /** The first connections to this service break, as many as `losses`. Of the last `proxied` of them a proxy tells the client. */
+  static async before(url: string, losses: number, proxied = 0): Promise<LossyNetwork> {
     const { hostname, port } = new URL(url);
     const server = createServer((near) => {
       const far = connect(Number(port), hostname);
@@ -23,9 +30,12 @@ export class LossyNetwork {
       far.once('readable', () => {
         if (network.lost === losses) return void far.pipe(near);
         network.lost++;
-        near.resetAndDestroy();
+        if (network.lost <= losses - proxied) return void near.resetAndDestroy();
+        near.end(BAD_GATEWAY, () => near.destroySoon());
       });
     }).listen(0, '127.0.0.1');
+    // A test that fails does not close it.
+    server.unref();
     const network = new LossyNetwork(server);
     await once(server, 'listening');
     return network;
