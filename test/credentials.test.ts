@@ -2,12 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { getRepositoryToken } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { newApiKey } from '../src/auth/api-key';
+import { hashApiKey, newApiKey } from '../src/auth/api-key';
 import { ApiKey } from '../src/auth/api-key.entity';
-import { hashApiKey } from '../src/auth/api-key-hash';
 import { ApiKeysService } from '../src/auth/api-keys.service';
-import { ApiKeyUses } from '../src/auth/api-key-uses';
-import { VerifiedCredentials } from '../src/auth/verified-credentials';
+import { ApiKeyUses } from '../src/auth/api-key-lookup';
+import { BearerStrategy } from '../src/auth/bearer.strategy';
 import { Database } from '../src/database/database';
 import { Settings } from '../src/config/settings';
 import { Measurements } from '../src/http/measurements';
@@ -319,7 +318,7 @@ describe('API keys', () => {
     const { owner } = await actors();
     await owner.get('/credentials/info');
     await Promise.all(Array.from({ length: 200 }, (_, i) => anonymous.with(`garbage ${i}`).get('/profile')));
-    const memory = theApp().get(VerifiedCredentials) as unknown as {
+    const memory = theApp().get(BearerStrategy) as unknown as {
       keys: { entries: Map<string, unknown> };
     };
     expect([...memory.keys.entries.keys()].filter((text) => text.startsWith('garbage'))).toEqual([]);
@@ -425,7 +424,7 @@ describe('the time of the last use', () => {
       (use) => use !== null,
     );
     expect(Date.parse(first!)).toBeGreaterThan(Date.now() - 60_000);
-    theApp().get(VerifiedCredentials).forget();
+    theApp().get(BearerStrategy).forget();
     const rows = jest.spyOn(theApp().get(Database), 'rows');
     const update = jest.spyOn(repository(), 'update');
     await owner.with(key).get('/profile');
@@ -438,7 +437,7 @@ describe('the time of the last use', () => {
     update.mockRestore();
     expect(await lastUse(id)).toBe(first);
     await sql(`UPDATE api_keys SET last_used_at = now() - interval '61 seconds' WHERE id = $1`, [id]);
-    theApp().get(VerifiedCredentials).forget();
+    theApp().get(BearerStrategy).forget();
     await owner.with(key).get('/profile');
     const next = await until(
       () => lastUse(id),

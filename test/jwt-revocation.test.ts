@@ -1,9 +1,9 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { decodeJwt } from 'jose';
-import type { Presented } from '../src/auth/presented';
+import type { Presented } from '../src/auth/credential';
 import { TokenRevocations } from '../src/auth/token-revocations.service';
 import { TokensService } from '../src/auth/tokens.service';
-import { VerifiedCredentials } from '../src/auth/verified-credentials';
+import { BearerStrategy } from '../src/auth/bearer.strategy';
 import { browserOf } from './support/browser';
 import { type Actor, actors, baseUrl, failure, make, openApp, sql, theApp, useStore } from './support/store';
 import { until } from './support/time';
@@ -104,13 +104,13 @@ test('a person does it on the page of what may act for them, and it is an audit 
 });
 
 test('what is remembered of others stays', async () => {
-  const verified = theApp().get(VerifiedCredentials);
+  const verified = theApp().get(BearerStrategy);
   const [token, key] = [await launch(bystander), bystander.key!];
   const presented: Presented[] = [
     { type: 'jwt', text: token },
     { type: 'key', text: key },
   ];
-  for (const one of presented) await verified.verify(one);
+  for (const one of presented) await verified.validate(one);
   verified.forgetTokensOf(player.id);
   verified.forget([9007199254740991]);
   for (const one of presented) expect(verified.remembered(one)).toBeDefined();
@@ -119,9 +119,9 @@ test('what is remembered of others stays', async () => {
 });
 
 test('an answer that is on its way when they end is not remembered', async () => {
-  const verified = theApp().get(VerifiedCredentials);
+  const verified = theApp().get(BearerStrategy);
   const presented: Presented = { type: 'jwt', text: await launch(player) };
-  const asked = verified.verify(presented);
+  const asked = verified.validate(presented);
   verified.forgetTokensOf(player.id);
   await asked;
   expect(verified.remembered(presented)).toBeUndefined();

@@ -20,7 +20,7 @@ import {
 import { ApiKeysService } from '../src/auth/api-keys.service';
 import { SigningKeysService } from '../src/auth/signing-keys.service';
 import { TokensService } from '../src/auth/tokens.service';
-import { VerifiedCredentials } from '../src/auth/verified-credentials';
+import { BearerStrategy } from '../src/auth/bearer.strategy';
 import { Settings } from '../src/config/settings';
 import { Database } from '../src/database/database';
 import {
@@ -475,7 +475,7 @@ describe('signing keys', () => {
   beforeEach(async () => {
     await sql('DELETE FROM signing_keys');
     await (signingKeys() as unknown as { reload(): Promise<void> }).reload();
-    theApp().get(VerifiedCredentials).forget();
+    theApp().get(BearerStrategy).forget();
   });
 
   test('replicas that start together on an empty store make one', async () => {
@@ -579,7 +579,7 @@ describe('signing keys', () => {
     const { owner } = await actors();
     const token = await issue(theApp(), owner.id);
     await signingKeys().revoke(kidOf(token)!);
-    theApp().get(VerifiedCredentials).forget();
+    theApp().get(BearerStrategy).forget();
     expect(await info(token)).toEqual(invalid);
     const next = await issue(theApp(), owner.id);
     expect(kidOf(next)).not.toBe(kidOf(token));

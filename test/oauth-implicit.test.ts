@@ -1,6 +1,6 @@
 import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
-import { hashApiKey } from '../src/auth/api-key-hash';
-import { VerifiedCredentials } from '../src/auth/verified-credentials';
+import { hashApiKey } from '../src/auth/api-key';
+import { BearerStrategy } from '../src/auth/bearer.strategy';
 import { browserOf, cookieOf } from './support/browser';
 import {
   ACCESS,
@@ -105,7 +105,7 @@ describe('response_type=token', () => {
          WHERE key_hash = $2`,
         [days, hashApiKey(token, Buffer.from(PEPPER))],
       );
-    const forgetAll = () => theApp().get(VerifiedCredentials).forget();
+    const forgetAll = () => theApp().get(BearerStrategy).forget();
     const token = await tokenFor(client_id);
     const order = { game_id: game.id, scope: 'profile:me' };
     const { key } = (await user.with(token).post('/credentials/subkey', order)).body as { key: string };

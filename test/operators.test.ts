@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { Command } from 'commander';
 import { registerAuthCommands } from '../src/auth/auth.command';
-import { hashApiKey } from '../src/auth/api-key-hash';
+import { hashApiKey } from '../src/auth/api-key';
 import { OperatorTokensService } from '../src/auth/operator-tokens.service';
 import { sendImport, user } from './support/importing';
 import { baseUrl, failure, logged, make, ok, openApp, send, sql, theApp, useStore } from './support/store';

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { fixedHeaders, OutgoingAnswer } from '../src/http/outgoing-answer';
+import { fixedHeaders, OutgoingAnswer } from '../src/http/answer';
 
 const WRITTEN_FOR = 'Node 20.20, 22.23 and 24.21';
-const WHAT_TO_DO = `src/http/outgoing-answer.ts uses two private parts of Node as ${WRITTEN_FOR} have them:
+const WHAT_TO_DO = `src/http/answer.ts uses two private parts of Node as ${WRITTEN_FOR} have them:
 _storeHeader(firstLine, headers), which writes a head, and _contentLength, which it reads. This is Node ${process.version}.
 Read both in lib/_http_outgoing.js of this version. Where they changed, change OutgoingAnswer alike. Where they are gone,
 remove _storeHeader from it and let its constructor and setters use setHeader: slower, and right on any version.`;

@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Redis } from 'ioredis';
 import { loadSettings } from '../src/config/settings';
 import { Measurements } from '../src/http/measurements';
-import { LocalCounters } from '../src/operations/limits';
+import { LocalCounters } from '../src/operations/rate-limits.service';
 import { RateLimitsService } from '../src/operations/rate-limits.service';
 import { SharedCounters } from '../src/operations/shared-counters';
 import { hasRedis, TestRedis } from './support/redis';

@@ -1,6 +1,5 @@
 import { Client } from 'pg';
-import { newApiKey } from '../src/auth/api-key';
-import { hashApiKey } from '../src/auth/api-key-hash';
+import { hashApiKey, newApiKey } from '../src/auth/api-key';
 import { KeyChanges } from '../src/auth/key-changes';
 import { elapse, questionsOf, Replicas, sixMinutesLater } from './support/remembering';
 import { statementsOf } from './support/statements';
@@ -177,10 +176,10 @@ describe('a key that two replicas have known for longer than they would without 
     const changes = theApp().get(KeyChanges);
     const questions = () => statementsOf(() => ask(key)(baseUrl()));
     const { changedAt } = changes as unknown as { changedAt: Map<number, number> };
-    for (let other = 1; changedAt.size < 50_000; other++) changes.note(-other);
+    for (let other = 1; changedAt.size < 50_000; other++) changes.note([-other]);
     await known(key);
     expect(await questions()).toEqual([]);
-    changes.note(-100_000);
+    changes.note([-100_000]);
     expect(await questions()).toEqual(['live_api_keys']);
   });
 

@@ -2,11 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository } from 'typeorm';
 import { Settings } from '../config/settings';
-import { hintOf, newApiKey } from './api-key';
+import { hashApiKey, hintOf, newApiKey } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { isLive } from './api-key-lookup';
-import { hashApiKey } from './api-key-hash';
-import { VerifiedCredentials } from './verified-credentials';
+import { BearerStrategy } from './bearer.strategy';
 
 export interface NewKey {
   user_id: number;
@@ -23,7 +22,7 @@ export class ApiKeysService {
 
   constructor(
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
-    private readonly verified: VerifiedCredentials,
+    private readonly verified: BearerStrategy,
     { API_KEY_PEPPER = '', API_KEY_PEPPER_PREVIOUS }: Settings,
   ) {
     this.peppers = [API_KEY_PEPPER, ...API_KEY_PEPPER_PREVIOUS].map((pepper) => Buffer.from(pepper));

@@ -4,7 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
-import { RequestLog } from '../http/logger';
+import { RequestLog } from '../http/request-log';
 import { AuditEventRow } from './audit-event.entity';
 
 export type AuditEvent = {

@@ -2,8 +2,7 @@ import { Global, Module, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ApiKey } from './api-key.entity';
-import { ApiKeyLookup } from './api-key-lookup';
-import { ApiKeyUses } from './api-key-uses';
+import { ApiKeyLookup, ApiKeyUses } from './api-key-lookup';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
 import { AuditEventRow } from './audit-event.entity';
@@ -17,7 +16,6 @@ import { SigningKey } from './signing-key.entity';
 import { SigningKeysService } from './signing-keys.service';
 import { TokenRevocations } from './token-revocations.service';
 import { TokensService } from './tokens.service';
-import { VerifiedCredentials } from './verified-credentials';
 
 @Global()
 @Module({
@@ -27,25 +25,23 @@ import { VerifiedCredentials } from './verified-credentials';
     ApiKeyUses,
     ApiKeysService,
     Audit,
-    BearerStrategy,
     KeyChanges,
     OperatorEvents,
     OperatorTokensService,
     SigningKeysService,
     TokenRevocations,
     TokensService,
-    VerifiedCredentials,
+    BearerStrategy,
   ],
   exports: [
     ApiKeysService,
     Audit,
-    BearerStrategy,
     OperatorEvents,
     OperatorTokensService,
     SigningKeysService,
     TokenRevocations,
     TokensService,
-    VerifiedCredentials,
+    BearerStrategy,
   ],
 })
 export class AuthModule implements OnModuleInit {

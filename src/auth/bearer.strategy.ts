@@ -2,20 +2,66 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
 import { Strategy } from 'passport-http-bearer';
-import type { Credential } from './credential';
-import { type Presented, presentedBy } from './presented';
-import { authenticationRequired } from './refusals';
-import { VerifiedCredentials } from './verified-credentials';
+import { ExpiringCache, SingleFlight } from '../caching/expiring-cache';
+import { type Counter, Measurements } from '../http/measurements';
+import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
+import { type Credential, limitedAs, type LimitedAs, type Presented, presentedBy } from './credential';
+import { KeyChanges } from './key-changes';
+import { authenticationRequired, invalidKey } from './refusals';
+import { LEEWAY } from './signing-keys.service';
+import { TokensService } from './tokens.service';
 
-/** API keys and JWTs, as `Authorization: Bearer ...`, bare, or as the KEY of a legacy path. */
+// In milliseconds. Together with the time of a request, a revocation on another replica takes effect within a second.
+const TOKEN_MAX_AGE = 700;
+// After that only the owner of the token is used, for rate limits.
+const TOKEN_OWNER_MAX_AGE = 10 * 60_000;
+const MAX_TOKENS = 20_000;
+const MAX_REVOKED = 1000;
+// Cached until they change: docs/explanation/decisions/remembered-credentials.md.
+const MAX_KEYS = 100_000;
+
+interface KnownToken {
+  credential: Credential;
+  limited_as: LimitedAs;
+  /** When it was verified, by `performance.now()`. */
+  readAt: number;
+}
+
+/**
+ * Verifies API keys and JWTs, which come as `Authorization: Bearer ...`, bare, or as the KEY of a legacy path, and caches
+ * valid ones.
+ */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   // Passport adds these to the copy of the strategy that it makes for each request.
   declare success: (credential: Credential) => void;
   declare error: (error: unknown) => void;
+  // Refused ones are not cached: an attacker could displace valid ones.
+  private readonly keys: ExpiringCache<KnownKey>;
+  private readonly tokens = new ExpiringCache<KnownToken>(
+    { freshAfter: (now) => now - TOKEN_MAX_AGE, staleUntil: (now) => now - TOKEN_OWNER_MAX_AGE },
+    MAX_TOKENS,
+  );
+  /** When users revoked all their JWTs, the oldest first; kept while those may be cached. */
+  private readonly tokensEnded = new Map<number, number>();
+  private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
+  private readonly verifying = new SingleFlight<Credential>();
 
-  constructor(private readonly credentials: VerifiedCredentials) {
+  constructor(
+    private readonly lookup: ApiKeyLookup,
+    private readonly issuer: TokensService,
+    private readonly changes: KeyChanges,
+    measurements: Measurements,
+  ) {
     super();
+    this.keys = new ExpiringCache(changes, MAX_KEYS);
+    this.counters = measurements.results(
+      'gamewharf_credential_lookups_total',
+      'Credentials, by what it took to know them',
+      'remembered',
+      'verified',
+      'refused',
+    );
   }
 
   // The library would also look into the query and the body, where a credential ends up in logs.
@@ -29,7 +75,92 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     else this.error(authenticationRequired());
   }
 
-  validate(presented: Presented, req: Request): Promise<Credential> {
-    return this.credentials.verify(presented, req);
+  /** The cached credential, if it is still valid. */
+  remembered({ text, type }: Presented, req?: Request): Credential | undefined {
+    const now = performance.now();
+    const credential = type === 'key' ? this.rememberedKey(text, now, req) : this.rememberedToken(text, now);
+    if (credential) this.counters.remembered.value++;
+    return credential;
+  }
+
+  /** Chooses the rate limits by a credential that was valid before; does not authenticate. */
+  limitedAs({ text, type }: Presented): LimitedAs | undefined {
+    return (type === 'key' ? this.keys : this.tokens).peek(text)?.limited_as;
+  }
+
+  /** Requests with the same credential at the same time share one lookup. */
+  validate(presented: Presented, req?: Request): Promise<Credential> {
+    return this.verifying.run(`${presented.type} ${presented.text}`, () => this.learn(presented, req));
+  }
+
+  /** After a revocation: forgets these keys and their JWTs (without ids: all), and ignores lookups that are running. */
+  forget(api_key_ids?: readonly number[]): void {
+    if (api_key_ids === undefined) {
+      this.keys.clear();
+      this.tokens.clear();
+    } else {
+      this.changes.note(api_key_ids);
+      // KeyChanges tracks only so many keys; beyond that it does not cover JWTs.
+      if (api_key_ids.length > MAX_REVOKED) this.tokens.clear();
+    }
+    this.verifying.forget();
+  }
+
+  /** After a user revoked all JWTs. */
+  forgetTokensOf(user_id: number): void {
+    const now = performance.now();
+    for (const [oldest, at] of this.tokensEnded) {
+      if (now - at < TOKEN_MAX_AGE) break;
+      this.tokensEnded.delete(oldest);
+    }
+    this.tokensEnded.delete(user_id);
+    this.tokensEnded.set(user_id, now);
+    this.verifying.forget();
+  }
+
+  private rememberedKey(text: string, now: number, req?: Request): Credential | undefined {
+    const key = this.keys.get(text, now);
+    if (!key || now >= key.ends || this.changes.changedSince(key.credential.api_key_id, key.readAt))
+      return undefined;
+    this.lookup.used(key, now, req);
+    return key.credential;
+  }
+
+  private rememberedToken(text: string, now: number): Credential | undefined {
+    const token = this.tokens.get(text, now);
+    if (!token) return undefined;
+    const { credential, readAt } = token;
+    const { api_key_id, user_id } = credential;
+    const isRevoked =
+      this.tokensEnded.get(user_id)! >= readAt ||
+      (api_key_id !== null && this.changes.changedSince(api_key_id, readAt));
+    return isRevoked || hasEnded(credential) ? undefined : credential;
+  }
+
+  private async learn({ type, text }: Presented, req?: Request): Promise<Credential> {
+    try {
+      const credential = type === 'key' ? await this.learnKey(text, req) : await this.learnToken(text);
+      this.counters.verified.value++;
+      return credential;
+    } catch (error) {
+      this.counters.refused.value++;
+      throw error;
+    }
+  }
+
+  private async learnKey(text: string, req?: Request): Promise<Credential> {
+    const key = await this.lookup.find(text, req);
+    if (!key) throw invalidKey();
+    this.keys.set(text, key, key.readAt);
+    return key.credential;
+  }
+
+  private async learnToken(text: string): Promise<Credential> {
+    const readAt = performance.now();
+    const credential = await this.issuer.credentialOf(text);
+    this.tokens.set(text, { credential, limited_as: limitedAs(credential), readAt }, readAt);
+    return credential;
   }
 }
+
+const hasEnded = ({ expires_at = Infinity }: Credential) => Date.now() / 1000 >= expires_at + LEEWAY;

@@ -1,8 +1,10 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import type { LimitedAs } from '../http/request';
+import { badRequest } from '../http/failure';
+import type { LimitedAs, Presented } from '../http/request';
+import { invalidKey, invalidToken } from './refusals';
 
-export type { LimitedAs };
+export type { LimitedAs, Presented };
 
 /** A verified credential. */
 export interface Credential {
@@ -27,3 +29,66 @@ export const limitedAs = ({ api_key_id, user_id }: Credential): LimitedAs => ({
 export const CurrentCredential = createParamDecorator(
   (_: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<Request>().user as Credential,
 );
+
+/** A granted scope covers itself and everything below it. */
+export const covers = (granted: readonly string[], needed: string): boolean =>
+  granted.some((scope) => needed === scope || needed.startsWith(`${scope}:`));
+
+/** The credential that the request brings, not verified. */
+export function presentedBy(req: Request): Presented | undefined {
+  if (req.presented === undefined) req.presented = readCredential(req) ?? null;
+  return req.presented ?? undefined;
+}
+
+/**
+ * Reads the Authorization header, as `Bearer CREDENTIAL` or bare. On legacy routes the KEY of the path is the credential,
+ * or the kind of credential in the header.
+ */
+function readCredential(req: Request): Presented | undefined {
+  const key = req.params.KEY as string | undefined;
+  if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
+  const text = authorizationOf(req);
+  // A blank means another scheme.
+  if (text === '' || BLANK.test(text)) return undefined;
+  const type = hasFormOfJwt(text) ? 'jwt' : 'key';
+  if (key !== undefined && key !== type) throw key === 'key' ? invalidKey() : invalidToken();
+  return { type, text };
+}
+
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+
+/** Three base64url parts are a JWT; the last is empty in a JWT without a signature. */
+export const hasFormOfJwt = (text: string): boolean => JWT.test(text);
+
+/** The Authorization header without `Bearer`; empty where there is none. */
+export function authorizationOf(req: Request): string {
+  if (hasTwoAuthorizations(req)) throw badRequest('Authorization must be given once');
+  return withoutScheme(req.headers.authorization ?? '');
+}
+
+// Node keeps only the first in req.headers.
+function hasTwoAuthorizations({ rawHeaders }: Request): boolean {
+  let found = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.length === 13 && rawHeaders[i]!.toLowerCase() === 'authorization') found++;
+  return found > 1;
+}
+
+const BLANK = /[ \t]/;
+
+const withoutScheme = (header: string) =>
+  decoded((header.startsWith('Bearer ') ? header.slice(7) : header.replace(/^bearer(\s|$)/i, '')).trim());
+
+const ASCII = /^[\x00-\x7f]*$/;
+const BYTES = /^[\x00-\xff]*$/;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+// Node reads headers as Latin-1. Imported keys may hold any letter, which clients send as UTF-8 or Latin-1.
+function decoded(text: string): string {
+  if (ASCII.test(text) || !BYTES.test(text)) return text;
+  try {
+    return utf8.decode(Buffer.from(text, 'latin1'));
+  } catch {
+    return text;
+  }
+}

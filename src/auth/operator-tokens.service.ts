@@ -2,14 +2,13 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, type Repository } from 'typeorm';
-import { SingleFlight } from '../caching/single-flight';
+import { SingleFlight } from '../caching/expiring-cache';
 import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import type { Operator } from '../http/request';
-import { hintOf, newOperatorToken } from './api-key';
-import { hashApiKey } from './api-key-hash';
+import { hashApiKey, hintOf, newOperatorToken } from './api-key';
 import { OperatorToken } from './operator-token.entity';
 import { ALL_RIGHTS, type OperatorRight } from './operator-rights';
 

@@ -3,8 +3,7 @@ import type { Request, Response } from 'express';
 import { failure } from '../http/failure';
 import { type Access, accessOf, isForOperators, type OperatorAccess } from './access';
 import { BearerStrategy } from './bearer.strategy';
-import type { Credential } from './credential';
-import { authorizationOf, type Presented, presentedBy } from './presented';
+import { authorizationOf, covers, type Credential, type Presented, presentedBy } from './credential';
 import {
   apiKeyRequired,
   authenticationRequired,
@@ -12,31 +11,39 @@ import {
   insufficientScope,
   invalidToken,
 } from './refusals';
-import { covers } from './scopes';
-import { VerifiedCredentials } from './verified-credentials';
+
+type Check = (http: ReturnType<ExecutionContext['switchToHttp']>) => boolean | Promise<boolean>;
 
 /** Lets BearerStrategy verify the credential, and then checks what the handler's @Scopes asks for. Closed by default. */
 @Injectable()
 export class ScopesGuard implements CanActivate {
   // Cached: reading metadata costs more than the rest of the guard.
-  private readonly accesses = new Map<object, Access | undefined>();
+  private readonly checks = new Map<object, Check>();
 
-  constructor(
-    private readonly credentials: VerifiedCredentials,
-    private readonly strategy: BearerStrategy,
-  ) {}
+  constructor(private readonly strategy: BearerStrategy) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const access = this.accessTo(context.getHandler());
+    const handler = context.getHandler();
+    let check = this.checks.get(handler);
+    if (!check) this.checks.set(handler, (check = this.checkOf(accessOf(handler))));
+    return check(context.switchToHttp());
+  }
+
+  private checkOf(access: Access | undefined): Check {
     // PageGuard checks the sessions of people.
-    if (access === 'public' || access === 'signed in') return true;
-    if (!access) throw failure(404, 'invalid api endpoint');
-    const http = context.switchToHttp();
-    const req = http.getRequest<Request>();
-    if (isForOperators(access)) return admitOperator(req, http.getResponse(), access);
+    if (access === 'public' || access === 'signed in') return () => true;
+    if (!access)
+      return () => {
+        throw failure(404, 'invalid api endpoint');
+      };
+    if (isForOperators(access)) return (http) => admitOperator(http.getRequest(), http.getResponse(), access);
+    return (http) => this.admitCredential(http.getRequest(), access);
+  }
+
+  private admitCredential(req: Request, access: Access): boolean | Promise<boolean> {
     const presented = presentedBy(req);
     if (!presented) throw authenticationRequired();
-    const remembered = this.credentials.remembered(presented, req);
+    const remembered = this.strategy.remembered(presented, req);
     if (!remembered) return this.verify(req, presented, access);
     req.user = remembered;
     return admit(remembered, access);
@@ -47,12 +54,6 @@ export class ScopesGuard implements CanActivate {
     const credential = await this.strategy.validate(presented, req);
     req.user = credential;
     return admit(credential, access);
-  }
-
-  private accessTo(handler: object): Access | undefined {
-    let access = this.accesses.get(handler);
-    if (access === undefined) this.accesses.set(handler, (access = accessOf(handler)));
-    return access;
   }
 }
 
@@ -66,7 +67,7 @@ function admit(credential: Credential, access: Access): true {
   return true;
 }
 
-/** `OperatorRoutes` has looked for the token. */
+/** operator-routes.ts has looked for the token. */
 function admitOperator(req: Request, res: Response, access: OperatorAccess): true {
   const [, right] = access.split(':');
   const { operator } = req;

@@ -34,7 +34,3 @@ export type Scope = keyof typeof SCOPES;
 
 /** The scopes of an unscoped API key. */
 export const ROOT_SCOPES: readonly Scope[] = ['collection', 'game', 'profile'];
-
-/** A granted scope covers itself and everything below it. */
-export const covers = (granted: readonly string[], needed: string): boolean =>
-  granted.some((scope) => needed === scope || needed.startsWith(`${scope}:`));

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { VerifiedCredentials } from './verified-credentials';
+import { BearerStrategy } from './bearer.strategy';
 
 /** Revokes JWTs before they expire. */
 @Injectable()
 export class TokenRevocations {
   constructor(
     @InjectEntityManager() private readonly db: EntityManager,
-    private readonly verified: VerifiedCredentials,
+    private readonly verified: BearerStrategy,
   ) {}
 
   /** Takes effect on other replicas within a second. */

@@ -22,7 +22,12 @@ export interface ChangeTable {
   subject: string;
   /** When more ids than this changed, all count as changed. */
   maxSubjects: number;
+  /** Of so many subjects it is known when they changed; 0: any change expires the whole cache. */
+  tracked: number;
 }
+
+/** The trigger's id for a change of all subjects, such as a TRUNCATE. */
+const ALL = 0;
 
 /** Counters of polls by their result. */
 export type PollCounters = Record<'quiet' | 'changed' | 'failed', { value: number }>;
@@ -71,6 +76,8 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
   private confirmedAt = -Infinity;
   /** Values read until this are not covered by the polls. */
   private distrustedUntil = Infinity;
+  /** The time of each tracked subject's last change, the oldest first. */
+  private readonly changedAt = new Map<number, number>();
   private last: (Poll & { at: number }) | undefined;
   /** The records that it saw are deleted when it is old enough. */
   private deletable: (Poll & { sent: number }) | undefined;
@@ -102,12 +109,29 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     return Math.min(now - MAX_AGE_UNCONFIRMED, Math.max(this.distrustedUntil, now - MAX_AGE));
   }
 
-  /** Distrusts everything cached for these subjects; everything at all, unless a subclass can tell them apart. */
-  protected changed(_subjects: number[], _received: number): void {
+  /** Whether a tracked subject changed after it was read. */
+  changedSince(subject: number, readAt: number): boolean {
+    const at = this.changedAt.get(subject);
+    return at !== undefined && at >= readAt;
+  }
+
+  /** Distrusts everything cached for these subjects. */
+  note(subjects: readonly number[], now = performance.now()): void {
+    if (subjects.includes(ALL)) return this.distrustAll();
+    for (const subject of subjects) {
+      this.changedAt.delete(subject);
+      this.changedAt.set(subject, now);
+    }
+    for (const [oldest, at] of this.changedAt) {
+      if (now - at < MAX_AGE) break;
+      this.changedAt.delete(oldest);
+    }
+    if (this.changedAt.size <= this.changeTable.tracked) return;
+    this.changedAt.clear();
     this.distrustAll();
   }
 
-  protected distrustAll(): void {
+  private distrustAll(): void {
     this.distrustedUntil = performance.now();
   }
 
@@ -137,7 +161,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     // On another server, transaction ids that were lost with the old one may be used again.
     if (last?.server !== server || at - last.at >= MAX_POLL_GAP || changed.length === changeTable.maxSubjects)
       this.distrustAll();
-    else if (changed.length > 0) this.changed(changed, performance.now());
+    else if (changed.length > 0) this.note(changed);
     else return 'quiet';
     return 'changed';
   }

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { ApiKeysService } from '../auth/api-keys.service';
-import type { Credential } from '../auth/credential';
+import { covers, type Credential } from '../auth/credential';
 import { insufficientScope, startsNoGames } from '../auth/refusals';
-import { covers, SCOPES } from '../auth/scopes';
+import { SCOPES } from '../auth/scopes';
 import { TokensService } from '../auth/tokens.service';
 import { Settings } from '../config/settings';
 import { GamesService } from '../games/games.service';

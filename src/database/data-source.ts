@@ -1,33 +1,10 @@
 import { join } from 'node:path';
-import { types, type PoolConfig } from 'pg';
+import type { PoolConfig } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions';
 import type { Settings } from '../config/settings';
 import { DatabaseClient } from './client';
-import { listOf } from './packed-row';
-
-const { INT8, NUMERIC, TIMESTAMPTZ } = types.builtins;
-const INT8_ARRAY = 1016;
-const TEXT_ARRAY = 1009;
-
-const parseTextArray = types.getTypeParser(TEXT_ARRAY as never) as (text: string) => string[];
-
-// Ids and counts are numbers: CHECK constraints keep them below 2^53. Timestamps stay text, which is rearranged for the
-// wire: a Date would cost more than the rest of the row.
-const parsers: Record<number, (text: string) => unknown> = {
-  [INT8]: Number,
-  [NUMERIC]: Number,
-  [TIMESTAMPTZ]: (text) => text,
-  // Arrays without quotes are split, which is faster than pg's parser.
-  [TEXT_ARRAY]: (text) => (/["\\]|NULL/.test(text) ? parseTextArray(text) : listOf(text)),
-  [INT8_ARRAY]: (text) => listOf(text).map(Number),
-};
-
-export const pgTypes = {
-  getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
-    return (format !== 'binary' && parsers[oid]) || types.getTypeParser(oid, format as 'text');
-  },
-};
+import { pgTypes } from './pool/pipeline';
 
 const compiled = join(__dirname, '..', '..');
 

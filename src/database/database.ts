@@ -5,12 +5,12 @@ import type { Pool, PoolClient } from 'pg';
 import { type DataSource, type EntityManager, QueryRunnerAlreadyReleasedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
-import { inTransaction } from './pool/pipeline';
-import { StatementBatcher } from './pool/statement-batcher';
+import { inTransaction, queryOf } from './pool/pipeline';
+import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
-import { bind, type BoundStatement, queryOf, type RowsOf, type Statement, type Write } from './statement';
+import { bind, type BoundStatement, type RowsOf, type Statement, type Write } from './statement';
 import { MARK_WRITES, Standby } from './standby';
 import { type Lock, WriteQueues } from './pool/write-queues';
 

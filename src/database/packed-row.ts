@@ -1,3 +1,5 @@
+import { listOf } from './pool/pipeline';
+
 /** A column of a row: its SQL, and how to read it from text. Without `read` it is not packed. */
 export interface Column<Value> {
   sql: string;
@@ -42,9 +44,6 @@ export const list = <Value extends string>(sql: string): Column<Value[]> => ({
 
 /** Text that users write may hold anything, so it stays a column of its own. */
 export const freeText = <Value extends string | null>(sql: string): Column<Value> => ({ sql });
-
-/** The elements of an array as PostgreSQL writes it, where they need no quotes. */
-export const listOf = (text: string): string[] => (text === '{}' ? [] : text.slice(1, -1).split(','));
 
 type Columns = Record<string, Column<unknown>>;
 

@@ -1,6 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { ClientPipeline } from './pool/pipeline';
-import { queryOf } from './statement';
+import { type ClientPipeline, queryOf } from './pool/pipeline';
 
 export interface Relation {
   name: string;

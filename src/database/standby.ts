@@ -1,13 +1,13 @@
 import { Logger } from '@nestjs/common';
 import type { Pool } from 'pg';
 import type { Settings } from '../config/settings';
-import { BatchLoader } from './pool/batch-loader';
+import { BatchLoader } from './pool/batching';
 import { newPool } from './client';
 import { connectionOptions } from './data-source';
 import type { Database } from './database';
 import { faultOf } from './sqlstates';
-import { queryOf, type Statement, statement } from './statement';
-import { inTransaction } from './pool/pipeline';
+import { type Statement, statement } from './statement';
+import { inTransaction, queryOf } from './pool/pipeline';
 
 /** Run at the end of a transaction that writes, with the users who write. */
 export const MARK_WRITES = statement(

@@ -1,5 +1,3 @@
-import type { QueryConfig } from 'pg';
-
 /** A statement that is prepared once a connection and then run by its name. */
 export interface Statement<Row = unknown> {
   /** Never set: the type of the rows that the statement answers. */
@@ -58,10 +56,3 @@ export const write = <Statements extends BoundStatement[], Result>(
   statements: [...Statements],
   result: (rows: RowsOf<Statements>) => Result,
 ): Write<Result> => ({ statements, result: (rows) => result(rows as RowsOf<Statements>) });
-
-/** Without a name where a pooler in between does not track prepared statements. */
-export const queryOf = (
-  { name, text }: Pick<Statement, 'name' | 'text'>,
-  values: unknown[],
-  prepared: boolean,
-): QueryConfig => (prepared ? { name, text, values } : { text, values });

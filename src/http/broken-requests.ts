@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { envelope, sendFailure } from './answer';
 import { Failure, failure } from './failure';
 import { Counter, type Measurements } from './measurements';
-import { type FixedHeader, headerLine } from './outgoing-answer';
+import { type FixedHeader, headerLine } from './answer';
 import type { ClientSocket } from './request';
 
 interface ParserError extends Error {

@@ -2,7 +2,7 @@ import { ArgumentsHost, Catch, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { answerError, answerFor } from './answer';
 import { Failure } from './failure';
-import { RequestLog } from './logger';
+import { RequestLog } from './request-log';
 
 @Catch()
 export class ErrorFilter implements ExceptionFilter {

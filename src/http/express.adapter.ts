@@ -4,7 +4,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { sendJson, WebAnswer } from './answer';
 import type { FrontDoor } from './front-door';
-import { OutgoingAnswer } from './outgoing-answer';
+import { OutgoingAnswer } from './answer';
 import type { ClientSocket } from './request';
 
 const SECOND = 1000;
@@ -68,7 +68,7 @@ export class GamewharfAdapter extends ExpressAdapter {
         keepAliveTimeout: 65 * SECOND,
         connectionsCheckingInterval: SECOND,
       },
-      this.frontDoor.before(app as unknown as (req: IncomingMessage, res: ServerResponse) => void),
+      this.frontDoor.before(app),
     );
     // One more than is allowed, so that the front door sees that there are too many.
     server.maxHeadersCount = this.frontDoor.maxHeaders + 1;

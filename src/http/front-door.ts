@@ -7,9 +7,9 @@ import { BrokenRequests } from './broken-requests';
 import { Failure, failure, serviceUnavailable } from './failure';
 import { type Exchange, InFlight } from './in-flight';
 import { type Counter, Measurements } from './measurements';
-import { type FixedHeader, fixedHeaders } from './outgoing-answer';
+import { type FixedHeader, fixedHeaders } from './answer';
 import type { ClientSocket, FrontDoorHooks, Handler, Observer } from './request';
-import { RequestLog } from './logger';
+import { RequestLog } from './request-log';
 import type { Connection, Sender } from './senders';
 
 export const SECURITY_HEADERS: Record<string, string> = {
@@ -59,7 +59,8 @@ export class FrontDoor implements FrontDoorHooks {
 
   before(route: Handler): Handler {
     const next: Handler = (req, res) => {
-      if (!this.shortcut?.(req, res)) route(req, res);
+      const { shortcut } = this;
+      if (!(shortcut && req.url!.startsWith(shortcut.prefix) && shortcut.answers(req, res))) route(req, res);
     };
     const turns = new Turns((exchange) => this.serve(exchange, next));
     return (req, res) => {

@@ -3,7 +3,7 @@ import { FrontDoor } from './front-door';
 import { LongLists } from './long-lists';
 import { Measurements } from './measurements';
 import { OwnAddress } from './own-address';
-import { RequestLog } from './logger';
+import { RequestLog } from './request-log';
 
 @Module({})
 export class HttpModule {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Exchange } from './in-flight';
-import type { FixedHeader } from './outgoing-answer';
+import type { FixedHeader } from './answer';
 import type { Given } from './parameter-sources';
 import type { Connection } from './senders';
 
@@ -71,8 +71,8 @@ export type Observer = (req: IncomingMessage, res: ServerResponse, ms: number) =
 /** What other modules add to the front door. */
 export interface FrontDoorHooks {
   readonly observers: Observer[];
-  /** Answers a request without routing; false: not answered. */
-  shortcut: ((req: IncomingMessage, res: ServerResponse) => boolean) | undefined;
+  /** Answers requests whose URL begins so without routing; false: not answered. */
+  shortcut: { prefix: string; answers(req: IncomingMessage, res: ServerResponse): boolean } | undefined;
   /** Wraps a request in a span; undefined when tracing is off. */
   trace: ((req: IncomingMessage, res: ServerResponse, next: Handler) => void) | undefined;
 }

@@ -1,5 +1,5 @@
-import { hasFormOfJwt, hintOf, mayBeApiKey } from '../auth/api-key';
-import { hashApiKey } from '../auth/api-key-hash';
+import { hasFormOfJwt } from '../auth/credential';
+import { hashApiKey, hintOf, mayBeApiKey } from '../auth/api-key';
 import { SCOPES } from '../auth/scopes';
 import { COLLECTION_LAYOUTS } from '../collections/collection.entity';
 import { isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from '../collections/html';

@@ -2,8 +2,7 @@ import type { Request } from 'express';
 import type { ServerResponse } from 'node:http';
 import type { RateLimit } from '../config/rate-limits';
 import type { Sender } from '../http/senders';
-import type { Limit } from './limits';
-import type { RateLimitsService } from './rate-limits.service';
+import type { Limit, RateLimitsService } from './rate-limits.service';
 
 // A network's limit is that of so many addresses: docs/reference/rate-limits.md.
 const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };

@@ -1,14 +1,12 @@
 import { type CanActivate, type ExecutionContext, Injectable, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer, HttpAdapterHost } from '@nestjs/core';
 import type { Request, Response, NextFunction } from 'express';
-import { type Credential, limitedAs, type LimitedAs } from '../auth/credential';
-import { type Presented, presentedBy } from '../auth/presented';
-import { VerifiedCredentials } from '../auth/verified-credentials';
+import { type Credential, limitedAs, type LimitedAs, type Presented, presentedBy } from '../auth/credential';
+import { BearerStrategy } from '../auth/bearer.strategy';
 import { FrontDoor, isPreflight } from '../http/front-door';
 import type { Observer } from '../http/request';
 import { type HandlerLimits, handlerLimits, type Named } from './handler-limits';
-import type { Limit } from './limits';
-import { RateLimitsService } from './rate-limits.service';
+import { type Limit, RateLimitsService } from './rate-limits.service';
 
 type Controller = Named & { prototype: Record<string, Named> };
 
@@ -22,7 +20,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
 
   constructor(
     private readonly limits: RateLimitsService,
-    private readonly credentials: VerifiedCredentials,
+    private readonly credentials: BearerStrategy,
     private readonly modules: ModulesContainer,
     frontDoor: FrontDoor,
   ) {

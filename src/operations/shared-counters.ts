@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import type { Caller, Limit } from './limits';
+import type { Caller, Limit } from './rate-limits.service';
 
 /** A client with the script below as a command. */
 type CountingRedis = Redis & {

@@ -15,7 +15,7 @@ import type { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { FrontDoor } from '../http/front-door';
-import { traceParentOf } from '../http/logger';
+import { traceParentOf } from '../http/request-log';
 
 const FLUSH_TIMEOUT = 3000;
 

@@ -38,7 +38,7 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
 export function configured(app: NestExpressApplication): NestExpressApplication {
   const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
   app.get(ApiDescription).describes(app);
-  app.use(operatorRoutes(app.get(OperatorTokensService)));
+  app.use('/operator', operatorRoutes(app.get(OperatorTokensService)));
   if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
   if (LENIENT_CLIENTS) app.use(lenientClients);
   return app;

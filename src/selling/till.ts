@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { INestApplicationContext } from '@nestjs/common';
 import { EntityManager } from 'typeorm';
-import { hashApiKey } from '../auth/api-key-hash';
+import { hashApiKey } from '../auth/api-key';
 import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
 import { ignoringCase } from '../database/ignoring-case';

@@ -19,6 +19,7 @@ export class BuildChanges extends ChangePoller {
       table: 'build_changes',
       subject: '0::bigint',
       maxSubjects: 1,
+      tracked: 0,
     });
   }
 }

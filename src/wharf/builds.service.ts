@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { BatchLoader } from '../database/pool/batch-loader';
+import { BatchLoader } from '../database/pool/batching';
 import { Database } from '../database/database';
 import { type Statement, statement } from '../database/statement';
 import { type Cacheable, cacheable } from '../http/answer';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
-import { ExpiringCache, maxAge } from '../caching/expiring-cache';
-import { SingleFlight } from '../caching/single-flight';
+import { ExpiringCache, maxAge, SingleFlight } from '../caching/expiring-cache';
 import type { Build } from './build.entity';
 import { BuildChanges } from './build-changes';
 

@@ -5,7 +5,7 @@ import { Settings } from '../config/settings';
 import { answerError, type Cacheable, sendCacheable } from '../http/answer';
 import { FrontDoor } from '../http/front-door';
 import { hasBody } from '../http/in-flight';
-import type { RequestLog } from '../http/logger';
+import type { RequestLog } from '../http/request-log';
 import { RateLimitsService } from '../operations/rate-limits.service';
 import { BuildsService } from './builds.service';
 import type { LatestRequest } from './latest.dto';
@@ -40,7 +40,7 @@ export class LatestShortcut {
   ) {
     this.cacheControl = `public, max-age=${settings.LATEST_MAX_AGE}`;
     this.log = frontDoor.log;
-    frontDoor.shortcut = (req, res) => this.answers(req as Request, res);
+    frontDoor.shortcut = { prefix: PATH, answers: (req, res) => this.answers(req as Request, res) };
   }
 
   /** For a request that the router took. */
@@ -52,7 +52,7 @@ export class LatestShortcut {
   }
 
   private answers(req: Request, res: ServerResponse): boolean {
-    if (!this.route || req.method !== 'GET' || !req.url.startsWith(PATH) || hasBody(req)) return false;
+    if (!this.route || req.method !== 'GET' || hasBody(req)) return false;
     const known = this.builds.remembered(req.url) ?? plainQuestion(req.url);
     if (!known) return false;
     req.route = this.route;

@@ -1,4 +1,5 @@
-import { hasFormOfJwt, hintOf, mayBeApiKey, newApiKey } from '../../src/auth/api-key';
+import { hasFormOfJwt } from '../../src/auth/credential';
+import { hintOf, mayBeApiKey, newApiKey } from '../../src/auth/api-key';
 
 test('a new key is in our form, and no two are the same', () => {
   const keys = Array.from({ length: 1000 }, newApiKey);

@@ -6,7 +6,7 @@ import { Measurements } from '../../src/http/measurements';
 // It looks into the database once the application runs, and no earlier.
 const noted = (...notes: [id: number, at: number][]) => {
   const changes = new KeyChanges(undefined as unknown as Database, new Measurements());
-  for (const [id, at] of notes) changes.note(id, at);
+  for (const [id, at] of notes) changes.note([id], at);
   return changes;
 };
 

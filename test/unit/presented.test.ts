@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { presentedBy } from '../../src/auth/presented';
+import { presentedBy } from '../../src/auth/credential';
 
 const presented = (authorization: string | undefined, KEY?: string, rawHeaders: string[] = []) =>
   presentedBy({

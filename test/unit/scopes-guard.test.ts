@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { Public } from '../../src/auth/access';
 import { ScopesGuard } from '../../src/auth/scopes.guard';
-import type { VerifiedCredentials } from '../../src/auth/verified-credentials';
+import type { BearerStrategy } from '../../src/auth/bearer.strategy';
 
 /** A request with a good credential for this handler. */
 const requestFor = (handler: () => void) =>
@@ -13,7 +13,7 @@ const requestFor = (handler: () => void) =>
   }) as unknown as ExecutionContext;
 
 const credentials = { remembered: () => ({ type: 'key', scopes: ['profile'] }) };
-const guard = () => new ScopesGuard(credentials as unknown as VerifiedCredentials, {} as never);
+const guard = () => new ScopesGuard(credentials as unknown as BearerStrategy);
 
 test('a handler that does not say who may enter lets nobody in, whatever they bring', () => {
   const closed = expect.objectContaining({ status: 404, errors: ['invalid api endpoint'] }) as Error;

@@ -1,4 +1,5 @@
-import { covers, ROOT_SCOPES, SCOPES } from '../../src/auth/scopes';
+import { covers } from '../../src/auth/credential';
+import { ROOT_SCOPES, SCOPES } from '../../src/auth/scopes';
 
 test('what people grant, in the words that they read', () => {
   expect(SCOPES).toEqual({

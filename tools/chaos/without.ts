@@ -5,7 +5,7 @@
 import 'reflect-metadata';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import * as client from '../../src/database/data-source';
+import * as client from '../../src/database/client';
 import * as dataSource from '../../src/database/data-source';
 import * as sqlstates from '../../src/database/sqlstates';
 import { InFlight } from '../../src/http/in-flight';

@@ -60,10 +60,17 @@ export const TARGETS: Record<string, Target> = {
   },
   keys: {
     mutate: [
-      ...under('src/auth', 'api-key', 'presented', 'refusals', 'sealed'),
+      ...under('src/auth', 'api-key', 'credential', 'refusals', 'sealed'),
       'src/caching/expiring-cache.ts',
     ],
-    tests: tests('unit/api-key', 'unit/presented', 'unit/refusals', 'unit/sealed', 'expiring-cache'),
+    tests: tests(
+      'unit/api-key',
+      'unit/presented',
+      'unit/scopes',
+      'unit/refusals',
+      'unit/sealed',
+      'expiring-cache',
+    ),
   },
   ownership: {
     mutate: [
@@ -81,8 +88,9 @@ export const TARGETS: Record<string, Target> = {
   },
   credentials: {
     mutate: [
-      ...under('src/auth', 'api-key-hash', 'api-key-lookup', 'api-key-uses', 'api-keys.service'),
-      ...under('src/auth', 'bearer.strategy', 'key-changes', 'verified-credentials'),
+      ...under('src/auth', 'api-key', 'api-key-lookup', 'api-keys.service'),
+      ...under('src/auth', 'bearer.strategy', 'key-changes'),
+      'src/caching/change-poller.ts',
     ],
     tests: tests('unit/key-changes', 'credentials', 'auth-command', 'remembered-credentials'),
   },

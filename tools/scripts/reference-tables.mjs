@@ -27,7 +27,7 @@ function labelsOf(series, labels) {
 export async function metricsPage() {
   const { Settings } = of('config/settings');
   const { Measurements } = of('http/measurements');
-  const { RequestDurations } = of('operations/request-durations');
+  const { RequestDurations } = of('http/request-log');
   const { createLogger } = of('http/logger');
   const settings = Object.assign(new Settings(), { API_KEY_PEPPER: 'nothing is hashed with it' });
   // Its parts register what they measure when they are made; nothing is started.

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { Public, SignedIn } from '../../auth/access';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { Audit } from '../../auth/audit';
-import { covers } from '../../auth/scopes';
+import { covers } from '../../auth/credential';
 import { Database } from '../../database/database';
 import { OwnAddress } from '../../http/own-address';
 import { Post } from '../../http/routes';

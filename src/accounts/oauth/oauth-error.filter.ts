@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Response } from 'express';
 import { answerError, sendFailure } from '../../http/answer';
-import { RequestLog } from '../../http/logger';
+import { RequestLog } from '../../http/request-log';
 import { type OauthErrorCode, OauthFailure } from './oauth-errors';
 
 const CODES: Record<number, OauthErrorCode> = {

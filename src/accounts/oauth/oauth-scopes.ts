@@ -1,4 +1,5 @@
-import { covers, SCOPES, type Scope } from '../../auth/scopes';
+import { covers } from '../../auth/credential';
+import { SCOPES, type Scope } from '../../auth/scopes';
 
 const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
 

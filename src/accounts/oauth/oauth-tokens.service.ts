@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Raw, type Repository } from 'typeorm';
 import { ApiKeysService } from '../../auth/api-keys.service';
-import { covers } from '../../auth/scopes';
+import { covers } from '../../auth/credential';
 import { Settings } from '../../config/settings';
 import { Database } from '../../database/database';
 import { grantsTo } from './applications.service';

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { ApiKeysService } from '../../auth/api-keys.service';
-import { covers } from '../../auth/scopes';
+import { covers } from '../../auth/credential';
 import { failure } from '../../http/failure';
 import { OwnAddress } from '../../http/own-address';
 import { Post } from '../../http/routes';

@@ -1,5 +1,6 @@
 import { expiryOf, MAX_DAYS } from '../../auth/key-expiry';
-import { covers, type Scope } from '../../auth/scopes';
+import { covers } from '../../auth/credential';
+import type { Scope } from '../../auth/scopes';
 import type { Form } from '../web/form';
 import { ALL_SCOPES, type Problems } from '../web/parts';
 

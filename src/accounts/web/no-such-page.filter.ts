@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } fr
 import type { Request, Response } from 'express';
 import { ErrorFilter, isRouted, notFound } from '../../http/error.filter';
 import { Failure } from '../../http/failure';
-import { RequestLog } from '../../http/logger';
+import { RequestLog } from '../../http/request-log';
 import { Layout } from './layout';
 import { PageErrorFilter } from './page-error.filter';
 import { Visitors } from './visitors';

@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { answerError } from '../../http/answer';
-import { RequestLog } from '../../http/logger';
+import { RequestLog } from '../../http/request-log';
 import { html } from './html';
 import { Layout, seeOther } from './layout';
 import { SignInRequired } from './sign-in-required';

@@ -1,4 +1,5 @@
-import { covers, SCOPES, type Scope } from '../../auth/scopes';
+import { covers } from '../../auth/credential';
+import { SCOPES, type Scope } from '../../auth/scopes';
 import { failure } from '../../http/failure';
 import { readInteger, Unreadable } from '../../http/parameters';
 import type { Consent } from '../oauth/grants.service';

@@ -1,7 +1,7 @@
 import type { Pool, QueryConfig } from 'pg';
 import { concernsOneStatement } from '../sqlstates';
-import { queryOf, type Statement, statement } from '../statement';
-import { inTransaction } from './pipeline';
+import { type Statement, statement } from '../statement';
+import { inTransaction, queryOf } from './pipeline';
 
 /** What a write locks first, by a number that is also its place in the order of all locks; and whose later reads must see it. */
 export interface Lock {
