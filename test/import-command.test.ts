@@ -2,8 +2,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { Client } from 'pg';
+import { Measurements } from '../src/http/measurements';
 import { registerImportCommands } from '../src/importing/import.command';
 import { describe as described, ProgressDisplay, shareOf } from '../src/importing/progress';
+import { withDatabase } from './support/database';
 import { sql, theApp, useStore } from './support/store';
 
 useStore();
@@ -48,6 +51,45 @@ test('a file with problems is one message of their lines', async () => {
   await expect(run('import', file)).rejects.toThrow(
     'line 1: build 7000: game 99999 does not exist\nline 2: is not valid JSON',
   );
+});
+
+describe('a small file', () => {
+  const file = () => join(folder, 'small.ndjson');
+  const build = { type: 'build', id: 1, game_id: 1, channel_name: 'windows' };
+  /** Imports while somebody else's transaction holds something. */
+  const runBeside = async (held: string, releaseAfter?: number) => {
+    const [{ name } = { name: '' }] = await sql<{ name: string }>('SELECT current_database() AS name');
+    const other = new Client({ connectionString: withDatabase(process.env.TEST_SERVER_URL!, name) });
+    await other.connect();
+    await other.query('BEGIN');
+    await other.query(held);
+    if (releaseAfter !== undefined) setTimeout(() => void other.query('ROLLBACK'), releaseAfter);
+    return run('import', file()).finally(() => other.end());
+  };
+  const done = (size: string) =>
+    theApp()
+      .get(Measurements)
+      .families.get('gamewharf_imports_total')!
+      .series.find(({ labels }) => labels.size === size && labels.outcome === 'done')!
+      .read();
+
+  test('waits for no large import, and counts as small', async () => {
+    await writeFile(file(), JSON.stringify({ ...build, user_version: 'beside a large import' }));
+    const before = [done('small'), done('large')] as const;
+    // The lock of large imports.
+    const changed = ['builds 0 new, 1 changed, 0 unchanged'];
+    expect(await runBeside('SELECT pg_advisory_xact_lock(7305808)')).toEqual(changed);
+    expect(await sql('SELECT user_version FROM builds WHERE id = 1')).toEqual([
+      { user_version: 'beside a large import' },
+    ]);
+    expect([done('small'), done('large')]).toEqual([before[0] + 1, before[1]]);
+  });
+
+  test('waits for a record for longer than a server would', async () => {
+    await writeFile(file(), JSON.stringify({ ...build, user_version: 'after a long wait' }));
+    const held = 'UPDATE builds SET user_version = NULL WHERE id = 1';
+    expect(await runBeside(held, 3500)).toEqual(['builds 0 new, 1 changed, 0 unchanged']);
+  }, 20_000);
 });
 
 test('an empty file is none', async () => {

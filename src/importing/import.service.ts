@@ -4,6 +4,7 @@ import { ApiKeysService } from '../auth/api-keys.service';
 import { type By, type Counts, type ImportSize, may, OperatorEvents } from '../auth/operator-events';
 import type { RetryKey } from '../idempotency/idempotency.service';
 import { Settings } from '../config/settings';
+import { Failure } from '../http/failure';
 import { type Counter, Measurements } from '../http/measurements';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
 import { importOnThread } from './import-thread';
@@ -29,23 +30,27 @@ export class ImportService implements OnModuleDestroy {
     );
   }
 
-  /** On this thread, for a command. */
-  run(
+  /** On this thread, for a command, which waits where a server would have no time to. */
+  async run(
     source: AsyncIterable<Buffer>,
-    { signal, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
-    by: By = {},
-    size: ImportSize = 'large',
+    { signal: stopped, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
   ): Promise<ImportSummary> {
-    return this.counted(
-      by,
-      size,
-      importRecords(() => connectTo(this.settings), source, {
+    const signal = this.withStop(stopped);
+    const chunks: Buffer[] = [];
+    const rest = source[Symbol.asyncIterator]();
+    const small = await readSmall(rest, chunks, this.small.types, true, signal);
+    const all = () =>
+      importRecords(() => connectTo(this.settings), replayed(chunks, rest), {
         pepper: this.pepper,
-        mayLetIn: may(by, 'users'),
-        signal: this.withStop(signal),
+        signal,
         progress,
-      }),
-    );
+      });
+    if (!small) return this.counted({}, 'large', all());
+    const waiting = (error: unknown) => {
+      if (error instanceof Failure && error.status === 503) return all();
+      throw error;
+    };
+    return this.counted({}, 'small', this.small.run(small, signal).catch(waiting));
   }
 
   /** For a server: together with others where it is small, and else on a thread of its own. */
