@@ -1,8 +1,11 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'pg';
+import { cloneDatabase } from './support/database';
+import { isHere } from './support/page-examples';
 
 // A checkout of its own, since this compiles into dist.
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-command-'));
@@ -137,5 +140,93 @@ describe('gamewharf', () => {
     expect(words.length).toBeGreaterThan(50);
     const plain = shell === 'fish' ? stdout.replaceAll('-l ', '--') : stdout;
     expect(words.filter((word) => !plain.includes(word))).toEqual([]);
+  });
+});
+
+// `script` of util-linux gives a program a terminal; elsewhere it takes other options.
+(isHere(['script', '--version']) ? describe : describe.skip)('gamewharf delete at a terminal', () => {
+  let database: Awaited<ReturnType<typeof cloneDatabase>>;
+  let client: Client;
+  beforeAll(async () => {
+    compile();
+    database = await cloneDatabase();
+    client = new Client({ connectionString: database.direct_url ?? database.url });
+    await client.connect();
+    await client.query(`
+      INSERT INTO users (username) VALUES ('leaf');
+      INSERT INTO games (user_id, slug, title) VALUES (1, 'x-moon', 'X-Moon');
+      INSERT INTO builds (game_id, channel_name) SELECT 1, 'linux' FROM generate_series(1, 9)`);
+  });
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  const isThere = async (build: number) =>
+    (await client.query('SELECT FROM builds WHERE id = $1', [build])).rowCount === 1;
+
+  /** Answers the question when it is asked, key by key; what the terminal shows, and the command's status. */
+  const ask = (build: number, keys: string) =>
+    new Promise<{ shown: string; status: number | null }>((resolve) => {
+      const command = `${process.execPath} dist/src/cli.js delete build ${build}`;
+      const terminal = spawn('script', ['-qec', command, '/dev/null'], {
+        cwd: folder,
+        env: { ...process.env, DATABASE_URL: database.url, TERM: 'dumb' },
+        timeout: 15_000,
+      });
+      let shown = '';
+      terminal.stdout.on('data', (text: Buffer) => {
+        const asked = shown.includes('Type yes');
+        shown += text.toString();
+        if (!asked && shown.includes('Type yes')) terminal.stdin.write(keys);
+      });
+      terminal.once('close', (status) => resolve({ shown, status }));
+    });
+
+  const ENTER = '\r';
+  const CTRL_C = '\u0003';
+  const CTRL_D = '\u0004';
+
+  test.each(
+    [
+      { name: 'yes', keys: `yes${ENTER}`, said: 'Deleted build 1.', status: 0, deletes: true },
+      { name: 'no', keys: `no${ENTER}`, said: 'Nothing was deleted.', status: 1, deletes: false },
+      { name: 'y', keys: `y${ENTER}`, said: 'Nothing was deleted.', status: 1, deletes: false },
+      {
+        name: 'the end of input',
+        keys: CTRL_D,
+        said: 'Nothing was deleted: --yes deletes',
+        status: 1,
+        deletes: false,
+      },
+      { name: 'Ctrl-C', keys: CTRL_C, said: 'Nothing was deleted: --yes deletes', status: 1, deletes: false },
+    ].map((one, i) => ({ ...one, build: i + 1 })),
+  )(
+    '$name',
+    async ({ build, keys, said, status, deletes }) => {
+      expect(await isThere(build)).toBe(true);
+      const answer = await ask(build, keys);
+      expect(answer).toEqual({
+        shown: expect.stringContaining(`This deletes build ${build}. Type yes to go on: `),
+        status,
+      });
+      expect(answer.shown).toContain(said);
+      expect(await isThere(build)).toBe(!deletes);
+    },
+    20_000,
+  );
+
+  test('nobody is asked where there is no terminal', async () => {
+    const { status, stderr } = spawnSync(process.execPath, ['dist/src/cli.js', 'delete', 'build', '9'], {
+      cwd: folder,
+      env: { ...process.env, DATABASE_URL: database.url },
+      input: 'yes\n',
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: 'Nothing was deleted: --yes deletes without asking.\n',
+    });
+    expect(await isThere(9)).toBe(true);
   });
 });

@@ -128,7 +128,7 @@ async function deleteRecord(
   // A key is secret.
   const what = type === 'api_key' ? 'the API key' : `${type} ${id}`;
   const without = 'Nothing was deleted: --yes deletes without asking.';
-  if (!yes && (await ask(`This deletes ${what}. Type yes to go on: `, without, signal)) !== 'yes')
+  if (!yes && (await ask(`This deletes ${what}. Type yes to go on:`, without, signal)) !== 'yes')
     throw new OperatorError('Nothing was deleted.');
   const record = { type, [found.fields[0]!.name]: isNumber ? Number(id) : id, deleted: true };
   try {

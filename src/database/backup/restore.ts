@@ -33,7 +33,10 @@ export async function restore(
   const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
   await withClient(settings, async (client) => requireReplaceable(client, replace));
   await requireRights(settings);
-  await administer(settings, (client) => client.query(`CREATE DATABASE ${escapeIdentifier(beside)}`));
+  // Not from template1, into which an operator may have put tables and extensions.
+  await administer(settings, (client) =>
+    client.query(`CREATE DATABASE ${escapeIdentifier(beside)} TEMPLATE template0`),
+  );
   try {
     const target = { DATABASE_URL: withDatabase(settings, beside) };
     await migrateTo(target, header.migrations);
