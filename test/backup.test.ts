@@ -175,7 +175,9 @@ test('a backup of an earlier version is brought to this one', async () => {
   } finally {
     await rowsOf(template1, 'DROP TABLE of_the_operator');
   }
-  expect(await rowsOf(other.url, `SELECT to_regclass('of_the_operator') AS found`)).toEqual([{ found: null }]);
+  expect(await rowsOf(other.url, `SELECT to_regclass('of_the_operator') AS found`)).toEqual([
+    { found: null },
+  ]);
   expect(await rowsOf(other.url, 'SELECT id::int, owner_name FROM games')).toEqual([
     { id: 8, owner_name: 'early' },
   ]);
