@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { getServers, setServers } from 'node:dns';
+import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -19,6 +20,8 @@ import { isPublic } from '../src/webhooks/public-address';
 import { WebhookDeliveries } from '../src/webhooks/webhook-deliveries.service';
 import { registerWebhookCommands } from '../src/webhooks/webhooks.command';
 import { imported, OPERATOR_TOKEN, purchase } from './support/importing';
+import { examplesOf } from './support/page-examples';
+import { freePort } from './support/ports';
 import { statementsOf } from './support/statements';
 import {
   type Actor,
@@ -266,7 +269,7 @@ describe('gamewharf webhooks', () => {
 test('a sale is told once, signed, and without its buyer', async () => {
   const receiver = await Receiver.added();
   const id = await sold({
-    reference: 'order-10045',
+    reference: 'order-7',
     created_at: '2026-03-04T10:00:00Z',
     game_id: [other.id, game.id],
   });
@@ -284,7 +287,7 @@ test('a sale is told once, signed, and without its buyer', async () => {
       currency: 'USD',
       source: 'store',
       created_at: '2026-03-04T10:00:00Z',
-      reference: 'order-10045',
+      reference: 'order-7',
     },
     headers: expect.objectContaining({
       'content-type': 'application/json',
@@ -295,7 +298,7 @@ test('a sale is told once, signed, and without its buyer', async () => {
   // The same again sells nothing.
   expect(
     await sold({
-      reference: 'order-10045',
+      reference: 'order-7',
       created_at: '2026-03-04T10:00:00Z',
       game_id: [game.id, other.id],
     }),
@@ -488,6 +491,77 @@ test('several processes deliver each message once, also what a process wrote tha
   await gracefulStop(app);
   expect(await receiver.waiting).toMatchObject([{ attempts: 1 }]);
 }, 20_000);
+
+describe('docs/guides/webhooks.md', () => {
+  const [receiving, message] = examplesOf('guides/webhooks.md').filter(({ language }) =>
+    /^js/.test(language),
+  );
+
+  test('its receiver takes what is genuine, once', async () => {
+    const PORT = String(await freePort());
+    const url = `http://127.0.0.1:${PORT}/sales`;
+    const WEBHOOK_SECRET = (await webhooks('add', url))[0]!;
+    const receiver = spawn(process.execPath, ['--input-type=module', '-e', receiving!.code], {
+      env: { ...process.env, WEBHOOK_SECRET, PORT },
+    });
+    let printed = '';
+    receiver.stdout.on('data', (text) => (printed += String(text)));
+    const ofPage = receiving!.prints!.split('\n');
+    const prints = (count: number) =>
+      until(async () => {
+        // Before it listens the connection is refused.
+        await again();
+        return printed.split('\n').length > count;
+      }, 9000);
+    const id = await sold({ reference: 'order-10045' });
+    await prints(1);
+    await refund(id);
+    await prints(2);
+
+    const ask = async (id: string, at = Date.now() / 1000, signature?: string) => {
+      const [body, time] = [JSON.stringify({ type: 'purchase.forged', data: {} }), String(Math.floor(at))];
+      const key = Buffer.from(WEBHOOK_SECRET.slice(6), 'base64');
+      const own = `v1,${createHmac('sha256', key).update(`${id}.${time}.${body}`).digest('base64')}`;
+      const headers = { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature ?? own };
+      return (await fetch(url, { method: 'POST', headers, body })).status;
+    };
+    const now = Date.now() / 1000;
+    expect(await ask('msg_1', now - 400)).toBe(401);
+    expect(await ask('msg_1', NaN)).toBe(401);
+    expect(await ask('msg_1', now, '')).toBe(401);
+    expect(await ask('msg_1', now, `v1,${Buffer.alloc(32).toString('base64')}`)).toBe(401);
+    expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(401);
+    expect(await ask('msg_1')).toBe(204);
+    expect(await ask('msg_1')).toBe(204);
+    await prints(3);
+    receiver.kill();
+    await once(receiver, 'exit');
+    expect(printed.split('\n')).toEqual([
+      ...ofPage.slice(0, 2),
+      'purchase.forged undefined undefined undefined',
+      '',
+    ]);
+  }, 20_000);
+
+  test('a message is as it says', async () => {
+    const receiver = await Receiver.added();
+    await sold({ reference: 'order-10046' });
+    const [{ type, timestamp, data }] = (await receiver.heard(1)) as [Message];
+    const shown = JSON.parse(message!.code) as Message;
+    expect({ type, timestamp, data }).toEqual({
+      ...shown,
+      timestamp,
+      data: {
+        ...shown.data,
+        id: data.id,
+        game_ids: [game.id],
+        created_at: data.created_at,
+        reference: 'order-10046',
+      },
+    });
+    expect(Object.keys(data)).toEqual(Object.keys(shown.data));
+  });
+});
 
 test('a name that leads to an address that is not public is refused, unless the operator allows it', async () => {
   // A DNS server for which every name is this machine.

@@ -83,6 +83,7 @@ export function limitsPage() {
   const waiting = of('importing/small-imports.service');
   const lists = of('http/long-lists');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
+  const deliveries = of('webhooks/webhook-deliveries.service');
   const limits = (...rows) => table(['limit', 'value', 'what is beyond it'], ...rows);
   const rates = Object.entries(of('config/rate-limits').rateLimitsOf(''));
   return `# Limits
@@ -149,6 +150,18 @@ ${limits(
   ['a line of a small import', kib(MAX_LINE), 'is a large import, unless all of it is as short'],
   ['small imports that wait', `${number(waiting.MAX_WAITING)}, ${kib(waiting.MAX_WAITING_BYTES)}`, '503'],
   ['time that a small import waits', seconds(waiting.MAX_WAIT_MS), '503'],
+)}
+
+## Webhooks
+
+[Receive a webhook](../guides/webhooks.md) says what a message is.
+
+${limits(
+  ['webhooks', number(of('webhooks/webhooks.service').MAX_WEBHOOKS), 'the command says so'],
+  ['messages to one webhook at a time', `${deliveries.MAX_AT_ONCE} of a process`, 'waits'],
+  ['time for an answer', seconds(of('webhooks/send').TIMEOUT), 'is sent again'],
+  ['time in which a message is sent again', `${deliveries.MAX_AGE / 86_400} days`, 'is given up'],
+  ['messages that wait for one webhook', number(deliveries.MAX_WAITING), 'drops the oldest'],
 )}
 
 ## Requests in a time
