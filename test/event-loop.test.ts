@@ -1,12 +1,15 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { Client } from 'pg';
 import { addToPeriods } from '../src/purchases/earnings';
 import { MAX_FORM } from '../src/http/parameter-sources';
 import { browserOf } from './support/browser';
 import { longestBlock, shortestBlock } from './support/event-loop';
-import { OPERATOR_TOKEN } from './support/importing';
+import { imported, OPERATOR_TOKEN } from './support/importing';
 import { everyBody, everyHeader, everyParameter, everyRecord, formOf, type Input } from './support/largest';
-import { type Actor, baseUrl, make, sql, theApp, useStore } from './support/store';
+import { type Actor, baseUrl, databaseUrl, make, sql, theApp, useStore } from './support/store';
+import { moment } from './support/time';
 
 useStore({ OPERATOR_TOKEN });
 jest.setTimeout(300_000);
@@ -118,6 +121,33 @@ test('no field of a form', async () => {
 
 test('no record of an import', async () => {
   expect(await slow(everyRecord(), { authorization: `Bearer ${OPERATOR_TOKEN}` })).toEqual([]);
+});
+
+test('no transaction that many small imports share', async () => {
+  const record = { type: 'purchase', game_id: 1, email: 'a@example.com', source: 'card', currency: 'USD' };
+  await imported(...Array.from({ length: 1000 }, (_, i) => ({ ...record, id: i + 1, amount: 500 })));
+  const { port } = new URL(baseUrl());
+  let amount = 600;
+  const merging = async () => {
+    const holder = new Client({ connectionString: databaseUrl() });
+    await holder.connect();
+    await holder.query('BEGIN; SELECT FROM games FOR UPDATE');
+    const options = { port, connections: 1000, key: OPERATOR_TOKEN, record: { ...record, amount: amount++ } };
+    const sender = spawn(process.execPath, ['test/support/sender.mjs', 'importing', JSON.stringify(options)]);
+    const ended = once(sender, 'close');
+    await once(sender.stdout, 'data');
+    // What they cost until they wait is that of requests.
+    await moment(300);
+    const longest = await longestBlock(async () => {
+      await holder.query('ROLLBACK');
+      await ended;
+    });
+    await holder.end();
+    return longest;
+  };
+  const tries = [await merging(), await merging(), await merging()];
+  if (Math.min(...tries) > limit)
+    throw new Error(`${tries.map(Math.round).join(', ')} ms, more than ${limit}`);
 });
 
 test('no answer that grows with data', async () => {

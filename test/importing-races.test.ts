@@ -13,7 +13,7 @@ import {
   sendSmall,
   user,
 } from './support/importing';
-import { databaseUrl, ok, sql, useStore } from './support/store';
+import { baseUrl, databaseUrl, make, ok, send, sql, useStore } from './support/store';
 import { until } from './support/time';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
@@ -32,7 +32,11 @@ async function hold(statements: string) {
   holders.push(holder);
   await holder.connect();
   await holder.query(`BEGIN; ${statements}`);
-  return { release: () => holder.query('ROLLBACK'), commit: () => holder.query('COMMIT') };
+  return {
+    query: (text: string) => holder.query(text),
+    release: () => holder.query('ROLLBACK'),
+    commit: () => holder.query('COMMIT'),
+  };
 }
 
 /** Until so many transactions wait for a lock. */
@@ -154,5 +158,90 @@ describe('ids', () => {
     await near;
     const [made] = await sql<{ id: number }>(`INSERT INTO users (username) VALUES ('made') RETURNING id`);
     expect(made!.id).toBeGreaterThan(9_000_000);
+  });
+});
+
+const holdGame = () => hold('SELECT FROM games WHERE id = 1 FOR UPDATE');
+const statuses = (answers: { status: number }[]) => [...new Set(answers.map(({ status }) => status))];
+
+describe('locks', () => {
+  test('a large import that waits for a small one, which waits for it, goes on', async () => {
+    const collection = { type: 'collection', id: 1, user_id: 1, title: 'One' };
+    await imported(collection);
+    const user = await holdUser();
+    const small = sendSmall([{ ...collection, title: 'Two' }, otherUser, game(1, { title: 'Two' })]);
+    await blocked();
+    // It waits first, so that the server would end it, and not the small one, a second later.
+    const large = await holdGame();
+    const waiting = large.query('SELECT FROM collections WHERE id = 1 FOR UPDATE');
+    await blocked(2);
+    await user.release();
+    await waiting;
+    await large.release();
+    expect(await small).toMatchObject({ status: 200 });
+  });
+
+  test('those that waited for too long get no transaction more, and others are served', async () => {
+    const { headers } = await make.user({ username: 'bystander' });
+    const [user, game] = [await holdUser(), await holdGame()];
+    const ahead = [otherUser, { type: 'user', id: 1, display_name: 'Leaf' }].map((line) => sendSmall([line]));
+    await blocked(2);
+    const began = performance.now();
+    // They share the next transaction, which waits for the game. Tried apart, each would wait for it once more.
+    const behind = Promise.all(Array.from({ length: 40 }, (_, i) => sendSmall([purchase(i + 1)])));
+    expect((await send('GET', '/profile', { headers })).status).toBe(200);
+    await user.release();
+    expect(statuses(await Promise.all(ahead))).toEqual([200]);
+    expect(statuses(await behind)).toEqual([503]);
+    expect(performance.now() - began).toBeLessThan(3500);
+    // Nobody waits any more, so what needs no lock has its turn although the game is still held.
+    expect(await sendSmall([otherUser])).toMatchObject({ status: 200 });
+    await game.release();
+    await imported(purchase(1));
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+  });
+
+  test('a deletion that waited for too long behind another is 503 at once, and is not done', async () => {
+    await imported(purchase(1, { status: 'refunded' }), purchase(2, { status: 'refunded' }));
+    const { release } = await hold('SELECT FROM purchases WHERE id = 1 FOR UPDATE');
+    const deletion = (id: number) => sendSmall([{ type: 'purchase', id, deleted: true }]);
+    const ahead = deletion(1);
+    await blocked();
+    const began = performance.now();
+    expect((await deletion(2)).status).toBe(503);
+    expect(performance.now() - began).toBeLessThan(2400);
+    await release();
+    expect([200, 503]).toContain((await ahead).status);
+    expect(await sql('SELECT id FROM purchases WHERE id = 2')).toHaveLength(1);
+  });
+
+  test('32 MiB may wait, what is more is told at once, and who hangs up makes room', async () => {
+    const { release } = await holdGame();
+    // Blanks, as these are about bytes: records would take time to read.
+    const blanks = ' '.repeat(15_000);
+    const body = (i: number) =>
+      Array.from({ length: 60 }, (_, k) => JSON.stringify(purchase(i * 60 + k + 1)) + blanks).join('\n');
+    const hangUp = new AbortController();
+    const post = async (i: number, signal?: AbortSignal) => {
+      const { status, headers } = await fetch(`${baseUrl()}/operator/import`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
+        body: body(i),
+        signal,
+      });
+      return { status, retry: headers.get('retry-after') };
+    };
+    const ahead = [post(100), post(101)];
+    await blocked(2);
+    const began = performance.now();
+    const waiting = Array.from({ length: 40 }, (_, i) => post(i, hangUp.signal).catch(() => 'hung up'));
+    expect(await Promise.race(waiting)).toEqual({ status: 503, retry: expect.stringMatching(/^\d+$/) });
+    expect(performance.now() - began).toBeLessThan(1900);
+    hangUp.abort();
+    expect(await Promise.all(waiting)).toContain('hung up');
+    const last = post(102);
+    await release();
+    expect((await last).status).toBe(200);
+    await Promise.all(ahead);
   });
 });

@@ -13,7 +13,7 @@ import {
   sendImport,
   user,
 } from './support/importing';
-import { failure, make, send as ask, sql, useStore } from './support/store';
+import { failure, sql, useStore } from './support/store';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
@@ -260,63 +260,6 @@ describe('many senders at once', () => {
       send({ type: 'user', id: 2, username: 'one' }),
     ]);
     expect(answers.map(({ status }) => status)).toEqual([400, 400]);
-  });
-
-  describe('while a game is held for long', () => {
-    // Both games, so that no order of the locks lets one pass.
-    const held = () => sql(`BEGIN; SELECT FROM games FOR UPDATE; SELECT pg_sleep(7); COMMIT`);
-    const timed = async (lines: Parameters<typeof sendImport>[0]) => {
-      const began = performance.now();
-      const { status } = await sendImport(lines);
-      return { status, ms: performance.now() - began };
-    };
-
-    test('small imports that wait too long are 503, however many share a transaction, and others are served', async () => {
-      const { headers } = await make.user();
-      await imported(user(1000), game(1, { user_id: 1000 }));
-      const holder = held();
-      await sleep(100);
-      const waiting = Promise.all(Array.from({ length: 60 }, (_, i) => timed([purchase(i + 1)])));
-      await sleep(1000);
-      const began = performance.now();
-      expect((await ask('GET', '/profile', { headers })).status).toBe(200);
-      expect(performance.now() - began).toBeLessThan(1000);
-      const answers = await waiting;
-      expect(answers.filter(({ status }) => status !== 503)).toEqual([]);
-      // 2 s, and what is under way then waits for a lock once more.
-      expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(5500);
-      // Nobody waits any more, so what needs no lock has its turn although the game is still held.
-      expect(await timed([user(2000)])).toMatchObject({ status: 200 });
-      await holder;
-      await imported(purchase(1));
-      expect(await salesAsKept()).toEqual(await salesByDefinition());
-    });
-
-    test('32 MiB may wait, and what is more is told at once', async () => {
-      await imported(user(1), game(1));
-      const holder = held();
-      await sleep(100);
-      // Blanks, as these are about bytes: records would take time to read.
-      const blanks = ' '.repeat(15_000);
-      const answers = await Promise.all(
-        Array.from({ length: 45 }, async (_, i) => {
-          const lines = Array.from(
-            { length: 60 },
-            (_, k) => JSON.stringify(purchase(i * 60 + k + 1)) + blanks,
-          );
-          const began = performance.now();
-          const headers = {
-            authorization: `Bearer ${OPERATOR_TOKEN}`,
-            'content-type': 'application/x-ndjson',
-          };
-          const { status } = await ask('POST', '/operator/import', { headers, body: lines.join('\n') });
-          return { status, ms: performance.now() - began };
-        }),
-      );
-      expect(answers.filter(({ status }) => status !== 503)).toEqual([]);
-      expect(answers.filter(({ ms }) => ms < 1900).length).toBeGreaterThan(0);
-      await holder;
-    });
   });
 
   test('a large import that writes a game does not keep others from selling another', async () => {

@@ -74,17 +74,15 @@ export class SmallImport implements Staging {
   }
 
   addRefused(type: RecordType, id: number) {
-    this.rowsOf(REFUSED.name).push({ line: 0, rest: `"type":"${type.name}","id":${id}}` });
+    this.addRow(REFUSED.name, { line: 0, rest: `"type":"${type.name}","id":${id}}` });
   }
 
   highestOf(type: RecordType): number {
     return this.highest.get(type) ?? 0;
   }
 
-  rowsOf(name: string): Row[] {
-    let rows = this.rows.get(name);
-    if (!rows) this.rows.set(name, (rows = []));
-    return rows;
+  rowsOf(name: string): readonly Row[] {
+    return this.rows.get(name) ?? [];
   }
 
   /** Whether it must have a transaction of its own. */
@@ -105,7 +103,13 @@ export class SmallImport implements Staging {
       const value = values[i]!;
       if (value !== NULL) rest += `${rest && ','}"${columns[i + 1]!.name}":${jsonOf(value)}`;
     }
-    this.rowsOf(name).push({ line, rest: `${rest}}` });
+    this.addRow(name, { line, rest: `${rest}}` });
+  }
+
+  private addRow(name: string, row: Row) {
+    const rows = this.rows.get(name);
+    if (rows) rows.push(row);
+    else this.rows.set(name, [row]);
   }
 }
 
@@ -182,12 +186,19 @@ export async function mergeSmall(
     commit,
   });
   if (imports.length === 1) return [summaryOf(types, (name) => relations.rowsOf(name))];
-  return imports.map((one, sender) => {
-    const own = (name: string) =>
-      (JSON.parse(relations.jsonOf(name)) as { line: number }[]).filter(
-        ({ line }) => Math.floor(line / SENDER) === sender,
-      ).length;
-    const kept = new Set(given.flatMap((type) => [storedIn(type), changedIn(type)]));
-    return summaryOf(types, (name) => (kept.has(name) ? own(name) : one.rowsOf(name).length));
-  });
+  const kept = new Map(
+    given
+      .flatMap((type) => [storedIn(type), changedIn(type)])
+      .map((name) => [name, rowsBySender(relations.jsonOf(name), imports.length)]),
+  );
+  return imports.map((one, sender) =>
+    summaryOf(types, (name) => kept.get(name)?.[sender] ?? one.rowsOf(name).length),
+  );
+}
+
+/** How many of the rows are of each sender. */
+function rowsBySender(json: string, senders: number): number[] {
+  const counts = new Array<number>(senders).fill(0);
+  for (const { line } of JSON.parse(json) as { line: number }[]) counts[Math.floor(line / SENDER)]!++;
+  return counts;
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import { oncePerKey } from '../idempotency/idempotency.service';
@@ -25,12 +25,21 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
+/** Imports that wait for one kind of transaction, in the order in which they came. */
+interface Lane {
+  waiting: Set<Waiting>;
+  underWay: number;
+  most: number;
+}
+
 // One is merged while another waits for the disk. More transactions at once would hold fewer imports each.
 const MAX_TRANSACTIONS = 2;
 export const MAX_WAITING = 2000;
 export const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 export const MAX_WAIT_MS = 2000;
 const MAX_ATTEMPTS = 6;
+/** An answer takes about 0.1 ms. */
+const ANSWERS_A_TURN = 25;
 // Below the server's deadlock_timeout of 1 s: an import of many records must not be the one that a deadlock ends.
 const LOCK_TIMEOUT_MS = 400;
 
@@ -42,11 +51,10 @@ const LOCK_TIMEOUT_MS = 400;
 export class SmallImports {
   readonly types;
   private readonly ids = new IdReservations();
-  private waiting: Waiting[] = [];
+  private readonly short: Lane = { waiting: new Set(), underWay: 0, most: MAX_TRANSACTIONS };
+  /** For imports that need a connection of their own. */
+  private readonly long: Lane = { waiting: new Set(), underWay: 0, most: 1 };
   private bytes = 0;
-  private transactions = 0;
-  /** Imports that need a connection of their own: one at a time. */
-  private long: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly settings: Settings,
@@ -56,52 +64,49 @@ export class SmallImports {
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {
-    const tooMany = this.waiting.length >= MAX_WAITING || this.bytes + small.bytes > MAX_WAITING_BYTES;
-    if (tooMany) return Promise.reject(serviceUnavailable());
+    if (this.isFull(small)) for (const lane of [this.short, this.long]) this.refuseLate(lane);
+    if (this.isFull(small)) return Promise.reject(serviceUnavailable());
+    const lane = small.takesLong ? this.long : this.short;
     return new Promise((resolve, reject) => {
-      const waiting = { small, signal, since: performance.now(), resolve, reject };
-      this.waiting.push(waiting);
+      lane.waiting.add({ small, signal, since: performance.now(), resolve, reject });
       this.bytes += small.bytes;
-      this.startTransactions();
+      this.startTransactions(lane);
+      // What is ahead of it may take much longer.
+      if (small.takesLong) setTimeout(() => this.refuseLate(lane), MAX_WAIT_MS + 1).unref();
     });
   }
 
-  private startTransactions(): void {
-    while (this.transactions < MAX_TRANSACTIONS && this.waiting.length > 0) {
-      const together = this.take();
-      if (together.length === 0) continue;
-      this.transactions++;
+  private isFull({ bytes }: SmallImport): boolean {
+    const waiting = this.short.waiting.size + this.long.waiting.size;
+    return waiting >= MAX_WAITING || this.bytes + bytes > MAX_WAITING_BYTES;
+  }
+
+  /** Who hung up makes room, too. */
+  private refuseLate(lane: Lane): void {
+    const late = [...lane.waiting].filter(isLate);
+    this.takeOut(lane, late);
+    void inTurns(late, refuse);
+  }
+
+  private takeOut({ waiting }: Lane, some: Waiting[]): void {
+    for (const one of some) {
+      waiting.delete(one);
+      this.bytes -= one.small.bytes;
+    }
+  }
+
+  private startTransactions(lane: Lane): void {
+    while (lane.underWay < lane.most && lane.waiting.size > 0) {
+      this.refuseLate(lane);
+      const together = nextOf(lane);
+      if (together.length === 0) return;
+      this.takeOut(lane, together);
+      lane.underWay++;
       void this.commit(together).finally(() => {
-        this.transactions--;
-        this.startTransactions();
+        lane.underWay--;
+        this.startTransactions(lane);
       });
     }
-  }
-
-  /** The next imports that may share a transaction. */
-  private take(): Waiting[] {
-    const together: Waiting[] = [];
-    let records = 0;
-    let taken = 0;
-    for (const waiting of this.waiting) {
-      const { small } = waiting;
-      if (together.length > 0 && (small.isAlone || records + small.records > MAX_RECORDS)) break;
-      taken++;
-      this.bytes -= small.bytes;
-      if (!isStillAsked(waiting)) continue;
-      if (small.takesLong) this.runLong(waiting);
-      else {
-        together.push(waiting);
-        records += small.records;
-        if (small.isAlone) break;
-      }
-    }
-    this.waiting.splice(0, taken);
-    return together;
-  }
-
-  private runLong(waiting: Waiting): void {
-    this.long = this.long.then(() => this.commit([waiting]));
   }
 
   /** Never rejects: each import is told. */
@@ -110,7 +115,7 @@ export class SmallImports {
     const problems = together.length === 1 ? first.small.problems.copy() : new Problems();
     try {
       const summaries = await this.merge(together, problems);
-      together.forEach(({ resolve }, index) => resolve(summaries[index]!));
+      await inTurns(together, ({ resolve }, index) => resolve(summaries[index]!));
     } catch (error) {
       if (together.length === 1) return this.retryOrReject(first, error);
       if (error instanceof ImportProblems && problems.count > 0) {
@@ -122,22 +127,24 @@ export class SmallImports {
         const half = Math.ceil(together.length / 2);
         await this.commitAgain(together.slice(0, half));
         await this.commitAgain(together.slice(half));
-      } else for (const { reject } of together) reject(error);
+      } else await inTurns(together, ({ reject }) => reject(error));
     }
   }
 
   /** Those that waited too long for a lock get no transaction more: each would wait for it again. */
   private async commitAgain(some: Waiting[]): Promise<void> {
-    const asked = some.filter(isStillAsked);
-    if (asked.length > 0) await this.commit(asked);
+    const late = new Set(some.filter(isLate));
+    await inTurns([...late], refuse);
+    const others = some.filter((waiting) => !late.has(waiting));
+    if (others.length > 0) await this.commit(others);
   }
 
   private async retryOrReject(waiting: Waiting, error: unknown, attempt = 1): Promise<void> {
-    const { small, signal, resolve, reject } = waiting;
+    const { small, resolve, reject } = waiting;
     // A lock that is held, a deadlock, or what others have changed meanwhile.
     const mayPass = isConflict(error) || (concernsOneStatement(error) && faultOf(error) === 'unavailable');
     if (!mayPass) return reject(error);
-    if (signal.aborted || attempt === MAX_ATTEMPTS) return reject(serviceUnavailable());
+    if (isLate(waiting) || attempt === MAX_ATTEMPTS) return reject(serviceUnavailable());
     await sleep(2 ** attempt * 5 * (0.5 + Math.random()));
     try {
       const [summary] = await this.merge([waiting], small.problems.copy());
@@ -167,12 +174,30 @@ export class SmallImports {
   }
 }
 
-/** Otherwise it has been told. */
-function isStillAsked({ signal, since, reject }: Waiting): boolean {
-  if (signal.aborted) reject(signal.reason);
-  else if (performance.now() - since > MAX_WAIT_MS) reject(serviceUnavailable());
-  else return true;
-  return false;
+/** Those that may share the next transaction. */
+function nextOf(lane: Lane): Waiting[] {
+  const together: Waiting[] = [];
+  let records = 0;
+  for (const waiting of lane.waiting) {
+    const { small } = waiting;
+    if (together.length > 0 && (small.isAlone || records + small.records > MAX_RECORDS)) break;
+    together.push(waiting);
+    records += small.records;
+    if (small.isAlone) break;
+  }
+  return together;
+}
+
+const isLate = ({ signal, since }: Waiting) => signal.aborted || performance.now() - since > MAX_WAIT_MS;
+
+const refuse = ({ signal, reject }: Waiting) => reject(signal.aborted ? signal.reason : serviceUnavailable());
+
+/** Tells many, whose answers are written at once, without keeping all others from their turn. */
+async function inTurns(all: Waiting[], tell: (waiting: Waiting, index: number) => void): Promise<void> {
+  for (const [index, waiting] of all.entries()) {
+    if (index > 0 && index % ANSWERS_A_TURN === 0) await nextTurn();
+    tell(waiting, index);
+  }
 }
 
 const BEGIN = statement('begin', 'BEGIN');

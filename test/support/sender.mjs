@@ -2,7 +2,7 @@
 //   node sender.mjs KIND '{"port": 3000, "seconds": 3, ...}'
 // Writes what it saw when it is done.
 import { once } from 'node:events';
-import { Agent, get } from 'node:http';
+import { Agent, get, request as requestOf } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -15,6 +15,7 @@ const {
   pause = 10,
   path = '/health/ready',
   key,
+  record,
 } = JSON.parse(json);
 const end = performance.now() + seconds * 1000;
 const isOver = () => performance.now() >= end;
@@ -145,6 +146,23 @@ const KINDS = {
       }
     });
     return { sent };
+  },
+  /** Imports one record on each connection, all at once, and says when all are sent. */
+  async importing() {
+    const agent = new Agent({ maxSockets: Infinity });
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/x-ndjson' };
+    const options = { port, host: '127.0.0.1', agent, method: 'POST', path: '/operator/import', headers };
+    const statuses = {};
+    let sent = 0;
+    await all(async (n) => {
+      const one = requestOf(options);
+      one.end(JSON.stringify({ ...record, id: n + 1 }), () => ++sent === connections && console.log('sent'));
+      const [res] = await once(one, 'response');
+      res.resume();
+      statuses[res.statusCode] = (statuses[res.statusCode] ?? 0) + 1;
+      await once(res, 'end');
+    });
+    return statuses;
   },
   /** Begins uploads and hangs up. */
   async aborting() {
