@@ -640,6 +640,8 @@ describe('/user/settings/data', () => {
 });
 
 describe('the command', () => {
+  let onWrite: (() => boolean) | undefined;
+
   /** What it wrote to standard output, or why it refused. */
   async function users(...words: string[]): Promise<string> {
     const program = new Command().exitOverride();
@@ -648,7 +650,9 @@ describe('the command', () => {
     registerPeopleCommands(registerAccountCommands(program, run), run);
     const said: string[] = [];
     const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(`${line}\n`));
-    const write = jest.spyOn(process.stdout, 'write').mockImplementation((text) => !!said.push(String(text)));
+    const write = jest
+      .spyOn(process.stdout, 'write')
+      .mockImplementation((text) => onWrite?.() ?? !!said.push(String(text)));
     try {
       await program.parseAsync(['users', ...words], { from: 'user' });
       return said.join('');
@@ -668,6 +672,14 @@ describe('the command', () => {
       );
       expect(await users(action, 'nobody')).toBe('There is no user nobody.');
     }
+  });
+
+  test('an export whose reader goes away does not blame the database', async () => {
+    const { username } = await make.user();
+    const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+    onWrite = () => setImmediate(() => process.stdout.emit('error', gone)) && false;
+    expect(await users('export', username)).toBe('Standard output was closed before all was written.');
+    onWrite = undefined;
   });
 
   test('exports; erases nothing unless it is told so; erases; again there is nothing', async () => {

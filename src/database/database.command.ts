@@ -5,6 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { interruption, settingsOfThisProcess } from '../config/environment';
 import { OperatorError } from '../config/operator-error';
+import { toStandardOutput } from '../config/standard-output';
 import { backUp } from './backup/backup';
 import { BackupReader } from './backup/backup-file';
 import { restore } from './backup/restore';
@@ -40,7 +41,9 @@ export function registerDatabaseCommands(program: Command): void {
       return withDatabase(async ({ settings, embedded }, signal) => {
         const write = (target: Writable) =>
           backUp(settings, embedded ? keptIn(settings.DATA_DIR) : {}, target, signal);
-        const counts = Object.values(toOutput ? await write(process.stdout) : await intoFile(file, write));
+        const counts = Object.values(
+          toOutput ? await toStandardOutput(() => write(process.stdout)) : await intoFile(file, write),
+        );
         const said = `${counts.reduce((sum, one) => sum + one, 0)} rows of ${counts.length} tables`;
         if (toOutput) say(said);
         else console.log(`${said} in ${file}`);

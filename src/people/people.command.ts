@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { OperatorEvents } from '../auth/operator-events';
 import type { CommandRunner } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
+import { toStandardOutput } from '../config/standard-output';
 import { printTable } from '../formats/print-table';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
@@ -31,8 +32,10 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
     run(async (app) => {
       const person = await whoIs(app, name, options);
       const counts: Record<string, number> = {};
-      for await (const lines of app.get(ExportService).lines(person, counts))
-        if (!process.stdout.write(lines)) await once(process.stdout, 'drain');
+      await toStandardOutput(async () => {
+        for await (const lines of app.get(ExportService).lines(person, counts))
+          if (!process.stdout.write(lines)) await once(process.stdout, 'drain');
+      });
       app.get(OperatorEvents).exported({}, counts, person.user_id ?? undefined);
     }),
   );
