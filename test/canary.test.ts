@@ -10,7 +10,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { newApiKey } from '../src/auth/api-key';
 import { TokensService } from '../src/auth/tokens.service';
 import { Database } from '../src/database/database';
-import { statement } from '../src/database/statement';
+import { read } from '../src/database/statement';
 import { openEmbeddedPostgres } from '../src/database/embedded/embedded-postgres';
 import { MetricsService } from '../src/operations/metrics.service';
 import { Measurements } from '../src/http/measurements';
@@ -252,7 +252,7 @@ test('the search finds what is there', async () => {
   answers.push({ what: 'the control', text: `x ${CANARIES.good}` });
   logged.push(`{"url":"/api/1/${CANARIES.unknown}/me"}`);
   console.log(CANARIES.jwt);
-  await theApp().get(Database).row(statement('control', 'SELECT $1::text'), [CANARIES.narrow]);
+  await theApp().get(Database).row(read('control', 'SELECT $1::text'), [CANARIES.narrow]);
   await sql(`SELECT '${CANARIES.revoked}'`);
   logged.push(`{"err":"${made[0]!.split('.')[2]}"}`);
   await fetch(`${environment.OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`, {

@@ -4,7 +4,7 @@ import { LIVE_KEYS } from '../src/auth/api-key-lookup';
 import { LIVE_USER } from '../src/auth/tokens.service';
 import { FIRST_PAGE } from '../src/collections/collection-games.service';
 import type { Settings } from '../src/config/settings';
-import { statement, type Statement } from '../src/database/statement';
+import { read, type Statement } from '../src/database/statement';
 import { EDITABLE_GAMES, GAME as ONE_GAME, VIEWABLE_GAME } from '../src/games/games.service';
 import { connectTo, importRecords } from '../src/importing/import-records';
 import { readSmall } from '../src/importing/small-import';
@@ -309,7 +309,7 @@ describe('a deletion reads no table from end to end', () => {
 });
 
 test('the test sees a table that is read from end to end', async () => {
-  const everybody = statement('by_display_name', 'SELECT id FROM users WHERE display_name = $1');
+  const everybody = read('by_display_name', 'SELECT id FROM users WHERE display_name = $1');
   const { scanned, pages } = await planOf(client, everybody, ['nobody']);
   expect(scanned).toEqual(['users']);
   expect(pages).toBeGreaterThan(20);

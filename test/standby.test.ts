@@ -1,7 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { TokensService } from '../src/auth/tokens.service';
 import { Database } from '../src/database/database';
-import { statement } from '../src/database/statement';
+import { read } from '../src/database/statement';
 import { gracefulStop } from '../src/operations/graceful-stop';
 import { FaultyProxy } from './support/proxy';
 import { type DatabaseWithStandby, databaseWithStandby } from './support/standby';
@@ -288,7 +288,7 @@ test('a standby in place of the database proves nothing: builds are asked for ag
 test('what is wrong with a question is no fault of the standby', async () => {
   await open();
   await used();
-  const divided = statement('standby_divided', 'SELECT 1 / $1::int AS part');
+  const divided = read('standby_divided', 'SELECT 1 / $1::int AS part');
   const part = (by: number) => apps[0]!.get(Database).rowsFor(owner.id, divided, [by]);
   await expect(part(0)).rejects.toMatchObject({ code: '22012' });
   expect(standbyOf(apps[0]!).usable).toBe(true);

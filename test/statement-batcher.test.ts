@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Database } from '../src/database/database';
 import { NotConnected } from '../src/database/sqlstates';
-import { longStatement, statement } from '../src/database/statement';
+import { longRead, read, statement } from '../src/database/statement';
 import { moment } from './support/time';
 import { openApp, sql, theApp, useStore } from './support/store';
 
@@ -12,14 +12,14 @@ jest.retryTimes(2);
 
 useStore();
 
-const NUMBER = statement<{ asked: number }>('batcher_number', 'SELECT $1::int AS asked');
-const DIVIDED = statement('batcher_divided', 'SELECT 1 / $1::int AS part');
+const NUMBER = read<{ asked: number }>('batcher_number', 'SELECT $1::int AS asked');
+const DIVIDED = read('batcher_divided', 'SELECT 1 / $1::int AS part');
 const NOTED = statement('batcher_noted', `INSERT INTO audit_events (event) VALUES ('batcher')`);
-const NAP = statement('batcher_nap', 'SELECT pg_sleep($1) IS NULL AS null');
-const ASLEEP = statement('batcher_asleep', 'SELECT pg_sleep(30)');
+const NAP = read('batcher_nap', 'SELECT pg_sleep($1) IS NULL AS null');
+const ASLEEP = read('batcher_asleep', 'SELECT pg_sleep(30)');
 
-const LONG = longStatement('batcher_long', 'SELECT pg_sleep($1) IS NULL AS null');
-const LONG_DIVIDED = longStatement('batcher_long_divided', 'SELECT 1 / $1::int AS part');
+const LONG = longRead('batcher_long', 'SELECT pg_sleep($1) IS NULL AS null');
+const LONG_DIVIDED = longRead('batcher_long_divided', 'SELECT 1 / $1::int AS part');
 
 const database = () => theApp().get(Database);
 const number = (asked: number) => database().row(NUMBER, [asked]);
@@ -79,7 +79,7 @@ test('a value that cannot be written fails its statement, and the connection ser
 test.each(process.env.TEST_POOLER_URL ? [false] : [true, false])(
   'columns are those of the statement; prepared: %s',
   async (prepared) => {
-    const wide = statement('batcher_wide', `SELECT 1 AS one, NULL AS none, ARRAY['a', 'b'] AS letters`);
+    const wide = read('batcher_wide', `SELECT 1 AS one, NULL AS none, ARRAY['a', 'b'] AS letters`);
     const app = await openApp({ DATABASE_PREPARED_STATEMENTS: String(prepared) });
     const database = app.get(Database);
     for (let time = 0; time < 2; time++)

@@ -5,7 +5,7 @@ import type { Repository } from 'typeorm';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { BatchLoader } from '../database/pool/batching';
-import { statement } from '../database/statement';
+import { read, statement } from '../database/statement';
 import { hashApiKey, mayBeApiKey } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { type Credential, limitedAs, type LimitedAs } from './credential';
@@ -20,7 +20,7 @@ export const isLive = (key: string) =>
      ${key}.grant_id IS NULL
      OR greatest(${key}.created_at, ${key}.last_used_at) > now() - interval '${UNUSED_DAYS} days'))`;
 
-export const LIVE_KEYS = statement<LiveKey>(
+export const LIVE_KEYS = read<LiveKey>(
   'live_api_keys',
   `SELECT k.key_hash::text AS hash, k.id, k.user_id, k.scopes,
           (extract(epoch FROM now() - k.last_used_at) * 1000)::float8 AS unused_ms,

@@ -6,7 +6,7 @@ import { SingleFlight } from '../caching/expiring-cache';
 import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { read, statement } from '../database/statement';
 import type { Operator } from '../http/request';
 import { hashApiKey, hintOf, newOperatorToken } from './api-key';
 import { OperatorToken } from './operator-token.entity';
@@ -32,7 +32,7 @@ interface LiveTokens {
   byHash: Map<string, LiveToken>;
 }
 
-const LIVE_TOKENS = statement<LiveToken>(
+const LIVE_TOKENS = read<LiveToken>(
   'live_operator_tokens',
   `SELECT id, name, rights, encode(token_hash, 'hex') AS hash,
           (extract(epoch FROM now() - last_used_at) * 1000)::float8 AS unused_ms

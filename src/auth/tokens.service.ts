@@ -5,7 +5,7 @@ import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } fr
 import type { EntityManager } from 'typeorm';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { read } from '../database/statement';
 import { OwnAddress } from '../http/own-address';
 import { isLive } from './api-key-lookup';
 import type { Credential } from './credential';
@@ -17,7 +17,7 @@ const TYPE = 'JWT';
 const MOST_GENERATIONS = 2 ** 31 - 1;
 
 // A JWT ends with its API key, or when its user revokes all JWTs by a new generation.
-export const LIVE_USER = statement(
+export const LIVE_USER = read(
   'live_user_of_token',
   `SELECT u.id FROM users u
    WHERE u.id = $1 AND u.token_generation = $3 AND ($2::bigint IS NULL OR EXISTS (

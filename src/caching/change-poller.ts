@@ -1,6 +1,6 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { Database } from '../database/database';
-import { type Statement, statement } from '../database/statement';
+import { read, statement, type Statement } from '../database/statement';
 import type { Expiry } from './expiring-cache';
 
 // In milliseconds. Together with the time of one statement it stays under the second within which a change must show.
@@ -42,7 +42,7 @@ interface Poll {
 // By snapshot, not by the highest transaction id: a transaction may commit after one that began later.
 // ORDER BY makes the planner use the index, even of a table that was never analysed.
 const pollOf = ({ table, subject, maxSubjects }: ChangeTable) =>
-  statement<Poll>(
+  read<Poll>(
     `poll_${table}`,
     `SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::text AS server,
        pg_is_in_recovery() AS standby,

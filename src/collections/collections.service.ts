@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { StoreLinks } from '../config/store-links';
 import { Database, type RowLock } from '../database/database';
-import { bind, columnsOf, longStatement, statement, type Write, write } from '../database/statement';
+import { bind, columnsOf, longRead, read, statement, type Write, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canView } from '../games/visibility';
 import { badRequest } from '../http/failure';
@@ -26,7 +26,7 @@ import { canEditCollection, canViewCollection } from './visibility';
 const COLUMNS = (c: string, description = `${c}.description`) =>
   `${columnsOf(c, COLLECTION_COLUMNS)}, ${description}`;
 
-const ONE = statement<CollectionRow>(
+const ONE = read<CollectionRow>(
   'collection',
   `SELECT ${COLUMNS('c')} FROM collections c WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
 );
@@ -53,14 +53,14 @@ const shortList = (more: string) => `
 const isShort = (rows: CollectionRow[]) =>
   rows.length <= SHORT_LIST.rows && rows.every(({ description }) => description !== '');
 
-const LIST = statement<CollectionRow>('collections_editable', shortList(''));
-const LIST_WITH_GAME = statement<CollectionRow>(
+const LIST = read<CollectionRow>('collections_editable', shortList(''));
+const LIST_WITH_GAME = read<CollectionRow>(
   'collections_editable_with_game',
   shortList(`, ${HAS_GAME} AS has_game`),
 );
 
 // The other columns take some 500 bytes in an answer.
-const SLICES = longStatement<{ ids: string }>(
+const SLICES = longRead<{ ids: string }>(
   'collections_editable_slices',
   `SELECT array_agg(id ORDER BY place)::text AS ids
    FROM (SELECT c.id, row_number() OVER listed AS place,
@@ -70,7 +70,7 @@ const SLICES = longStatement<{ ids: string }>(
    GROUP BY slice ORDER BY slice`,
 );
 
-const SLICE = longStatement<CollectionRow>(
+const SLICE = longRead<CollectionRow>(
   'collections_editable_slice',
   `SELECT ${COLUMNS('c')}, CASE WHEN $2::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
    FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN collections c ON c.id = listed.id
@@ -140,7 +140,7 @@ const DELETE = statement<{ editable: boolean }>(
 );
 
 // Raw SQL for the UNION.
-const EDITORS = statement<Editor>(
+const EDITORS = read<Editor>(
   'collection_editors',
   `SELECT u.username, e.role, EXISTS (
      SELECT FROM profile_collections p WHERE p.collection_id = $1 AND p.user_id = e.user_id) AS on_profile

@@ -6,7 +6,7 @@ import { newPool } from './client';
 import { connectionOptions } from './data-source';
 import type { Database } from './database';
 import { faultOf } from './sqlstates';
-import { type Statement, statement } from './statement';
+import { read, statement, type Statement } from './statement';
 import { inTransaction, queryOf } from './pool/pipeline';
 
 /** Run at the end of a transaction that writes, with the users who write. */
@@ -16,12 +16,12 @@ export const MARK_WRITES = statement(
    ON CONFLICT (user_id) DO UPDATE SET writes = w.writes + 1`,
 );
 
-const WRITES = statement<{ user_id: number; writes: number }>(
+const WRITES = read<{ user_id: number; writes: number }>(
   'user_writes',
   'SELECT user_id, writes FROM user_writes WHERE user_id = ANY ($1)',
 );
 
-const POSITION = statement<{ position: string }>(
+const POSITION = read<{ position: string }>(
   'primary_position',
   'SELECT pg_current_wal_insert_lsn()::text AS position',
 );

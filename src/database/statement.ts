@@ -4,26 +4,25 @@ export interface Statement<Row = unknown> {
   row?: Row;
   name: string;
   text: string;
-  /**
-   * How it shares connections. Small reads are sent in batches. Long reads have a connection to themselves, and all of them
-   * together at most half of the pool. Writes have one to themselves.
-   */
-  group: 'small' | 'long' | 'write';
+  /** How it shares connections: see the three functions that make one. */
+  group: 'small' | 'long' | 'alone';
 }
 
-const READS = /^\s*SELECT\b/;
-
-/** What begins with SELECT must only read: it may be run again when another statement of its batch fails. */
+/** A statement that has a connection to itself, such as a write. */
 export const statement = <Row>(name: string, text: string): Statement<Row> => ({
   name,
   text,
-  group: READS.test(text) ? 'small' : 'write',
+  group: 'alone',
 });
-export const longStatement = <Row>(name: string, text: string): Statement<Row> => ({
-  name,
-  text,
-  group: 'long',
-});
+
+/**
+ * A small read, which is sent in a batch with others. It must change and lock nothing: where another one of its batch fails,
+ * the server undoes what it did.
+ */
+export const read = <Row>(name: string, text: string): Statement<Row> => ({ name, text, group: 'small' });
+
+/** A read of many rows: it has a connection to itself, and all of them together have at most half of the pool. */
+export const longRead = <Row>(name: string, text: string): Statement<Row> => ({ name, text, group: 'long' });
 
 /** The columns of a row of `table` in a statement. */
 export const columnsOf = (table: string, columns: readonly string[]) =>

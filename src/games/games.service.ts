@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
 import type { Packed } from '../database/packed-row';
-import { longStatement, statement } from '../database/statement';
+import { longRead, read } from '../database/statement';
 import { GAME_ROW, GAME_WITH_USER_ROW, type GameRow, type GameWithUserRow } from './game-row';
 import { invalidGame } from './refusals';
 import { type Rows, SHORT_LIST } from '../http/long-lists';
@@ -17,33 +17,33 @@ const NEWEST_FIRST = 'g.created_at DESC, g.id DESC';
 const ONE_TOO_MANY = `LIMIT ${SHORT_LIST.rows + 1}`;
 
 /** At most one row more than a short list has. */
-export const EDITABLE_GAMES = longStatement<Packed>(
+export const EDITABLE_GAMES = longRead<Packed>(
   'editable_games',
   `SELECT ${GAME_ROW.sql} FROM ${editableBy('$1', ONE_TOO_MANY)} ORDER BY ${NEWEST_FIRST} ${ONE_TOO_MANY}`,
 );
 
 const GAMES_IN_SLICE = 200;
 
-const SLICES = longStatement<{ ids: string }>(
+const SLICES = longRead<{ ids: string }>(
   'editable_games_slices',
   `SELECT array_agg(id ORDER BY place)::text AS ids
    FROM (SELECT g.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${editableBy('$1', '')}) g
    GROUP BY (place - 1) / ${GAMES_IN_SLICE} ORDER BY (place - 1) / ${GAMES_IN_SLICE}`,
 );
 
-const SLICE = longStatement<Packed>(
+const SLICE = longRead<Packed>(
   'editable_games_slice',
   `SELECT ${GAME_ROW.sql}
    FROM unnest($2::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN games g ON g.id = listed.id
    WHERE ${canEdit('g', '$1')} ORDER BY listed.place`,
 );
 
-export const VIEWABLE_GAME = statement(
+export const VIEWABLE_GAME = read(
   'viewable_game',
   `SELECT g.id FROM games g WHERE g.id = $1 AND ${canView('g', '$2')}`,
 );
 
-export const GAME = statement<Packed>(
+export const GAME = read<Packed>(
   'game',
   `SELECT ${GAME_WITH_USER_ROW.sql} FROM games g JOIN users u ON u.id = g.user_id
    WHERE g.id = $1 AND ${canView('g', '$2')}`,

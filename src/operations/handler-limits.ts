@@ -8,8 +8,7 @@ import {
 import { accessOf } from '../auth/access';
 import { isLimitName, type LimitName } from '../config/rate-limits';
 import { isUnlimited } from '../http/routes';
-import type { Guesses } from './guesses';
-import type { Limit, RateLimitsService } from './rate-limits.service';
+import type { Guesses, Limit, RateLimitsService } from './rate-limits.service';
 
 /** A handler or its controller. */
 export type Named = object & { name: string };

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { longStatement, type Statement } from '../database/statement';
+import { longRead, type Statement } from '../database/statement';
 import { serviceUnavailable } from '../http/failure';
 import { type Owned, PARTS, type Scanned } from './export-parts';
 import type { Person } from './person';
@@ -79,7 +79,7 @@ export class ExportService {
     const line = `${this.json(part)}::text AS line`;
     if (!('scan' in part)) {
       const { key, key_type, where, at_once } = part;
-      return longStatement(
+      return longRead(
         name,
         `SELECT ${line}, t.${key}::text AS position FROM ${tablePath} t
          WHERE ${where} AND t.${key} > $2::${key_type} ORDER BY t.${key} LIMIT ${at_once}`,
@@ -87,7 +87,7 @@ export class ExportService {
     }
     const keys = Object.entries<string>(part.scan.keys);
     const names = keys.map(([key]) => key).join(', ');
-    return longStatement(
+    return longRead(
       name,
       `WITH ${PERSON}
        SELECT ${line} FROM person, unnest(${keys.map(([, type], k) => `$${k + 3}::${type}[]`).join(', ')})

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { read } from '../database/statement';
 import { scanOf } from './scan';
 
 /** Whose data are exported or erased. */
@@ -25,18 +25,18 @@ interface Account {
 const addresses = (condition: string) =>
   `ARRAY(SELECT e.email FROM user_emails e WHERE e.user_id = u.id AND ${condition} ORDER BY e.email)`;
 
-const ACCOUNT = statement<Account>(
+const ACCOUNT = read<Account>(
   'person_account',
   `SELECT u.id AS user_id, u.username, ${addresses('e.verified')} AS verified, ${addresses('NOT e.verified')} AS unverified
    FROM users u WHERE u.id = $1`,
 );
 
-const BY_NAME = statement<{ id: number }>(
+const BY_NAME = read<{ id: number }>(
   'person_by_name',
   'SELECT id FROM users WHERE lower(username) = lower($1)',
 );
 
-const BY_ADDRESS = statement<{ email: string; user_id: number | null }>(
+const BY_ADDRESS = read<{ email: string; user_id: number | null }>(
   'person_by_address',
   `SELECT typed.email, e.user_id FROM (SELECT lower($1) AS email) typed
    LEFT JOIN user_emails e ON e.email = typed.email AND e.verified`,

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database';
-import { longStatement } from '../database/statement';
+import { longRead } from '../database/statement';
 import type { Person } from './person';
 
 // So many rows take some milliseconds to look at.
@@ -32,7 +32,7 @@ export function scanOf<Keys>(
   const names = Object.keys(keys);
   const start = (Object.values(keys) as KeyType[]).map((type) => START[type]);
   const from = Object.values(keys).map((type, i) => `$${i + 3}::${String(type)}`);
-  const WINDOW_OF_TABLE = longStatement<Keys & { theirs: boolean; n: number }>(
+  const WINDOW_OF_TABLE = longRead<Keys & { theirs: boolean; n: number }>(
     name,
     `WITH ${PERSON}
      SELECT ${names.join(', ')}, theirs, n FROM (

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { columnsOf, statement } from '../database/statement';
+import { columnsOf, read } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../games/key-owners';
 import { canEdit } from '../games/visibility';
@@ -30,7 +30,7 @@ interface Row extends KeyColumns, Record<keyof UserRow, unknown> {
 
 /** No row: the caller may not edit the game. The selector is $3; `chosen` selects rows of download_keys. */
 const lookup = (name: string, chosen: string) =>
-  statement<Row>(
+  read<Row>(
     name,
     `SELECT dk.id AS key_id, ${columnsOf('dk', COLUMNS)}, ${columnsOf('u', USER_COLUMNS)}
      FROM games g

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { read } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canEdit } from '../games/visibility';
 import type { Rows } from '../http/long-lists';
@@ -32,7 +32,7 @@ const userOf = (id: string) =>
 
 /** `found` selects purchases of the game `g` from $4, $5 on. No row: the caller may not edit the game. A row of nulls: no sales. */
 const list = (name: string, found: string) =>
-  statement<SaleRow>(
+  read<SaleRow>(
     name,
     `SELECT s.* FROM games g LEFT JOIN LATERAL (
        SELECT ${PURCHASE},

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
 import { nullableNumber, number, type Packed, PackedRow, type RowOf, text } from '../database/packed-row';
-import { statement } from '../database/statement';
+import { read } from '../database/statement';
 import { GAME_WITH_USER } from '../games/game-row';
 import { keysOf } from '../games/key-owners';
 import type { OwnedKeysRequest } from './owned-key.dto';
@@ -20,7 +20,7 @@ export type OwnedKeyRow = RowOf<typeof OWNED_KEY_ROW>;
 const liveKeys = (condition: string) =>
   `SELECT dk.id, dk.created_at FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL`;
 
-export const OWNED_KEYS = statement<Packed>(
+export const OWNED_KEYS = read<Packed>(
   'owned_keys',
   `SELECT ${OWNED_KEY_ROW.sql}
    FROM (SELECT id FROM (${keysOf('$1', liveKeys)}) owned

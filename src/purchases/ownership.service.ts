@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Credential } from '../auth/credential';
 import { Database } from '../database/database';
-import { statement } from '../database/statement';
+import { read } from '../database/statement';
 import { holdsKey } from '../games/key-owners';
 import { invalidGame } from '../games/refusals';
 import { canEdit, isPublic } from '../games/visibility';
@@ -14,7 +14,7 @@ const owns = (user: string) => `(
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'))`;
 
 /** With a JWT that was made for the game. */
-export const OWNERSHIP_IN_GAME = statement<{ owns: boolean }>(
+export const OWNERSHIP_IN_GAME = read<{ owns: boolean }>(
   'ownership_in_game',
   `SELECT ${owns('$2')} AS owns FROM games g WHERE g.id = $1`,
 );
@@ -23,7 +23,7 @@ export const OWNERSHIP_IN_GAME = statement<{ owns: boolean }>(
  * With a key ($3) of the user's own: games that are public or that the user owns, which are all that the user may view, too.
  * With an application's: games that its owner can edit.
  */
-export const OWNERSHIP = statement<{ owns: boolean }>(
+export const OWNERSHIP = read<{ owns: boolean }>(
   'ownership',
   `SELECT g.owns
    FROM (

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database';
-import { columnsOf, longStatement, statement } from '../database/statement';
+import { columnsOf, longRead, read } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canEdit } from '../games/visibility';
 import type { Rows } from '../http/long-lists';
@@ -47,14 +47,14 @@ const NEWEST_FIRST = 'p.created_at DESC, p.id DESC';
 
 /** At most one row more than a short list has. No row: the caller may not edit the game. A row of nulls: no purchases. */
 const lookup = (name: string, bought: string) =>
-  statement<PurchaseRow>(
+  read<PurchaseRow>(
     name,
     `SELECT p.* FROM games g LEFT JOIN LATERAL (SELECT ${PURCHASE} FROM ${completed(bought)}) p ON true
      WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY ${NEWEST_FIRST} LIMIT ${SHORT_LIST + 1}`,
   );
 
 const slicesOf = (name: string, bought: string) =>
-  longStatement<{ ids: string }>(
+  longRead<{ ids: string }>(
     name,
     `SELECT array_agg(p.id ORDER BY p.place)::text AS ids
      FROM games g CROSS JOIN LATERAL (
@@ -63,7 +63,7 @@ const slicesOf = (name: string, bought: string) =>
      GROUP BY (p.place - 1) / ${SHORT_LIST} ORDER BY (p.place - 1) / ${SHORT_LIST}`,
   );
 
-const SLICE = longStatement<PurchaseRow>(
+const SLICE = longRead<PurchaseRow>(
   'purchases_slice',
   `SELECT ${PURCHASE}
    FROM unnest($1::bigint[]) WITH ORDINALITY AS listed (id, place)

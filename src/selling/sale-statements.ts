@@ -1,4 +1,4 @@
-import { bind, type BoundStatement, statement } from '../database/statement';
+import { bind, type BoundStatement, read, statement } from '../database/statement';
 import {
   addToPeriods,
   addEarnings,
@@ -22,7 +22,7 @@ export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
 // As many keys as a purchase may have games.
 const MAX_KEYS = 10_000;
 
-export const SALE = statement<SaleRow>(
+export const SALE = read<SaleRow>(
   'sale',
   `SELECT ${PURCHASE}, p.user_id,
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
@@ -56,7 +56,7 @@ interface OrderRow {
 }
 
 /** What a sale must know before it is made: games $1, account $2, address $3, reference $4. */
-export const ORDER = statement<OrderRow>(
+export const ORDER = read<OrderRow>(
   'order',
   `SELECT r.purchase_id AS sold,
      CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
@@ -69,7 +69,7 @@ export const ORDER = statement<OrderRow>(
 );
 
 /** The games and the editors of a purchase. */
-export const PURCHASE_GAMES = statement<{ game_ids: number[]; editors: number[]; has_webhooks: boolean }>(
+export const PURCHASE_GAMES = read<{ game_ids: number[]; editors: number[]; has_webhooks: boolean }>(
   'sold_games',
   `SELECT game_ids, ${editorsOf('game_ids')} AS editors, ${HAS_WEBHOOKS} AS has_webhooks
    FROM (SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids
@@ -193,7 +193,7 @@ export const GIVE = statement(
   'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4)',
 );
 
-export const NEWEST_SALES = statement<
+export const NEWEST_SALES = read<
   Pick<Purchase, 'id' | 'created_at' | 'email' | 'amount' | 'currency' | 'status'> & {
     reference: string | null;
   }

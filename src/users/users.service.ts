@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { Credential } from '../auth/credential';
 import { noLongerValid } from '../auth/refusals';
 import { Database } from '../database/database';
-import { columnsOf, statement } from '../database/statement';
+import { columnsOf, read } from '../database/statement';
 import { USER_COLUMNS, type UserRow } from './user.dto';
 
-export const USER = statement<UserRow>(
+export const USER = read<UserRow>(
   'user',
   `SELECT ${columnsOf('u', USER_COLUMNS)} FROM users u WHERE u.id = $1`,
 );

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { BatchLoader } from '../database/pool/batching';
 import { Database } from '../database/database';
-import { type Statement, statement } from '../database/statement';
+import { read, type Statement } from '../database/statement';
 import { type Cacheable, cacheable } from '../http/answer';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
@@ -20,7 +20,7 @@ const newestFinishedBuilds = (arrays: string, columns: string, games: string) =>
     ORDER BY id DESC LIMIT 1) b ON true
   WHERE g.visibility <> 'private'`;
 
-export const NEWEST_BY_GAME = statement<BuildRow>(
+export const NEWEST_BY_GAME = read<BuildRow>(
   'newest_builds_by_game',
   newestFinishedBuilds(
     '$1::bigint[], $2::text[]',
@@ -29,7 +29,7 @@ export const NEWEST_BY_GAME = statement<BuildRow>(
   ),
 );
 
-export const NEWEST_BY_TARGET = statement<BuildRow>(
+export const NEWEST_BY_TARGET = read<BuildRow>(
   'newest_builds_by_target',
   newestFinishedBuilds(
     '$1::text[], $2::text[], $3::text[]',

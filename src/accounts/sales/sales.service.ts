@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database';
-import { longStatement, statement } from '../../database/statement';
+import { longRead, read } from '../../database/statement';
 import { canEdit } from '../../games/visibility';
 import type { Period } from './period';
 
@@ -45,14 +45,14 @@ const periodsOf = (game: string, unit: string, columns: string, condition = 'tru
     WHERE game_id = ${game}.id AND unit = ${unit} AND first_day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
 
 // As float8, whose sums are exact up to 2^53 and take half the time of those of bigint.
-export const TOTALS = longStatement<CurrencySold>(
+export const TOTALS = longRead<CurrencySold>(
   'sales_totals',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
    FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$5', 'currency, purchases, amount')} s
    GROUP BY s.currency ORDER BY 2 DESC, s.currency LIMIT ${MAX_CURRENCIES}`,
 );
 
-export const COLUMNS = longStatement<Sold & { first: string }>(
+export const COLUMNS = longRead<Sold & { first: string }>(
   'sales_columns',
   `SELECT date_trunc($7, first_day::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
    FROM (SELECT s.first_day, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
@@ -61,7 +61,7 @@ export const COLUMNS = longStatement<Sold & { first: string }>(
    GROUP BY 1`,
 );
 
-export const RANKED = longStatement<GameSold>(
+export const RANKED = longRead<GameSold>(
   'sales_ranked_games',
   `SELECT g.id, g.title, coalesce(ranked.purchases, 0) AS purchases, coalesce(ranked.amount, 0) AS amount, k.keys, k.claimed
    FROM (SELECT g.id, s.purchases, s.amount FROM ${GAMES}
@@ -79,7 +79,7 @@ export const RANKED = longStatement<GameSold>(
    ORDER BY ranked.amount DESC NULLS LAST, ranked.purchases DESC NULLS LAST, g.id DESC`,
 );
 
-const TITLE = statement<{ title: string }>(
+const TITLE = read<{ title: string }>(
   'title_of_own_game',
   `SELECT title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
 );

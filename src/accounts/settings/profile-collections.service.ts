@@ -5,7 +5,7 @@ import { Collection } from '../../collections/collection.entity';
 import { ProfileCollection } from '../../collections/profile-collection.entity';
 import { canEditCollection } from '../../collections/visibility';
 import { Database } from '../../database/database';
-import { statement } from '../../database/statement';
+import { read, statement } from '../../database/statement';
 
 const COLUMNS = ['id', 'title', 'private', 'games_count'] as const satisfies (keyof Collection)[];
 
@@ -17,7 +17,7 @@ export type ShownCollection = Pick<Collection, (typeof COLUMNS)[number]> & {
 export const PER_PAGE = 50;
 
 // Raw SQL for the UNION, which uses the indexes of both tables.
-const COLLECTIONS_OF = statement<ShownCollection>(
+const COLLECTIONS_OF = read<ShownCollection>(
   'collections_to_show',
   `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, c.user_id = $1 AS own,
           EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database';
-import { statement } from '../../database/statement';
+import { read } from '../../database/statement';
 import { AttemptsService, guessAtAccount, guessFrom } from './attempts.service';
 import { PasswordQueue } from './password-queue';
 
@@ -19,7 +19,7 @@ interface Account {
 }
 
 // Raw SQL for the UNION. It has one row at most: a username has no @, and a verified address belongs to one account.
-const ACCOUNT = statement<Account>(
+const ACCOUNT = read<Account>(
   'account_to_sign_in',
   `SELECT typed.name, found.id, found.password_hash
    FROM (SELECT lower($1) AS name) typed LEFT JOIN LATERAL (

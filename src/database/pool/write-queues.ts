@@ -1,6 +1,6 @@
 import type { Pool, QueryConfig } from 'pg';
 import { concernsOneStatement } from '../sqlstates';
-import { type Statement, statement } from '../statement';
+import { statement, type Statement } from '../statement';
 import { inTransaction, queryOf } from './pipeline';
 
 /** What a write locks first, by a number that is also its place in the order of all locks; and whose later reads must see it. */
