@@ -2,9 +2,9 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
 import { FrontDoor } from '../src/http/front-door';
 import { gracefulStop } from '../src/operations/graceful-stop';
-import { browserOf } from './support/browser';
+import { Browser, browserOf, PASSWORD, withPassword } from './support/browser';
 import { FaultyProxy } from './support/proxy';
-import { databaseUrl, make, openApp, useStore } from './support/store';
+import { databaseUrl, logged, make, openApp, sql, useStore } from './support/store';
 import { moment } from './support/time';
 
 // What is promised in milliseconds is measured here, on machines that others use too.
@@ -26,10 +26,14 @@ async function ask(url: string, key: string) {
 }
 
 /** Keeps everybody from a table for so long. */
-async function holds(table: string, milliseconds: number): Promise<{ over: Promise<unknown> }> {
+async function holds(
+  table: string,
+  milliseconds: number,
+  mode = 'ACCESS EXCLUSIVE',
+): Promise<{ over: Promise<unknown> }> {
   const holder = new Client({ connectionString: databaseUrl() });
   await holder.connect();
-  await holder.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+  await holder.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`);
   return { over: moment(milliseconds).then(() => holder.end()) };
 }
 
@@ -68,6 +72,28 @@ test('a page that fails keeps what it shows once for the next time', async () =>
   expect(await browser.get(path)).toMatchObject({ status: 503 });
   await over;
   expect((await browser.get(path)).text).toMatch(/gw_[0-9A-Za-z]{38}/);
+});
+
+test('a sign-in that comes too late leaves no session, and no error in the log', async () => {
+  const user = await withPassword(await make.user());
+  app = await openApp();
+  const url = await app.getUrl();
+  const browser = new Browser({}, () => url);
+  await browser.get('/login');
+  const before = logged.length;
+  const held = [await holds('attempts', 1300), await holds('sessions', 2700, 'SHARE')];
+  expect(await browser.submit('/login', { username: user.username, password: PASSWORD })).toMatchObject({
+    status: 503,
+  });
+  for (const { over } of held) await over;
+  // The handler goes on behind the answer.
+  await gracefulStop(app);
+  app = undefined;
+  expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
+  expect(await sql(`SELECT FROM audit_events WHERE event = 'signed in' AND user_id = $1`, [user.id])).toEqual(
+    [],
+  );
+  expect(logged.slice(before).filter((line) => line.includes('"error"'))).toEqual([]);
 });
 
 test.each([

@@ -67,8 +67,8 @@ export class SignInController {
       });
     const result = await this.signIns.signIn(name, password, req.exchange.sender.network);
     if ('user_id' in result) {
-      this.audit.record({ event: 'signed in', request_id: req.id, user_id: result.user_id });
       await this.visitors.signIn(result.user_id, visitor, res);
+      this.audit.record({ event: 'signed in', request_id: req.id, user_id: result.user_id });
       return seeOther(return_to);
     }
     this.audit.record({

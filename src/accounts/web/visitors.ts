@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import type { Repository } from 'typeorm';
 import { Settings } from '../../config/settings';
 import { ignoringCase } from '../../database/ignoring-case';
-import { failure } from '../../http/failure';
+import { failure, serviceUnavailable } from '../../http/failure';
 import { User } from '../../users/user.entity';
 import { SessionsService } from '../sign-in/sessions.service';
 import { randomToken } from './sealed';
@@ -45,8 +45,14 @@ export class Visitors {
 
   /** Each sign-in gets a new cookie, so that a planted one is never signed in. */
   async signIn(user_id: number, previous: Visitor, res: Response): Promise<void> {
+    const token = await this.sessions.start(user_id);
+    if (res.writableEnded) {
+      // The deadline has answered: nobody gets the cookie.
+      await this.sessions.end(token);
+      throw serviceUnavailable();
+    }
     await this.sessions.end(previous.token);
-    this.keep(res, await this.sessions.start(user_id), `; Max-Age=${this.settings.SESSION_DAYS * DAY}`);
+    this.keep(res, token, `; Max-Age=${this.settings.SESSION_DAYS * DAY}`);
   }
 
   async signOut(visitor: Visitor, res: Response): Promise<void> {
@@ -69,7 +75,7 @@ export class Visitors {
   }
 
   private keep(res: Response, token: string, more = ''): void {
-    res.setHeader('Set-Cookie', `${this.cookie}=${token}${this.attributes}${more}`);
+    if (!res.writableEnded) res.setHeader('Set-Cookie', `${this.cookie}=${token}${this.attributes}${more}`);
   }
 
   private tokenOf(req: Request): string | undefined {
