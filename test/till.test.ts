@@ -19,6 +19,7 @@ import {
 import { LossyNetwork } from './support/lossy-network';
 import { examplesOf, expectAsPrinted, isHere, run } from './support/page-examples';
 import { baseUrl, make, send, sql, theApp, useStore } from './support/store';
+import { until } from './support/time';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-till-'));
 useStore({ DATA_DIR: folder, OPERATOR_TOKEN });
@@ -206,9 +207,12 @@ test('asks at a terminal for what is missing', async () => {
 test('lists purchases and takes them back', async () => {
   const printed = await sell('--reference', 'order-8');
   const [, id] = /purchase (\d+)\./.exec(printed)!;
-  const [head, first] = (await gamewharf(['purchases', 'list', '--game', name, '--count', '1'])).split('\n');
+  const listed = await gamewharf(['purchases', 'list', '--game', name, '--count', '1']);
+  const [head, first] = listed.split('\n');
   expect(head).toMatch(/^ID +TIME +BUYER +PRICE +STATUS +REFERENCE$/);
   expect(first).toMatch(new RegExp(`^${id} .* me@example.com +\\$7\\.99 +complete +order-8$`));
+  const { body } = await asShown(listed);
+  expect((body as { sales: object[] }).sales).toEqual([expect.objectContaining({ id: Number(id) })]);
   const refunded = await gamewharf(['refund', id!]);
   expect(refunded).toMatch(
     new RegExp(`^Purchase ${id} of me@example.com is refunded: \\$7\\.99\\. Its keys are revoked\\.\ncurl `),
@@ -229,6 +233,11 @@ test('gives a key to an address or an account, and shows it', async () => {
     expect(await asShown(printed)).toMatchObject({ status: 200, body: { download_key: { key } } });
   }
   expect(await wrongAccounts()).toEqual([]);
+  const events = () =>
+    sql<object>(`SELECT user_id, request_id, details FROM audit_events WHERE event = 'given'`);
+  await until(async () => (await events()).length === 2);
+  const given = { user_id: null, request_id: null, details: { counts: { games: 1, keys: 1 } } };
+  expect(await events()).toEqual([given, given]);
   const elses = await make.game({ owner: friend });
   expect(await gamewharf(['give', '--game', String(elses.id), '--to', 'friend@example.com'])).toContain(
     `GAMEWHARF_KEY=   # an API key of ${friend.username}\ncurl -H "Authorization: Bearer $GAMEWHARF_KEY"`,
@@ -246,9 +255,13 @@ test('makes and lists accounts', async () => {
     'Another user has verified bo@EXAMPLE.com.',
   );
   expect(await sql(`SELECT FROM users WHERE username = 'other'`)).toEqual([]);
-  const [head, first] = (await gamewharf(['users', 'list', '--count', '1'])).split('\n');
+  const [head, first, ...request] = (await gamewharf(['users', 'list', '--count', '1'])).split('\n');
   expect(head).toMatch(/^ID +NAME +DEVELOPER +CREATED +ADDRESSES$/);
   expect(first).toMatch(/^\d+ +bosun +yes +\S+Z +bo@example\.com$/);
+  expect(request).toEqual([
+    'GAMEWHARF_KEY=$(gamewharf keys create --user bosun)',
+    `curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${baseUrl()}/profile"`,
+  ]);
 });
 
 test('makes the demo store anew, when it is told to and the store is one', async () => {

@@ -7,6 +7,8 @@ import { statement } from '../database/statement';
 import { RequestLog } from '../http/request-log';
 import { AuditEventRow } from './audit-event.entity';
 
+export type OperatorEvent = 'imported' | 'sold' | 'refunded' | 'given' | 'deleted' | 'exported' | 'erased';
+
 export type AuditEvent = {
   /** Absent: an operator did it, with a command. */
   request_id?: string;
@@ -18,7 +20,7 @@ export type AuditEvent = {
   | { event: 'token made'; user_id: number; api_key_id: number | null; game_id: number }
   | { event: 'operator token made' | 'operator token revoked'; operator: string }
   | {
-      event: 'imported' | 'sold' | 'refunded' | 'deleted' | 'exported' | 'erased';
+      event: OperatorEvent;
       /** Absent: a command. */
       operator?: string;
       counts: object;
@@ -52,6 +54,7 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   imported: 'An import was done. Holds how many records of each type.',
   sold: 'A sale was made, by a request or a command.',
   refunded: 'A sale was taken back, by a request or a command.',
+  given: 'A command gave somebody a download key without a sale.',
   deleted: 'An import, or a command, deleted records. Holds how many of each type.',
   exported: 'What is stored about a person was exported.',
   erased: 'A person was erased. Holds how many rows.',

@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { type Counter, Measurements } from '../http/measurements';
-import { Audit } from './audit';
+import { Audit, type OperatorEvent } from './audit';
 import type { OperatorRight } from './operator-rights';
 
 /** Who asks: a program of the operator's, by its token. A command has none of these, and may do all. */
@@ -68,6 +68,11 @@ export class OperatorEvents {
     this.record('refunded', by, { counts, currency });
   }
 
+  /** Only a command gives, so no server has a count for its metrics. */
+  given(counts: Counts): void {
+    this.record('given', {}, { counts });
+  }
+
   deleted(by: By, counts: Counts): void {
     this.record('deleted', by, { counts });
   }
@@ -90,7 +95,7 @@ export class OperatorEvents {
   }
 
   private record(
-    event: 'imported' | 'sold' | 'refunded' | 'deleted' | 'exported' | 'erased',
+    event: OperatorEvent,
     { operator, request_id }: By,
     details: { counts: Counts; currency?: string; user_id?: number },
   ): void {

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { OperatorEvents } from '../auth/operator-events';
 import type { CommandRunner } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
@@ -22,6 +23,9 @@ interface SaleOptions {
   currency: string;
   reference?: string;
 }
+
+/** Sales on a page of the API. */
+const MAX_PAGE = 500;
 
 const GAME = ['--game <GAME>', 'as owner/slug, such as ash-beetle/brave-arcade, or its id'] as const;
 const TO = ['--to <BUYER>', 'an e-mail address, or the name of an account'] as const;
@@ -95,6 +99,7 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
         const key = newDownloadKey();
         const given = { email: null, user_id: null, ...buyer };
         await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
+        app.get(OperatorEvents).given({ games: 1, keys: 1 });
         console.log(`Gave ${to} a key to ${game.title}: ${key}`);
         console.log(await till.request(game, 'download_keys', buyer));
       }),
@@ -109,7 +114,8 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
     .option('--count <number>', 'how many', countIn, 50)
     .action((options: SaleOptions & { count: number }) =>
       run(async (app, signal) => {
-        const game = await new Till(app).game(await gameOf(options, signal));
+        const till = new Till(app);
+        const game = await till.game(await gameOf(options, signal));
         const rows = await app.get(Database).rows(NEWEST_SALES, [game.id, options.count]);
         printTable([
           ['ID', 'TIME', 'BUYER', 'PRICE', 'STATUS', 'REFERENCE'],
@@ -122,6 +128,7 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
             row.reference ?? '-',
           ]),
         ]);
+        console.log(await till.request(game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
       }),
     );
 

@@ -42,8 +42,8 @@ export class Till {
   }
 
   /** What to type to see it: with the key that `npm start` printed, where it is the developer's. */
-  async request(game: Game, path: string, buyer: { email: string } | { user_id: number }): Promise<string> {
-    const [[name, value]] = Object.entries(buyer) as [[string, string | number]];
+  async request(game: Game, path: string, parameters: Record<string, string | number>): Promise<string> {
+    const [[name, value]] = Object.entries(parameters) as [[string, string | number]];
     const url = `${this.app.get(OwnAddress).announced}/games/${game.id}/${path}?${name}=${encodeURIComponent(value)}`;
     const key = await this.demoKeyOf(game.user_id);
     const curl = `curl -H "Authorization: Bearer ${key ?? '$GAMEWHARF_KEY'}" "${url}"`;

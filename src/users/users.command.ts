@@ -1,3 +1,4 @@
+import type { INestApplicationContext } from '@nestjs/common';
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { commandName } from '../config/environment';
@@ -43,10 +44,7 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
         console.log(
           `User ${id} is ${name}. \`${commandName()} users set-password ${name}\` lets them sign in.`,
         );
-        console.log(`GAMEWHARF_KEY=$(${commandName()} keys create --user ${name})`);
-        console.log(
-          `curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${app.get(OwnAddress).announced}/profile"`,
-        );
+        showRequest(app, name);
       }),
     );
 
@@ -72,8 +70,15 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
             row.addresses.join(' ') || '-',
           ]),
         ]);
+        if (rows.length > 0) showRequest(app, rows[0]!.username);
       }),
     );
+}
+
+/** What to type to see an account as the API shows it. */
+function showRequest(app: INestApplicationContext, name: string): void {
+  console.log(`GAMEWHARF_KEY=$(${commandName()} keys create --user ${name})`);
+  console.log(`curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${app.get(OwnAddress).announced}/profile"`);
 }
 
 function requireGood(name: string, { displayName = 'x', email = 'x@x' }: CreateOptions): void {
