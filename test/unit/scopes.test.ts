@@ -1,5 +1,5 @@
 import { covers } from '../../src/auth/credential';
-import { ROOT_SCOPES, SCOPES } from '../../src/auth/scopes';
+import { ROOT_SCOPES, SCOPES, SCOPES_OF_OTHERS } from '../../src/auth/scopes';
 
 test('what people grant, in the words that they read', () => {
   expect(SCOPES).toEqual({
@@ -15,6 +15,23 @@ test('what people grant, in the words that they read', () => {
     collection: 'Everything about your collections',
     'collection:view': 'See your collections and what is in them',
     'collection:edit': 'Change and delete your collections',
+  });
+});
+
+test('what applications are registered for, in the words of whoever registers them', () => {
+  expect(SCOPES_OF_OTHERS).toEqual({
+    profile: 'See everything on a person’s profile',
+    'profile:me': 'See who a person is',
+    'profile:games': 'See the games that a person uploaded or can edit, with their earnings',
+    'profile:owned': 'See the games that a person owns',
+    'profile:collections': 'See the list of a person’s collections',
+    game: 'Everything about a person’s games',
+    'game:view': 'See games, and which of them a person owns',
+    'game:view:ownership': 'See whether a person owns a game',
+    'game:view:purchases': 'See who bought a person’s games and who owns a key',
+    collection: 'Everything about a person’s collections',
+    'collection:view': 'See a person’s collections and what is in them',
+    'collection:edit': 'Change and delete a person’s collections',
   });
 });
 
