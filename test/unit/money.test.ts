@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { formatMoney } from '../../src/formats/money';
+import { CURRENCIES, formatMoney, minorUnitsOf, plainMoney } from '../../src/formats/money';
 
 test.each([
   [500, 'USD', '$5.00'],
@@ -25,10 +25,23 @@ test.each([
   [9007199254740990, 'USD', '$90,071,992,547,409.90'],
   [9007199254740991, 'KWD', 'KWD 9,007,199,254,740.991'],
   [9007199254740991, 'JPY', '¥9,007,199,254,740,991'],
-])('%p in %s is %s', (amount, currency, text) =>
+])('%p in %s is %s', (amount, currency, text) => {
   // English puts a no-break space between a code and a number.
-  expect(formatMoney(amount, currency)).toBe(text.replace(' ', '\u00a0')),
-);
+  expect(formatMoney(amount, currency)).toBe(text.replace(' ', '\u00a0'));
+  expect(plainMoney(amount, currency)).toBe(text.replace(/[^\d.]/g, ''));
+});
+
+test('currencies are those of ISO 4217, each once and in order', () => {
+  const codes = CURRENCIES.filter((code) => /^[A-Z]{3}$/.test(code));
+  expect(CURRENCIES).toEqual([...new Set(codes)].toSorted());
+  expect(CURRENCIES).toHaveLength(160);
+  const withUnit = (unit: number) => CURRENCIES.filter((code) => minorUnitsOf(code) === unit).join(' ');
+  expect([1, 1000, 10_000].map(withUnit)).toEqual([
+    'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+    'BHD IQD JOD KWD LYD OMR TND',
+    'CLF UYW',
+  ]);
+});
 
 test.each([
   ['USD', 2, '$'],

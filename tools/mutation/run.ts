@@ -13,6 +13,7 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
     mutate: { type: 'string', multiple: true },
+    test: { type: 'string', multiple: true },
     incremental: { type: 'boolean', default: false },
   },
 });
@@ -43,7 +44,7 @@ const optionsOf = (name: string, { mutate, tests }: Target): Options => ({
   jest: {
     configFile: 'tools/mutation/jest.config.js',
     enableFindRelatedTests: false,
-    config: { testMatch: tests.map((test) => `<rootDir>/${test}`) },
+    config: { testMatch: (values.test ?? tests).map((test) => `<rootDir>/${test}`) },
   },
 });
 
