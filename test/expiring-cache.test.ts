@@ -5,6 +5,7 @@ test('a value expires, counted from when it was asked for', () => {
   cache.set('a', 'one', 1000);
   expect(cache.get('a', 1499)).toBe('one');
   expect(cache.get('a', 1500)).toBeUndefined();
+  expect([cache.peek('a'), cache.peek('b')]).toEqual(['one', undefined]);
   cache.set('a', 'two', 1500);
   expect(cache.get('a', 1999)).toBe('two');
 });
@@ -28,8 +29,7 @@ test('each new entry deletes a few stale ones', () => {
   const cache = new ExpiringCache<number>(maxAge(500), 1000);
   for (let i = 0; i < 100; i++) cache.set(`n${i}`, i, 1000);
   cache.set('new', 1, 1500);
-  expect(cache.size).toBeLessThan(100);
-  expect(cache.size).toBeGreaterThan(80);
+  expect(cache.size).toBe(100 - 8 + 1);
   for (let i = 0; i < 15; i++) cache.set(`new${i}`, i, 1501);
   expect(cache.size).toBe(16);
 });
@@ -50,6 +50,14 @@ test('its size may be counted by entry, also when an entry changes', () => {
   expect(cache.size).toBe(1);
 });
 
+test('what is larger than all of it is not kept, and what comes later is', () => {
+  const cache = new ExpiringCache<string>(maxAge(500), 5, (_, value) => value.length);
+  cache.set('large', '123456', 1000);
+  expect(cache.size).toBe(0);
+  for (const key of ['a', 'b', 'c']) cache.set(key, '12', 1001);
+  expect(['a', 'b', 'c'].map((key) => cache.get(key, 1002))).toEqual([undefined, '12', '12']);
+});
+
 test('clearing it also refuses values that were asked for before', () => {
   const cache = new ExpiringCache<string>(maxAge(500), 10);
   const before = performance.now();
@@ -61,6 +69,11 @@ test('clearing it also refuses values that were asked for before', () => {
   expect(cache.get('late', now)).toBeUndefined();
   cache.set('new', 'three', now + 1);
   expect(cache.get('new', now + 1)).toBe('three');
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(now + 2);
+  cache.clear();
+  clock.mockRestore();
+  cache.set('at that moment', 'four', now + 2);
+  expect(cache.size).toBe(0);
 });
 
 test('setting every key again takes as long as the first time: no hole is passed twice', () => {

@@ -1,5 +1,5 @@
 import { hasFormOfJwt } from '../../src/auth/credential';
-import { hintOf, mayBeApiKey, newApiKey } from '../../src/auth/api-key';
+import { hintOf, mayBeApiKey, newApiKey, newOperatorToken } from '../../src/auth/api-key';
 
 test('a new key is in our form, and no two are the same', () => {
   const keys = Array.from({ length: 1000 }, newApiKey);
@@ -11,6 +11,11 @@ test('a new key is in our form, and no two are the same', () => {
   expect(new Set(keys).size).toBe(1000);
   const letters = new Set(keys.flatMap((key) => [...key.slice(3, 35)]));
   expect(letters.size).toBe(62);
+});
+
+test('so is a new token of an operator, which is no key', () => {
+  expect(newOperatorToken()).toMatch(/^gwo_[0-9A-Za-z]{38}$/);
+  expect(newOperatorToken()).not.toBe(newOperatorToken());
 });
 
 test('one wrong letter anywhere is noticed', () => {

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { presentedBy } from '../../src/auth/credential';
+import { authorizationOf, presentedBy } from '../../src/auth/credential';
 
 const presented = (authorization: string | undefined, KEY?: string, rawHeaders: string[] = []) =>
   presentedBy({
@@ -30,6 +30,7 @@ test.each([
   ['Basic', key('Basic')],
   ['bearers', key('bearers')],
   ['bearerabc', key('bearerabc')],
+  ['forbearer', key('forbearer')],
   ['a bearer b', undefined],
   ['a.b.c', jwt('a.b.c')],
   ['Bearer a.b.', jwt('a.b.')],
@@ -62,4 +63,13 @@ test('two headers contradict each other, unless the KEY in the path is the crede
   expect(() => presented('', 'key', two)).toThrow(given);
   expect(presented('a', 'of-the-path', two)).toEqual(key('of-the-path'));
   expect(presented('a', undefined, two.slice(0, 6))).toEqual(key('a'));
+  const others = ['If-None-Match', 'a', 'If-None-Match', 'b', 'X-A', 'c', 'X-A', 'd'];
+  expect(presented('a', undefined, others)).toEqual(key('a'));
+});
+
+test('a header is read once for each request, and none is empty', () => {
+  const req = { headers: { authorization: 'a' }, rawHeaders: [], params: {} } as unknown as Request;
+  const first = presentedBy(req);
+  expect(presentedBy(req)).toBe(first);
+  expect(authorizationOf({ headers: {}, rawHeaders: [] } as unknown as Request)).toBe('');
 });

@@ -16,6 +16,18 @@ test.each<[Failure, number, string, string]>([
   [refusals.noLongerValid(jwt), 401, 'invalid token', `${INVALID}"invalid token"`],
   [refusals.insufficientScope(key, 'game'), 403, 'api key does not permit `game`', SCOPE],
   [refusals.insufficientScope(jwt, 'game'), 403, 'token does not permit `game`', SCOPE],
+  [
+    refusals.insufficientRight('import'),
+    403,
+    'operator token does not permit `import`',
+    'error="insufficient_scope", scope="import"',
+  ],
+  [
+    refusals.startsNoGames(),
+    403,
+    'the application may not start games',
+    'error="insufficient_scope", error_description="the application may not start games"',
+  ],
   [refusals.forbidden('not yours'), 403, 'not yours', ''],
   [
     refusals.apiKeyRequired(),
