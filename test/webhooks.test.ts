@@ -17,8 +17,9 @@ import { gracefulStop } from '../src/operations/graceful-stop';
 import { SaleRequest } from '../src/selling/sale.dto';
 import { SalesService } from '../src/selling/sales.service';
 import { isPublic } from '../src/webhooks/public-address';
-import { WebhookDeliveries } from '../src/webhooks/webhook-deliveries.service';
+import { MAX_WAITING, WebhookDeliveries } from '../src/webhooks/webhook-deliveries.service';
 import { registerWebhookCommands } from '../src/webhooks/webhooks.command';
+import { WebhooksService } from '../src/webhooks/webhooks.service';
 import { imported, OPERATOR_TOKEN, purchase } from './support/importing';
 import { examplesOf } from './support/page-examples';
 import { freePort } from './support/ports';
@@ -30,6 +31,7 @@ import {
   logged,
   make,
   openApp,
+  PEPPER,
   send,
   sql,
   theApp,
@@ -371,6 +373,11 @@ const FAILURES: [string, string, Answering][] = [
   ['answers 500', '500', status(500)],
   ['redirects', '302', status(302, { location: 'http://127.0.0.1:1/' })],
   ['resets the connection', 'ECONNRESET', (res) => res.destroy()],
+  [
+    'switches protocols',
+    'no answer',
+    (res) => res.socket!.end('HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+  ],
   ['answers half a head', 'HPE_INVALID|ECONNRESET', (res) => res.socket!.end('HTTP/1.1 204 No')],
 ];
 
@@ -431,12 +438,18 @@ test('after three days it is given up; what is older or too much is dropped', as
   await receiver.heard(2);
   await idle(receiver);
   await until(() => results().given_up === before.given_up! + 1);
-  const oldest = `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data, created_at, due_at)
-    SELECT gen_random_uuid(), $1, 'purchase.completed', 1, '{}', now() - interval '97 hours' + n * interval '1 ms', 'infinity' FROM generate_series(1, $2::int) n`;
-  await sql(oldest, [receiver.id, 3]);
+  const written = `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data, created_at, due_at)
+    SELECT gen_random_uuid(), $1, 'purchase.completed', n, '{}', now() - $2::interval + n * interval '1 ms', 'infinity'
+    FROM generate_series(1, $3::int) n`;
+  await sql(written, [receiver.id, '97 hours', 3]);
   await until(async () => (await receiver.waiting).length === 0, 9000);
   expect(results().dropped).toBe(before.dropped! + 3);
-}, 20_000);
+  await sql(written, [receiver.id, '1 hour', MAX_WAITING + 2]);
+  await until(() => results().dropped === before.dropped! + 5, 9000);
+  const [kept] = await sql('SELECT count(*)::int, min(purchase_id)::int FROM webhook_deliveries');
+  expect(kept).toEqual({ count: MAX_WAITING, min: 3 });
+  await sql('TRUNCATE webhook_deliveries');
+}, 30_000);
 
 test('one that hangs delays neither another webhook, nor requests, nor the end of the process', async () => {
   const hanging = await Receiver.added(() => undefined);
@@ -491,6 +504,40 @@ test('several processes deliver each message once, also what a process wrote tha
   await gracefulStop(app);
   expect(await receiver.waiting).toMatchObject([{ attempts: 1 }]);
 }, 20_000);
+
+test('an erasure finds nothing in what waits, and a reference that names the person is not sent', async () => {
+  const receiver = await Receiver.added(status(503));
+  const email = 'Quillon.Marr@example.com';
+  const user = await make.user({ emails: [{ email, verified: true }] });
+  await sold({ user_id: user.id, email, reference: `order of ${email}` });
+  await receiver.heard(1);
+  const stored = async () =>
+    JSON.stringify([await sql('SELECT * FROM webhook_deliveries'), await sql('SELECT * FROM webhooks')]);
+  expect(await stored()).not.toMatch(/quillon/i);
+  expect((await post(`/operator/users/${user.id}/erase`, {})).status).toBe(200);
+  receiver.answer = ok;
+  await again();
+  const [before, after] = await receiver.heard(2);
+  expect(before!.data.reference).toBe(`order of ${email}`);
+  expect(JSON.stringify(after)).not.toMatch(/quillon/i);
+  expect(after!.data).toEqual({ ...before!.data, reference: null });
+});
+
+test('a secret that was sealed under a previous pepper is sealed anew; under another one it is of no use', async () => {
+  const receiver = await Receiver.added();
+  const sealed = async () => (await sql<{ secret: Buffer }>('SELECT secret FROM webhooks'))[0]!.secret;
+  const [API_KEY_PEPPER, before] = ['another pepper, also long enough to pass', await sealed()];
+  const stranger = await openApp({ API_KEY_PEPPER, DATABASE_URL: databaseUrl() });
+  await expect(stranger.get(WebhooksService).test(receiver.id)).rejects.toThrow(
+    'There is no answer: secret sealed under another pepper.',
+  );
+  const successor = await openApp({ API_KEY_PEPPER, API_KEY_PEPPER_PREVIOUS: PEPPER });
+  expect(await successor.get(WebhooksService).test(receiver.id)).toBe(204);
+  await until(async () => !before.equals(await sealed()));
+  expect(await stranger.get(WebhooksService).test(receiver.id)).toBe(204);
+  expect(receiver.messages.map(({ genuine }) => genuine)).toEqual([true, true]);
+  for (const app of [stranger, successor]) await gracefulStop(app);
+});
 
 describe('docs/guides/webhooks.md', () => {
   const [receiving, message] = examplesOf('guides/webhooks.md').filter(({ language }) =>
@@ -563,7 +610,7 @@ describe('docs/guides/webhooks.md', () => {
   });
 });
 
-test('a name that leads to an address that is not public is refused, unless the operator allows it', async () => {
+test('a name that leads to an address that is not public is refused', async () => {
   // A DNS server for which every name is this machine.
   const dns = createSocket('udp4', (query, { port }) => {
     const end = query.indexOf(0, 12) + 5;

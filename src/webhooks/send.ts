@@ -59,6 +59,7 @@ export async function send(
   const { request } = url.protocol === 'http:' ? await import('node:http') : await import('node:https');
   return new Promise((resolve, reject) => {
     let status: number | undefined;
+    let problem = 'no answer';
     const options = { method: 'POST', headers, lookup, agent: false, signal } as const;
     const req = request(url, options, (res) => {
       status = res.statusCode!;
@@ -67,11 +68,12 @@ export async function send(
         if ((bytes += chunk.length) > MAX_ANSWER) res.destroy();
       });
       res.on('error', () => undefined);
-      res.on('close', () => resolve(status!));
     });
-    req.on('error', (error: NodeJS.ErrnoException) => {
-      if (status === undefined) reject(new NotSent(signal.aborted ? 'timeout' : (error.code ?? 'no answer')));
-      else resolve(status);
+    req.on('error', (error: NodeJS.ErrnoException) => (problem = error.code ?? problem));
+    // Also where there is neither an answer nor an error: to status 101.
+    req.on('close', () => {
+      if (status !== undefined) resolve(status);
+      else reject(new NotSent(signal.aborted ? 'timeout' : problem));
     });
     req.end(body);
   });
