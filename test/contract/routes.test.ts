@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { ModulesContainer } from '@nestjs/core';
 import { type Route, routesOf } from '../../src/auth/routes';
 import { theApp, theContract, useStore } from '../support/store';
@@ -17,6 +18,15 @@ test('who may enter where: every change of access is a line in this snapshot', (
 
 test('every route says who may enter', () => {
   expect(routes().filter(({ access }) => access === undefined)).toEqual([]);
+});
+
+test('the page of the legacy API lists its routes', () => {
+  const page = readFileSync('docs/reference/legacy.md', 'utf8');
+  const listed = [...page.matchAll(/^\| `(\/api\/1\/[^`]+)`/gm)].map(([, path]) => path);
+  const served = routes()
+    .filter(({ path }) => path.startsWith('/api/1/'))
+    .map(({ path }) => path.replace(':KEY', 'KEY').replace(':game_id', 'GAME_ID'));
+  expect(listed.toSorted()).toEqual(served.toSorted());
 });
 
 test('every POST answers 200', () => {
