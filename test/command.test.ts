@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -141,6 +141,51 @@ describe('gamewharf', () => {
     const plain = shell === 'fish' ? stdout.replaceAll('-l ', '--') : stdout;
     expect(words.filter((word) => !plain.includes(word))).toEqual([]);
   });
+});
+
+describe('the service that npm starts', () => {
+  let database: Awaited<ReturnType<typeof cloneDatabase>>;
+  beforeAll(async () => {
+    compile();
+    database = await cloneDatabase();
+  });
+  afterAll(() => database.drop());
+
+  /** Runs a line as npm does; what is printed until nobody can print any more. `onReady`: the service answers. */
+  const underShell = (line: string, onReady?: (shell: ChildProcess, printed: string) => void) =>
+    new Promise<string>((resolve) => {
+      const shell = spawn('sh', ['-c', line], {
+        cwd: folder,
+        env: {
+          ...process.env,
+          npm_lifecycle_event: 'start',
+          DATABASE_URL: database.url,
+          PORT: '0',
+          DRAIN_SECONDS: '0',
+        },
+      });
+      let printed = '';
+      const read = (text: Buffer) => {
+        const before = printed.includes('"ready"');
+        printed += text.toString();
+        if (!before && printed.includes('"ready"')) onReady?.(shell, printed);
+      };
+      shell.stdout.on('data', read);
+      shell.stderr.on('data', read);
+      shell.once('close', () => resolve(printed));
+    });
+
+  test("ends with npm's shell", async () => {
+    const printed = await underShell(`${process.execPath} dist/src/main.js; true`, (shell) => shell.kill());
+    expect(printed).toContain('Gamewharf listens');
+  }, 30_000);
+
+  test('does not start where the shell has ended before', async () => {
+    const printed = await underShell(`${process.execPath} dist/src/main.js & echo $!`, (_, printed) =>
+      process.kill(parseInt(printed)),
+    );
+    expect(printed).toMatch(/^\d+\nnpm ended before the service started, so it does not start\.\n$/);
+  }, 30_000);
 });
 
 // `script` of util-linux gives a program a terminal; elsewhere it takes other options.
