@@ -1,5 +1,7 @@
+import { Client } from 'pg';
 import {
   bothWays,
+  databaseUrl,
   everything,
   game,
   imported,
@@ -12,6 +14,7 @@ import {
   user,
 } from './support/importing';
 import { Actor, anonymous, failure, send, sql, useStore } from './support/store';
+import { until } from './support/time';
 
 useStore({ OPERATOR_TOKEN });
 
@@ -451,5 +454,49 @@ describe('an Idempotency-Key', () => {
     expect(first).toEqual(failure(400, 'line 1: game 1: user 1 does not exist'));
     await imported(user(1));
     expect((await sendOnce('late', game(1))).status).toBe(200);
+  });
+});
+
+bothWays('a game changes hands while its new owner is renamed', () => {
+  const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  const names = () => sql<object>('SELECT id, user_id, owner_name FROM games ORDER BY id');
+  const handedOver = [
+    { id: 1, user_id: 2, owner_name: 'renamed' },
+    { id: 2, user_id: 2, owner_name: 'renamed' },
+  ];
+  /** Somebody else's transaction that has begun with `first`; `second` is its next step, which must not wait for the import. */
+  async function beside(first: string, second: string, ...records: object[]) {
+    await imported(user(1), user(2), game(1), game(2, { user_id: 2 }));
+    const other = new Client({ connectionString: await databaseUrl() });
+    await other.connect();
+    try {
+      await other.query(`BEGIN; SET LOCAL lock_timeout = '200ms'; ${first}`);
+      const importing = imported(...records);
+      importing.catch(() => undefined);
+      await until(async () => (await sql(WAITING)).length > 0);
+      await other.query(`${second}; COMMIT`);
+      await importing;
+    } finally {
+      await other.end();
+    }
+  }
+
+  test('the rename came first', async () => {
+    await beside(
+      'SELECT FROM users WHERE id = 2 FOR NO KEY UPDATE',
+      `UPDATE users SET username = 'renamed' WHERE id = 2`,
+      game(1, { user_id: 2 }),
+      game(2, { user_id: 2, title: 'Another' }),
+    );
+    expect(await names()).toEqual(handedOver);
+  });
+
+  test('the change of hands came first', async () => {
+    await beside(
+      'SELECT FROM users WHERE id = 2 FOR SHARE; SELECT FROM games WHERE id IN (1, 2) ORDER BY id FOR NO KEY UPDATE',
+      'UPDATE games SET user_id = 2 WHERE id = 1',
+      user(2, { username: 'renamed' }),
+    );
+    expect(await names()).toEqual(handedOver);
   });
 });

@@ -93,6 +93,11 @@ export async function findChanged(relations: Relations, type: RecordType) {
          IS DISTINCT FROM (${columns.map(valueFor).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
   );
   if (changed === 0 || DELETABLE.has(type.name)) return;
+  // Owners before games, as who renames an owner does.
+  if (type.name === 'game')
+    await relations.query(
+      `SELECT FROM users WHERE id IN (SELECT user_id FROM ${stagedIn(type)}) ORDER BY id FOR SHARE`,
+    );
   const { rows } = await relations.query<{ locked: number }>(`
     WITH locked AS MATERIALIZED (
       SELECT t.${type.key} FROM ${type.table} t

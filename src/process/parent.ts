@@ -4,13 +4,12 @@ import { readFileSync } from 'node:fs';
 export const PARENT = process.ppid;
 
 /** Where npm starts this process: it ended so soon that this process belongs to whoever takes orphans. */
-export const IS_ORPHAN = !mayBeNpm(PARENT, process.env.npm_lifecycle_event ?? 'start');
+export const IS_ORPHAN = !mayBeNpm(PARENT);
 
 /** Whether it is npm, another program that runs scripts, or its shell. */
-function mayBeNpm(pid: number, script: string): boolean {
+function mayBeNpm(pid: number): boolean {
   try {
-    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-    return /node|npm|yarn|bun/.test(command) || command.includes(script);
+    return /node|npm|yarn|bun|start/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
   } catch {
     // No Linux, or the parent ended just now, which will show.
     return pid !== 1;
