@@ -13,7 +13,8 @@ import {
   MaxCharacters,
 } from '../http/parameters';
 import { modernTimestamp } from '../formats/timestamps';
-import { type Collection, COLLECTION_LAYOUTS } from './collection.entity';
+import { COLLECTION_LAYOUTS } from './collection.entity';
+import type { CollectionRow } from './collections.service';
 import { fitsHtmlLimit, isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
 import { htmlThread } from './html-thread';
 
@@ -101,21 +102,6 @@ export class UpdateCollectionRequest extends CollectionRequest {
 
   @BooleanParameter('Whether the collection shows on the profile of the caller; nobody else is affected')
   on_profile?: boolean;
-}
-
-export const COLLECTION_COLUMNS = [
-  'id',
-  'user_id',
-  'title',
-  'private',
-  'layout',
-  'games_count',
-  'created_at',
-  'updated_at',
-] as const satisfies (keyof Collection)[];
-
-export interface CollectionRow extends Pick<Collection, (typeof COLLECTION_COLUMNS)[number] | 'description'> {
-  has_game?: boolean | null;
 }
 
 export class CollectionAnswer {

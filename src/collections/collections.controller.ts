@@ -10,7 +10,6 @@ import { IdempotencyService, OncePerKey, RetryKey } from '../idempotency/idempot
 import {
   collectionAnswer,
   CollectionRequest,
-  type CollectionRow,
   CollectionsAnswer,
   CreateCollectionRequest,
   ListCollectionsRequest,
@@ -18,7 +17,7 @@ import {
   SuccessAnswer,
   UpdateCollectionRequest,
 } from './collection.dto';
-import { CollectionsService, lockOf } from './collections.service';
+import { type CollectionRow, CollectionsService, lockOf } from './collections.service';
 
 @Controller()
 @ApiTags('Collections')

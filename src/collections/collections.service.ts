@@ -9,10 +9,8 @@ import { canView } from '../games/visibility';
 import { badRequest } from '../http/failure';
 import { type Rows, SHORT_LIST, SLICE_BYTES } from '../http/long-lists';
 import {
-  COLLECTION_COLUMNS,
   type CollectionAnswer,
   collectionAnswer,
-  type CollectionRow,
   type CreateCollectionRequest,
   type OneCollectionAnswer,
   type SuccessAnswer,
@@ -23,12 +21,26 @@ import { cannotEdit, invalidCollection } from './refusals';
 import { lockCollection } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 
-const COLUMNS = (c: string, description = `${c}.description`) =>
-  `${columnsOf(c, COLLECTION_COLUMNS)}, ${description}`;
+const COLUMNS = [
+  'id',
+  'user_id',
+  'title',
+  'private',
+  'layout',
+  'games_count',
+  'created_at',
+  'updated_at',
+] as const satisfies (keyof Collection)[];
+
+export interface CollectionRow extends Pick<Collection, (typeof COLUMNS)[number] | 'description'> {
+  has_game?: boolean | null;
+}
+
+const columns = (c: string, description = `${c}.description`) => `${columnsOf(c, COLUMNS)}, ${description}`;
 
 const ONE = read<CollectionRow>(
   'collection',
-  `SELECT ${COLUMNS('c')} FROM collections c WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
+  `SELECT ${columns('c')} FROM collections c WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
 );
 
 /** The collections that the user owns and those that the user administers, each with the `limit`. */
@@ -47,7 +59,7 @@ const SHORT_DESCRIPTION = `CASE WHEN octet_length(c.description) > ${SHORT_LIST.
 
 /** At most one row more than a short list has. */
 const shortList = (more: string) => `
-  SELECT ${COLUMNS('c', SHORT_DESCRIPTION)} ${more} FROM ${editableBy('$1', ONE_TOO_MANY)}
+  SELECT ${columns('c', SHORT_DESCRIPTION)} ${more} FROM ${editableBy('$1', ONE_TOO_MANY)}
   ORDER BY ${LAST_UPDATED_FIRST} ${ONE_TOO_MANY}`;
 
 const isShort = (rows: CollectionRow[]) =>
@@ -72,7 +84,7 @@ const SLICES = longRead<{ ids: string }>(
 
 const SLICE = longRead<CollectionRow>(
   'collections_editable_slice',
-  `SELECT ${COLUMNS('c')}, CASE WHEN $2::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
+  `SELECT ${columns('c')}, CASE WHEN $2::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
    FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN collections c ON c.id = listed.id
    WHERE ${canEditCollection('c', '$1')} ORDER BY listed.place`,
 );
@@ -101,7 +113,7 @@ export const CREATE = statement<CollectionRow & { full: boolean; id: number | nu
    entry AS (
      INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
      SELECT collection.id, game.id, 1, $7, $1 FROM collection, game)
-   SELECT own.full, ${COLUMNS('collection')} FROM own LEFT JOIN collection ON true`,
+   SELECT own.full, ${columns('collection')} FROM own LEFT JOIN collection ON true`,
 );
 
 // $3 to $6 NULL: unchanged. '' clears the description.
@@ -126,8 +138,8 @@ const UPDATE = statement<CollectionRow & { editable: boolean }>(
          AND coalesce($5 = c.private, true) AND coalesce($6 = c.layout, true)
          THEN c.updated_at ELSE clock_timestamp() END
      FROM seen WHERE c.id = seen.id AND editable
-     RETURNING ${COLUMNS('c')})
-   SELECT seen.editable, ${COLUMNS('updated')} FROM seen LEFT JOIN updated ON true`,
+     RETURNING ${columns('c')})
+   SELECT seen.editable, ${columns('updated')} FROM seen LEFT JOIN updated ON true`,
 );
 
 const DELETE = statement<{ editable: boolean }>(

@@ -5,7 +5,7 @@ import { invalidGame } from '../games/refusals';
 import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../games/key-owners';
 import { canEdit } from '../games/visibility';
 import { failure } from '../http/failure';
-import { USER_COLUMNS, type UserRow } from '../users/user.dto';
+import { USER_COLUMNS, type UserRow } from '../users/users.service';
 import type { DownloadKey } from './download-key.entity';
 
 /** Exactly one of them is given. */

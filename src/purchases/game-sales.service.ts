@@ -4,7 +4,7 @@ import { read } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canEdit } from '../games/visibility';
 import type { Rows } from '../http/long-lists';
-import { USER_COLUMNS, type UserRow } from '../users/user.dto';
+import { USER_COLUMNS, type UserRow } from '../users/users.service';
 import { boughtBy, BY_EMAIL, PURCHASE, type PurchaseRow, SHORT_LIST } from './purchases.service';
 
 export interface SaleRow extends Omit<PurchaseRow, 'status'> {

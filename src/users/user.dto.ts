@@ -1,18 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
-import type { User } from './user.entity';
-
-export const USER_COLUMNS = [
-  'id',
-  'username',
-  'display_name',
-  'gamer',
-  'developer',
-  'press_user',
-  'cover_url',
-] as const satisfies (keyof User)[];
-
-export type UserRow = Pick<User, (typeof USER_COLUMNS)[number]>;
+import type { UserRow } from './users.service';
 
 export class UserAnswer {
   @ApiProperty({ type: 'integer', format: 'int64', example: 2, description: 'The user' })

@@ -3,7 +3,19 @@ import type { Credential } from '../auth/credential';
 import { noLongerValid } from '../auth/refusals';
 import { Database } from '../database/database';
 import { columnsOf, read } from '../database/statement';
-import { USER_COLUMNS, type UserRow } from './user.dto';
+import type { User } from './user.entity';
+
+export const USER_COLUMNS = [
+  'id',
+  'username',
+  'display_name',
+  'gamer',
+  'developer',
+  'press_user',
+  'cover_url',
+] as const satisfies (keyof User)[];
+
+export type UserRow = Pick<User, (typeof USER_COLUMNS)[number]>;
 
 export const USER = read<UserRow>(
   'user',
