@@ -21,14 +21,16 @@ const noted = async () => (await sql<{ n: number }>('SELECT n FROM notes ORDER B
 /** Locks a thing, notes a number, and then divides by another. */
 const change = (n: number, { lock = 1, divisor = 1 } = {}) =>
   database().write(
-    write([bind(HELD, [lock]), bind(NOTED, [n]), bind(DIVIDED, [divisor])], ([, [row]]) => row!.transaction),
-    { of: 'collections', id: lock, user_ids: [USER] },
+    write([bind(HELD, [lock]), bind(NOTED, [n]), bind(DIVIDED, [divisor])], ([, [row]]) => row!.transaction, {
+      of: 'collections',
+      id: lock,
+      user_ids: [USER],
+    }),
   );
 
 const writeOf = (asleep: Statement, lock: number) =>
   database().write(
-    write([bind(asleep, [])], () => undefined),
-    { of: 'collections', id: lock, user_ids: [USER] },
+    write([bind(asleep, [])], () => undefined, { of: 'collections', id: lock, user_ids: [USER] }),
   );
 
 const slowChange = (lock: number) => writeOf(ASLEEP, lock);

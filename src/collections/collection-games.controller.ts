@@ -21,7 +21,6 @@ import {
 } from './collection-game.dto';
 import { SuccessAnswer } from './collection.dto';
 import { CollectionGamesService } from './collection-games.service';
-import { lockOf } from './collections.service';
 
 @Controller('collections/:collection_id')
 @ApiTags('Collections')
@@ -72,13 +71,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameAnswer> {
-    return this.idempotency.once(
-      user_id,
-      key,
-      request,
-      this.entries.add(user_id, request),
-      lockOf(user_id, request.collection_id),
-    );
+    return this.idempotency.once(key, request, this.entries.add(user_id, request));
   }
 
   @Post('remove-game')
@@ -93,13 +86,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<RemovedAnswer> {
-    return this.idempotency.once(
-      user_id,
-      key,
-      request,
-      this.entries.remove(user_id, request),
-      lockOf(user_id, request.collection_id),
-    );
+    return this.idempotency.once(key, request, this.entries.remove(user_id, request));
   }
 
   @Post('collection-games/:game_id')
@@ -114,13 +101,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameAnswer> {
-    return this.idempotency.once(
-      user_id,
-      key,
-      request,
-      this.entries.update(user_id, request),
-      lockOf(user_id, request.collection_id),
-    );
+    return this.idempotency.once(key, request, this.entries.update(user_id, request));
   }
 
   @Post('order')
@@ -139,12 +120,6 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<SuccessAnswer> {
-    return this.idempotency.once(
-      user_id,
-      key,
-      request,
-      this.entries.order(user_id, request),
-      lockOf(user_id, request.collection_id),
-    );
+    return this.idempotency.once(key, request, this.entries.order(user_id, request));
   }
 }

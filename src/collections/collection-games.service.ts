@@ -19,7 +19,7 @@ import {
 import { COLLECTION_GAME_ROW } from './collection-game-row';
 import type { SuccessAnswer } from './collection.dto';
 import { cannotEdit, invalidCollection, notInCollection } from './refusals';
-import { lockCollection } from './collection-lock';
+import { lockCollection, lockOf } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 
 const EVERYTHING = '9223372036854775807';
@@ -229,6 +229,7 @@ export class CollectionGamesService {
           collection_game: collectionGameAnswer(collection_id, entry!, this.links),
         };
       },
+      lockOf(user_id, collection_id),
     );
   }
 
@@ -239,6 +240,7 @@ export class CollectionGamesService {
         if (!seen?.editable) throw cannotEdit(seen);
         return { success: true, removed: seen.removed };
       },
+      lockOf(user_id, collection_id),
     );
   }
 
@@ -260,6 +262,7 @@ export class CollectionGamesService {
           collection_game: collectionGameAnswer(collection_id, entry, this.links),
         };
       },
+      lockOf(user_id, collection_id),
     );
   }
 
@@ -274,6 +277,7 @@ export class CollectionGamesService {
         if (!seen?.editable) throw cannotEdit(seen);
         return { success: true };
       },
+      lockOf(user_id, collection_id),
     );
   }
 }

@@ -1,4 +1,4 @@
-import { bind, statement } from '../database/statement';
+import { bind, type RowLock, statement } from '../database/statement';
 import { canEditCollection } from './visibility';
 
 export const LOCK = statement(
@@ -12,3 +12,10 @@ export const LOCK = statement(
  */
 export const lockCollection = (collection_id: number, user_id: number) =>
   bind(LOCK, [collection_id, user_id]);
+
+/** What a write of a user locks: the collection, or for a new one a negative number of the user. */
+export const lockOf = (user_id: number, collection_id = -user_id): RowLock => ({
+  of: 'collections',
+  id: collection_id,
+  user_ids: [user_id],
+});

@@ -17,7 +17,7 @@ import {
   SuccessAnswer,
   UpdateCollectionRequest,
 } from './collection.dto';
-import { type CollectionRow, CollectionsService, lockOf } from './collections.service';
+import { type CollectionRow, CollectionsService } from './collections.service';
 
 @Controller()
 @ApiTags('Collections')
@@ -67,13 +67,7 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionAnswer> {
-    return this.idempotency.once(
-      user_id,
-      key,
-      request,
-      this.collections.create(user_id, request),
-      lockOf(user_id),
-    );
+    return this.idempotency.once(key, request, this.collections.create(user_id, request));
   }
 
   @Post('collections/:collection_id')
@@ -88,13 +82,7 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionAnswer> {
-    return this.idempotency.once(
-      user_id,
-      key,
-      request,
-      this.collections.update(user_id, request),
-      lockOf(user_id, request.collection_id),
-    );
+    return this.idempotency.once(key, request, this.collections.update(user_id, request));
   }
 
   @Post('collections/:collection_id/delete')
@@ -109,12 +97,6 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<SuccessAnswer> {
-    return this.idempotency.once(
-      user_id,
-      key,
-      request,
-      this.collections.delete(user_id, request.collection_id),
-      lockOf(user_id, request.collection_id),
-    );
+    return this.idempotency.once(key, request, this.collections.delete(user_id, request.collection_id));
   }
 }

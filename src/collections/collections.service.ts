@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { StoreLinks } from '../config/store-links';
-import { Database, type RowLock } from '../database/database';
+import { Database } from '../database/database';
 import { bind, columnsOf, longRead, read, statement, type Write, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canView } from '../games/visibility';
@@ -18,7 +18,7 @@ import {
 } from './collection.dto';
 import { Collection } from './collection.entity';
 import { cannotEdit, invalidCollection } from './refusals';
-import { lockCollection } from './collection-lock';
+import { lockCollection, lockOf } from './collection-lock';
 import { canEditCollection, canViewCollection } from './visibility';
 
 const COLUMNS = [
@@ -173,13 +173,6 @@ export interface Editor {
   on_profile: boolean;
 }
 
-/** What a write of a user locks: the collection, or for a new one a negative number of the user. */
-export const lockOf = (user_id: number, collection_id = -user_id): RowLock => ({
-  of: 'collections',
-  id: collection_id,
-  user_ids: [user_id],
-});
-
 @Injectable()
 export class CollectionsService {
   constructor(
@@ -231,6 +224,7 @@ export class CollectionsService {
         if (!row?.id) throw invalidGame();
         return { collection: collectionAnswer(row, this.links) };
       },
+      lockOf(user_id),
     );
   }
 
@@ -246,6 +240,7 @@ export class CollectionsService {
         if (!row?.editable) throw cannotEdit(row);
         return { collection: collectionAnswer(row, this.links) };
       },
+      lockOf(user_id, collection_id),
     );
   }
 
@@ -256,6 +251,7 @@ export class CollectionsService {
         if (!row?.editable) throw cannotEdit(row);
         return { success: true };
       },
+      lockOf(user_id, collection_id),
     );
   }
 }

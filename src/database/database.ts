@@ -10,16 +10,18 @@ import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
-import { bind, type BoundStatement, type RowsOf, type Statement, type Write } from './statement';
+import {
+  bind,
+  type BoundStatement,
+  type RowLock,
+  type RowsOf,
+  type Statement,
+  type Write,
+} from './statement';
 import { MARK_WRITES, Standby } from './standby';
-import { type Lock, WriteQueues } from './pool/write-queues';
+import { WriteQueues } from './pool/write-queues';
 
 const CLOSE_TIMEOUT = 2000;
-
-/** The row that a write locks first; writes of different tables never share a transaction. */
-export interface RowLock extends Lock {
-  of: 'collections' | 'games';
-}
 
 /** Wraps work in a span. */
 export type Trace = <T>(name: string, work: () => Promise<T>) => Promise<T>;
@@ -109,12 +111,12 @@ export class Database implements OnApplicationShutdown {
   }
 
   /** Sends the statements of a write at once. Writes with the same lock are queued here, and may share a transaction. */
-  async write<Result>(write: Write<Result>, lock?: RowLock): Promise<Result> {
+  async write<Result>(write: Write<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
-    return this.traced('transaction', () => this.send(write, lock));
+    return this.traced('transaction', () => this.send(write));
   }
 
-  private async send<Result>({ statements, result }: Write<Result>, lock?: RowLock): Promise<Result> {
+  private async send<Result>({ statements, result, lock }: Write<Result>): Promise<Result> {
     const prepared = this.settings.DATABASE_PREPARED_STATEMENTS;
     const queries = statements.map(({ statement, values }) => queryOf(statement, values, prepared));
     const rows = lock ? this.writeQueues![lock.of].run(lock, queries) : inTransaction(this.pool!, queries);

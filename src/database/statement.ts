@@ -44,14 +44,26 @@ export type RowsOf<Statements extends BoundStatement[]> = {
   [I in keyof Statements]: Statements[I] extends BoundStatement<infer Row> ? Row[] : never;
 };
 
+/** The row that a write locks first. Writes of different tables never share a transaction. */
+export interface RowLock {
+  of: 'collections' | 'games';
+  /** Also its place in the order of all locks. */
+  id: number;
+  /** Whose later reads must see the write. */
+  user_ids: number[];
+}
+
 /** One transaction whose statements are sent at once, as none needs the rows of another; and the result that its rows make. */
 export interface Write<Result> {
   statements: BoundStatement[];
   /** Called with the rows of each statement. It may be after COMMIT: a refusal is for statements that changed nothing. */
   result: (rows: unknown[][]) => Result;
+  /** Writes with the same lock follow each other, and may share a transaction. */
+  lock?: RowLock;
 }
 
 export const write = <Statements extends BoundStatement[], Result>(
   statements: [...Statements],
   result: (rows: RowsOf<Statements>) => Result,
-): Write<Result> => ({ statements, result: (rows) => result(rows as RowsOf<Statements>) });
+  lock?: RowLock,
+): Write<Result> => ({ statements, result: (rows) => result(rows as RowsOf<Statements>), lock });

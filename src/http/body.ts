@@ -45,19 +45,20 @@ export const MAX_VALUES = 10_000;
 const MAX_NUMBERS = 1000;
 const NUMBER = /^[-\d]/;
 
+const notAnObject = () => badRequest('the body must be a JSON object');
+
 /** The members of a JSON object, duplicate names included. */
 export function readJsonObject(text: string, most: number): [name: string, value: unknown][] {
-  const notAnObject = badRequest('the body must be a JSON object');
   const { depth, values: count } = sizeOf(text);
-  if (depth > MAX_DEPTH) throw notAnObject;
+  if (depth > MAX_DEPTH) throw notAnObject();
   if (count > MAX_VALUES) throw failure(413, 'too many parameters');
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw notAnObject;
+    throw notAnObject();
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAnObject;
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAnObject();
   const values = parsed as Record<string, unknown>;
   return membersOf(text, most).map(([name, source]) => [name, exactly(values[name], source)]);
 }

@@ -167,7 +167,7 @@ export const BEGUN_IN_A_TURN = 64;
 export const MAX_WAITING = 2000;
 
 /** In one turn of the event loop only so many requests of one address are begun. Those that came later wait, in order. */
-export class Turns {
+class Turns {
   /** Addresses that have begun a request in this turn. */
   private senders: Sender[] = [];
 

@@ -4,7 +4,7 @@ import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
 import type { ClientBase } from 'pg';
 import type { Credential } from '../auth/credential';
-import { Database, type RowLock } from '../database/database';
+import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
 import { badRequest } from '../http/failure';
 
@@ -14,6 +14,8 @@ const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 /** Identifies a retry. */
 export interface RetryKey {
   credential: string;
+  /** Of the credential; null: an operator's. */
+  user_id: number | null;
   key_hash: Buffer;
   route: string;
 }
@@ -27,17 +29,17 @@ export const RetryKey = createParamDecorator(
     if (given.length > 1 || !PRINTABLE.test(given[0]!))
       throw badRequest(`${HEADER} must be given once, as 1 to 255 printable ASCII characters`);
     return {
-      credential: credentialOf(req),
+      ...credentialOf(req),
       key_hash: sha256(given[0]!),
       route: String((req.route as { path: unknown }).path),
     };
   },
 );
 
-function credentialOf(req: Request): string {
-  if (req.operator) return `operator ${req.operator.name}`;
+function credentialOf(req: Request): Pick<RetryKey, 'credential' | 'user_id'> {
+  if (req.operator) return { credential: `operator ${req.operator.name}`, user_id: null };
   const { api_key_id, user_id } = req.user as Credential;
-  return api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`;
+  return { credential: api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`, user_id };
 }
 
 /** On a handler with a RetryKey: describes the header in OpenAPI. */
@@ -78,16 +80,13 @@ const KEEP = statement(
 export class IdempotencyService {
   constructor(private readonly database: Database) {}
 
-  /** `user_id`: of the credential; null: an operator's. */
   once<Answer extends object>(
-    user_id: number | null,
     key: RetryKey | undefined,
     request: object,
     write: Write<Answer>,
-    lock: RowLock,
   ): Promise<Answer> {
-    if (!key) return this.database.write(write, lock);
-    const { credential, key_hash, route } = key;
+    if (!key) return this.database.write(write);
+    const { credential, user_id, key_hash, route } = key;
     const fingerprint = sha256(JSON.stringify([route, request]));
     return this.database.transaction(async (db) => {
       const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
@@ -100,7 +99,7 @@ export class IdempotencyService {
       }
       const answer = write.result(await this.database.run(db, write.statements));
       await this.database.run(db, [bind(KEEP, [credential, key_hash, JSON.stringify(answer)])]);
-      await this.database.mark(db, lock.user_ids);
+      if (write.lock) await this.database.mark(db, write.lock.user_ids);
       return answer;
     });
   }

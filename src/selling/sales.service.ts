@@ -74,15 +74,15 @@ export class SalesService {
       created_at: request.created_at ?? null,
     };
     let done = false;
-    const selling = write([...sell(sale), bind(SALE, [id])], (rows) => {
-      done = true;
-      return saleAnswer(rows.at(-1)![0] as SaleRow);
-    });
-    const answer = await this.idempotency.once(null, retry, request, selling, {
-      of: 'games',
-      id: game_ids[0]!,
-      user_ids: user_id === null ? editors : [...editors, user_id],
-    });
+    const selling = write(
+      [...sell(sale), bind(SALE, [id])],
+      (rows) => {
+        done = true;
+        return saleAnswer(rows.at(-1)![0] as SaleRow);
+      },
+      { of: 'games', id: game_ids[0]!, user_ids: user_id === null ? editors : [...editors, user_id] },
+    );
+    const answer = await this.idempotency.once(retry, request, selling);
     if (done) this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
     if (done && has_webhooks) this.webhooks.wake();
     return answer;
@@ -107,17 +107,17 @@ export class SalesService {
     if (!found) throw failure(404, 'invalid purchase');
     const { game_ids, editors, has_webhooks } = found;
     let currency: string | undefined;
-    const refunding = write([...refund(purchase_id, game_ids, keep_keys, has_webhooks)], (rows) => {
-      const row = rows.at(-1)![0] as SaleRow | undefined;
-      if (!row) throw failure(404, 'invalid purchase');
-      if (rows.at(-2)!.length > 0) ({ currency } = row);
-      return refundAnswer(row);
-    });
-    const answer = await this.idempotency.once(null, retry, request, refunding, {
-      of: 'games',
-      id: game_ids[0] ?? 0,
-      user_ids: editors,
-    });
+    const refunding = write(
+      [...refund(purchase_id, game_ids, keep_keys, has_webhooks)],
+      (rows) => {
+        const row = rows.at(-1)![0] as SaleRow | undefined;
+        if (!row) throw failure(404, 'invalid purchase');
+        if (rows.at(-2)!.length > 0) ({ currency } = row);
+        return refundAnswer(row);
+      },
+      { of: 'games', id: game_ids[0] ?? 0, user_ids: editors },
+    );
+    const answer = await this.idempotency.once(retry, request, refunding);
     if (currency !== undefined) {
       this.events.refunded(by, currency, { games: game_ids.length });
       if (has_webhooks) this.webhooks.wake();

@@ -1,13 +1,7 @@
 import type { Pool, QueryConfig } from 'pg';
 import { concernsOneStatement } from '../sqlstates';
-import { statement, type Statement } from '../statement';
+import { type RowLock, statement, type Statement } from '../statement';
 import { inTransaction, queryOf } from './pipeline';
-
-/** What a write locks first, by a number that is also its place in the order of all locks; and whose later reads must see it. */
-export interface Lock {
-  id: number;
-  user_ids: number[];
-}
 
 interface QueuedWrite {
   user_ids: number[];
@@ -61,7 +55,7 @@ export class WriteQueues {
   ) {}
 
   /** The rows of each query, once all is committed. */
-  run({ id, user_ids }: Lock, queries: QueryConfig[]): Promise<unknown[][]> {
+  run({ id, user_ids }: RowLock, queries: QueryConfig[]): Promise<unknown[][]> {
     return new Promise((resolve, reject) => this.enqueue(id, { user_ids, queries, resolve, reject }));
   }
 
