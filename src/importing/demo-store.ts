@@ -53,7 +53,9 @@ export async function resetDemoStore(settings: Settings): Promise<DemoAccess | u
   const client = await connectTo(settings);
   try {
     // Whatever belongs to an account or a game follows them.
-    await client.query('TRUNCATE users, purchases, user_writes, idempotency_keys RESTART IDENTITY CASCADE');
+    await client.query(
+      'TRUNCATE users, purchases, user_writes, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE',
+    );
   } finally {
     await client.end();
   }
