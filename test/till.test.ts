@@ -141,6 +141,10 @@ test.each<[string[], string]>([
     ['sell', '--game', 'nothing'],
     'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not nothing.',
   ],
+  [
+    ['sell', '--game', 'no/game/at/all'],
+    'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not no/game/at/all.',
+  ],
   [['sell', '--game', '1'], 'Say to whom, with --to me@example.com.'],
   [['sell', '--game', '1', '--to', 'nobody'], 'There is no user nobody.'],
   [['sell', '--game', '1', '--to', 'a@b@c'], 'a@b@c is not an e-mail address.'],

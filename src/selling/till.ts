@@ -21,10 +21,10 @@ export class Till {
 
   /** By id, or as `ash-beetle/brave-arcade`. */
   async game(name: string): Promise<Game> {
-    const [owner = '', slug] = name.split('/', 2);
+    const [, owner, slug] = /^([^/]+)\/([^/]+)$/.exec(name) ?? [];
     const game = await this.entities.findOneBy(
       Game,
-      slug === undefined ? { id: idIn(name) } : { owner_name: ignoringCase(owner), slug },
+      owner === undefined ? { id: idIn(name) } : { owner_name: ignoringCase(owner), slug },
     );
     if (!game) throw new OperatorError(`There is no game ${name}.`);
     return game;
