@@ -70,6 +70,16 @@ bothWays('sales', () => {
     ]);
     await imported({ type: 'purchase', id: 1, status: 'refunded' });
     expect(await periods()).toEqual([{ 'day 2024-02-28 USD': [1, 0], 'month 2024-02-01 USD': [1, 0] }, null]);
+    // One less that cost nothing, beside one that costs more than before.
+    await imported(purchase(3, { amount: 300, created_at: '2024-02-28T00:00:00Z' }));
+    await imported({ type: 'purchase', id: 2, status: 'refunded' }, { type: 'purchase', id: 3, amount: 301 });
+    expect(await periods()).toEqual([
+      { 'day 2024-02-28 USD': [1, 301], 'month 2024-02-01 USD': [1, 301] },
+      null,
+    ]);
+    await imported({ type: 'purchase', id: 3, amount: 0 });
+    await imported({ type: 'purchase', id: 3, status: 'refunded' });
+    expect(await periods()).toEqual([null, null]);
   });
 
   test('however purchases come, change and go, counts, earnings, days and months are what they come to', async () => {
@@ -129,6 +139,11 @@ bothWays('sales', () => {
     expect(await problemsOf(user(1), game(1), purchase(1, { amount }), purchase(2, { amount }))).toEqual([
       'game 1: earnings in USD would be more than 9007199254740991',
     ]);
+    await imported(user(1), game(1), purchase(1, { amount }));
+    expect(await problemsOf(purchase(2, { amount: 1 }))).toEqual([
+      'game 1: earnings in USD would be more than 9007199254740991',
+    ]);
+    await imported(purchase(2, { amount: 1, currency: 'EUR' }), purchase(3, { amount: 0 }));
   });
 });
 

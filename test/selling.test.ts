@@ -513,6 +513,18 @@ describe('takes back', () => {
     expect(revoked.map(({ early }) => early)).toEqual([true, false, null]);
   });
 
+  test('what was free', async () => {
+    const game = await make.game({ owner });
+    const { purchase } = await sold({ game_id: game.id, amount: 0 });
+    await refund(purchase.id);
+    expect((await salesAsKept()).find(({ id }) => id === game.id)).toMatchObject({
+      purchases_count: 0,
+      earnings: null,
+      periods: null,
+    });
+    await expectExact();
+  });
+
   test('what was never complete, without taking what was never earned', async () => {
     await imported(purchase(7001, { game_id: one.id, status: 'pending' }));
     expect(await refund(7001)).toMatchObject(
