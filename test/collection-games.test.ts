@@ -126,6 +126,7 @@ describe('GET /collections/ID/collection-games', () => {
     await make.downloadKey({ game: games[4]!, user_id: buyer.id });
     await make.downloadKey({ game: games[14]!, email: 'Buyer@example.com' });
     await make.downloadKey({ game: games[9]!, user_id: buyer.id, revoked_at: '2024-01-01' });
+    await make.collection({ owner, games: games.toReversed() });
     const { id } = await make.collection({ owner, admins: [admin], games });
     const hidden = (n: number) => n % 4 === 0 || n % 5 === 0 || n % 7 === 0;
     const all = games.map((_, i) => i + 1);

@@ -85,6 +85,15 @@ const WAYS: [string, boolean, boolean, (game: Game) => Promise<unknown>][] = [
     async (game) => make.downloadKey({ game, email: ADDRESS, user_id: (await make.user()).id }),
   ],
   [
+    'a key, bought under a verified address, that somebody else claimed',
+    true,
+    false,
+    async (game) => {
+      const { id } = await make.purchase({ games: [game], email: ADDRESS });
+      await make.downloadKey({ game, purchase_id: id, user_id: (await make.user()).id });
+    },
+  ],
+  [
     'a revoked key',
     false,
     false,
