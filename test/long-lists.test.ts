@@ -57,9 +57,7 @@ describe('a list of more than 500', () => {
     );
 
   test('is complete and in order', async () => {
-    const { status, body, headers } = await send('GET', LIST, {
-      headers: owner.headers,
-    });
+    const { status, body, headers } = await send('GET', LIST, { headers: owner.headers });
     expect(status).toBe(200);
     expect(headers.get('content-length')).toBeNull();
     expect(idsOf(body, 'collections')).toEqual(await inOrder());
@@ -71,10 +69,7 @@ describe('a list of more than 500', () => {
     for (const collection of (body as { collections: { id: number; user_id: number }[] }).collections.filter(
       (_, i) => i % 50 === 0,
     ))
-      expect(await owner.get(`/collections/${collection.id}`)).toEqual({
-        status: 200,
-        body: { collection },
-      });
+      expect(await owner.get(`/collections/${collection.id}`)).toEqual({ status: 200, body: { collection } });
   });
 
   test('says of each collection whether it holds a game', async () => {
@@ -88,19 +83,14 @@ describe('a list of more than 500', () => {
   });
 
   test('answers HEAD without a body', async () => {
-    const { status, headers } = await fetch(baseUrl() + LIST, {
-      method: 'HEAD',
-      headers: owner.headers,
-    });
+    const { status, headers } = await fetch(baseUrl() + LIST, { method: 'HEAD', headers: owner.headers });
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
   });
 
   test('a short one with long descriptions is read a few at a time too', async () => {
     const user = await make.user();
     await collections(user, 20, LONG);
-    const { body, headers } = await send('GET', LIST, {
-      headers: user.headers,
-    });
+    const { body, headers } = await send('GET', LIST, { headers: user.headers });
     expect(headers.get('content-length')).toBeNull();
     expect(idsOf(body, 'collections')).toHaveLength(20);
   });
@@ -108,9 +98,7 @@ describe('a list of more than 500', () => {
   test('a short one is sent in one piece', async () => {
     const user = await make.user();
     await collections(user, 500);
-    const { body, headers, text } = await send('GET', LIST, {
-      headers: user.headers,
-    });
+    const { body, headers, text } = await send('GET', LIST, { headers: user.headers });
     expect(headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
     expect(idsOf(body, 'collections')).toHaveLength(500);
   });
@@ -141,9 +129,7 @@ test.each(['/games/ID/purchases', '/api/1/key/game/ID/purchases'])(
   async (path) => {
     const [owner, buyer] = [
       await make.user(),
-      await make.user({
-        emails: [{ email: `${path.length}@example.com`, verified: true }],
-      }),
+      await make.user({ emails: [{ email: `${path.length}@example.com`, verified: true }] }),
     ];
     const [game, more] = [await make.game({ owner }), await make.game({ owner })];
     await sql(
@@ -199,19 +185,10 @@ test('a page with long notes is complete and in order', async () => {
     [collection.id],
   );
   const pageOf = async (page: number) =>
-    (
-      await owner.get(`/collections/${collection.id}/collection-games`, {
-        page,
-        per_page: 40,
-      })
-    ).body as {
+    (await owner.get(`/collections/${collection.id}/collection-games`, { page, per_page: 40 })).body as {
       page: number;
       per_page: number;
-      collection_games: {
-        game_id: number;
-        blurb: string | null;
-        position: number;
-      }[];
+      collection_games: { game_id: number; blurb: string | null; position: number }[];
     };
   const [first, second] = [await pageOf(1), await pageOf(2)];
   expect([first.page, first.per_page, second.page, second.per_page]).toEqual([1, 40, 2, 40]);
@@ -313,10 +290,7 @@ describe(`a user has at most ${MAX_COLLECTIONS} collections`, () => {
     await collections(owner, MAX_COLLECTIONS - 10);
     const second = await (await openApp()).getUrl();
     const creates = Array.from({ length: 40 }, async (_, i) => {
-      const headers = {
-        ...owner.headers,
-        ...(i % 4 === 3 && { 'idempotency-key': `k${i}` }),
-      };
+      const headers = { ...owner.headers, ...(i % 4 === 3 && { 'idempotency-key': `k${i}` }) };
       const response = await fetch(`${i % 2 ? second : baseUrl()}/collections`, { method: 'POST', headers });
       return response.status;
     });
