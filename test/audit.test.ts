@@ -1,6 +1,6 @@
 import { Audit } from '../src/auth/audit';
 import { logged, sql, theApp, useStore } from './support/store';
-import { until } from './support/time';
+import { moment, until } from './support/time';
 
 useStore();
 
@@ -53,6 +53,19 @@ test('many at once are stored in their order, and all of them', async () => {
   expect((await sql(sales)).map((row) => row.request_id)).toEqual(
     Array.from({ length: 1000 }, (_, i) => `sale-${i}`),
   );
+});
+
+test('what comes one after the other gathers for 20 ms, and then shares a transaction', async () => {
+  const began = performance.now();
+  let events = 0;
+  for (; performance.now() - began < 150; events++) {
+    audit().record({ event: 'refunded', request_id: `refund-${events}`, counts: { games: 1 } });
+    await moment(1);
+  }
+  const most = Math.ceil((performance.now() - began) / 20) + 1;
+  const stored = () => sql(`SELECT xmin::text AS batch FROM audit_events WHERE event = 'refunded'`);
+  await until(async () => (await stored()).length === events);
+  expect(new Set((await stored()).map(({ batch }) => batch)).size).toBeLessThanOrEqual(most);
 });
 
 test.each(['UPDATE audit_events SET user_id = 1', 'DELETE FROM audit_events'])(

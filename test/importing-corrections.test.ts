@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { gracefulStop } from '../src/operations/graceful-stop';
 import {
   bothWays,
   databaseUrl,
@@ -11,10 +12,12 @@ import {
   purchase,
   salesAsKept,
   salesByDefinition,
+  sendSmall,
   user,
 } from './support/importing';
-import { Actor, anonymous, failure, send, sql, useStore } from './support/store';
-import { until } from './support/time';
+import { FaultyProxy } from './support/proxy';
+import { Actor, anonymous, failure, openApp, sql, useStore } from './support/store';
+import { moment, until } from './support/time';
 
 useStore({ OPERATOR_TOKEN });
 
@@ -417,17 +420,7 @@ bothWays('references of purchases', () => {
 });
 
 describe('an Idempotency-Key', () => {
-  const sendOnce = async (key: string, ...lines: object[]) => {
-    const { status, body } = await send('POST', '/operator/import', {
-      headers: {
-        authorization: `Bearer ${OPERATOR_TOKEN}`,
-        'content-type': 'application/x-ndjson',
-        'idempotency-key': key,
-      },
-      body: ndjson(lines),
-    });
-    return { status, body };
-  };
+  const sendOnce = (key: string, ...lines: object[]) => sendSmall(lines, { 'idempotency-key': key });
 
   test('that is none, or was used with other records', async () => {
     expect((await sendOnce('é', user(1))).status).toBe(400);
@@ -454,6 +447,56 @@ describe('an Idempotency-Key', () => {
     expect(first).toEqual(failure(400, 'line 1: game 1: user 1 does not exist'));
     await imported(user(1));
     expect((await sendOnce('late', game(1))).status).toBe(200);
+  });
+
+  test('what was 503 may be sent again', async () => {
+    await imported(user(1), game(1));
+    const holder = sql('BEGIN; SELECT FROM games FOR UPDATE; SELECT pg_sleep(3); COMMIT');
+    await moment(100);
+    expect((await sendOnce('busy', purchase(1))).status).toBe(503);
+    await holder;
+    for (let i = 0; i < 2; i++)
+      expect(await sendOnce('busy', purchase(1))).toMatchObject({
+        body: { types: { purchases: { new: 1 } } },
+      });
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 1 }]);
+  });
+
+  test('after the commit, where its answer was lost, the next replica gives it', async () => {
+    await imported(user(1), game(1));
+    const url = await databaseUrl();
+    const proxy = await FaultyProxy.before(url);
+    const replica = await openApp({ OPERATOR_TOKEN, DATABASE_URL: proxy.through(url) });
+    try {
+      proxy.delay = 200;
+      const first = fetch(`${await replica.getUrl()}/operator/import`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${OPERATOR_TOKEN}`,
+          'content-type': 'application/x-ndjson',
+          'idempotency-key': 'lost',
+        },
+        body: ndjson([purchase(1)]),
+      });
+      await until(async () => (await ids('purchases')).length === 1, 10_000);
+      await proxy.vanish();
+      expect((await first).status).toBe(503);
+      expect(await sendOnce('lost', purchase(1))).toMatchObject({
+        body: { types: { purchases: { new: 1 } } },
+      });
+      expect(await salesAsKept()).toMatchObject([{ purchases_count: 1 }]);
+    } finally {
+      await proxy.vanish();
+      await gracefulStop(replica);
+    }
+  });
+
+  test('a large import takes no notice of it', async () => {
+    const users = Array.from({ length: 1001 }, (_, i) => user(i + 1));
+    expect(await sendOnce('large', ...users)).toMatchObject({ body: { types: { users: { new: 1001 } } } });
+    expect(await sendOnce('large', ...users)).toMatchObject({
+      body: { types: { users: { unchanged: 1001 } } },
+    });
   });
 });
 

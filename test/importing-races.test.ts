@@ -1,5 +1,8 @@
+import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { FrontDoor } from '../src/http/front-door';
+import { gracefulStop } from '../src/operations/graceful-stop';
 import {
   bothWays,
   game,
@@ -13,7 +16,8 @@ import {
   sendSmall,
   user,
 } from './support/importing';
-import { baseUrl, databaseUrl, make, ok, send, sql, useStore } from './support/store';
+import { FaultyProxy } from './support/proxy';
+import { baseUrl, databaseUrl, make, ok, openApp, send, sql, theApp, useStore } from './support/store';
 import { until } from './support/time';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
@@ -199,6 +203,51 @@ describe('locks', () => {
     await game.release();
     await imported(purchase(1));
     expect(await salesAsKept()).toEqual(await salesByDefinition());
+  });
+
+  test('a sender that hangs up while it waits has imported nothing', async () => {
+    const { release } = await holdGame();
+    const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
+    await blocked(2);
+    const gone = request(`${baseUrl()}/operator/import`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
+      agent: false,
+    });
+    gone.on('error', () => undefined).end(JSON.stringify(purchase(3)));
+    const { inFlight } = theApp().get(FrontDoor);
+    await until(() => inFlight.count === 3);
+    await sleep(100);
+    // One that closes its half of the connection may still read.
+    gone.socket!.resetAndDestroy();
+    await until(() => inFlight.count === 2);
+    await release();
+    expect(statuses(await Promise.all([...ahead, sendSmall([purchase(4)])]))).toEqual([200]);
+    expect(await sql('SELECT id FROM purchases ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 4 }]);
+  });
+
+  test('a new purchase costs two round trips: its transaction ends with its last statements', async () => {
+    const proxy = await FaultyProxy.before(databaseUrl());
+    const replica = await openApp({ OPERATOR_TOKEN, DATABASE_URL: proxy.through(databaseUrl()) });
+    const post = async (id: number) => {
+      const began = performance.now();
+      const { status } = await fetch(`${await replica.getUrl()}/operator/import`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
+        body: JSON.stringify(purchase(id)),
+      });
+      expect(status).toBe(200);
+      return performance.now() - began;
+    };
+    try {
+      // The first ones move the sequence, and prepare statements.
+      for (let id = 1; id < 9; id++) await post(id);
+      proxy.delay = 200;
+      expect(await post(9)).toBeLessThan(2.5 * 400);
+    } finally {
+      await gracefulStop(replica);
+      await proxy.vanish();
+    }
   });
 
   test('a deletion that waited for too long behind another is 503 at once, and is not done', async () => {

@@ -12,10 +12,14 @@ import {
   salesByDefinition,
   sendImport,
   user,
+  wrongAccounts,
+  wrongBuyers,
 } from './support/importing';
-import { failure, sql, useStore } from './support/store';
+import { type Answer, failure, send as ask, sql, useStore } from './support/store';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
+
+const RUNS = 4;
 
 beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases CASCADE');
@@ -150,60 +154,117 @@ bothWays('sales', () => {
 describe('many senders at once', () => {
   const GAMES = [1, 2, 3, 4, 5];
   const GIVEN_BY_ALL = [1, 2, 3];
-  const state = fc.record({
+  const fields = {
     game_id: fc.oneof(fc.constantFrom(...GAMES), fc.subarray(GAMES, { minLength: 1 })),
     amount: fc.integer({ min: 0, max: 1000 }),
     currency: fc.constantFrom('USD', 'EUR'),
     status: fc.constantFrom('complete', 'complete', 'refunded', 'pending'),
-  });
+    // Another day, and another month.
+    created_at: fc.constantFrom('2024-02-28T23:59:59Z', '2024-02-29T00:00:00Z', '2024-03-01T00:00:00Z'),
+    user_id: fc.constantFrom(1, 2, null),
+    with_key: fc.boolean(),
+  };
+  const state = fc.record(fields);
   const step = fc.record({
-    kind: fc.constantFrom('full', 'full', 'partial', 'refund and delete', 'shared', 'game', 'wrong'),
+    kind: fc.constantFrom(
+      ...(['whole', 'whole', 'part', 'reference', 'reference', 'sell', 'sell', 'refund', 'delete'] as const),
+      ...(['shared', 'game', 'wrong'] as const),
+    ),
     slot: fc.integer({ min: 0, max: 3 }),
     state,
+    part: fc.record(fields, { requiredKeys: [] }),
   });
   type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
-  const senders = fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { minLength: 4, maxLength: 6 });
+  type State = Step['state'];
+  const senders = fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 4, maxLength: 6 });
+
+  /** A purchase as it must be at the end, and by game whether its key is revoked. */
+  type Model = Omit<State, 'with_key'> & { keys: Record<number, boolean> };
+
+  function changed(model: Model | undefined, { with_key, ...change }: Partial<State>): Model {
+    const { keys, ...rest } = { keys: {}, ...model, ...change } as Model;
+    const made = with_key && rest.status === 'complete' ? [rest.game_id].flat() : [];
+    return { ...rest, keys: { ...Object.fromEntries(made.map((game) => [game, false])), ...keys } };
+  }
 
   /** Sends again what was refused for a while. */
-  async function send(...lines: object[]) {
+  async function again(ask: () => Promise<Answer>) {
     for (let attempt = 0; attempt < 10; attempt++) {
-      const { status, body } = await sendImport(lines);
+      const { status, body } = await ask();
       if (status !== 503) return { status, body };
     }
     throw new Error('503 ten times');
   }
+  const send = (...lines: object[]) => again(() => sendImport(lines));
+  const post = (path: string, parameters: object) =>
+    again(() =>
+      ask('POST', path, {
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify(parameters),
+      }),
+    );
 
   /** One sender, who waits for each answer; what its own purchases must be at the end. */
   async function runSender(sender: number, steps: Step[]) {
-    const model = new Map<number, object>();
-    for (const { kind, slot, state } of steps) {
+    const models = new Map<string, Model>();
+    const right = async (answer: Promise<Answer>) => expect(await answer).toMatchObject({ status: 200 });
+    const refund = async (name: string) => {
+      const [row] = await sql<{ id: number }>(
+        `SELECT id FROM purchases p LEFT JOIN purchase_references r ON r.purchase_id = p.id
+         WHERE coalesce(reference, id::text) = $1`,
+        [name],
+      );
+      await right(post(`/operator/purchases/${row!.id}/refund`, {}));
+      const model = models.get(name)!;
+      const keys = Object.fromEntries(Object.keys(model.keys).map((game) => [game, true]));
+      models.set(name, { ...model, status: 'refunded', keys });
+    };
+    for (const { kind, slot, state, part } of steps) {
       const id = 100 * (sender + 1) + slot;
-      const right = async (...lines: object[]) => expect(await send(...lines)).toMatchObject({ status: 200 });
-      if (kind === 'full') {
-        await right(purchase(id, state));
-        model.set(id, state);
-      } else if (kind === 'partial' && model.has(id)) {
-        await right({ type: 'purchase', id, amount: state.amount, status: state.status });
-        model.set(id, { ...model.get(id), amount: state.amount, status: state.status });
-      } else if (kind === 'refund and delete' && model.has(id)) {
-        await right({ type: 'purchase', id, status: 'refunded' });
-        await right({ type: 'purchase', id, deleted: true });
-        model.delete(id);
-      } else if (kind === 'shared') await right(purchase(GIVEN_BY_ALL[slot % 3]!, state));
-      else if (kind === 'game') await right({ type: 'game', id: GAMES[slot]!, title: `By ${sender}` });
+      const reference = `sale ${sender} ${slot}`;
+      const [byId, sold] = [models.get(String(id)), models.get(reference)];
+      if (kind === 'whole') {
+        await right(send(purchase(id, state)));
+        models.set(String(id), changed(byId, state));
+      } else if (kind === 'part' && byId) {
+        await right(send({ type: 'purchase', id, ...part }));
+        models.set(String(id), changed(byId, part));
+      } else if (kind === 'reference') {
+        await right(
+          send(
+            sold
+              ? { type: 'purchase', reference, ...part }
+              : { ...purchase(0, state), id: undefined, reference },
+          ),
+        );
+        models.set(reference, changed(sold, sold ? part : state));
+      } else if (kind === 'sell' && !sold) {
+        const { status: _, user_id, ...rest } = state;
+        const sale = { ...rest, reference, email: 'buyer@example.com', ...(user_id !== null && { user_id }) };
+        await right(post('/operator/purchases', sale));
+        models.set(reference, changed(undefined, { ...state, status: 'complete' }));
+      } else if (kind === 'refund' && sold) await refund(reference);
+      else if (kind === 'delete' && byId) {
+        await refund(String(id));
+        await right(send({ type: 'purchase', id, deleted: true }));
+        models.delete(String(id));
+      } else if (kind === 'shared') await right(send(purchase(GIVEN_BY_ALL[slot % 3]!, state)));
+      else if (kind === 'game') await right(send({ type: 'game', id: GAMES[slot]!, title: `By ${sender}` }));
       else if (kind === 'wrong')
         expect(await send(purchase(id, { ...state, game_id: 99 }))).toEqual(
           failure(400, `line 1: purchase ${id}: game 99 does not exist`),
         );
     }
-    return model;
+    return models;
   }
 
   test('each gets its own answer, and sums are exact, with large imports in between', async () => {
     await fc.assert(
       fc.asyncProperty(senders, state, async (all, given) => {
         await sql('TRUNCATE users, games, purchases CASCADE');
-        await imported(user(1), ...GAMES.map((id) => game(id)));
+        // Ids that the service makes are none of those that are given.
+        await sql(`SELECT setval('purchases_id_seq', greatest(last_value, 10000)) FROM purchases_id_seq`);
+        await imported(user(1), user(2), ...GAMES.map((id) => game(id)));
         const large = async () => {
           for (const title of ['first', 'second'])
             await importDirectly([
@@ -216,24 +277,27 @@ describe('many senders at once', () => {
           large(),
         ]);
         expect(await salesAsKept()).toEqual(await salesByDefinition());
-        const stored = await sql<{ id: number; game_ids: number[] }>(
-          `SELECT id, amount, currency, status,
-             ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids
-           FROM purchases p WHERE id >= 100 ORDER BY id`,
+        expect(await wrongBuyers()).toEqual([]);
+        expect(await wrongAccounts()).toEqual([]);
+        const stored = await sql<{ name: string }>(
+          `SELECT coalesce(reference, id::text) AS name, amount, currency, status, user_id,
+             to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS created_at,
+             ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_id,
+             ARRAY(SELECT (game_id || ' ' || (revoked_at IS NOT NULL)) FROM download_keys WHERE purchase_id = p.id ORDER BY game_id) AS keys
+           FROM purchases p LEFT JOIN purchase_references r ON r.purchase_id = p.id WHERE id >= 100`,
         );
-        expect(stored).toEqual(
-          models.flatMap((model) =>
-            [...model]
-              .sort(([a], [b]) => a - b)
-              .map(([id, { game_id, ...fields }]: [number, { game_id?: number | number[] }]) => ({
-                id,
-                ...fields,
-                game_ids: [game_id].flat(),
-              })),
-          ),
+        const expected = models.flatMap((model) =>
+          [...model].map(([name, { game_id, keys, ...rest }]) => ({
+            ...rest,
+            name,
+            game_id: [game_id].flat(),
+            keys: Object.entries(keys).map(([game, revoked]) => `${game} ${revoked}`),
+          })),
         );
+        const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
+        expect(stored.sort(byName)).toEqual(expected.sort(byName));
       }),
-      { numRuns: 4, endOnFailure: true },
+      { numRuns: RUNS, endOnFailure: true },
     );
   }, 120_000);
 

@@ -729,7 +729,14 @@ bothWays('problems', () => {
   });
 });
 
-test('however purchases change hands, their games know the buyer, with triggers and without them', async () => {
+/** A large import with or without the triggers, which do the same work as the import; or a small one. */
+const importedBy = (way: string, lines: Line[]) =>
+  way === 'small'
+    ? imported(...lines)
+    : importDirectly(lines, { prepare: (client) => client.query(`SET session_replication_role = ${way}`) });
+const ways = fc.constantFrom('small', 'origin', 'replica');
+
+test('however purchases change hands, their games know the buyer, in a small import, and in a large one with triggers and without them', async () => {
   const games = [1, 2, 3];
   const onePurchase = fc.record({
     id: fc.integer({ min: 1, max: 4 }),
@@ -738,17 +745,17 @@ test('however purchases change hands, their games know the buyer, with triggers 
     user_id: fc.constantFrom(1, 2, null, undefined),
   });
   const imports = fc.record({
-    triggers: fc.constantFrom('origin', 'replica'),
+    way: ways,
     purchases: fc.uniqueArray(onePurchase, { selector: ({ id }) => id, minLength: 1 }),
   });
   await imported(user(1), user(2), ...games.map((id) => game(id)));
   await fc.assert(
     fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
       await sql('TRUNCATE purchases CASCADE');
-      for (const { triggers, purchases } of rounds) {
-        await importDirectly(
+      for (const { way, purchases } of rounds) {
+        await importedBy(
+          way,
           purchases.map(({ id, ...fields }) => purchase(id, fields)),
-          { prepare: (client) => client.query(`SET session_replication_role = ${triggers}`) },
         );
         expect(await wrongBuyers()).toEqual([]);
       }
@@ -757,7 +764,7 @@ test('however purchases change hands, their games know the buyer, with triggers 
   );
 }, 60_000);
 
-test('however purchases and keys change hands, keys know their account, with triggers and without them', async () => {
+test('however purchases and keys change hands, keys know their account, in a small import, and in a large one with triggers and without them', async () => {
   const accounts = fc.constantFrom(1, 2, null, undefined);
   const onePurchase = fc.record({
     id: fc.integer({ min: 1, max: 3 }),
@@ -771,7 +778,7 @@ test('however purchases and keys change hands, keys know their account, with tri
   });
   const byId = { selector: ({ id }: { id: number }) => id };
   const imports = fc.record({
-    triggers: fc.constantFrom('origin', 'replica'),
+    way: ways,
     purchases: fc.uniqueArray(onePurchase, byId),
     keys: fc.uniqueArray(oneKey, byId),
   });
@@ -780,14 +787,11 @@ test('however purchases and keys change hands, keys know their account, with tri
     fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
       await sql('TRUNCATE purchases CASCADE');
       await imported(purchase(1), purchase(2), purchase(3));
-      for (const { triggers, purchases, keys } of rounds) {
-        await importDirectly(
-          [
-            ...purchases.map(({ id, ...fields }) => purchase(id, fields)),
-            ...keys.map(({ id, ...fields }) => downloadKey(id, fields)),
-          ],
-          { prepare: (client) => client.query(`SET session_replication_role = ${triggers}`) },
-        );
+      for (const { way, purchases, keys } of rounds) {
+        await importedBy(way, [
+          ...purchases.map(({ id, ...fields }) => purchase(id, fields)),
+          ...keys.map(({ id, ...fields }) => downloadKey(id, fields)),
+        ]);
         expect(await wrongAccounts()).toEqual([]);
       }
     }),
@@ -795,11 +799,11 @@ test('however purchases and keys change hands, keys know their account, with tri
   );
 }, 60_000);
 
-test('however users are renamed and games change hands, games know the name of their owner, with triggers and without them', async () => {
+test('however users are renamed and games change hands, games know the name of their owner, in a small import, and in a large one with triggers and without them', async () => {
   const ids = [1, 2, 3];
   const names = fc.shuffledSubarray(['ash', 'birch', 'cedar', 'Ash-2'], { minLength: 3, maxLength: 3 });
   const imports = fc.record({
-    triggers: fc.constantFrom('origin', 'replica'),
+    way: ways,
     names,
     renamed: fc.subarray(ids),
     games: fc.uniqueArray(
@@ -813,16 +817,14 @@ test('however users are renamed and games change hands, games know the name of t
     fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
       await sql('TRUNCATE users, games CASCADE');
       await imported(...ids.map((id) => user(id)));
-      for (const { triggers, names, renamed, games } of rounds) {
+      for (const { way, names, renamed, games } of rounds) {
         // Those that are not renamed keep a name that nobody else gets.
         const records = [
           ...renamed.map((id) => user(id, { username: names[id - 1] })),
           ...ids.filter((id) => !renamed.includes(id)).map((id) => user(id, { username: `user${id}` })),
           ...games.map(({ id, user_id }) => game(id, { user_id })),
         ];
-        await importDirectly(records, {
-          prepare: (client) => client.query(`SET session_replication_role = ${triggers}`),
-        });
+        await importedBy(way, records);
         expect(await wrongOwners()).toEqual([]);
       }
     }),
@@ -830,22 +832,24 @@ test('however users are renamed and games change hands, games know the name of t
   );
 }, 60_000);
 
-test('a game that is imported while its owner is renamed', async () => {
-  await imported(user(1));
-  // The import waits where it writes users, until the owner of its game has a new name that is not committed yet.
-  await sql(`
+bothWays('owners', () => {
+  test('a game that is imported while its owner is renamed', async () => {
+    await imported(user(1));
+    // The import waits where it writes users, until the owner of its game has a new name that is not committed yet.
+    await sql(`
     CREATE FUNCTION wait_for_rename() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$;
     CREATE TRIGGER wait_for_rename BEFORE INSERT ON users EXECUTE FUNCTION wait_for_rename()`);
-  const renamed = sql(`
+    const renamed = sql(`
     SELECT pg_advisory_lock(1), pg_sleep(0.6);
     BEGIN; UPDATE users SET username = 'meanwhile' WHERE id = 1;
     SELECT pg_advisory_unlock(1), pg_sleep(0.5); COMMIT`);
-  await sleep(100);
-  await importDirectly([user(2), game(1)]);
-  await renamed;
-  await sql('DROP FUNCTION wait_for_rename CASCADE');
-  expect(await wrongOwners()).toEqual([]);
+    await sleep(100);
+    await imported(user(2), game(1));
+    await renamed;
+    await sql('DROP FUNCTION wait_for_rename CASCADE');
+    expect(await wrongOwners()).toEqual([]);
+  });
 });
 
 bothWays('collections', () => {
@@ -974,7 +978,7 @@ bothWays('ids', () => {
   });
 });
 
-describe('at the same time', () => {
+bothWays('at the same time', () => {
   test('imports wait for each other, and none is lost', async () => {
     await imported(user(1), game(1), game(2));
     await Promise.all(
@@ -991,7 +995,10 @@ describe('at the same time', () => {
       { id: 2, purchases_count: 6, earnings: { USD: 300 } },
     ]);
   });
+});
 
+// A small one is held at such points in importing-races.test.ts.
+describe('a large import', () => {
   test('what is refused by a constraint after the checks is checked again', async () => {
     // Takes the name between the check and the write.
     const interfering = (client: Client) => {
@@ -1008,6 +1015,7 @@ describe('at the same time', () => {
   });
 });
 
+// A small import ends with its connection only while it waits: importing-races.test.ts.
 describe('what ends in the middle', () => {
   const nothingLeft = async () => {
     for (let i = 0; i < 50; i++) {
