@@ -13,7 +13,6 @@ import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
 import {
   bind,
   type BoundStatement,
-  type RowLock,
   type RowsOf,
   type Statement,
   type Write,
@@ -36,7 +35,8 @@ export class Database implements OnApplicationShutdown {
   standby: Standby | undefined;
   private pool: Pool | undefined;
   private batcher: StatementBatcher | undefined;
-  private writeQueues: Record<RowLock['of'], WriteQueues> | undefined;
+  /** By table. */
+  private readonly writeQueues = new Map<string, WriteQueues>();
   private stopped = false;
 
   constructor(
@@ -82,9 +82,6 @@ export class Database implements OnApplicationShutdown {
     this.batcher = new StatementBatcher(pool);
     this.pool = pool;
     if (this.settings.DATABASE_READ_URL) this.standby = new Standby(this, this.settings);
-    const newQueues = () =>
-      new WriteQueues(pool, this.settings.DATABASE_PREPARED_STATEMENTS, this.standby && MARK_WRITES);
-    this.writeQueues = { collections: newQueues(), games: newQueues() };
   }
 
   async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
@@ -119,10 +116,20 @@ export class Database implements OnApplicationShutdown {
   private async send<Result>({ statements, result, lock }: Write<Result>): Promise<Result> {
     const prepared = this.settings.DATABASE_PREPARED_STATEMENTS;
     const queries = statements.map(({ statement, values }) => queryOf(statement, values, prepared));
-    const rows = lock ? this.writeQueues![lock.of].run(lock, queries) : inTransaction(this.pool!, queries);
+    const rows = lock ? this.queuesOf(lock.of).run(lock, queries) : inTransaction(this.pool!, queries);
     if (this.trace)
       for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
     return result(await rows);
+  }
+
+  private queuesOf(table: string): WriteQueues {
+    let queues = this.writeQueues.get(table);
+    if (!queues) {
+      const { DATABASE_PREPARED_STATEMENTS } = this.settings;
+      queues = new WriteQueues(this.pool!, DATABASE_PREPARED_STATEMENTS, this.standby && MARK_WRITES);
+      this.writeQueues.set(table, queues);
+    }
+    return queues;
   }
 
   /**

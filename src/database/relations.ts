@@ -78,10 +78,13 @@ interface Prepared {
   relations: string[];
 }
 
+/** Statements that no connection keeps are remembered up to this number. */
+const MAX_REMEMBERED = 1000;
+
 /** Relations as parameters of each statement, in JSON: for a few rows, without a row in the catalogue. */
 export class GivenRows implements Relations {
   readonly few = true;
-  // By the statement's own text. The texts are finite: they depend on no data.
+  // By the statement's own text. Those of one type of record are few. Those of several have a text for each mixture of types.
   private static readonly prepared = new Map<string, Prepared>();
   private readonly given = new Map<string, { relation: Relation; json: string; rows: number }>();
 
@@ -152,7 +155,7 @@ export class GivenRows implements Relations {
     const [, own = '', rest] = /^\s*(WITH\s)?([^]*)$/.exec(sql)!;
     const text = tables.length ? `WITH ${tables.join(', ')}${own ? ', ' : ' '}${rest}` : sql;
     const made = { name: `given_rows_${prepared.size}`, text, relations };
-    prepared.set(sql, made);
+    if (this.keepsPrepared || prepared.size < MAX_REMEMBERED) prepared.set(sql, made);
     return made;
   }
 }

@@ -46,7 +46,8 @@ export type RowsOf<Statements extends BoundStatement[]> = {
 
 /** The row that a write locks first. Writes of different tables never share a transaction. */
 export interface RowLock {
-  of: 'collections' | 'games';
+  /** Its table. */
+  of: string;
   /** Also its place in the order of all locks. */
   id: number;
   /** Whose later reads must see the write. */
