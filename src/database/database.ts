@@ -10,13 +10,7 @@ import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
-import {
-  bind,
-  type BoundStatement,
-  type RowsOf,
-  type Statement,
-  type Write,
-} from './statement';
+import { bind, type BoundStatement, type RowsOf, type Statement, type Write } from './statement';
 import { MARK_WRITES, Standby } from './standby';
 import { WriteQueues } from './pool/write-queues';
 
