@@ -5,7 +5,7 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 // log2(62 ** 32) is 190 bits.
 const RANDOM_CHARACTERS = 32;
 const CHECKSUM_CHARACTERS = 6;
-const OURS = /^gw_[0-9A-Za-z]{38}$/;
+const GENERATED_KEY = /^gw_[0-9A-Za-z]{38}$/;
 const MAX_CHARACTERS = 512;
 
 const base62 = (value: number): string =>
@@ -25,7 +25,8 @@ export const newOperatorToken = (): string => newSecret('gwo_');
 /** Whether the text can be a key: imported keys have any form, generated ones a valid checksum. */
 export const mayBeApiKey = (text: string): boolean =>
   text.length <= 2 * MAX_CHARACTERS &&
-  (!OURS.test(text) || checksumOf(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS));
+  (!GENERATED_KEY.test(text) ||
+    checksumOf(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS));
 
 /** The first characters of a key, by which its owner recognises it in a list. */
 export function hintOf(key: string): string {

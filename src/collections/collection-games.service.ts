@@ -53,7 +53,7 @@ export const FIRST_PAGE = longRead<Packed>(
   pageOf({ before: '0', condition: '' }),
 );
 
-// Two more walks: over the entries that are seen to where the page starts, and over all that lie before it.
+// Two more walks: over the entries that the caller may see, to where the page starts, and over all that lie before it.
 export const LATER_PAGE = longRead<Packed>(
   'collection_games_later_page',
   `WITH first AS (
@@ -77,62 +77,62 @@ const LONG_BLURBS = longRead<{ game_id: number; blurb: string | null }>(
   'SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 AND game_id = ANY ($2::bigint[])',
 );
 
-const SEEN = `seen AS (
+const COLLECTION = `collection AS (
   SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
   WHERE c.id = $1 AND ${canViewCollection('c', '$2')})`;
 
-export const ADD = statement<Seen & { viewable: boolean }>(
+export const ADD = statement<CollectionAccess & { viewable: boolean }>(
   'collection_games_add',
-  `WITH ${SEEN},
+  `WITH ${COLLECTION},
    game AS (SELECT g.id FROM games g WHERE g.id = $3 AND ${canView('g', '$2')}),
    added AS (
      INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
-     SELECT seen.id, game.id,
+     SELECT collection.id, game.id,
        coalesce((SELECT max(e.sort_key) FROM collection_games e WHERE e.collection_id = $1), 0) + 1, $4, $2
-     FROM seen, game WHERE seen.editable
+     FROM collection, game WHERE collection.editable
      ON CONFLICT (collection_id, game_id) DO NOTHING
      RETURNING collection_id),
    counted AS (
      UPDATE collections c SET games_count = c.games_count + 1, updated_at = clock_timestamp()
      FROM added WHERE c.id = added.collection_id)
-   SELECT seen.editable, EXISTS (SELECT FROM game) AS viewable FROM seen`,
+   SELECT collection.editable, EXISTS (SELECT FROM game) AS viewable FROM collection`,
 );
 
-const REMOVE = statement<Seen & { removed: boolean }>(
+const REMOVE = statement<CollectionAccess & { removed: boolean }>(
   'collection_games_remove',
-  `WITH ${SEEN},
+  `WITH ${COLLECTION},
    removed AS (
-     DELETE FROM collection_games e USING seen
-     WHERE e.collection_id = seen.id AND e.game_id = $3 AND seen.editable
+     DELETE FROM collection_games e USING collection
+     WHERE e.collection_id = collection.id AND e.game_id = $3 AND collection.editable
      RETURNING e.collection_id),
    counted AS (
      UPDATE collections c SET games_count = c.games_count - 1, updated_at = clock_timestamp()
      FROM removed WHERE c.id = removed.collection_id)
-   SELECT seen.editable, EXISTS (SELECT FROM removed) AS removed FROM seen`,
+   SELECT collection.editable, EXISTS (SELECT FROM removed) AS removed FROM collection`,
 );
 
 // $4 NULL: as it stands. A blurb is cleared by '', which is never stored.
-const UPDATE = statement<Seen>(
+const UPDATE = statement<CollectionAccess>(
   'collection_games_update',
-  `WITH ${SEEN},
+  `WITH ${COLLECTION},
    updated AS (
-     UPDATE collection_games e SET blurb = nullif($4::text, '') FROM seen, games g
-     WHERE e.collection_id = seen.id AND e.game_id = $3 AND seen.editable AND $4::text <> coalesce(e.blurb, '')
+     UPDATE collection_games e SET blurb = nullif($4::text, '') FROM collection, games g
+     WHERE e.collection_id = collection.id AND e.game_id = $3 AND collection.editable AND $4::text <> coalesce(e.blurb, '')
        AND g.id = e.game_id AND ${canView('g', '$2')}
      RETURNING e.collection_id),
    touched AS (
      UPDATE collections c SET updated_at = clock_timestamp()
      FROM updated WHERE c.id = updated.collection_id)
-   SELECT seen.editable FROM seen`,
+   SELECT collection.editable FROM collection`,
 );
 
 // The listed games get keys below all others, so that no other row is written; unless they are in this order already.
-export const ORDER = statement<Seen>(
+export const ORDER = statement<CollectionAccess>(
   'collection_games_order',
-  `WITH ${SEEN},
+  `WITH ${COLLECTION},
    removed AS (
-     DELETE FROM collection_games e USING seen
-     WHERE e.collection_id = seen.id AND e.game_id = ANY($4::bigint[]) AND seen.editable
+     DELETE FROM collection_games e USING collection
+     WHERE e.collection_id = collection.id AND e.game_id = ANY($4::bigint[]) AND collection.editable
      RETURNING e.game_id),
    front AS (
      SELECT min(e.sort_key) - cardinality($3::bigint[]) - 1 AS sort_key FROM collection_games e WHERE e.collection_id = $1),
@@ -142,8 +142,8 @@ export const ORDER = statement<Seen>(
      WHERE e.collection_id = $1 AND e.game_id <> ALL($4)),
    moved AS (
      UPDATE collection_games e SET sort_key = front.sort_key + listed.place
-     FROM seen, front, listed
-     WHERE e.collection_id = $1 AND e.game_id = listed.game_id AND seen.editable
+     FROM collection, front, listed
+     WHERE e.collection_id = $1 AND e.game_id = listed.game_id AND collection.editable
        AND (EXISTS (SELECT FROM listed WHERE too_late)
          OR EXISTS (SELECT FROM collection_games before
                     WHERE before.collection_id = $1 AND before.sort_key < (SELECT max(sort_key) FROM listed)
@@ -152,9 +152,9 @@ export const ORDER = statement<Seen>(
    counted AS (
      UPDATE collections c
      SET games_count = c.games_count - (SELECT count(*) FROM removed), updated_at = clock_timestamp()
-     FROM seen WHERE c.id = seen.id
+     FROM collection WHERE c.id = collection.id
        AND (EXISTS (SELECT FROM removed) OR EXISTS (SELECT FROM moved)))
-   SELECT seen.editable FROM seen`,
+   SELECT collection.editable FROM collection`,
 );
 
 // The position is counted from the end, where games are added.
@@ -170,7 +170,7 @@ export const ENTRY = read<Packed>(
    WHERE e.collection_id = $1 AND e.game_id = $3 AND ${canView('g', '$2')}`,
 );
 
-interface Seen {
+interface CollectionAccess {
   editable: boolean;
 }
 
@@ -222,9 +222,9 @@ export class CollectionGamesService {
         bind(ADD, [collection_id, user_id, game_id, blurb]),
         bind(ENTRY, [collection_id, user_id, game_id]),
       ],
-      ([, [seen], [entry]]) => {
-        if (!seen?.editable) throw cannotEdit(seen);
-        if (!seen.viewable) throw invalidGame();
+      ([, [collection], [entry]]) => {
+        if (!collection?.editable) throw cannotEdit(collection);
+        if (!collection.viewable) throw invalidGame();
         return {
           collection_game: collectionGameAnswer(collection_id, entry!, this.links),
         };
@@ -236,9 +236,9 @@ export class CollectionGamesService {
   remove(user_id: number, { collection_id, game_id }: RemoveGameRequest): Write<RemovedAnswer> {
     return write(
       [lockCollection(collection_id, user_id), bind(REMOVE, [collection_id, user_id, game_id])],
-      ([, [seen]]) => {
-        if (!seen?.editable) throw cannotEdit(seen);
-        return { success: true, removed: seen.removed };
+      ([, [collection]]) => {
+        if (!collection?.editable) throw cannotEdit(collection);
+        return { success: true, removed: collection.removed };
       },
       lockOf(user_id, collection_id),
     );
@@ -255,8 +255,8 @@ export class CollectionGamesService {
         bind(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]),
         bind(ENTRY, [collection_id, user_id, game_id]),
       ],
-      ([, [seen], [entry]]) => {
-        if (!seen?.editable) throw cannotEdit(seen);
+      ([, [collection], [entry]]) => {
+        if (!collection?.editable) throw cannotEdit(collection);
         if (!entry) throw notInCollection();
         return {
           collection_game: collectionGameAnswer(collection_id, entry, this.links),
@@ -273,8 +273,8 @@ export class CollectionGamesService {
         lockCollection(collection_id, user_id),
         bind(ORDER, [collection_id, user_id, game_ids, remove_game_ids]),
       ],
-      ([, [seen]]) => {
-        if (!seen?.editable) throw cannotEdit(seen);
+      ([, [collection]]) => {
+        if (!collection?.editable) throw cannotEdit(collection);
         return { success: true };
       },
       lockOf(user_id, collection_id),

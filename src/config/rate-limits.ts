@@ -17,7 +17,7 @@ const CREDENTIALS_PER_USER = 3;
 export type LimitName = keyof typeof DEFAULTS | 'user';
 export type RateLimits = Readonly<Record<LimitName, RateLimit>>;
 
-const ONE = /^([a-z-]+)=(\d{1,7})\/(\d{1,5})s$/;
+const SETTING = /^([a-z-]+)=(\d{1,7})\/(\d{1,5})s$/;
 
 /** Parses RATE_LIMIT; null: off, undefined: not valid. */
 export function rateLimitsOf(text: string): RateLimits | null | undefined {
@@ -25,7 +25,7 @@ export function rateLimitsOf(text: string): RateLimits | null | undefined {
   const given: Partial<Record<LimitName, RateLimit>> = {};
   for (const part of text.split(',').map((each) => each.trim())) {
     if (part === '') continue;
-    const [, name = '', count, seconds] = ONE.exec(part) ?? [];
+    const [, name = '', count, seconds] = SETTING.exec(part) ?? [];
     if (!isLimitName(name) || Number(count) < 1 || Number(seconds) < 1) return undefined;
     given[name] = { count: Number(count), period_ms: Number(seconds) * 1000 };
   }

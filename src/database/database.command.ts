@@ -13,7 +13,7 @@ import { migrate } from './migrate';
 import { openDatabase, type OpenDatabase, requireStore } from './open-database';
 
 // Made on this machine where no setting gives them. The rows are of no use without them.
-const KEPT = ['api-key-pepper', 'demo-api-key', 'demo-password'];
+const SECRET_FILES = ['api-key-pepper', 'demo-api-key', 'demo-password'];
 const say = (line: string) => console.error(line);
 
 export function registerDatabaseCommands(program: Command): void {
@@ -106,12 +106,12 @@ async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>
 }
 
 function keptIn(folder: string): Record<string, string> {
-  const found = KEPT.filter((name) => existsSync(join(folder, name)));
+  const found = SECRET_FILES.filter((name) => existsSync(join(folder, name)));
   return Object.fromEntries(found.map((name) => [name, readFileSync(join(folder, name), 'utf8').trim()]));
 }
 
 function keep(folder: string, secrets: Record<string, string>): void {
-  for (const name of KEPT)
+  for (const name of SECRET_FILES)
     if (secrets[name]) writeFileSync(join(folder, name), `${secrets[name]}\n`, { mode: 0o600 });
 }
 

@@ -19,17 +19,17 @@ const UNREACHABLE = new Set([
   'ENOENT',
 ]);
 // pg and TypeORM give these no code. TypeORM releases the connection of a transaction as soon as it is lost.
-const LOST =
+const LOST_CONNECTION =
   /Driver not Connected|timeout exceeded when trying to connect|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end|query runner (was )?already released/i;
 
 // The last message of a server before it closes the connection.
-const CLOSED = /^(08|57P0)/;
+const CLOSING_SQLSTATE = /^(08|57P0)/;
 
 /** The connection is lost, or does not answer any more: no further statement can be sent on it. */
 export function isConnectionLost(error: unknown): boolean {
   const { code, message } = causeOf(error) as { code?: unknown; message?: string };
-  if (typeof code === 'string' && (UNREACHABLE.has(code) || CLOSED.test(code))) return true;
-  return LOST.test(message ?? '');
+  if (typeof code === 'string' && (UNREACHABLE.has(code) || CLOSING_SQLSTATE.test(code))) return true;
+  return LOST_CONNECTION.test(message ?? '');
 }
 
 /** The server refused one statement; the connection can be used again. */
@@ -56,5 +56,5 @@ export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefin
     if (UNREACHABLE.has(code) || UNAVAILABLE.test(code)) return 'unavailable';
     if (NOT_UNICODE.test(code)) return 'not unicode';
   }
-  return LOST.test(cause.message) ? 'unavailable' : undefined;
+  return LOST_CONNECTION.test(cause.message) ? 'unavailable' : undefined;
 }

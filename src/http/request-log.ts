@@ -134,7 +134,7 @@ interface Series {
   sum: number;
 }
 
-const OTHER = { method: 'other', route: 'other' };
+const UNMATCHED_ROUTE = { method: 'other', route: 'other' };
 
 /**
  * A histogram of response times by route template and class of status. Series are found by the route object, so that
@@ -148,7 +148,7 @@ export class RequestDurations {
     { statusCode }: ServerResponse,
     ms: number,
   ) => {
-    const route = req.route ?? OTHER;
+    const route = req.route ?? UNMATCHED_ROUTE;
     let series = this.routes.get(route);
     if (!series) this.routes.set(route, (series = []));
     const status = Math.floor(statusCode / 100);
@@ -185,7 +185,7 @@ function seriesOf(route: Route | undefined, status: number): Series {
   const { methods, path } = route ?? {};
   const [method] = Object.keys(methods ?? {});
   return {
-    ...(method && typeof path === 'string' ? { method: method.toUpperCase(), route: path } : OTHER),
+    ...(method && typeof path === 'string' ? { method: method.toUpperCase(), route: path } : UNMATCHED_ROUTE),
     status: `${status}xx`,
     counts: new Array<number>(BUCKETS.length + 1).fill(0),
     sum: 0,

@@ -12,11 +12,11 @@ import type { LatestRequest } from './latest.dto';
 
 const PATH = '/wharf/latest?';
 // URLs without anything to decode. The route reads all others.
-const PLAIN =
+const PLAIN_URL =
   /^\/wharf\/latest\?(?:game_id=([1-9]\d{0,14})|target=([\w.-]+\/[\w.-]+))&channel_name=([\w.-]+)$/;
 
 function plainQuestion(address: string): LatestRequest | undefined {
-  const [, game_id, target, channel_name] = PLAIN.exec(address) ?? [];
+  const [, game_id, target, channel_name] = PLAIN_URL.exec(address) ?? [];
   if (channel_name === undefined) return undefined;
   return { game_id: game_id === undefined ? undefined : Number(game_id), target, channel_name };
 }

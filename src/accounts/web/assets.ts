@@ -21,7 +21,7 @@ const TYPES: Record<string, string> = {
   '.jpeg': 'image/jpeg',
 };
 
-const OURS = join(__dirname, 'assets');
+const ASSET_FOLDER = join(__dirname, 'assets');
 
 /** Styles, scripts and images of the pages. A hash in each name lets browsers cache them for ever. */
 @Injectable()
@@ -36,11 +36,11 @@ export class Assets {
   readonly storeLogo?: Asset;
 
   constructor({ STORE_CSS_FILE, STORE_LOGO_FILE }: Settings) {
-    this.style = this.add(join(OURS, 'pages.css'));
-    this.script = this.add(join(OURS, 'pages.js'));
-    this.referenceStyle = this.add(join(OURS, 'reference.css'));
-    this.referenceScript = this.add(join(OURS, 'reference.js'));
-    this.icon = this.add(join(OURS, 'icon.svg'));
+    this.style = this.add(join(ASSET_FOLDER, 'pages.css'));
+    this.script = this.add(join(ASSET_FOLDER, 'pages.js'));
+    this.referenceStyle = this.add(join(ASSET_FOLDER, 'reference.css'));
+    this.referenceScript = this.add(join(ASSET_FOLDER, 'reference.js'));
+    this.icon = this.add(join(ASSET_FOLDER, 'icon.svg'));
     if (STORE_CSS_FILE) this.storeStyle = this.add(STORE_CSS_FILE, 'STORE_CSS_FILE', ['.css']);
     if (STORE_LOGO_FILE)
       this.storeLogo = this.add(STORE_LOGO_FILE, 'STORE_LOGO_FILE', [
