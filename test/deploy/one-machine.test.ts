@@ -119,6 +119,13 @@ describe('deploy/compose', () => {
   });
 });
 
+// Clients of the first API version have their key in the path, and nginx writes paths into both logs.
+it('keeps paths out of the logs of nginx', () => {
+  const [, server] = /\n((?: {4}.*\n)+? {4}location \/ \{)/.exec(page) ?? [];
+  expect(server).toContain('access_log off;');
+  expect(server).toMatch(/error_log \S+ crit;/);
+});
+
 describe('deploy/systemd', () => {
   const folder = path.join(root, 'deploy', 'systemd');
   const unit = read('deploy', 'systemd', 'gamewharf.service');
