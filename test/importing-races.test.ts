@@ -3,6 +3,8 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { FrontDoor } from '../src/http/front-door';
+import { SmallImport } from '../src/importing/small-import';
+import { SmallImports } from '../src/importing/small-imports.service';
 import { gracefulStop } from '../src/operations/graceful-stop';
 import {
   bothWays,
@@ -297,5 +299,24 @@ describe('locks', () => {
     await release();
     expect(await last).toBe(200);
     expect(await Promise.all(ahead)).toEqual([200, 200]);
+  });
+
+  test('2,000 may wait', async () => {
+    const { release } = await holdGame();
+    const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
+    await blocked(2);
+    const imports = theApp().get(SmallImports);
+    const hangUp = new AbortController();
+    // Past HTTP, where so many would take longer to arrive than they may wait.
+    const waiting = Array.from({ length: 2000 }, () =>
+      imports.run(new SmallImport(imports.types), hangUp.signal),
+    );
+    const ended = Promise.allSettled(waiting);
+    expect((await sendSmall([purchase(3)])).status).toBe(503);
+    hangUp.abort();
+    const third = sendSmall([purchase(3)]);
+    expect((await ended).map(({ status }) => status)).toEqual(waiting.map(() => 'rejected'));
+    await release();
+    expect(statuses(await Promise.all([...ahead, third]))).toEqual([200]);
   });
 });
