@@ -1,13 +1,9 @@
 import { explain, settingsOfThisProcess, startedByNpm } from '../config/environment';
-import { IS_ORPHAN, PARENT } from './parent';
+import { PARENT } from './parent';
 import { Server } from './server';
 
 /** Makes this process the service, until a signal ends it. */
 export function serve(): void {
-  if (startedByNpm() && IS_ORPHAN) {
-    console.error('npm ended before the service started, so it does not start.');
-    return;
-  }
   const server = new Server();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void server.stop(0));
   if (startedByNpm()) watchParent(server);
