@@ -182,7 +182,9 @@ describe('the service that npm starts', () => {
 });
 
 // `script` of util-linux gives a program a terminal; elsewhere it takes other options.
-(isHere(['script', '--version']) ? describe : describe.skip)('gamewharf delete at a terminal', () => {
+const hasTerminal = isHere(['script', '--version']);
+if (!hasTerminal) console.warn('Skipped: the question of gamewharf delete, for lack of script.');
+(hasTerminal ? describe : describe.skip)('gamewharf delete at a terminal', () => {
   let database: Awaited<ReturnType<typeof cloneDatabase>>;
   let client: Client;
   beforeAll(async () => {

@@ -215,6 +215,10 @@ describe('gamewharf webhooks', () => {
       'The events are purchase.completed, purchase.refunded.',
     ],
     [['add', 'https://example.com/', '--game', 'no/game'], 'There is no game no/game.'],
+    [
+      ['add', 'https://example.com/', '--game', 'no/game/at/all'],
+      'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not no/game/at/all.',
+    ],
     [['remove', '7'], 'There is no webhook 7.'],
     [['remove', '-'], 'Give its number.'],
     [['test', '7'], 'There is no webhook 7.'],

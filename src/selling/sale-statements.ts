@@ -55,7 +55,10 @@ interface OrderRow {
   has_webhooks: boolean;
 }
 
-/** What a sale must know before it is made: games $1, account $2, address $3, reference $4. */
+/**
+ * What a sale must know before it is made: games $1, account $2, address $3, reference $4. Drawing an id is all that it changes,
+ * and nothing undoes that.
+ */
 export const ORDER = read<OrderRow>(
   'order',
   `SELECT r.purchase_id AS sold,

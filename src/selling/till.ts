@@ -7,7 +7,8 @@ import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
 import { ignoringCase } from '../database/ignoring-case';
 import { CURRENCIES, minorUnitsOf } from '../formats/money';
-import { Game } from '../games/game.entity';
+import type { Game } from '../games/game.entity';
+import { gameNamed } from '../games/game-named';
 import { OwnAddress } from '../http/own-address';
 import { User } from '../users/user.entity';
 
@@ -19,15 +20,8 @@ export class Till {
     this.entities = app.get(EntityManager);
   }
 
-  /** By id, or as `ash-beetle/brave-arcade`. */
-  async game(name: string): Promise<Game> {
-    const [, owner, slug] = /^([^/]+)\/([^/]+)$/.exec(name) ?? [];
-    const game = await this.entities.findOneBy(
-      Game,
-      owner === undefined ? { id: idIn(name) } : { owner_name: ignoringCase(owner), slug },
-    );
-    if (!game) throw new OperatorError(`There is no game ${name}.`);
-    return game;
+  game(name: string): Promise<Game> {
+    return gameNamed(this.entities, name);
   }
 
   /** An e-mail address, or the name of an account. */
@@ -61,15 +55,6 @@ export class Till {
     );
     return found.length > 0 ? key : undefined;
   }
-}
-
-function idIn(text: string): number {
-  const id = Number(text);
-  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id))
-    throw new OperatorError(
-      `Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not ${text}.`,
-    );
-  return id;
 }
 
 /** Minor units: 499 for 4.99 dollars. */

@@ -1,13 +1,11 @@
-import type { INestApplicationContext } from '@nestjs/common';
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { commandName } from '../config/environment';
 import type { CommandRunner } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
-import { ignoringCase } from '../database/ignoring-case';
 import { printTable } from '../formats/print-table';
 import { modernTimestamp } from '../formats/timestamps';
-import { Game } from '../games/game.entity';
+import { gameNamed } from '../games/game-named';
 import { WEBHOOK_EVENTS, type WebhookEvent } from './announcements';
 import { WebhooksService } from './webhooks.service';
 
@@ -20,11 +18,14 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
     )
     .argument('<url>', 'where to, such as https://example.com/hook')
     .option('--events <events>', `which: ${WEBHOOK_EVENTS.join(', ')}; default: all`, eventsIn)
-    .option('--game <GAME>', 'only sales of this game, as owner/slug, such as ash-beetle/brave-arcade')
+    .option(
+      '--game <GAME>',
+      'only sales of this game, as owner/slug, such as ash-beetle/brave-arcade, or its id',
+    )
     .action(
       (url: string, { events = [...WEBHOOK_EVENTS], game }: { events?: WebhookEvent[]; game?: string }) =>
         run(async (app) => {
-          const game_id = game === undefined ? null : await gameNamed(app, game);
+          const game_id = game === undefined ? null : (await gameNamed(app.get(EntityManager), game)).id;
           const { id, secret } = await app.get(WebhooksService).add(url, events, game_id);
           console.error(
             `Webhook ${id} hears of ${events.join(', ')}; \`${commandName()} webhooks remove ${id}\` ends it.`,
@@ -72,13 +73,6 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
     .action((id: number) =>
       run(async (app) => console.log(`Answered ${await app.get(WebhooksService).test(id)}.`)),
     );
-}
-
-async function gameNamed(app: INestApplicationContext, name: string): Promise<number> {
-  const [owner = '', slug = ''] = name.split('/', 2);
-  const game = await app.get(EntityManager).findOneBy(Game, { owner_name: ignoringCase(owner), slug });
-  if (!game) throw new OperatorError(`There is no game ${name}.`);
-  return game.id;
 }
 
 function eventsIn(text: string): WebhookEvent[] {
