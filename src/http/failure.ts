@@ -12,4 +12,5 @@ export class Failure extends Error {
 export const failure = (status: number, ...errors: string[]) => new Failure(status, errors);
 
 export const badRequest = (...errors: string[]) => failure(400, ...errors);
-export const serviceUnavailable = () => new Failure(503, ['service unavailable'], { 'Retry-After': '1' });
+export const serviceUnavailable = (seconds = 1) =>
+  new Failure(503, ['service unavailable'], { 'Retry-After': String(seconds) });

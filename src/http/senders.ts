@@ -9,6 +9,10 @@ export class Holdings {
   health = 0;
   slots = 0;
   uploads = 0;
+  /** Large imports. */
+  imports = 0;
+  /** Bytes of imports that are not known to be large. */
+  importBytes = 0;
 }
 
 /** One network address: what the limits of requests and the shares of each capacity count. */
@@ -36,8 +40,8 @@ export class Sender extends Holdings {
   }
 }
 
-const holdsNothing = ({ connections, health, slots, uploads, waiting }: Sender) =>
-  connections + health + slots + uploads + waiting.length === 0;
+const holdsNothing = ({ connections, health, slots, uploads, imports, importBytes, waiting }: Sender) =>
+  connections + health + slots + uploads + imports + importBytes + waiting.length === 0;
 
 const MAX_FORWARDED = 10_000;
 

@@ -52,7 +52,13 @@ export class ImportController {
       res.once('close', () => {
         if (!res.writableEnded) broken.abort();
       });
-      const types = await this.imports.receive(withoutStalls(req), broken.signal, operator, key);
+      const sent = {
+        source: withoutStalls(req),
+        length: Number(req.headers['content-length'] ?? 0),
+        sender: req.exchange.sender,
+        signal: broken.signal,
+      };
+      const types = await this.imports.receive(sent, operator, key);
       return { summary: summaryLines(types), types };
     } catch (error) {
       // Without waiting for the rest of the body.

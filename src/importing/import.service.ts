@@ -6,11 +6,22 @@ import type { RetryKey } from '../idempotency/idempotency.service';
 import { Settings } from '../config/settings';
 import { Failure } from '../http/failure';
 import { type Counter, Measurements } from '../http/measurements';
+import type { Sender } from '../http/senders';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
 import { importOnThread } from './import-thread';
-import { readSmall } from './small-import';
+import { ImportRoom } from './import-room';
+import { MAX_BYTES, readSmall } from './small-import';
 import { SmallImports } from './small-imports.service';
 import type { ImportSummary } from './summary';
+
+/** A body that comes over HTTP. */
+interface Sent {
+  source: AsyncIterable<Buffer>;
+  /** As its sender says; 0: without a Content-Length. */
+  length: number;
+  sender: Sender;
+  signal: AbortSignal;
+}
 
 @Injectable()
 export class ImportService implements OnModuleDestroy {
@@ -22,6 +33,7 @@ export class ImportService implements OnModuleDestroy {
     private readonly keys: ApiKeysService,
     private readonly events: OperatorEvents,
     private readonly small: SmallImports,
+    private readonly room: ImportRoom,
     measurements: Measurements,
   ) {
     this.records = measurements.counter(
@@ -55,21 +67,26 @@ export class ImportService implements OnModuleDestroy {
 
   /** For a server: together with others where it is small, and else on a thread of its own. */
   async receive(
-    source: AsyncIterable<Buffer>,
-    stopped: AbortSignal,
+    { source, length, sender, signal: broken }: Sent,
     by: By,
     key?: RetryKey,
   ): Promise<ImportSummary> {
-    const signal = this.withStop(stopped);
+    const signal = this.withStop(broken);
     const mayLetIn = may(by, 'users');
-    const chunks: Buffer[] = [];
-    const rest = source[Symbol.asyncIterator]();
-    const small = await readSmall(rest, chunks, this.small.types, mayLetIn, signal);
-    if (small && key) small.once = { key, fingerprint: fingerprintOf(key, chunks) };
-    if (small) return this.counted(by, 'small', this.small.run(small, signal));
     const { DATABASE_URL } = this.settings;
-    const settings = { DATABASE_URL, pepper: this.pepper, mayLetIn };
-    return this.counted(by, 'large', importOnThread(settings, replayed(chunks, rest), signal));
+    const large = (stream: AsyncIterable<Buffer>) => {
+      const work = () => importOnThread({ DATABASE_URL, pepper: this.pepper, mayLetIn }, stream, signal);
+      return this.counted(by, 'large', this.room.inTurn(sender, signal, work));
+    };
+    if (length > MAX_BYTES) return large(source);
+
+    return this.room.holding(sender, source, async (stream) => {
+      const chunks: Buffer[] = [];
+      const small = await readSmall(stream, chunks, this.small.types, mayLetIn, signal);
+      if (!small) return large(replayed(chunks, stream));
+      if (key) small.once = { key, fingerprint: fingerprintOf(key, chunks) };
+      return this.counted(by, 'small', this.small.run(small, signal));
+    });
   }
 
   private get pepper(): Buffer {
