@@ -11,15 +11,17 @@ import { registerSellingCommands } from '../src/selling/selling.command';
 import { registerUserCommands } from '../src/users/users.command';
 import {
   OPERATOR_TOKEN,
+  purchase,
   salesAsKept,
   salesByDefinition,
+  sendSmall,
   wrongAccounts,
   wrongBuyers,
 } from './support/importing';
 import { LossyNetwork } from './support/lossy-network';
 import { examplesOf, expectAsPrinted, isHere, run } from './support/page-examples';
 import { baseUrl, make, send, sql, theApp, useStore } from './support/store';
-import { until } from './support/time';
+import { moment, until } from './support/time';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-till-'));
 useStore({ DATA_DIR: folder, OPERATOR_TOKEN });
@@ -266,6 +268,24 @@ test('makes and lists accounts', async () => {
     'GAMEWHARF_KEY=$(gamewharf keys create --user bosun)',
     `curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${baseUrl()}/profile"`,
   ]);
+});
+
+test('after a reset beside the service, ids that it imports and ids that it draws do not collide', async () => {
+  const importPurchases = (first: number) =>
+    sendSmall(Array.from({ length: 50 }, (_, i) => purchase(first + i, { game_id: game.id })));
+  const sellOne = () =>
+    send('POST', '/operator/purchases', {
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ game_id: game.id, email: 'me@example.com', currency: 'USD', amount: 499 }),
+    });
+  // Reserves ids far ahead.
+  expect((await importPurchases(1_000_000)).status).toBe(200);
+  await gamewharf(['reset', '--yes']);
+  const since = performance.now();
+  const sold = (await sellOne()).body as SaleAnswer;
+  await moment(Math.max(0, 1100 - (performance.now() - since)));
+  expect((await importPurchases(sold.purchase.id + 1)).status).toBe(200);
+  expect(await sellOne()).toMatchObject({ status: 200 });
 });
 
 test('makes the demo store anew, when it is told to and the store is one', async () => {

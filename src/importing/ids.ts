@@ -56,6 +56,8 @@ async function moveSequence(client: ClientBase, { table }: RecordType, id: numbe
 /** So many ids are reserved at once for the next small imports. */
 const AHEAD = 1024;
 const SHORT_WAIT = 50;
+/** Milliseconds in which a floor holds unasked: a reset puts the sequence back, and so may another server that took over. */
+const TRUSTED = 1000;
 
 /**
  * Moves the sequences for small imports, ahead of the ids that are given, so that only one import of many has to. An import of
@@ -63,12 +65,13 @@ const SHORT_WAIT = 50;
  */
 export class IdReservations {
   /** By table: smaller ids are not drawn from the sequence any more, and no transaction holds one. */
-  private readonly floors = new Map<string, number>();
+  private readonly floors = new Map<string, { id: number; since: number }>();
 
   /** `highest`: of the ids that are given. */
   async reserve(client: ClientBase, relations: Relations, type: RecordType, highest: number): Promise<void> {
     const { table } = type;
-    if (highest < (this.floors.get(table) ?? 0)) return;
+    const since = performance.now();
+    if (await this.isBelowFloor(relations, table, highest, since)) return;
     const { rows } = await relations.query<{ id: string | number | null }>(
       `SELECT max(s.id) AS id FROM ${stagedIn(type)} s
        WHERE s.id < ${MAX_RESERVED} AND NOT EXISTS (SELECT FROM ${table} t WHERE t.id = s.id)`,
@@ -78,6 +81,21 @@ export class IdReservations {
     const ahead = Math.min(id + AHEAD, MAX_RESERVED - 1);
     const floor = await moveSequence(client, type, id, ahead, lockOf(type, SHORT_WAIT));
     if (floor === undefined) await moveSequence(client, type, id, ahead);
-    else this.floors.set(table, floor);
+    else this.floors.set(table, { id: floor, since });
+  }
+
+  private async isBelowFloor(relations: Relations, table: string, id: number, now: number): Promise<boolean> {
+    const floor = this.floors.get(table);
+    if (!floor || id >= floor.id) return false;
+    if (now - floor.since < TRUSTED) return true;
+    const { rows } = await relations.query<{ last: string | number }>(
+      `SELECT last_value AS last FROM ${table}_id_seq`,
+    );
+    if (Number(rows[0]!.last) < floor.id) {
+      this.floors.delete(table);
+      return false;
+    }
+    floor.since = now;
+    return true;
   }
 }

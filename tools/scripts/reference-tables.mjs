@@ -81,6 +81,7 @@ export function limitsPage() {
   const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('http/parameter-sources');
   const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('importing/small-import');
   const waiting = of('importing/small-imports.service');
+  const room = of('importing/import-room');
   const lists = of('http/long-lists');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
   const deliveries = of('webhooks/webhook-deliveries.service');
@@ -150,6 +151,8 @@ ${limits(
   ['a line of a small import', kib(MAX_LINE), 'is a large import, unless all of it is as short'],
   ['small imports that wait', `${number(waiting.MAX_WAITING)}, ${kib(waiting.MAX_WAITING_BYTES)}`, '503'],
   ['time that a small import waits', seconds(waiting.MAX_WAIT_MS), '503'],
+  ['large imports over HTTP', `1 of a process; ${room.MAX_LARGE - 1} more wait`, '503'],
+  ['bytes read of imports that may be small', `${kib(room.MAX_HELD_BYTES)} of a process`, '503'],
 )}
 
 ## Webhooks
