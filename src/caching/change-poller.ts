@@ -1,6 +1,7 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { Database } from '../database/database';
 import { read, statement, type Statement } from '../database/statement';
+import type { Counter, Measurements } from '../http/measurements';
 import type { Expiry } from './expiring-cache';
 
 // In milliseconds. Together with the time of one statement it stays under the second within which a change must show.
@@ -24,13 +25,12 @@ export interface ChangeTable {
   maxSubjects: number;
   /** Of so many subjects it is known when they changed; 0: any change expires the whole cache. */
   tracked: number;
+  /** The name and the help of its metric. */
+  metric: [string, string];
 }
 
 /** The trigger's id for a change of all subjects, such as a TRUNCATE. */
 const ALL = 0;
-
-/** Counters of polls by their result. */
-export type PollCounters = Record<'quiet' | 'changed' | 'failed', { value: number }>;
 
 interface Poll {
   snapshot: string;
@@ -69,6 +69,7 @@ const deletionOf = ({ table }: ChangeTable) =>
 export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly pollStatement: Statement<Poll>;
   private readonly deletion: Statement;
+  private readonly counters: Record<'quiet' | 'changed' | 'failed', Counter>;
   private timer: NodeJS.Timeout | undefined;
   private polling = false;
   private lastRead = -Infinity;
@@ -84,9 +85,10 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
 
   protected constructor(
     private readonly database: Database,
-    private readonly counters: PollCounters,
+    measurements: Measurements,
     private readonly changeTable: ChangeTable,
   ) {
+    this.counters = measurements.results(...changeTable.metric, 'quiet', 'changed', 'failed');
     this.pollStatement = pollOf(changeTable);
     this.deletion = deletionOf(changeTable);
   }

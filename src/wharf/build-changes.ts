@@ -7,19 +7,12 @@ import { Measurements } from '../http/measurements';
 @Injectable()
 export class BuildChanges extends ChangePoller {
   constructor(database: Database, measurements: Measurements) {
-    const help = 'Polls for changed builds, by result';
-    const polls = measurements.results(
-      'gamewharf_build_change_looks_total',
-      help,
-      'quiet',
-      'changed',
-      'failed',
-    );
-    super(database, polls, {
+    super(database, measurements, {
       table: 'build_changes',
       subject: '0::bigint',
       maxSubjects: 1,
       tracked: 0,
+      metric: ['gamewharf_build_change_looks_total', 'Polls for changed builds, by result'],
     });
   }
 }
