@@ -220,7 +220,7 @@ describe('gamewharf webhooks', () => {
       'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not no/game/at/all.',
     ],
     [['remove', '7'], 'There is no webhook 7.'],
-    [['remove', '-'], 'Give its number.'],
+    [['remove', '-'], 'Give an id.'],
     [['test', '7'], 'There is no webhook 7.'],
   ])('%j is refused', async (words, problem) => {
     expect((await webhooks(...words))[0]).toContain(problem);

@@ -3,11 +3,11 @@ import { ModulesContainer } from '@nestjs/core';
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { commandName } from '../config/environment';
-import type { CommandRunner } from '../config/operator-command';
+import { type CommandRunner, idIn, wholeNumber } from '../config/operator-command';
 import { ignoringCase } from '../database/ignoring-case';
 import { modernTimestamp, timestampOf } from '../formats/timestamps';
 import { OperatorError } from '../config/operator-error';
-import { printTable } from '../formats/print-table';
+import { printTable, timeOrDash } from '../formats/print-table';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
 import { EXPIRY_RULE, expiryOf } from './key-expiry';
@@ -80,18 +80,17 @@ function registerKeys(keys: Command, run: CommandRunner): void {
     .action(({ user }: { user: string }) =>
       run(async (app) => {
         const rows = await app.get(ApiKeysService).keysOf(await userNamed(app, user));
-        const shown = (timestamp: string | null) => (timestamp ? modernTimestamp(timestamp) : '-');
         printTable([
           ['ID', 'KEY', 'SCOPES', 'CREATED', 'LAST USED', 'FROM', 'EXPIRES', 'REVOKED', 'LABEL'],
           ...rows.map((row) => [
             String(row.id),
             `${row.hint}...`,
             row.scopes?.join(' ') ?? 'all',
-            shown(row.created_at),
-            shown(row.last_used_at),
+            timeOrDash(row.created_at),
+            timeOrDash(row.last_used_at),
             row.last_used_from ?? '-',
-            shown(row.expires_at),
-            shown(row.revoked_at),
+            timeOrDash(row.expires_at),
+            timeOrDash(row.revoked_at),
             row.label ?? '',
           ]),
         ]);
@@ -201,7 +200,7 @@ function registerAudit(audit: Command, run: CommandRunner): void {
     .description('List the newest events.')
     .option('--user <username>', 'only of this user')
     .option('--event <event>', 'only of this kind, such as "api key made"')
-    .option('--count <number>', 'how many', idIn, 50)
+    .option('--count <number>', 'how many', eventCountIn, 50)
     .option('--json', 'one JSON object a line')
     .action(
       ({ user, event, count, json }: { user?: string; event?: string; count: number; json?: boolean }) =>
@@ -241,18 +240,8 @@ async function userNamed(app: INestApplicationContext, username: string): Promis
   return user.id;
 }
 
-function idIn(text: string): number {
-  const id = Number(text);
-  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id)) throw new InvalidArgumentError('Give an id.');
-  return id;
-}
-
-function lifetimeIn(text: string): number {
-  const seconds = Number(text);
-  if (!/^\d+$/.test(text) || seconds < 1 || seconds > 86_400)
-    throw new InvalidArgumentError('Give seconds, from 1 to 86400.');
-  return seconds;
-}
+const eventCountIn = wholeNumber(1, 100_000, 'Give a number, from 1 to 100000.');
+const lifetimeIn = wholeNumber(1, 86_400, 'Give seconds, from 1 to 86400.');
 
 // An object: commander takes null for a missing value.
 function expiryIn(text: string): { at: string | null } {

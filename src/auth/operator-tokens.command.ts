@@ -2,8 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { commandName } from '../config/environment';
 import type { CommandRunner } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
-import { printTable } from '../formats/print-table';
-import { modernTimestamp } from '../formats/timestamps';
+import { printTable, timeOrDash } from '../formats/print-table';
 import { Audit } from './audit';
 import { ALL_RIGHTS, OPERATOR_RIGHTS, type OperatorRight } from './operator-rights';
 import { OperatorTokensService } from './operator-tokens.service';
@@ -36,16 +35,15 @@ export function registerOperatorTokens(tokens: Command, run: CommandRunner): voi
     .description('List all tokens, revoked ones included.')
     .action(() =>
       run(async (app) => {
-        const shown = (timestamp: string | null) => (timestamp ? modernTimestamp(timestamp) : '-');
         printTable([
           ['NAME', 'TOKEN', 'MAY', 'CREATED', 'LAST USED', 'REVOKED'],
           ...(await app.get(OperatorTokensService).list()).map((row) => [
             row.name,
             `${row.hint}...`,
             row.rights.join(' '),
-            shown(row.created_at),
-            shown(row.last_used_at),
-            shown(row.revoked_at),
+            timeOrDash(row.created_at),
+            timeOrDash(row.last_used_at),
+            timeOrDash(row.revoked_at),
           ]),
         ]);
       }),

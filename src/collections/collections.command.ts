@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander';
-import type { CommandRunner } from '../config/operator-command';
+import type { Command } from 'commander';
+import { type CommandRunner, idIn } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
 import { printTable } from '../formats/print-table';
 import { CollectionsService } from './collections.service';
@@ -12,7 +12,7 @@ export function registerCollectionCommands(program: Command, run: CommandRunner)
   collections
     .command('show')
     .description('Show a collection, who may edit it, and on whose profile it is.')
-    .argument('<ID>', 'the id of the collection', wholeNumber)
+    .argument('<ID>', 'the id of the collection', idIn)
     .action((id: number) =>
       run(async (app) => {
         const found = await app.get(CollectionsService).withEditors(id);
@@ -64,8 +64,3 @@ export function registerCollectionCommands(program: Command, run: CommandRunner)
 
 const summary = ({ looked_at, changed }: ResanitiseProgress) =>
   `${looked_at.toLocaleString('en-US')} texts looked at, ${changed.toLocaleString('en-US')} changed.`;
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
-}

@@ -1,4 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { InvalidArgumentError } from 'commander';
 
 /**
  * Runs an operator's command with all services and the database. Starts the embedded database if it is not running. Ctrl-C
@@ -13,3 +14,15 @@ export type CommandRunner = (
     makesStore?: boolean;
   },
 ) => Promise<void>;
+
+/** Reads an argument of a command. */
+export const wholeNumber =
+  (from: number, to: number, problem: string) =>
+  (text: string): number => {
+    const number = Number(text);
+    if (!/^\d+$/.test(text) || number < from || number > to) throw new InvalidArgumentError(problem);
+    return number;
+  };
+
+export const idIn = wholeNumber(1, Number.MAX_SAFE_INTEGER, 'Give an id.');
+export const countIn = wholeNumber(1, 1000, 'Give a number, from 1 to 1000.');

@@ -1,3 +1,5 @@
+import { modernTimestamp } from './timestamps';
+
 /** Prints rows in columns. */
 export function printTable(rows: readonly (readonly string[])[]): void {
   const widths = rows.reduce<number[]>(
@@ -12,3 +14,6 @@ export function printTable(rows: readonly (readonly string[])[]): void {
         .trimEnd(),
     );
 }
+
+/** A time as a cell of a table. */
+export const timeOrDash = (timestamp: string | null) => (timestamp ? modernTimestamp(timestamp) : '-');

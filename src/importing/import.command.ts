@@ -2,8 +2,8 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Command, InvalidArgumentError } from 'commander';
-import type { CommandRunner } from '../config/operator-command';
+import type { Command } from 'commander';
+import { type CommandRunner, wholeNumber } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
 import { ask } from '../config/terminal';
@@ -75,7 +75,7 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
     .description('Write a demo store, the same for the same options, as records to import.')
     .argument('<FILE>', 'where to; - for standard output');
   const count = (flag: string, what: string, fallback: number) =>
-    demo.option(`${flag} <N>`, what, wholeNumber, fallback);
+    demo.option(`${flag} <N>`, what, demoCountIn, fallback);
   count('--seed', 'another number makes another store', SMALL_STORE.seed);
   count('--users', 'accounts, of which every tenth makes games', SMALL_STORE.users);
   count('--games', 'games', SMALL_STORE.games);
@@ -175,7 +175,4 @@ async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<v
   }
 }
 
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
-}
+const demoCountIn = wholeNumber(0, 999_999_999, 'It must be a whole number.');

@@ -1,8 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { commandName } from '../config/environment';
-import type { CommandRunner } from '../config/operator-command';
+import { type CommandRunner, countIn } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
 import { ask } from '../config/terminal';
 import { Database } from '../database/database';
@@ -109,11 +109,4 @@ function taken(error: unknown, name: string, { email }: CreateOptions): Operator
   if (constraint === 'user_emails_verified_key')
     return new OperatorError(`Another user has verified ${email}.`);
   return undefined;
-}
-
-function countIn(text: string): number {
-  const count = Number(text);
-  if (!/^\d+$/.test(text) || count < 1 || count > 1000)
-    throw new InvalidArgumentError('Give a number, from 1 to 1000.');
-  return count;
 }

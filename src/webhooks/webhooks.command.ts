@@ -1,10 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { commandName } from '../config/environment';
-import type { CommandRunner } from '../config/operator-command';
+import { type CommandRunner, idIn } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
-import { printTable } from '../formats/print-table';
-import { modernTimestamp } from '../formats/timestamps';
+import { printTable, timeOrDash } from '../formats/print-table';
 import { gameNamed } from '../games/game-named';
 import { WEBHOOK_EVENTS, type WebhookEvent } from './announcements';
 import { WebhooksService } from './webhooks.service';
@@ -38,7 +37,6 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
     .description('List the addresses, what became of the last attempt, and how many messages wait.')
     .action(() =>
       run(async (app) => {
-        const shown = (timestamp: string | null) => (timestamp ? modernTimestamp(timestamp) : '-');
         printTable([
           ['ID', 'URL', 'EVENTS', 'GAME', 'CREATED', 'LAST TRIED', 'OUTCOME', 'WAITING', 'ENDED'],
           ...(await app.get(WebhooksService).list()).map((row) => [
@@ -46,11 +44,11 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
             row.url.replace(/\?.*/, '?...'),
             row.events.join(' '),
             String(row.game_id ?? 'all'),
-            shown(row.created_at),
-            shown(row.last_at),
+            timeOrDash(row.created_at),
+            timeOrDash(row.last_at),
             row.last_outcome ?? '-',
             String(row.waiting),
-            shown(row.ended_at),
+            timeOrDash(row.ended_at),
           ]),
         ]);
       }),
@@ -81,11 +79,4 @@ function eventsIn(text: string): WebhookEvent[] {
   if (given.length === 0 || events.length < new Set(given).size)
     throw new InvalidArgumentError(`The events are ${WEBHOOK_EVENTS.join(', ')}.`);
   return events;
-}
-
-function idIn(text: string): number {
-  const id = Number(text);
-  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id))
-    throw new InvalidArgumentError('Give its number.');
-  return id;
 }

@@ -20,12 +20,6 @@ import { copyable, decision, permissionList } from '../web/parts';
 import { SignInRequired } from '../web/sign-in-required';
 import { CurrentVisitor, Visitor } from '../web/visitor';
 
-interface Notice {
-  application: string;
-  kind: 'token' | 'code';
-  text: string;
-}
-
 /** The authorization endpoint: asks the user for consent, and redirects to the application. */
 @Pages()
 @Controller('user/oauth')
@@ -82,7 +76,7 @@ export class AuthorizationController {
   @Get('result')
   @SignedIn()
   async result(@CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
-    const { application, kind, text } = await this.sessions.takeNotice<Notice>(visitor.token);
+    const { application, kind, text } = await this.sessions.takeNotice(visitor.token);
     return this.layout.show(visitor, {
       title: 'Copy this',
       single: true,
@@ -120,11 +114,7 @@ export class AuthorizationController {
     this.keys.forget(replaced);
     this.audit.record({ event, request_id: req.id, user_id, client_id, scopes });
     if (redirect_uri === OUT_OF_BAND) {
-      await this.sessions.leaveNotice(visitor.token, {
-        application: application.name,
-        kind,
-        text,
-      } satisfies Notice);
+      await this.sessions.leaveNotice(visitor.token, { application: application.name, kind, text });
       return seeOther('/user/oauth/result');
     }
     const iss = this.own.url;

@@ -19,12 +19,6 @@ import { groupsOf, markdown, menu, sections } from './reference-parts';
 
 const PATH = '/docs';
 
-interface Notice {
-  /** A key for the page, shown once. */
-  key: string;
-  problem: string;
-}
-
 @Pages()
 @Controller('docs')
 export class ReferencePageController {
@@ -43,7 +37,7 @@ export class ReferencePageController {
   @Get()
   @Public()
   async page(@CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
-    const notice = visitor.user ? await this.sessions.takeNotice<Notice>(visitor.token) : {};
+    const notice = visitor.user ? await this.sessions.takeNotice(visitor.token) : {};
     const parts = (this.parts ??= this.render());
     return this.layout.show(
       visitor,
@@ -77,7 +71,7 @@ export class ReferencePageController {
                   <input
                     id="credential"
                     type="password"
-                    value="${notice.key ?? ''}"
+                    value="${notice.made ?? ''}"
                     autocomplete="off"
                     spellcheck="false"
                     aria-describedby="credential-help"
@@ -108,10 +102,8 @@ export class ReferencePageController {
     const made = await this.keys.make(user.id, { label: 'API reference', expires_at: expiryOf('1') });
     if (made)
       this.audit.record({ event: 'api key made', request_id: req.id, user_id: user.id, api_key_id: made.id });
-    const notice: Partial<Notice> = made
-      ? { key: made.key }
-      : { problem: 'You have too many keys. Revoke one that you no longer use first.' };
-    await this.sessions.leaveNotice(visitor.token, notice);
+    const problem = 'You have too many keys. Revoke one that you no longer use first.';
+    await this.sessions.leaveNotice(visitor.token, made ? { made: made.key } : { problem });
     return seeOther(PATH);
   }
 

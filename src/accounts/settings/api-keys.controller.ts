@@ -15,14 +15,8 @@ import { formOf } from '../web/form';
 import { html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
-import { alert, confirmation, type Done, done, idOf, isWrong, type Problems, table } from '../web/parts';
+import { alert, confirmation, done, idOf, isWrong, type Problems, table } from '../web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
-
-interface Notice extends Done {
-  made: string;
-  /** A path that the key permits. */
-  path: string;
-}
 
 @Pages()
 @Controller('user/settings')
@@ -65,7 +59,7 @@ export class ApiKeysController {
       });
     this.audit.record({ event: 'api key made', request_id: req.id, user_id: user.id, api_key_id: made.id });
     const path = !key.scopes || covers(key.scopes, 'profile:me') ? '/profile' : '/credentials/info';
-    await this.sessions.leaveNotice(visitor.token, { made: made.key, path } satisfies Partial<Notice>);
+    await this.sessions.leaveNotice(visitor.token, { made: made.key, path });
     return seeOther(PATH);
   }
 
@@ -76,8 +70,7 @@ export class ApiKeysController {
     @CurrentVisitor() visitor: Visitor,
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
-    const key = await this.keys.keyOf(user.id, idOf(key_id));
-    if (!key) throw noSuchKey();
+    const key = await this.mine(user, key_id);
     return this.onePage(visitor, key, key.label ?? '');
   }
 
@@ -89,15 +82,12 @@ export class ApiKeysController {
     @CurrentVisitor() visitor: Visitor,
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
-    const key = await this.keys.keyOf(user.id, idOf(key_id));
-    if (!key) throw noSuchKey();
+    const key = await this.mine(user, key_id);
     const label = labelOf(await formOf(req));
     const problem = problemOfLabel(label);
     if (problem) return this.onePage(visitor, key, label, problem);
     if (!(await this.keys.rename(user.id, key.id, label))) throw noSuchKey();
-    await this.sessions.leaveNotice(visitor.token, {
-      done: `The key is now called “${label}”.`,
-    } satisfies Done);
+    await this.sessions.leaveNotice(visitor.token, { done: `The key is now called “${label}”.` });
     return seeOther(PATH);
   }
 
@@ -108,8 +98,7 @@ export class ApiKeysController {
     @CurrentVisitor() visitor: Visitor,
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
-    const key = await this.keys.keyOf(user.id, idOf(key_id));
-    if (!key) throw noSuchKey();
+    const key = await this.mine(user, key_id);
     return this.layout.show(
       visitor,
       confirmation(visitor, {
@@ -135,14 +124,18 @@ export class ApiKeysController {
     @CurrentVisitor() visitor: Visitor,
     @CurrentUser() user: SignedInUser,
   ): Promise<PageAnswer> {
-    const id = idOf(key_id);
-    const key = await this.keys.keyOf(user.id, id);
-    if (!key || !(await this.apiKeys.revoke(id, user.id))) throw noSuchKey();
+    const key = await this.mine(user, key_id);
+    const { id } = key;
+    if (!(await this.apiKeys.revoke(id, user.id))) throw noSuchKey();
     this.audit.record({ event: 'api key revoked', request_id: req.id, user_id: user.id, api_key_id: id });
-    await this.sessions.leaveNotice(visitor.token, {
-      done: `The key “${nameOf(key)}” is revoked.`,
-    } satisfies Done);
+    await this.sessions.leaveNotice(visitor.token, { done: `The key “${nameOf(key)}” is revoked.` });
     return seeOther(PATH);
+  }
+
+  private async mine(user: SignedInUser, key_id: string): Promise<OwnKey> {
+    const key = await this.keys.keyOf(user.id, idOf(key_id));
+    if (!key) throw noSuchKey();
+    return key;
   }
 
   private async page(
@@ -155,7 +148,7 @@ export class ApiKeysController {
     }: { takesNotice?: boolean; draft?: KeyDraft; problems?: Problems; problem?: string },
   ): Promise<PageAnswer> {
     const keys = await this.keys.keysOf(visitor.user!.id);
-    const notice = takesNotice ? await this.sessions.takeNotice<Notice>(visitor.token) : {};
+    const notice = takesNotice ? await this.sessions.takeNotice(visitor.token) : {};
     return this.layout.show(
       visitor,
       {

@@ -23,7 +23,6 @@ import {
   copyable,
   day,
   described,
-  type Done,
   done,
   isWrong,
   problemAt,
@@ -50,7 +49,7 @@ export class ApplicationsController {
   @SignedIn()
   async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
     const applications = await this.applications.applicationsOf(user.id);
-    const notice = await this.sessions.takeNotice<Done>(visitor.token);
+    const notice = await this.sessions.takeNotice(visitor.token);
     return this.show(visitor, {
       title: 'Applications',
       main: html`<div class="head">
@@ -88,9 +87,7 @@ export class ApplicationsController {
         problem: `You have ${MAX_APPLICATIONS} applications. Delete one first.`,
       });
     this.audit.record({ event: 'application made', request_id: req.id, user_id: user.id, client_id });
-    await this.sessions.leaveNotice(visitor.token, {
-      done: `${fields.name} is registered.`,
-    } satisfies Done);
+    await this.sessions.leaveNotice(visitor.token, { done: `${fields.name} is registered.` });
     return seeOther(pathOf(client_id));
   }
 
@@ -104,7 +101,7 @@ export class ApplicationsController {
     const application = await this.mine(user, client_id);
     return this.form(visitor, application, {
       application,
-      notice: (await this.sessions.takeNotice<Done>(visitor.token)).done,
+      notice: (await this.sessions.takeNotice(visitor.token)).done,
     });
   }
 
@@ -121,7 +118,7 @@ export class ApplicationsController {
     if (isWrong(problems)) return this.form(visitor, fields, { application, problems });
     if (!(await this.applications.change(user.id, client_id, fields))) throw noSuchApplication();
     this.audit.record({ event: 'application changed', request_id: req.id, user_id: user.id, client_id });
-    await this.sessions.leaveNotice(visitor.token, { done: 'Your changes are saved.' } satisfies Done);
+    await this.sessions.leaveNotice(visitor.token, { done: 'Your changes are saved.' });
     return seeOther(pathOf(client_id));
   }
 
@@ -160,7 +157,7 @@ export class ApplicationsController {
     const { name } = await this.mine(user, client_id);
     if (!(await this.applications.delete(user.id, client_id))) throw noSuchApplication();
     this.audit.record({ event: 'application deleted', request_id: req.id, user_id: user.id, client_id });
-    await this.sessions.leaveNotice(visitor.token, { done: `${name} is deleted.` } satisfies Done);
+    await this.sessions.leaveNotice(visitor.token, { done: `${name} is deleted.` });
     return seeOther(PATH);
   }
 

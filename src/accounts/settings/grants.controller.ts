@@ -10,7 +10,7 @@ import { SessionsService, type SignedInUser } from '../sign-in/sessions.service'
 import { html, type Html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
-import { confirmation, day, type Done, done, idOf, permissionList } from '../web/parts';
+import { confirmation, day, done, idOf, permissionList } from '../web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/authorized-apps';
@@ -31,7 +31,7 @@ export class GrantsController {
   @SignedIn()
   async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
     const grants = await this.grants.grantsOf(user.id);
-    const notice = await this.sessions.takeNotice<Done>(visitor.token);
+    const notice = await this.sessions.takeNotice(visitor.token);
     return this.layout.show(
       visitor,
       {
@@ -65,7 +65,7 @@ export class GrantsController {
     this.audit.record({ event: 'tokens revoked', request_id: req.id, user_id: user.id });
     await this.sessions.leaveNotice(visitor.token, {
       done: 'All tokens of games that you started are over.',
-    } satisfies Done);
+    });
     return seeOther(PATH);
   }
 
@@ -110,9 +110,7 @@ export class GrantsController {
       user_id: user.id,
       client_id: grant.client_id,
     });
-    await this.sessions.leaveNotice(visitor.token, {
-      done: `${shown.name} may no longer act for you.`,
-    } satisfies Done);
+    await this.sessions.leaveNotice(visitor.token, { done: `${shown.name} may no longer act for you.` });
     return seeOther(PATH);
   }
 }

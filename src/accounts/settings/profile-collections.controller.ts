@@ -10,7 +10,7 @@ import { formOf, queryOf } from '../web/form';
 import { html, type Html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
-import { type Done, done, idOf, pageOf, table } from '../web/parts';
+import { done, idOf, pageOf, table } from '../web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/collections';
@@ -34,7 +34,7 @@ export class ProfileCollectionsController {
   ): Promise<PageAnswer> {
     const page = pageOf(queryOf(req).text('page'));
     const found = await this.collections.collectionsOf(user.id, page);
-    const notice = await this.sessions.takeNotice<Done>(visitor.token);
+    const notice = await this.sessions.takeNotice(visitor.token);
     const row = (collection: ShownCollection) => this.row(visitor, collection, page);
     return this.layout.show(
       visitor,
@@ -74,7 +74,7 @@ export class ProfileCollectionsController {
     if (title === undefined) throw failure(404, 'You have no such collection.');
     await this.sessions.leaveNotice(visitor.token, {
       done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
-    } satisfies Done);
+    });
     const page = pageOf(form.text('page'));
     return seeOther(page === 1 ? PATH : `${PATH}?page=${page}`);
   }

@@ -15,6 +15,20 @@ export interface SignedInUser extends Pick<User, (typeof USER_COLUMNS)[number]> 
   sells: boolean;
 }
 
+/** What the next page shows once. */
+export interface Notice {
+  /** The result of a form. */
+  done?: string;
+  problem?: string;
+  /** A new key, and a path that it permits. */
+  made?: string;
+  path?: string;
+  /** A token or code, and the application that it is for. */
+  text?: string;
+  kind?: 'token' | 'code';
+  application?: string;
+}
+
 const SELLS = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR EXISTS (SELECT FROM game_admins a WHERE a.user_id = u.id)`;
 
 // Raw SQL for the lock: of two pages at the same time one shows the notice.
@@ -71,13 +85,12 @@ export class SessionsService {
     await this.sessions.delete({ user_id });
   }
 
-  /** Stores a notice that the next page shows once; a reload does not show it again. */
-  async leaveNotice(token: string, notice: object): Promise<void> {
+  async leaveNotice(token: string, notice: Notice): Promise<void> {
     await this.sessions.update({ token_hash: hashOf(token) }, { notice: seal(token, notice) });
   }
 
   /** The last statement of a page: if another one failed afterwards, nobody would see the notice. */
-  async takeNotice<Notice extends object>(token: string): Promise<Partial<Notice>> {
+  async takeNotice(token: string): Promise<Notice> {
     const row = await this.database.row(TAKE_NOTICE, [hashOf(token)]);
     return row ? unseal<Notice>(token, row.notice) : {};
   }

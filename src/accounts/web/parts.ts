@@ -55,11 +55,7 @@ export const scopeBoxes = (words: Record<Scope, string>, chosen: readonly string
       > `,
   )}`;
 
-/** The result of a form, which the next page shows. */
-export interface Done {
-  done: string;
-}
-
+/** The result of a form. */
 export const done = (text: string | undefined): Html =>
   html`${text !== undefined && html`<p class="done" role="status">${text}</p>`}`;
 
