@@ -6,7 +6,7 @@ import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { BatchLoader } from '../database/pool/batching';
 import { read, statement } from '../database/statement';
-import { hashApiKey, mayBeApiKey } from './api-key';
+import { hashApiKey, mayBeApiKey, peppersOf } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { type Credential, limitedAs, type LimitedAs } from './credential';
 import { ROOT_SCOPES } from './scopes';
@@ -117,7 +117,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
 /** Finds keys by their text. Lookups in the same turn of the event loop share one statement. */
 @Injectable()
 export class ApiKeyLookup {
-  private readonly peppers: Buffer[];
+  private readonly peppers: string[];
   private readonly liveKeys = new BatchLoader((keys: string[][]) => this.load(keys));
 
   constructor(
@@ -125,9 +125,7 @@ export class ApiKeyLookup {
     private readonly uses: ApiKeyUses,
     settings: Settings,
   ) {
-    this.peppers = [settings.API_KEY_PEPPER ?? '', ...settings.API_KEY_PEPPER_PREVIOUS].map((pepper) =>
-      Buffer.from(pepper),
-    );
+    this.peppers = peppersOf(settings);
   }
 
   async find(text: string, req?: Request): Promise<KnownKey | undefined> {

@@ -1,5 +1,6 @@
-import { createHmac, randomInt } from 'node:crypto';
+import { type BinaryLike, createHmac, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import type { Settings } from '../config/settings';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 // log2(62 ** 32) is 190 bits.
@@ -35,5 +36,11 @@ export function hintOf(key: string): string {
 }
 
 /** Only this hash is stored. Without the pepper, which is not in the database, a stolen table is of no use. */
-export const hashApiKey = (key: string, pepper: Buffer): Buffer =>
+export const hashApiKey = (key: string, pepper: BinaryLike): Buffer =>
   createHmac('sha256', pepper).update(key).digest();
+
+/** The peppers of the store, the current one first. */
+export const peppersOf = ({ API_KEY_PEPPER = '', API_KEY_PEPPER_PREVIOUS }: Settings): string[] => [
+  API_KEY_PEPPER,
+  ...API_KEY_PEPPER_PREVIOUS,
+];

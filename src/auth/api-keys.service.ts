@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository } from 'typeorm';
 import { Settings } from '../config/settings';
-import { hashApiKey, hintOf, newApiKey } from './api-key';
+import { hashApiKey, hintOf, newApiKey, peppersOf } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { isLive } from './api-key-lookup';
 import { BearerStrategy } from './bearer.strategy';
@@ -18,14 +18,14 @@ export interface NewKey {
 
 @Injectable()
 export class ApiKeysService {
-  private readonly peppers: Buffer[];
+  private readonly peppers: string[];
 
   constructor(
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
     private readonly verified: BearerStrategy,
-    { API_KEY_PEPPER = '', API_KEY_PEPPER_PREVIOUS }: Settings,
+    settings: Settings,
   ) {
-    this.peppers = [API_KEY_PEPPER, ...API_KEY_PEPPER_PREVIOUS].map((pepper) => Buffer.from(pepper));
+    this.peppers = peppersOf(settings);
   }
 
   /** Returns the only copy of the key: its hash alone is stored. */

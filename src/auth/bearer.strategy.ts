@@ -57,7 +57,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     this.keys = new ExpiringCache(changes, MAX_KEYS);
     this.counters = measurements.results(
       'gamewharf_credential_lookups_total',
-      'Credentials, by what it took to know them',
+      'Checks of credentials, by result',
       'remembered',
       'verified',
       'refused',

@@ -37,7 +37,11 @@ export class OperatorEvents {
     private readonly audit: Audit,
     measurements: Measurements,
   ) {
-    this.sales = measurements.countersBy('currency', 'gamewharf_sales_total', 'Sales, one at a time');
+    this.sales = measurements.countersBy(
+      'currency',
+      'gamewharf_sales_total',
+      'Sales by a request or a command',
+    );
     this.refunds = measurements.countersBy(
       'currency',
       'gamewharf_refunds_total',

@@ -8,7 +8,7 @@ import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { read, statement } from '../database/statement';
 import type { Operator } from '../http/request';
-import { hashApiKey, hintOf, newOperatorToken } from './api-key';
+import { hashApiKey, hintOf, newOperatorToken, peppersOf } from './api-key';
 import { OperatorToken } from './operator-token.entity';
 import { ALL_RIGHTS, type OperatorRight } from './operator-rights';
 
@@ -48,7 +48,7 @@ const WRITE_USE = statement(
 @Injectable()
 export class OperatorTokensService implements BeforeApplicationShutdown {
   private readonly log = new Logger(OperatorTokensService.name);
-  private readonly peppers: Buffer[];
+  private readonly peppers: string[];
   private readonly setting: Buffer | undefined;
   private live: LiveTokens | undefined;
   private readonly reading = new SingleFlight<LiveTokens>();
@@ -59,10 +59,11 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   constructor(
     private readonly database: Database,
     @InjectRepository(OperatorToken) private readonly tokens: Repository<OperatorToken>,
-    { OPERATOR_TOKEN, API_KEY_PEPPER = '', API_KEY_PEPPER_PREVIOUS }: Settings,
+    settings: Settings,
   ) {
+    const { OPERATOR_TOKEN } = settings;
     this.setting = OPERATOR_TOKEN === undefined ? undefined : digestOf(OPERATOR_TOKEN);
-    this.peppers = [API_KEY_PEPPER, ...API_KEY_PEPPER_PREVIOUS].map((pepper) => Buffer.from(pepper));
+    this.peppers = peppersOf(settings);
   }
 
   /** Whether any token is configured. */

@@ -13,8 +13,23 @@ export function seal(text: Buffer, name: string, secret: string): Buffer {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
-/** undefined: sealed under another secret, or tampered with. */
-export function unseal(sealed: Buffer, name: string, secret: string): Buffer | undefined {
+/** undefined: sealed under another secret, or tampered with. `reseal` gets what a previous pepper opened, sealed under the current one. */
+export function unseal(
+  sealed: Buffer,
+  name: string,
+  peppers: string[],
+  reseal?: (sealed: Buffer) => void,
+): Buffer | undefined {
+  for (const pepper of peppers) {
+    const text = unsealWith(pepper, sealed, name);
+    if (!text) continue;
+    if (pepper !== peppers[0]) reseal?.(seal(text, name, peppers[0]!));
+    return text;
+  }
+  return undefined;
+}
+
+function unsealWith(secret: string, sealed: Buffer, name: string): Buffer | undefined {
   const nonce = sealed.subarray(0, NONCE_BYTES);
   const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
   try {

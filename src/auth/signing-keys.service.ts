@@ -13,6 +13,7 @@ import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { OperatorError } from '../config/operator-error';
 import { faultOf } from '../database/sqlstates';
+import { peppersOf } from './api-key';
 import { seal, unseal } from './sealed';
 import { SigningKey } from './signing-key.entity';
 
@@ -80,7 +81,7 @@ export class SigningKeysService implements OnModuleDestroy {
     @InjectRepository(SigningKey) private readonly signingKeys: Repository<SigningKey>,
     private readonly settings: Settings,
   ) {
-    this.peppers = [settings.API_KEY_PEPPER ?? '', ...settings.API_KEY_PEPPER_PREVIOUS];
+    this.peppers = peppersOf(settings);
     this.configured = settings.SIGNING_KEYS === undefined ? undefined : readPem(settings.SIGNING_KEYS);
     if (this.configured) this.remember(this.configured);
   }
@@ -124,7 +125,8 @@ export class SigningKeysService implements OnModuleDestroy {
       if (faultOf(error) === 'unavailable') return [];
       throw error;
     });
-    if (rows.length === 0 || rows.some((row) => this.textOf(row))) return;
+    const opens = ({ private_key, kid }: Row) => unseal(private_key, kid, this.peppers) !== undefined;
+    if (rows.length === 0 || rows.some(opens)) return;
     throw new OperatorError(
       'The keys of this store were made with another API_KEY_PEPPER: with this one every client is answered 401. ' +
         'Put the old one back, or name it in API_KEY_PEPPER_PREVIOUS. If it is lost, `gamewharf signing-keys rotate --now` ' +
@@ -270,32 +272,21 @@ export class SigningKeysService implements OnModuleDestroy {
     };
   }
 
-  private unsealed(row: Row): KeyObject {
-    const { kid } = row;
-    const opened = this.textOf(row);
-    if (!opened)
+  private unsealed({ kid, private_key }: Row): KeyObject {
+    const text = unseal(private_key, kid, this.peppers, (sealed) => this.reseal(kid, sealed));
+    if (!text)
       throw new OperatorError(
         `Signing key ${kid} is sealed under a pepper that is not configured: name it in API_KEY_PEPPER_PREVIOUS, ` +
           'or make another key with `gamewharf signing-keys rotate --now`.',
       );
-    const { text, pepper } = opened;
-    if (pepper !== this.peppers[0]) this.reseal(kid, text);
     return createPrivateKey({ key: text, format: 'der', type: 'pkcs8' });
   }
 
-  private textOf({ kid, private_key }: Row): { text: Buffer; pepper: string } | undefined {
-    for (const pepper of this.peppers) {
-      const text = unseal(private_key, kid, pepper);
-      if (text) return { text, pepper };
-    }
-    return undefined;
-  }
-
-  private reseal(kid: string, text: Buffer): void {
+  private reseal(kid: string, private_key: Buffer): void {
     this.signingKeys
-      .update({ kid }, { private_key: seal(text, kid, this.peppers[0]!) })
-      .catch((error: unknown) =>
-        this.log.warn(`Signing key ${kid} stays sealed under a previous pepper: ${(error as Error).message}`),
+      .update({ kid }, { private_key })
+      .catch((error: Error) =>
+        this.log.warn(`Signing key ${kid} stays sealed under a previous pepper: ${error.message}`),
       );
   }
 }

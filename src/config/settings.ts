@@ -86,9 +86,9 @@ const AreAddressRanges = () =>
     },
   );
 
-/** All settings, each from the environment variable of the same name. Nothing else reads the environment. */
 export const DEFAULT_STORE_URL = 'https://gamewharf.example';
 
+/** All settings, each from the environment variable of the same name. Nothing else reads the environment. */
 export class Settings {
   @IsIn(['development', 'test', 'production'])
   NODE_ENV: 'development' | 'test' | 'production' = 'development';

@@ -12,7 +12,7 @@ import { restore } from './backup/restore';
 import { migrate } from './migrate';
 import { openDatabase, type OpenDatabase, requireStore } from './open-database';
 
-// Made on this machine where no setting gives them. The rows are of no use without them.
+// Made on this machine where no setting has them. Without them the rows of a backup are of no use.
 const SECRET_FILES = ['api-key-pepper', 'demo-api-key', 'demo-password'];
 const say = (line: string) => console.error(line);
 
@@ -57,7 +57,7 @@ export function registerDatabaseCommands(program: Command): void {
     .option('--replace', 'also in the place of a store that is not empty, which is then gone')
     .action((file: string, { replace = false }: { replace?: boolean }) =>
       withDatabase(async ({ settings, embedded, joined }) => {
-        // It may have no connection open at the moment.
+        // The service may have no connection at the moment, which restore would refuse.
         if (joined) throw new OperatorError('The service is running: stop it first.');
         let source: Readable | undefined;
         try {

@@ -14,13 +14,13 @@ export interface OpenDatabase {
   stop(): Promise<void>;
 }
 
-/** Whoever only looks at a store or changes it wants one that is there, and no empty one in a folder named by mistake. */
+/** Refuses a folder without a store, so that a mistyped DATA_DIR makes no empty one. */
 export function requireStore({ DATABASE_URL, DATA_DIR }: Settings): void {
   if (DATABASE_URL) return;
   try {
     lstatSync(join(DATA_DIR, 'postgres'));
   } catch (error) {
-    // Whatever else is wrong with the folder is said by those who open it.
+    // Other problems with the folder are reported when it is opened.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
       throw new OperatorError(
         `There is no store in ${resolve(DATA_DIR)}: set DATA_DIR to the folder of the store, or start Gamewharf once to make one.`,

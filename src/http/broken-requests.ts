@@ -37,7 +37,7 @@ export class BrokenRequests {
         status,
         measurements.counter(
           'gamewharf_http_broken_requests_total',
-          'What the HTTP parser refused before it was a request',
+          'Requests that the HTTP parser refused',
           { status: String(status) },
         ),
       );

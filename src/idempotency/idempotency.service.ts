@@ -55,7 +55,7 @@ export const OncePerKey = () =>
 // ExpiredRowsService deletes older rows.
 const LIFE = `interval '24 hours'`;
 
-// Waits for a concurrent transaction with the same key. No row: the key is in use by this user's earlier request.
+// Waits for a concurrent transaction with the same key. No row: an earlier request of this user had the key.
 const CLAIM = statement(
   'idempotency_claim',
   `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id) VALUES ($1, $2, $3, $4)

@@ -55,7 +55,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     for (const result of ['answered', 'outdated', 'failed', 'refused'] as const)
       measurements.total(
         'gamewharf_database_standby_reads_total',
-        'Reads that may go to the standby, by what became of them there',
+        'Reads that may go to the standby, by result',
         () => database.standby?.reads[result] ?? 0,
         { result },
       );
@@ -92,7 +92,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     return this.registry.metrics();
   }
 
-  /** Those of the process cost something, and are collected only where somebody reads them. */
+  /** The metrics of the process take time: they are collected once somebody reads them. */
   private collect(): void {
     if (this.isCollecting) return;
     this.isCollecting = true;

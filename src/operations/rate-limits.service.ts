@@ -155,7 +155,7 @@ export class RateLimitsService implements OnApplicationShutdown {
 
   private measure(limit: string): Limit['decisions'] {
     const counter = (decision: string) =>
-      this.measurements.counter('gamewharf_rate_limit_decisions_total', 'What the rate limits decided', {
+      this.measurements.counter('gamewharf_rate_limit_decisions_total', 'Decisions of the rate limits', {
         limit,
         decision,
       });

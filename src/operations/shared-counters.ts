@@ -38,7 +38,7 @@ export class SharedCounters {
   private readonly log = new Logger('Redis');
   private failures = 0;
   private pausedUntil = 0;
-  private complained = false;
+  private warned = false;
 
   /** Imports the client here, so that it costs nothing where Redis is not configured. */
   static async open(url: string): Promise<SharedCounters> {
@@ -61,10 +61,10 @@ export class SharedCounters {
   }
 
   private constructor(private readonly redis: CountingRedis) {
-    this.redis.on('error', (error: Error) => this.complain(error.message));
+    this.redis.on('error', (error: Error) => this.warn(error.message));
     this.redis.on('ready', () => {
-      if (this.complained) this.log.log('Redis is back: rate limits are shared again');
-      this.complained = false;
+      if (this.warned) this.log.log('Redis is back: rate limits are shared again');
+      this.warned = false;
     });
     this.redis.connect().catch(() => undefined);
   }
@@ -110,14 +110,14 @@ export class SharedCounters {
     if (++this.failures < MAX_FAILURES || !this.available) return;
     this.failures = 0;
     this.pausedUntil = performance.now() + PAUSE;
-    this.complain(error.message);
+    this.warn(error.message);
     // Reconnects, since a server that hangs keeps its connection open.
     this.redis.disconnect(true);
   }
 
-  private complain(problem: string): void {
-    if (!this.complained) this.log.warn(`Redis does not answer: each process counts by itself: ${problem}`);
-    this.complained = true;
+  private warn(problem: string): void {
+    if (!this.warned) this.log.warn(`Redis does not answer, so each process counts by itself: ${problem}`);
+    this.warned = true;
   }
 }
 

@@ -2,7 +2,7 @@ import { statement } from '../database/statement';
 import { NOBODY } from './person';
 import { PERSON } from './scan';
 
-/** At most so many rows are changed by one statement of those that are run until none is left. */
+/** Rows that one statement changes at most. It is run until none is left. */
 export const BATCH = 1000;
 
 const removal = (table: string, key: string, condition: string) =>
@@ -15,7 +15,7 @@ const PSEUDONYM = (id: string) => `'erased-' || ${id}`;
 const isErased = (user: string) =>
   `${user}.username ~ ('^' || ${PSEUDONYM(`${user}.id`)} || '(-[0-9a-f]{8})?$')`;
 
-// Signing in locks nothing that is locked here: what it starts meanwhile is ended by the second round.
+// Somebody may sign in at the same time: the second round ends that session.
 export const CLOSE_ACCOUNT = statement(
   'erase_password',
   `UPDATE users u SET password_hash = NULL WHERE u.id = $1 AND NOT ${isErased('u')} RETURNING 1`,
@@ -42,7 +42,7 @@ export const CREDENTIALS = [
   ['api_keys', removal('api_keys', 'id', 'user_id = $1')],
 ] as const;
 
-/** What is the account's alone. */
+/** Rows that are about this account alone. */
 export const ROWS = [
   ['collection_admins', removal('collection_admins', 'collection_id, user_id', 'user_id = $1')],
   ['game_admins', removal('game_admins', 'game_id, user_id', 'user_id = $1')],
@@ -88,7 +88,7 @@ export const LOCK_PURCHASES_OF_KEYS = statement(
    ORDER BY id FOR UPDATE`,
 );
 
-/** The address is theirs, or it stands on what is the account's and belongs to no other account. */
+/** Whether an address is the person's: one of their own, or on a row of their account and verified by no other account. */
 const isTheirs = (email: string, account: string) =>
   `(lower(${email}) = ANY (person.addresses) OR (${account} = person.user_id AND NOT EXISTS (
      SELECT FROM user_emails other
@@ -136,7 +136,7 @@ export const LOCK_COLLECTIONS = statement(
   'erase_lock_collections',
   'SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
 );
-/** Whose collection it is keeps the game. Who wrote the text is not stored; most likely the user who added the game. */
+/** The owner of the collection keeps the entry. The blurb goes: most likely the user who added the game wrote it. */
 export const ENTRIES_ELSEWHERE = statement(
   'erase_entries_elsewhere',
   `UPDATE collection_games e SET user_id = c.user_id, blurb = NULL
@@ -153,7 +153,7 @@ export const ANSWERS = statement(
   `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
    RETURNING 1`,
 );
-/** A retry must find its answer, or it would sell once more: so only the name goes. */
+/** The answer stays without the name: a retry that found none would sell once more. */
 export const REPLACE_IN_ANSWERS = statement(
   'erase_text_in_answers',
   `UPDATE idempotency_keys SET answer = regexp_replace(answer, $1, $2, 'gi')

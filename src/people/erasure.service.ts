@@ -11,9 +11,9 @@ import * as sql from './erasure-statements';
 import { columnsOf, type Scan, slicesOf } from './scan';
 import { ANSWERS, ANSWERS_WITH, DOWNLOAD_KEYS, ENTRIES, type Entry, ON_PROFILE, PURCHASES } from './scans';
 
-// In milliseconds: until every replica refuses what has ended.
+// Milliseconds until every replica refuses the revoked credentials.
 const CREDENTIALS_END = 1000;
-// So many rows are one transaction.
+// Rows that one transaction changes.
 const SLICE = 500;
 
 /** How many rows of each table were about the person. */
@@ -44,7 +44,7 @@ export class ErasureService {
     if (user_id !== null) {
       await this.eraseCollections(user_id, person, erased);
       for (const [table, statement] of sql.ROWS) erased[table] += await this.all(statement, [user_id]);
-      // For what was made while the account could still be used.
+      // Again, for credentials that were made while the account could still be used.
       await this.endCredentials(user_id, erased);
     }
     await this.eraseAttempts(person, erased);

@@ -26,16 +26,16 @@ import type { Scan } from './scan';
 import { ANSWERS, DOWNLOAD_KEYS, ENTRIES, ON_PROFILE, PURCHASES } from './scans';
 
 interface Described {
-  /** Of its lines. */
+  /** The `type` of its lines. */
   type: string;
   entity: EntityTarget<ObjectLiteral>;
-  /** SQL in place of a column of `t`, or beside the columns. Columns of hashes are left out, null leaves out others. */
+  /** By name, SQL in place of a column of `t` or of a further one; null leaves the column out. Hashes are always left out. */
   columns?: Record<string, string | null>;
-  /** How many rows are in memory at once: fewer where they hold long texts. */
+  /** Rows in memory at once: fewer where they hold long texts. */
   at_once: number;
 }
 
-/** Rows that an index finds by the account, $1. */
+/** Rows that an index finds by the account $1. */
 export interface Owned extends Described {
   where: string;
   key: string;
@@ -73,7 +73,7 @@ const OF_GRANTS = 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1
 const ifTheirs = (address: string) => `CASE WHEN ${address} = ANY (person.addresses) THEN ${address} END`;
 const ifThem = (column: string) => `CASE WHEN ${column} = person.user_id THEN ${column} END`;
 
-/** What an export says of each table. A new column of one of them is exported without being named here. */
+/** All tables of an export. A new column of one of them is exported without being named here. */
 export const PARTS: (Owned | Scanned)[] = [
   owned('user', User, {
     where: 't.id = $1',
@@ -105,7 +105,7 @@ export const PARTS: (Owned | Scanned)[] = [
     where: `(t.user_id = person.user_id OR t.credential = 'user ' || person.user_id)`,
     at_once: LONG_TEXTS,
   }),
-  // Who else has to do with a purchase or a key is not told.
+  // Without other people who have to do with the purchase or the key.
   scanned('purchase', Purchase, PURCHASES, {
     columns: {
       user_id: ifThem('t.user_id'),

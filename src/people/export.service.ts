@@ -13,7 +13,7 @@ interface Line {
 
 type Statements = [Owned | Scanned, Statement<Line>][];
 
-// Each looks through whole tables.
+// Exports at a time: each reads whole tables.
 const MAX_RUNNING = 2;
 
 const START = { bigint: '0', text: '', bytea: '' };
@@ -26,7 +26,7 @@ export class ExportService {
 
   constructor(private readonly database: Database) {}
 
-  /** As `lines`, for an answer: refuses where many are being written, and tells at the end how many lines there were. */
+  /** The lines for an answer. Refuses while MAX_RUNNING others are written; `onEnd` gets the number of lines of each type. */
   async *once(person: Person, onEnd: (counts: Record<string, number>) => void): AsyncGenerator<string> {
     if (this.running === MAX_RUNNING) throw serviceUnavailable();
     this.running++;
@@ -39,7 +39,7 @@ export class ExportService {
     }
   }
 
-  /** Lines, a slice at a time; counts them by their type. */
+  /** Lines, a slice at a time; adds their number to `counts`, by type. */
   async *lines(person: Person, counts: Record<string, number>): AsyncGenerator<string> {
     this.statements ??= PARTS.map((part, i) => [part, this.statementOf(part, i)]);
     for (const [part, statement] of this.statements)
@@ -99,7 +99,7 @@ export class ExportService {
   private json({ type, entity, columns = {} }: Owned | Scanned): string {
     const stored = this.database.source
       .getMetadata(entity)
-      // Hashes are bytea.
+      // All bytea columns are hashes or sealed secrets, which are not exported.
       .columns.filter(({ type: of, databaseName }) => of !== 'bytea' && columns[databaseName] === undefined)
       .map(({ type: of, databaseName: column }) =>
         of === 'timestamptz' ? `${inUtc(`t.${column}`)} AS ${column}` : `t.${column}`,

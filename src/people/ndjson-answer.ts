@@ -1,8 +1,7 @@
 import type { Response } from 'express';
 import { WebAnswer } from '../http/answer';
-
-// In milliseconds, as for any other answer: src/http/in-flight.ts.
-const READ_TIMEOUT = 10_000;
+import { READ_TIMEOUT } from '../http/in-flight';
+import { wasRead } from '../http/long-lists';
 
 /**
  * Sends lines, each slice when the client has read the one before. An error breaks the connection, so that part of an export
@@ -27,23 +26,11 @@ export class NdjsonAnswer extends WebAnswer {
         for (const name in this.headers) res.setHeader(name, this.headers[name]!);
         res.setHeader('Content-Type', 'application/x-ndjson');
       }
-      if (res.destroyed || (!res.write(slice) && !(await drained(res)))) return;
+      const timer = setTimeout(() => res.destroy(), READ_TIMEOUT);
+      const read = await wasRead(res, slice);
+      clearTimeout(timer);
+      if (!read) return;
     }
     res.end();
   }
-}
-
-/** False: the client is gone, or does not read. */
-function drained(res: Response): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => res.destroy(), READ_TIMEOUT);
-    const done = () => {
-      clearTimeout(timer);
-      res.off('drain', done);
-      res.off('close', done);
-      resolve(!res.destroyed);
-    };
-    res.on('drain', done);
-    res.on('close', done);
-  });
 }

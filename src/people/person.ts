@@ -3,16 +3,16 @@ import { Database } from '../database/database';
 import { read } from '../database/statement';
 import { scanOf } from './scan';
 
-/** Whose data are exported or erased. */
+/** The person whose data are exported or erased. */
 export interface Person {
   /** null: the address belongs to no account. */
   user_id: number | null;
   username: string | null;
-  /** In lower case. What is stored under one of them is theirs too. */
+  /** In lower case. Rows with one of them are the person's, too. */
   addresses: string[];
 }
 
-/** In place of the address of an erased buyer; no mail reaches it, and nobody can verify it. */
+/** Replaces the address of an erased buyer; no mail reaches it, and nobody can verify it. */
 export const NOBODY = 'nobody@erased.invalid';
 
 interface Account {

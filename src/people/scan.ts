@@ -2,7 +2,7 @@ import type { Database } from '../database/database';
 import { longRead } from '../database/statement';
 import type { Person } from './person';
 
-// So many rows take some milliseconds to look at.
+// Rows that one statement reads, which takes some milliseconds.
 const WINDOW = 5000;
 
 type Key = string | number | Buffer;
@@ -15,13 +15,13 @@ export const PERSON = 'person AS (SELECT $1::bigint AS user_id, $2::text[] AS ad
 
 export interface Scan<Keys> {
   keys: Record<keyof Keys & string, KeyType>;
-  /** The keys of all rows that are the person's, a window at a time. */
+  /** The keys of the person's rows, a window at a time. */
   rows(database: Database, person: Pick<Person, 'user_id' | 'addresses'>): AsyncGenerator<Keys[]>;
 }
 
 /**
- * Looks through a whole table along its primary key, for what no index finds: an index would cost every sale, and people are
- * seldom exported or erased. `theirs` is a condition on rows `t` and the `person`.
+ * Reads a whole table along its primary key, for rows that no index finds: an index would cost every sale, and people are seldom
+ * exported or erased. `theirs` is a condition on rows `t` and the `person`.
  */
 export function scanOf<Keys>(
   table: string,
@@ -63,6 +63,6 @@ export function* slicesOf<T>(rows: readonly T[], size: number): Generator<T[]> {
   for (let i = 0; i < rows.length; i += size) yield rows.slice(i, i + size);
 }
 
-/** The values of `unnest` for these rows: an array a key. */
+/** The arguments of `unnest` for these rows: an array for each key. */
 export const columnsOf = <Keys>({ keys }: Scan<Keys>, rows: readonly Keys[]): Key[][] =>
   Object.keys(keys).map((name) => rows.map((row) => row[name as keyof Keys] as Key));

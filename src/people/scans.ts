@@ -18,7 +18,7 @@ export interface Entry {
   game_id: number;
 }
 
-/** Those of their collections, and those that they added to other people's. */
+/** The entries of the person's collections, and those that they added to other people's. */
 export const ENTRIES = scanOf<Entry>(
   'collection_games',
   { collection_id: 'bigint', game_id: 'bigint' },
@@ -39,7 +39,7 @@ export interface Answer {
 
 const ANSWER_KEYS = { credential: 'text', key_hash: 'bytea' } as const;
 
-/** Answers to other users count too, where they show a collection or an entry of theirs. */
+/** Also answers to other users that show a collection or an entry of the person. */
 export const ANSWERS = scanOf<Answer>(
   'idempotency_keys',
   ANSWER_KEYS,
@@ -47,7 +47,7 @@ export const ANSWERS = scanOf<Answer>(
      OR (t.user_id IS NOT NULL AND strpos(t.answer, '"user_id":' || person.user_id || ',') > 0)`,
 );
 
-/** Answers that hold one of these texts, here in place of `addresses`. */
+/** Answers that hold one of the texts in `addresses`. */
 export const ANSWERS_WITH = scanOf<Answer>(
   'idempotency_keys',
   ANSWER_KEYS,

@@ -1,7 +1,9 @@
-/**
- * What is kept of the sales of games, as SQL. `sales` is a relation of changes: `game_id`, `currency`, `day`,
- * `purchases` and `amount`, one row for a game, a currency and a day, as the view purchase_shares has them. The caller has locked the games, in the order of their ids.
+/*
+ * Statements that keep the counters, earnings and sales periods of games. `sales` is a relation of changes with the columns of
+ * the view purchase_shares, and `purchases`: one row for a game, a currency and a day. The caller has locked the games, in the
+ * order of their ids.
  */
+
 export const countPurchases = (sales: string) => `
   UPDATE games t SET purchases_count = t.purchases_count + d.purchases
   FROM (SELECT game_id, sum(purchases) AS purchases FROM ${sales} changes GROUP BY game_id) d
@@ -10,13 +12,13 @@ export const countPurchases = (sales: string) => `
 const byCurrency = (sales: string) =>
   `(SELECT game_id, currency, sum(amount) AS amount FROM ${sales} changes GROUP BY game_id, currency)`;
 
-/** The amounts above 0. */
+/** Adds the amounts above 0. */
 export const addEarnings = (sales: string) => `
   INSERT INTO game_earnings AS e (game_id, currency, amount)
   SELECT game_id, currency, amount FROM ${byCurrency(sales)} d WHERE amount > 0
   ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount`;
 
-/** The amounts below 0. What comes to nothing is then dropped. */
+/** Takes the amounts below 0; dropEmptyEarnings then deletes rows that are 0. */
 export const takeEarnings = (sales: string) => `
   UPDATE game_earnings e SET amount = e.amount + d.amount
   FROM ${byCurrency(sales)} d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount < 0`;
@@ -25,7 +27,7 @@ export const dropEmptyEarnings = (sales: string) => `
   DELETE FROM game_earnings e USING ${sales} d
   WHERE d.game_id = e.game_id AND d.currency = e.currency AND e.amount = 0`;
 
-/** Each day and each month whose sales have changed. */
+/** The days and months whose sales have changed. */
 export const periodsOf = (sales: string) =>
   `(SELECT game_id, unit, date_trunc(unit, day::timestamp)::date AS first_day, currency,
            sum(purchases) AS purchases, sum(amount) AS amount
@@ -35,14 +37,14 @@ export const periodsOf = (sales: string) =>
 const SAME_PERIOD =
   '(d.game_id, d.unit, d.first_day, d.currency) = (s.game_id, s.unit, s.first_day, s.currency)';
 
-/** Those with more purchases, or more amount. In the order of the key, which is a fifth cheaper where they are many. */
+/** Adds to periods with more purchases or a higher amount. In the order of the key, many rows take a fifth less time. */
 export const addToPeriods = (sales: string) => `
   INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
   SELECT * FROM ${periodsOf(sales)} d WHERE purchases >= 0 AND amount >= 0 ORDER BY 1, 2, 3, 4
   ON CONFLICT (game_id, unit, first_day, currency)
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
 
-/** Those with less of either. What is left without purchases is then dropped. */
+/** Takes from periods with less of either; dropEmptyPeriods then deletes those without purchases. */
 export const takeFromPeriods = (sales: string) => `
   UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amount + d.amount
   FROM ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND (d.purchases < 0 OR d.amount < 0)`;

@@ -3,10 +3,10 @@ import { bind, type BoundStatement, statement } from '../database/statement';
 export const WEBHOOK_EVENTS = ['purchase.completed', 'purchase.refunded'] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
-/** In what a sale asks before it begins: without webhooks, its transaction has no statement for them. */
+/** Asked before a sale: without webhooks its transaction has no statement for them. */
 export const HAS_WEBHOOKS = 'EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL)';
 
-// No buyer, so that an erasure has nothing to look for. A reference may name one: it is read when it is sent.
+// Holds no buyer, so that an erasure need not look here. A reference may name the buyer: it is read when the message is sent.
 const announcement = (event: WebhookEvent, status: string) =>
   statement(
     `announce_${status}`,
@@ -24,8 +24,8 @@ const announcement = (event: WebhookEvent, status: string) =>
 const COMPLETED = announcement('purchase.completed', 'complete');
 const REFUNDED = announcement('purchase.refunded', 'refunded');
 
-/** At the end of a sale's own transaction. */
+/** The last statement of a sale's transaction. */
 export const announceSale = (purchase_id: number): BoundStatement => bind(COMPLETED, [purchase_id]);
 
-/** Before the purchase is marked as refunded: what was refunded before is not announced again. */
+/** Runs before the purchase is marked as refunded, so that a repeated refund announces nothing. */
 export const announceRefund = (purchase_id: number): BoundStatement => bind(REFUNDED, [purchase_id]);

@@ -5,7 +5,7 @@ const V4 = [
   ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
   ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/3'],
 ];
-// Within 2000::/3, which is all that is public: what leads to IPv4 addresses, and what is for documents.
+// Within 2000::/3, which has all public addresses: tunnels to IPv4 addresses, and ranges for documentation.
 const V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
 const listOf = (ranges: string[], family: 'ipv4' | 'ipv6') => {
@@ -22,7 +22,7 @@ const PUBLIC_V6 = listOf(['2000::/3'], 'ipv6');
 const SPECIAL_V6 = listOf(V6, 'ipv6');
 const LOOPBACK = listOf(['127.0.0.0/8'], 'ipv4');
 
-/** Whether an IP address is one of the internet, and of no network in between. */
+/** Whether an IP address is one of the public internet. */
 export const isPublic = (address: string): boolean =>
   address.includes(':')
     ? PUBLIC_V6.check(address, 'ipv6') && !SPECIAL_V6.check(address, 'ipv6')

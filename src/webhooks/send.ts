@@ -5,9 +5,9 @@ import { isIP } from 'node:net';
 import type { Settings } from '../config/settings';
 import { isLoopback, isPublic } from './public-address';
 
-/** Milliseconds for all of it, from the name of the server to the end of its answer. */
+/** Milliseconds of a delivery, from the DNS query to the end of the answer. */
 export const TIMEOUT = 10_000;
-/** What is read of an answer, before the connection is closed. */
+/** Bytes of an answer that are read before the connection is closed. */
 const MAX_ANSWER = 64 * 1024;
 
 export interface Message {
@@ -18,10 +18,10 @@ export interface Message {
   data: object;
 }
 
-/** Why there was no answer. Holds no part of the address. */
+/** There was no answer. The message says why, and holds no part of the address. */
 export class NotSent extends Error {}
 
-export type Reachable = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
+export type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
 
 export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
 
@@ -29,7 +29,7 @@ export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
 export function isAllowed(
   url: URL,
   address: string,
-  { NODE_ENV, WEBHOOKS_ALLOW_PRIVATE }: Reachable,
+  { NODE_ENV, WEBHOOKS_ALLOW_PRIVATE }: AddressRules,
 ): boolean {
   if (url.protocol === 'http:')
     return isLoopback(address) && (WEBHOOKS_ALLOW_PRIVATE || NODE_ENV !== 'production');
@@ -40,7 +40,7 @@ export function isAllowed(
 export async function send(
   { id, type, timestamp, data }: Message,
   { url, secret }: { url: URL; secret: Buffer },
-  reachable: Reachable,
+  rules: AddressRules,
   signal: AbortSignal,
 ): Promise<number> {
   const body = JSON.stringify({ type, timestamp, data });
@@ -54,7 +54,7 @@ export async function send(
     'webhook-timestamp': seconds,
     'webhook-signature': `v1,${signature}`,
   };
-  const lookup = lookupOf(await addressesOf(url, reachable, signal));
+  const lookup = lookupOf(await addressesOf(url, rules, signal));
   // Loaded with the first message: most processes send none.
   const { request } = url.protocol === 'http:' ? await import('node:http') : await import('node:https');
   return new Promise((resolve, reject) => {
@@ -70,7 +70,7 @@ export async function send(
       res.on('error', () => undefined);
     });
     req.on('error', (error: NodeJS.ErrnoException) => (problem = error.code ?? problem));
-    // Also where there is neither an answer nor an error: to status 101.
+    // Status 101 closes the request without an answer and without an error.
     req.on('close', () => {
       if (status !== undefined) resolve(status);
       else reject(new NotSent(signal.aborted ? 'timeout' : problem));
@@ -80,22 +80,22 @@ export async function send(
 }
 
 /**
- * The addresses of a server, each of them allowed; the connection goes to one of these. By DNS itself, since getaddrinfo would
- * hold a thread for a name that nobody answers for.
+ * The addresses of a server, each of them allowed; the connection goes to one of these. Asks DNS directly: getaddrinfo would
+ * block a thread until DNS answers.
  */
-async function addressesOf(url: URL, reachable: Reachable, signal: AbortSignal): Promise<string[]> {
+async function addressesOf(url: URL, rules: AddressRules, signal: AbortSignal): Promise<string[]> {
   const host = hostOf(url);
   const addresses = isIP(host)
     ? [host]
     : host === 'localhost'
       ? ['127.0.0.1', '::1']
-      : await asked(host, signal);
+      : await resolved(host, signal);
   if (addresses.length === 0) throw new NotSent('no address');
-  if (!addresses.every((address) => isAllowed(url, address, reachable))) throw new NotSent('private address');
+  if (!addresses.every((address) => isAllowed(url, address, rules))) throw new NotSent('private address');
   return addresses;
 }
 
-async function asked(host: string, signal: AbortSignal): Promise<string[]> {
+async function resolved(host: string, signal: AbortSignal): Promise<string[]> {
   const answers = Promise.allSettled([dns.resolve4(host), dns.resolve6(host)]);
   const found = await Promise.race([answers, aborted(signal)]);
   return found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));

@@ -14,23 +14,23 @@ import type { WebhookDelivery } from './webhook-delivery.entity';
 import type { Webhook } from './webhook.entity';
 import { WebhooksService } from './webhooks.service';
 
-// In milliseconds: for what another process wrote, and for what is due again.
-const LOOK_INTERVAL = 5000;
-/** Deliveries to one webhook at a time, of one process: one that hangs delays no other. */
+// Milliseconds between two polls, which find deliveries of other processes and those that are due again.
+const POLL_INTERVAL = 5000;
+/** Deliveries to one webhook at a time, in one process. */
 export const MAX_AT_ONCE = 4;
-// Longer than a delivery takes. After it another process tries.
+// Longer than a delivery takes. When it expires, another process tries.
 const LEASE = 2 * TIMEOUT;
 /** Seconds until the next attempt; the last one again and again. */
 const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
 /** Seconds after which an attempt that fails is the last. */
 export const MAX_AGE = 3 * 24 * 3600;
-// Seconds after which what was never tried is dropped.
+// Seconds after which a delivery that was never tried is dropped.
 const DROPPED_AGE = MAX_AGE + 24 * 3600;
-/** Waiting deliveries of one webhook; the oldest are dropped. */
+/** Waiting deliveries of one webhook. Of more, the oldest are dropped. */
 export const MAX_WAITING = 100_000;
 const BATCH = 1000;
 
-const LOOK = statement<{ waiting: number; oldest: number }>(
+const POLL = statement<{ waiting: number; oldest: number }>(
   'poll_webhook_deliveries',
   `SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT ${MAX_WAITING + 1}) counted) AS waiting,
      coalesce(extract(epoch FROM now() - min(d.oldest))::float8, 0) AS oldest
@@ -46,7 +46,7 @@ interface Due
   age: number;
 }
 
-// By webhook, so that the queue of one that is slow is not in front of the others. $1: the webhooks of those under way.
+// Some for each webhook, so that a slow one does not block the others. $1: the webhook of each delivery under way.
 const CLAIM = statement<Due>(
   'claim_webhook_deliveries',
   `WITH due AS MATERIALIZED (
@@ -83,7 +83,7 @@ const DROP = statement(
    RETURNING 1`,
 );
 
-/** Tells webhooks of what has happened, in every replica: each delivery is claimed for a time, and tried until it is answered. */
+/** Sends what waits for webhooks, in every replica. A delivery is claimed for a time, and tried until it is answered. */
 @Injectable()
 export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly log = new Logger(WebhookDeliveries.name);
@@ -91,7 +91,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   private readonly underWay = new Map<AbortController, number>();
   private waiting = 0;
   private oldest = 0;
-  private lookedAt = -Infinity;
+  private polledAt = -Infinity;
   private stopped = false;
   /** Call it when there may be something to deliver. */
   wake: () => void = () => undefined;
@@ -104,17 +104,13 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   ) {
     this.counted = measurements.results(
       'gamewharf_webhook_deliveries_total',
-      'Attempts to deliver to a webhook, by what became of them; dropped: what was never tried in time',
+      'Attempts to deliver to a webhook, by result; dropped: never tried in time, or too many waiting',
       ...(['delivered', 'failed', 'given_up', 'dropped'] as const),
     );
-    measurements.gauge(
-      'gamewharf_webhook_waiting',
-      'Deliveries that wait, of all replicas',
-      () => this.waiting,
-    );
+    measurements.gauge('gamewharf_webhook_waiting', 'Waiting deliveries of all replicas', () => this.waiting);
     measurements.gauge(
       'gamewharf_webhook_oldest_seconds',
-      'Age of the oldest delivery that waits',
+      'Age of the oldest waiting delivery',
       () => this.oldest,
     );
   }
@@ -127,7 +123,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   beforeApplicationShutdown(): void {
     this.stopped = true;
     this.wake();
-    // Another process tries again, after the lease.
+    // When their lease expires, another process tries again.
     for (const delivery of this.underWay.keys()) delivery.abort();
   }
 
@@ -135,9 +131,9 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   private async run(): Promise<void> {
     while (!this.stopped) {
       const woken = new Promise<void>((resolve) => (this.wake = resolve));
-      // The database may be away.
+      // The next poll tries again.
       await this.deliver().catch(() => undefined);
-      const timer = setTimeout(() => this.wake(), LOOK_INTERVAL).unref();
+      const timer = setTimeout(() => this.wake(), POLL_INTERVAL).unref();
       await woken;
       clearTimeout(timer);
     }
@@ -145,9 +141,9 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
 
   private async deliver(): Promise<void> {
     const now = performance.now();
-    if (now - this.lookedAt >= LOOK_INTERVAL) {
-      this.lookedAt = now;
-      const { waiting, oldest } = (await this.database.row(LOOK, []))!;
+    if (now - this.polledAt >= POLL_INTERVAL) {
+      this.polledAt = now;
+      const { waiting, oldest } = (await this.database.row(POLL, []))!;
       Object.assign(this, { waiting, oldest });
       if (waiting > MAX_WAITING || oldest > DROPPED_AGE) await this.drop();
       if (waiting === 0) return;
@@ -190,14 +186,14 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       return;
     }
     this.counted.given_up.value++;
-    this.log.warn(`Given up: message ${id} to webhook ${webhook_id}, last ${outcome}`);
+    this.log.warn(`Message ${id} to webhook ${webhook_id} is given up; the last attempt: ${outcome}`);
     await this.database.rows(DONE, [id, outcome, webhook_id]);
   }
 
   private async drop(): Promise<void> {
     const { length } = await this.database.rows(DROP, []);
     this.counted.dropped.value += length;
-    if (length > 0) this.log.warn(`${length} deliveries that waited too long, or were too many, are dropped`);
+    if (length > 0) this.log.warn(`${length} deliveries are dropped: they waited too long, or were too many`);
   }
 }
 

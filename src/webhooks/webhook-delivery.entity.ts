@@ -2,7 +2,7 @@ import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typ
 import type { WebhookEvent } from './announcements';
 import { Webhook } from './webhook.entity';
 
-/** What one webhook is still to be told. */
+/** A message that waits for a webhook. */
 @Entity('webhook_deliveries')
 @Index('webhook_deliveries_due_idx', ['webhook_id', 'due_at'])
 @Index('webhook_deliveries_age_idx', ['webhook_id', 'created_at'])
@@ -23,14 +23,14 @@ export class WebhookDelivery {
   @Column('bigint')
   purchase_id: number;
 
-  /** As it was when it happened. */
+  /** The purchase as it was at the event. */
   @Column('json')
   data: object;
 
   @Column('timestamptz', { default: () => 'now()' })
   created_at: string;
 
-  /** When it may be tried; while it is tried, when another process may. */
+  /** When it may be tried next. An attempt first moves it to the end of its lease. */
   @Column('timestamptz', { default: () => 'now()' })
   due_at: string;
 

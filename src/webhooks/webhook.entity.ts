@@ -34,14 +34,14 @@ export class Webhook {
   @Column('timestamptz', { default: () => 'now()' })
   created_at: string;
 
-  /** When it was last tried, and what became of that: the status of the answer, or why there was none. */
+  /** When a delivery was last tried, and its outcome: the status of the answer, or why there was none. */
   @Column('timestamptz', { nullable: true })
   last_at: string | null;
 
   @Column('text', { nullable: true })
   last_outcome: string | null;
 
-  /** When it answered that it is gone. */
+  /** When the receiver answered 410 Gone: nothing is sent to it since. */
   @Column('timestamptz', { nullable: true })
   ended_at: string | null;
 }

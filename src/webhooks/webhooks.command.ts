@@ -34,7 +34,7 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
     );
   webhooks
     .command('list')
-    .description('List the addresses, what became of the last attempt, and how many messages wait.')
+    .description('List the addresses, the outcome of the last attempt, and how many messages wait.')
     .action(() =>
       run(async (app) => {
         printTable([
@@ -55,7 +55,7 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
     );
   webhooks
     .command('remove')
-    .description('Remove an address, and what waits for it.')
+    .description('Remove an address, and the messages that wait for it.')
     .argument('<id>', 'as `webhooks list` shows it', idIn)
     .action((id: number) =>
       run(async (app) => {

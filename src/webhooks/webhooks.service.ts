@@ -4,6 +4,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { Audit } from '../auth/audit';
+import { peppersOf } from '../auth/api-key';
 import { seal, unseal } from '../auth/sealed';
 import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
@@ -43,10 +44,10 @@ export class WebhooksService {
     private readonly audit: Audit,
     private readonly settings: Settings,
   ) {
-    this.peppers = [settings.API_KEY_PEPPER ?? '', ...settings.API_KEY_PEPPER_PREVIOUS];
+    this.peppers = peppersOf(settings);
   }
 
-  /** Returns the only text of the secret. `game_id` null: of all games. */
+  /** Returns the secret, which nobody sees again. `game_id` null: of all games. */
   async add(address: string, events: WebhookEvent[], game_id: number | null) {
     const url = this.urlOf(address);
     const secret = randomBytes(32);
@@ -100,25 +101,21 @@ export class WebhooksService {
     return send(message, { url: new URL(webhook.url), secret: this.opened(webhook) }, this.settings, signal);
   }
 
-  /** After the answer that it is gone: nothing is sent there any more. */
+  /** Ends a webhook that answered 410 Gone. */
   async end(id: number): Promise<void> {
     if ((await this.database.rows(END, [id])).length === 0) return;
     this.audit.record({ event: 'webhook ended', webhook_id: id });
   }
 
   private opened({ id, url, secret }: Pick<Webhook, 'id' | 'url' | 'secret'>): Buffer {
-    for (const pepper of this.peppers) {
-      const text = unseal(secret, nameOf(url), pepper);
-      if (!text) continue;
-      if (pepper !== this.peppers[0]) this.reseal(id, nameOf(url), text);
-      return text;
-    }
-    throw new NotSent('secret sealed under another pepper');
+    const text = unseal(secret, nameOf(url), this.peppers, (sealed) => this.reseal(id, sealed));
+    if (!text) throw new NotSent('secret sealed under another pepper');
+    return text;
   }
 
-  private reseal(id: number, name: string, text: Buffer): void {
+  private reseal(id: number, secret: Buffer): void {
     this.webhooks
-      .update({ id }, { secret: seal(text, name, this.peppers[0]!) })
+      .update({ id }, { secret })
       .catch((error: Error) =>
         this.log.warn(`The secret of webhook ${id} stays sealed under a previous pepper: ${error.message}`),
       );

@@ -61,7 +61,7 @@ export class BackupReader {
 
   /** The rows of the table as `COPY FROM` reads them. */
   async *rows(): AsyncGenerator<Buffer> {
-    // The end of the table stands at the start of a line: what came before the first row is a line's end, too.
+    // The marker begins with the end of a line, so one is put before the first row.
     let pending: Buffer = Buffer.concat([Buffer.from('\n'), this.buffer]);
     let skip = 1;
     for (;;) {
@@ -73,7 +73,7 @@ export class BackupReader {
         return;
       }
       const chunk = await this.more();
-      // The last byte that was given is kept: the marker may begin there.
+      // Keeps the last byte that was yielded: the marker may begin there.
       const kept = pending.subarray(ready - 1);
       pending = Buffer.concat([kept, chunk]);
       skip = 1;

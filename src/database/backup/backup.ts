@@ -9,7 +9,7 @@ import type { Settings } from '../../config/settings';
 import { DatabaseClient } from '../client';
 import { END_OF_TABLE, FORMAT, type Header, type Table, type Trailer } from './backup-file';
 
-// They tell replicas what changed a moment ago, by numbers of transactions that another server does not know.
+// Records of recent changes, by transaction ids of this server; and the list of migrations, which the header has.
 const LEFT_OUT = ['build_changes', 'api_key_changes', 'migrations'];
 
 // Partitions are read through their table, so that a store with other partitions can read the backup.

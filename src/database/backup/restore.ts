@@ -108,7 +108,7 @@ async function migrateTo(target: Pick<Settings, 'DATABASE_URL'>, names: string[]
   }
 }
 
-/** One transaction, without foreign keys and triggers: the rows are as they were in a store that had both. */
+/** One transaction, without foreign keys and triggers, which held when the backup was made. */
 async function load(client: Client, backup: BackupReader): Promise<void> {
   await client.query('BEGIN');
   await client.query('SET LOCAL session_replication_role = replica');
@@ -120,7 +120,7 @@ async function load(client: Client, backup: BackupReader): Promise<void> {
       return void (await client.query('COMMIT'));
     }
     const table = escapeIdentifier(part.table);
-    // A migration may have brought rows of its own.
+    // Migrations may have written rows.
     await client.query(`DELETE FROM ${table}`);
     const target = client.query(
       copyFrom(`COPY ${table} (${part.columns.map(escapeIdentifier).join(', ')}) FROM STDIN`),
@@ -157,7 +157,7 @@ function withDatabase({ DATABASE_URL }: Where, name: string): string {
   return url.href;
 }
 
-/** On another database of the server: none can be renamed or dropped by those who are connected to it. */
+/** Works on another database of the server: a connection cannot rename or drop its own. */
 const administer = <T>(settings: Where, work: (client: Client) => Promise<T>) =>
   withClient({ DATABASE_URL: withDatabase(settings, 'postgres') }, work);
 
