@@ -5,17 +5,17 @@ import type { RecordType } from './record-types';
 import { deletedIn, goneIn, goneOf, subjectIn } from './staged';
 
 interface Deletion {
-  /** What keeps a record `t` from being deleted: by its name in a problem, how many there are. */
+  /** Rows that keep a record `t` from being deleted: their count, by their name in a problem. */
   holds?: Record<string, string>;
-  /** What to do about it. */
+  /** What the operator can do instead. */
   advice?: string;
-  /** Locks of other records, which the service takes before those of this type. */
+  /** Locks other records, as the service locks them before those of this type. */
   first?: string;
-  /** What goes with it, or passes to somebody else. Foreign keys do the rest. */
+  /** Statements that delete or change other rows first. Foreign keys do the rest. */
   before?: string[];
 }
 
-// PostgreSQL takes a few given rows for a hundred, for which it would read a whole table. With a limit it takes them for ten.
+// The planner expects a hundred given rows, for which it would read a whole table. With a limit it expects ten.
 const each = (name: string) => `(SELECT id FROM ${name} LIMIT (SELECT 9223372036854775807)) t`;
 
 const countOf = (rows: string) => `(SELECT count(*) FROM ${rows})`;
@@ -55,7 +55,7 @@ const GAME: Deletion = {
   ],
 };
 
-// A purchase that is complete is what its games have earned. A live key is what somebody has paid for.
+// A complete purchase is part of its games' earnings. Somebody has paid for a live key.
 const PURCHASE: Deletion = {
   holds: {
     'live download key': countOf('download_keys k WHERE k.purchase_id = t.id AND k.revoked_at IS NULL'),
@@ -67,8 +67,8 @@ const PURCHASE: Deletion = {
 const DELETIONS: Record<string, Deletion> = { user: USER, game: GAME, purchase: PURCHASE };
 
 /**
- * Deletes records, last of all writes: what holds a record is looked for in the store as the stream leaves it. Children come
- * first, so that a stream may delete them together with what they belong to.
+ * Deletes records after all other writes, whose rows may keep a record from being deleted. Children come first, so that a stream
+ * may delete them together with their parents.
  */
 export async function deleteRecords(relations: Relations, types: RecordType[], problems: Problems) {
   for (const type of types.toReversed()) {

@@ -48,11 +48,11 @@ export async function loadDemoStore(settings: Settings): Promise<DemoAccess | un
   }
 }
 
-/** Deletes all that the store has, and fills it with demo data. What operators and signing keys are stays. */
+/** Deletes what the store has, and fills it with demo data. Operator tokens and signing keys stay. */
 export async function resetDemoStore(settings: Settings): Promise<DemoAccess | undefined> {
   const client = await connectTo(settings);
   try {
-    // Whatever belongs to an account or a game follows them.
+    // CASCADE: also what belongs to an account or a game.
     await client.query(
       'TRUNCATE users, purchases, user_writes, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE',
     );

@@ -29,10 +29,10 @@ export async function reserveIds(client: ClientBase, type: RecordType): Promise<
   }
 }
 
-const lockOf = ({ table }: RecordType, patience: number) =>
-  `SET LOCAL lock_timeout = '${patience}ms'; LOCK TABLE ${table} IN SHARE MODE;`;
+const lockOf = ({ table }: RecordType, timeout_ms: number) =>
+  `SET LOCAL lock_timeout = '${timeout_ms}ms'; LOCK TABLE ${table} IN SHARE MODE;`;
 
-/** The last id of the sequence, after it was moved. Undefined: the lock was not free for so long that it was given up. */
+/** Returns the last id of the sequence, after it was moved; undefined: the lock timed out. */
 async function moveSequence(client: ClientBase, { table }: RecordType, id: number, to: number, lock = '') {
   const sequence = `${table}_id_seq`;
   await client.query('SAVEPOINT reserve');
@@ -53,7 +53,7 @@ async function moveSequence(client: ClientBase, { table }: RecordType, id: numbe
   }
 }
 
-/** So many ids are reserved at once for the next small imports. */
+/** Ids that are reserved at once for the next small imports. */
 const AHEAD = 1024;
 const SHORT_WAIT = 50;
 /** Milliseconds in which a floor holds unasked: a reset puts the sequence back, and so may another server that took over. */

@@ -19,11 +19,11 @@ import { type ImportSummary, summaryOf } from './summary';
 /** Bytes: enough for a collection of a hundred thousand games. */
 export const MAX_LINE = 16 * 1024 * 1024;
 const PASSWORD_BATCH = 256;
-/** With so many new records the statistics of the tables are updated. */
+/** From this number of new records on, the statistics of the tables are updated. */
 const MIN_NEW_TO_ANALYZE = 10_000;
 /** The advisory lock of imports: one at a time. */
 const IMPORT_LOCK = 7_305_808;
-/** How often records are merged anew, where other writes come in between. */
+/** Attempts to merge: other writes may come in between. */
 const MAX_ATTEMPTS = 3;
 
 export type Progress =

@@ -42,7 +42,7 @@ export class ImportService implements OnModuleDestroy {
     );
   }
 
-  /** On this thread, for a command, which waits where a server would have no time to. */
+  /** For a command: imports on this thread, and waits where a server would answer 503. */
   async run(
     source: AsyncIterable<Buffer>,
     { signal: stopped, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
@@ -65,7 +65,7 @@ export class ImportService implements OnModuleDestroy {
     return this.counted({}, 'small', this.small.run(small, signal).catch(waiting));
   }
 
-  /** For a server: together with others where it is small, and else on a thread of its own. */
+  /** For a server: a small import shares a transaction with others, a large one has a thread of its own. */
   async receive(
     { source, length, sender, signal: broken }: Sent,
     by: By,
@@ -133,7 +133,7 @@ function fingerprintOf({ route }: RetryKey, chunks: Buffer[]): Buffer {
   return hash.digest();
 }
 
-/** What was read already, and then the rest. */
+/** The chunks that were read already, and then the rest. */
 async function* replayed(chunks: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) yield chunk;
   for (;;) {

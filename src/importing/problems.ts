@@ -12,35 +12,35 @@ export class ImportProblems extends OperatorError {
 
 export class Problems {
   count = 0;
-  private told: { line: number; text: string }[] = [];
+  private listed: { line: number; text: string }[] = [];
 
   add(line: number, text: string) {
     this.count++;
     // Problems come in the order of their lines.
-    if (this.told.length < MAX_LISTED) this.told.push({ line, text });
+    if (this.listed.length < MAX_LISTED) this.listed.push({ line, text });
   }
 
   /** The result of a check of all records: its first lines, in order, and their number. */
   addFound(found: { line: number; text: string }[], count: number) {
     this.count += count;
-    this.told = [...this.told, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED);
+    this.listed = [...this.listed, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED);
   }
 
   /** A copy that can take more. */
   copy(): Problems {
     const copy = new Problems();
-    copy.addFound(this.told, this.count);
+    copy.addFound(this.listed, this.count);
     return copy;
   }
 
-  /** The lines of those that are listed. */
+  /** The lines of the listed problems. */
   get lines(): number[] {
-    return this.told.map(({ line }) => line);
+    return this.listed.map(({ line }) => line);
   }
 
   throwIfAny() {
     if (!this.count) return;
-    const lines = this.told.map(({ line, text }) => `line ${line}: ${text}`);
+    const lines = this.listed.map(({ line, text }) => `line ${line}: ${text}`);
     const more = this.count - lines.length;
     if (more) lines.push(`and ${more} more problem${more === 1 ? '' : 's'}`);
     throw new ImportProblems(lines);

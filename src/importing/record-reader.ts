@@ -21,7 +21,7 @@ const isObject = (value: unknown): value is JsonObject =>
 
 const keyOf = ({ key, fields }: RecordType) => fields.find(({ columns }) => columns[0]!.name === key)!;
 
-/** What lets somebody act for a user needs the right over users as well. */
+/** Refuses a record that lets somebody act for a user: it needs the right `users` as well. */
 function lettingIn({ name }: RecordType, { password }: JsonObject): string[] {
   const refusal = 'operator token does not permit `users`';
   if (name === 'api_key' || name === 'oauth_application') return [refusal];

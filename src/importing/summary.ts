@@ -26,7 +26,7 @@ export function summaryOf(types: RecordType[], rowsOf: (relation: string) => num
     summary[type.table] = {
       new: staged - stored,
       changed,
-      // What is not there need not be deleted.
+      // A record that is deleted and was not stored counts as unchanged.
       unchanged: stored - changed + toDelete - deleted,
       ...(toDelete && { deleted }),
     };
