@@ -9,6 +9,7 @@ import {
   databaseUrl,
   failure,
   make,
+  ok,
   openApp,
   send,
   sql,
@@ -184,17 +185,27 @@ test('a page with long notes is complete and in order', async () => {
     'SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 ORDER BY sort_key',
     [collection.id],
   );
-  const pageOf = async (page: number) =>
-    (await owner.get(`/collections/${collection.id}/collection-games`, { page, per_page: 40 })).body as {
-      page: number;
-      per_page: number;
-      collection_games: { game_id: number; blurb: string | null; position: number }[];
-    };
-  const [first, second] = [await pageOf(1), await pageOf(2)];
-  expect([first.page, first.per_page, second.page, second.per_page]).toEqual([1, 40, 2, 40]);
-  const read = [...first.collection_games, ...second.collection_games];
-  expect(read.map(({ game_id, blurb }) => ({ game_id, blurb }))).toEqual(entries);
-  expect(read.map(({ position }) => position)).toEqual(entries.map((_, i) => i + 1));
+  // Many long notes, few of them, one and none.
+  for (const [page, per_page] of [
+    [1, 40],
+    [2, 40],
+    [2, 5],
+    [1, 1],
+    [2, 1],
+  ] as const) {
+    const start = (page - 1) * per_page;
+    expect(
+      await owner.get(`/collections/${collection.id}/collection-games`, { page, per_page }),
+    ).toMatchObject(
+      ok({
+        page,
+        per_page,
+        collection_games: entries
+          .slice(start, start + per_page)
+          .map((entry, i) => ({ ...entry, position: start + i + 1 })),
+      }),
+    );
+  }
 });
 
 describe('whoever asks for a long list', () => {

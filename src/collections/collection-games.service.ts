@@ -203,8 +203,7 @@ export class CollectionGamesService {
         const row = rows[end++]!;
         if (row.blurb === '') long.push(COLLECTION_GAME_ROW.read(row).id);
       }
-      const read =
-        long.length > 0 ? await this.database.rowsFor(user_id, LONG_BLURBS, [collection_id, long]) : [];
+      const read = await this.database.rowsFor(user_id, LONG_BLURBS, [collection_id, long]);
       const blurbs = new Map(read.map(({ game_id, blurb }) => [game_id, blurb]));
       yield rows
         .slice(start, end)

@@ -1,7 +1,7 @@
 // What says something to people and decides nothing. Each is a call and the places of such arguments in it.
 const WORDS = [
   // The name that PostgreSQL keeps a prepared statement under.
-  { callee: /^(statement|longStatement)$/, arguments: [0], why: 'name of a statement' },
+  { callee: /^(statement|read|longRead)$/, on: /^$/, arguments: [0], why: 'name of a statement' },
   { callee: /^(log|warn|error|debug)$/, on: /^log$/, arguments: [0], why: 'line of the log' },
   { callee: /^(counter|gauge|histogram)$/, arguments: [1], why: 'help text of a metric' },
 ];

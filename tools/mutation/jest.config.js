@@ -6,5 +6,5 @@ module.exports = {
   globalTeardown: undefined,
   testEnvironment: require.resolve('./environment.mjs'),
   testRunner: require.resolve('./jest-circus-until-failure.mjs'),
-  testSequencer: require.resolve('./smallest-first.mjs'),
+  testSequencer: require.resolve('./last-to-fail-first.mjs'),
 };

@@ -55,7 +55,9 @@ export const TARGETS: Record<string, Target> = {
       'collections',
       'collections-parameters',
       'collections-commands',
+      'collections-concurrency',
       'long-lists',
+      'standby',
     ),
   },
   keys: {
