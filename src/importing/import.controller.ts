@@ -81,12 +81,8 @@ async function* withoutStalls(body: AsyncIterable<Buffer>): AsyncGenerator<Buffe
     const stalled = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(failure(408, 'request timeout')), STALL_TIMEOUT_MS);
     });
-    try {
-      const { done, value } = await Promise.race([chunks.next(), stalled]);
-      if (done) return;
-      yield value;
-    } finally {
-      clearTimeout(timer);
-    }
+    const { done, value } = await Promise.race([chunks.next(), stalled]).finally(() => clearTimeout(timer));
+    if (done) return;
+    yield value;
   }
 }
