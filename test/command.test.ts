@@ -181,6 +181,54 @@ describe('the service that npm starts', () => {
   }, 30_000);
 });
 
+describe('what nobody reads to its end', () => {
+  let database: Awaited<ReturnType<typeof cloneDatabase>>;
+  let client: Client;
+  beforeAll(async () => {
+    compile();
+    // `sell` looks whose key it is, and prints more after it.
+    mkdirSync(at('data'));
+    writeFileSync(at('data/demo-api-key'), 'a key of the demo store');
+    database = await cloneDatabase();
+    client = new Client({ connectionString: database.direct_url ?? database.url });
+    await client.connect();
+    await client.query(`
+      INSERT INTO users (username) SELECT 'user' || i FROM generate_series(1, 9) i;
+      INSERT INTO games (user_id, slug, title) VALUES (1, 'x-moon', 'X-Moon')`);
+  });
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  test.each([
+    ['sell --game 1 --to me@example.com | true', 0],
+    ['users list | true', 0],
+    ['users list 2>&1 | true', 0],
+    ['refund 99 --yes 2>&1 | true', 1],
+    ['backup - | true', 1],
+  ])(
+    'gamewharf %s ends as it would',
+    async (line, status) => {
+      const { stdout, stderr } = spawnSync(
+        'bash',
+        ['-c', `"${process.execPath}" dist/src/cli.js ${line}; echo "\${PIPESTATUS[0]}"`],
+        {
+          cwd: folder,
+          env: { ...process.env, DATABASE_URL: database.url, DATA_DIR: at('data') },
+          encoding: 'utf8',
+        },
+      );
+      expect([stdout, stderr]).toEqual([
+        `${status}\n`,
+        line.startsWith('backup') ? 'Standard output was closed before all was written.\n' : '',
+      ]);
+      if (line.startsWith('sell')) expect((await client.query('SELECT FROM purchases')).rowCount).toBe(1);
+    },
+    20_000,
+  );
+});
+
 // `script` of util-linux gives a program a terminal; elsewhere it takes other options.
 const hasTerminal = isHere(['script', '--version']);
 if (!hasTerminal) console.warn('Skipped: the question of gamewharf delete, for lack of script.');

@@ -23,6 +23,8 @@ export const runCommand: CommandRunner = async (
   const interrupted = interruption();
   const say = (line: string) => console.error(line);
   const opened: Closable[] = [];
+  // What a command does counts, and not whether its lines are read to the end: `head` closes its input early.
+  for (const output of [process.stdout, process.stderr]) output.on('error', unlessClosed);
   try {
     if (needed && !makesStore) requireStore(settingsOfThisProcess());
     const settings = needed ? await withDatabase(say, opened, interrupted) : settingsOfThisProcess();
@@ -42,6 +44,10 @@ export const runCommand: CommandRunner = async (
     await one.close().catch((error: unknown) => console.error(explain(error)));
   if (interrupted.aborted) process.exitCode = INTERRUPTED;
 };
+
+function unlessClosed(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+}
 
 async function withDatabase(
   say: (line: string) => void,
