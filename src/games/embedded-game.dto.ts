@@ -1,7 +1,8 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, PickType } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
 import { modernTimestamp } from '../formats/timestamps';
 import { IntegerParameter } from '../http/parameters';
+import { UserAnswer } from '../users/user.dto';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
 import type { EmbeddedGameRow, GameWithUserRow } from './game-row';
 
@@ -80,32 +81,13 @@ export class EmbeddedGameAnswer {
 }
 
 /** Who uploaded a game. */
-export class GameUserAnswer {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'The user' })
-  id: number;
-
-  @ApiProperty({ example: 'ash-beetle', description: 'The name in addresses; it is unique' })
-  username: string;
-
-  @ApiProperty({ example: 'Ash Beetle', description: 'Without one the username' })
-  display_name: string;
-
-  @ApiProperty({
-    format: 'uri',
-    example: 'https://ash-beetle.gamewharf.example',
-    description: 'The page of the user in the store',
-  })
-  url: string;
-
-  @ApiProperty({
-    type: String,
-    format: 'uri',
-    nullable: true,
-    example: null,
-    description: 'The picture of the user; null: none',
-  })
-  cover_url: string | null;
-}
+export class GameUserAnswer extends PickType(UserAnswer, [
+  'id',
+  'username',
+  'display_name',
+  'url',
+  'cover_url',
+]) {}
 
 export class GameWithUserAnswer extends EmbeddedGameAnswer {
   @ApiProperty({ description: 'Who uploaded it' })

@@ -1,11 +1,10 @@
-import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
 import type { Credential } from '../auth/credential';
 import type { StoreLinks } from '../config/store-links';
 import { CredentialsInfoAnswer } from '../credentials/credentials.dto';
 import { GameAnswer, gameFigures } from '../games/game.dto';
 import { gameUserAnswer, GameWithUserAnswer } from '../games/embedded-game.dto';
-import type { Game } from '../games/game.entity';
-import type { GameRow, GameWithUserRow } from '../games/game-row';
+import type { EmbeddedGameRow, GameRow, GameWithUserRow } from '../games/game-row';
 import { formatMoney } from '../formats/money';
 import { legacyTimestamp, timestampOf } from '../formats/timestamps';
 import { DownloadKeyObject } from '../purchases/download-key.dto';
@@ -23,12 +22,9 @@ export class LegacyCredentialsInfoAnswer extends OmitType(CredentialsInfoAnswer,
   expires_at?: string;
 }
 
-export class LegacyGame extends OmitType(GameAnswer, [
-  'classification',
-  'traits',
-  'published_at',
-  'created_at',
-]) {
+const MODERN_FIELDS = ['classification', 'traits', 'published_at', 'created_at'] as const;
+
+class LegacyFields {
   @ApiProperty({ description: 'It runs on Android' })
   p_android: boolean;
 
@@ -48,30 +44,12 @@ export class LegacyGame extends OmitType(GameAnswer, [
   created_at: string;
 }
 
-export class LegacyGameWithUser extends OmitType(GameWithUserAnswer, [
-  'classification',
-  'traits',
-  'published_at',
-  'created_at',
-]) {
-  @ApiProperty({ description: 'It runs on Android' })
-  p_android: boolean;
+export class LegacyGame extends IntersectionType(OmitType(GameAnswer, MODERN_FIELDS), LegacyFields) {}
 
-  @ApiProperty({ description: 'It runs on Linux' })
-  p_linux: boolean;
-
-  @ApiProperty({ description: 'It runs on macOS' })
-  p_osx: boolean;
-
-  @ApiProperty({ description: 'It runs on Windows' })
-  p_windows: boolean;
-
-  @ApiProperty({ ...TIMESTAMP, type: String, nullable: true, description: 'null: not published' })
-  published_at: string | null;
-
-  @ApiProperty({ ...TIMESTAMP, description: 'When it was made, in UTC' })
-  created_at: string;
-}
+export class LegacyGameWithUser extends IntersectionType(
+  OmitType(GameWithUserAnswer, MODERN_FIELDS),
+  LegacyFields,
+) {}
 
 export class LegacyOneGameAnswer {
   @ApiProperty({ description: 'The game' })
@@ -132,38 +110,30 @@ export const legacyCredentialsInfo = ({ scopes, expires_at }: Credential): Legac
   ...(expires_at === undefined ? {} : { expires_at: legacyTimestamp(timestampOf(expires_at)) }),
 });
 
-const platformsOf = ({ traits }: Pick<Game, 'traits'>) => ({
-  p_android: traits.includes('p_android'),
-  p_linux: traits.includes('p_linux'),
-  p_osx: traits.includes('p_osx'),
-  p_windows: traits.includes('p_windows'),
-});
-
-export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
+const legacyFields = (row: EmbeddedGameRow, links: StoreLinks) => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
   url: links.game(row.owner_name, row.slug),
   cover_url: row.cover_url,
   type: row.type,
-  ...platformsOf(row),
-  published: row.published_at !== null,
+  p_android: row.traits.includes('p_android'),
+  p_linux: row.traits.includes('p_linux'),
+  p_osx: row.traits.includes('p_osx'),
+  p_windows: row.traits.includes('p_windows'),
+  min_price: row.min_price,
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
+});
+
+export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
+  ...legacyFields(row, links),
+  published: row.published_at !== null,
   ...gameFigures(row),
 });
 
 export const legacyGameWithUser = (row: GameWithUserRow, links: StoreLinks): LegacyGameWithUser => ({
-  id: row.id,
-  title: row.title,
-  short_text: row.short_text,
-  url: links.game(row.username, row.slug),
-  cover_url: row.cover_url,
-  type: row.type,
-  ...platformsOf(row),
-  min_price: row.min_price,
-  published_at: row.published_at && legacyTimestamp(row.published_at),
-  created_at: legacyTimestamp(row.created_at),
+  ...legacyFields(row, links),
   user: gameUserAnswer(row, links),
 });
 
