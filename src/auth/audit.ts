@@ -9,7 +9,7 @@ import { AuditEventRow } from './audit-event.entity';
 
 export type OperatorEvent = 'imported' | 'sold' | 'refunded' | 'given' | 'deleted' | 'exported' | 'erased';
 
-export type AuditEvent = {
+type AuditEvent = {
   /** Absent: an operator did it, with a command. */
   request_id?: string;
   user_id?: number;

@@ -18,7 +18,7 @@ export const may = ({ rights }: By, right: OperatorRight): boolean => rights?.in
 export type Counts = Record<string, number | Record<string, number>>;
 
 export type ImportSize = 'small' | 'large';
-export type ImportOutcome = 'done' | 'failed';
+type ImportOutcome = 'done' | 'failed';
 
 /** The operator token of the request, which the guard has admitted. */
 export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {

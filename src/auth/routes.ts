@@ -1,6 +1,7 @@
 import { RequestMethod } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { OperatorError } from '../config/operator-error';
+import { handlersOf } from '../http/routes';
 import { type Access, accessOf, isForOperators, PAGES } from './access';
 import { OPERATOR_PATH } from './operator-rights';
 
@@ -17,17 +18,22 @@ export interface Route {
   status: number | undefined;
 }
 
-type Controller = { name: string; prototype: Record<string, object> };
-
 /** Every route of the application, from its decorators. */
-export function routesOf(modules: ModulesContainer): Route[] {
-  const controllers = [...modules.values()].flatMap((module) =>
-    [...module.controllers.values()].map(({ metatype }) => metatype as Controller),
-  );
-  return controllers
-    .flatMap(routesOfController)
+export const routesOf = (modules: ModulesContainer): Route[] =>
+  handlersOf(modules)
+    .flatMap(({ controller, handler }) =>
+      pathsOf(handler).flatMap((path) =>
+        pathsOf(controller).map((prefix) => ({
+          method: RequestMethod[Reflect.getMetadata('method', handler) as number]!,
+          path: joined(prefix, path),
+          access: accessOf(handler),
+          page: Reflect.hasMetadata(PAGES, controller),
+          handler: `${controller.name}.${handler.name}`,
+          status: Reflect.getMetadata('__httpCode__', handler) as number | undefined,
+        })),
+      ),
+    )
     .toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
-}
 
 /** Refuses to start with a handler that declares no access, or one that no guard would check. */
 export function requireAccess(modules: ModulesContainer): void {
@@ -52,29 +58,7 @@ function refuse(problem: string, routes: Route[]): void {
   throw new OperatorError(`${problem}: ${names.join(', ')}.`);
 }
 
-function routesOfController(controller: Controller): Route[] {
-  const prefixes = pathsOf(controller);
-  return Object.getOwnPropertyNames(controller.prototype)
-    .filter((name) => name !== 'constructor')
-    .flatMap((name) => {
-      const handler = controller.prototype[name]!;
-      return pathsOf(handler).flatMap((path) =>
-        prefixes.map((prefix) => ({
-          method: RequestMethod[Reflect.getMetadata('method', handler) as number]!,
-          path: joined(prefix, path),
-          access: accessOf(handler),
-          page: Reflect.hasMetadata(PAGES, controller),
-          handler: `${controller.name}.${name}`,
-          status: Reflect.getMetadata('__httpCode__', handler) as number | undefined,
-        })),
-      );
-    });
-}
-
-function pathsOf(target: object): string[] {
-  const paths = Reflect.getMetadata('path', target) as string | string[] | undefined;
-  return paths === undefined ? [] : [paths].flat();
-}
+const pathsOf = (target: object) => [Reflect.getMetadata('path', target) as string | string[]].flat();
 
 const joined = (...parts: string[]) =>
   `/${parts

@@ -24,7 +24,7 @@ export const LIVE_USER = read(
      SELECT FROM api_keys k WHERE k.id = $2 AND k.user_id = u.id AND ${isLive('k')}))`,
 );
 
-export interface TokenOrder {
+interface TokenOrder {
   user_id: number;
   game_id: number;
   scopes: readonly string[];

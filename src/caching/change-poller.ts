@@ -17,7 +17,7 @@ const MAX_POLL_GAP = RECORDS_KEPT_FOR / 2;
 const DELETED_AT_ONCE = 1000;
 
 /** The table in which transactions record what they change. */
-export interface ChangeTable {
+interface ChangeTable {
   table: string;
   /** An expression for the id of what changed. */
   subject: string;

@@ -166,7 +166,7 @@ const EDITORS = read<Editor>(
 );
 
 /** A user who may edit a collection. */
-export interface Editor {
+interface Editor {
   username: string;
   role: 'owner' | 'admin';
   /** Whether this user's profile shows the collection. */

@@ -3,7 +3,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
-import { isBodyOnly, isUnlimited } from './routes';
+import { handlersOf, isBodyOnly, isUnlimited } from './routes';
 import { describeAnswers, ERRORS_SCHEMA, HEADERS } from './openapi-answers';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters } from './openapi-parameters';
@@ -11,7 +11,6 @@ import { parametersOf } from './parameters';
 import { requestClassOf } from './read-parameters';
 
 type Json = Record<string, unknown>;
-type Handler = (...args: never[]) => unknown;
 
 export type Audience = 'everybody' | 'operator';
 
@@ -31,7 +30,9 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
     if (schema.type === 'object' && schema.additionalProperties === undefined)
       schema.additionalProperties = false;
   components.headers = HEADERS as never;
-  const handlers = handlersOf(app);
+  const handlers = new Map(
+    handlersOf(app.get(ModulesContainer)).map((one) => [`${one.controller.name}.${one.handler.name}`, one]),
+  );
   const tags = new Set<string>();
   for (const item of Object.values(document.paths))
     for (const [method, operation] of Object.entries(item as Record<string, Json>)) {
@@ -65,7 +66,7 @@ function configOf({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
 function describeOperation(
   operation: Json,
   method: string,
-  handler: Handler,
+  handler: object,
   limited: boolean,
   schemas: Record<string, Json>,
 ): void {
@@ -120,20 +121,6 @@ function describeSecurity(operation: Json) {
   operation.description = [operation.description, says].filter(Boolean).join('\n\n');
   const credential = forOperators ? ('operator' as const) : security && ('bearer' as const);
   return { scope, credential };
-}
-
-function handlersOf(app: INestApplication): Map<string, { handler: Handler; controller: object }> {
-  const found = new Map<string, { handler: Handler; controller: object }>();
-  for (const module of app.get(ModulesContainer).values())
-    for (const { metatype } of module.controllers.values()) {
-      const prototype = (metatype as { prototype: Record<string, Handler> }).prototype;
-      for (const method of Object.getOwnPropertyNames(prototype))
-        found.set(`${(metatype as { name: string }).name}.${method}`, {
-          handler: prototype[method]!,
-          controller: metatype!,
-        });
-    }
-  return found;
 }
 
 /** Removes schemas that only the other document uses. */

@@ -107,7 +107,7 @@ function headersOf(status: string, limited: boolean) {
   return Object.fromEntries(names.map((name) => [name, reference(name)]));
 }
 
-export interface OperationFacts {
+interface OperationFacts {
   hasParameters: boolean;
   readsBody: boolean;
   limited: boolean;

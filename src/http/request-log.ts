@@ -100,7 +100,7 @@ function describe(error: unknown) {
   return { type: error.name, message: cause.message, code, constraint, routine, stack: error.stack };
 }
 
-export interface TraceParent {
+interface TraceParent {
   trace_id: string;
   span_id: string;
   sampled: boolean;

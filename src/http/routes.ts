@@ -1,4 +1,5 @@
 import { applyDecorators, HttpCode, Post as NestPost, SetMetadata } from '@nestjs/common';
+import type { ModulesContainer } from '@nestjs/core';
 import { ApiResponse } from '@nestjs/swagger';
 import { THROTTLER_SKIP } from '@nestjs/throttler/dist/throttler.constants';
 
@@ -27,3 +28,18 @@ export const isUnlimited = (handler: object, controller: object, limit = 'defaul
   [handler, controller]
     .map((target) => Reflect.getMetadata(THROTTLER_SKIP + limit, target) as boolean | undefined)
     .find((skips) => skips !== undefined) ?? false;
+
+/** A handler or its controller. */
+export type Named = object & { name: string };
+type Controller = Named & { prototype: Record<string, Named> };
+
+/** All handlers of the application. */
+export const handlersOf = (modules: ModulesContainer): { controller: Named; handler: Named }[] =>
+  [...modules.values()]
+    .flatMap(({ controllers }) => [...controllers.values()].map(({ metatype }) => metatype as Controller))
+    .flatMap((controller) =>
+      Object.getOwnPropertyNames(controller.prototype)
+        .filter((name) => name !== 'constructor')
+        .map((name) => ({ controller, handler: controller.prototype[name]! })),
+    )
+    .filter(({ handler }) => Reflect.hasMetadata('path', handler));

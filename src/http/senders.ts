@@ -4,7 +4,7 @@ import type { Request } from 'express';
 import type { Exchange } from './in-flight';
 
 /** The amounts that one network address holds of each capacity. */
-export class Holdings {
+class Holdings {
   connections = 0;
   health = 0;
   slots = 0;

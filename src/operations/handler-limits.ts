@@ -7,11 +7,8 @@ import {
 } from '@nestjs/throttler/dist/throttler.constants';
 import { accessOf } from '../auth/access';
 import { isLimitName, type LimitName } from '../config/rate-limits';
-import { isUnlimited } from '../http/routes';
+import { isUnlimited, type Named } from '../http/routes';
 import type { Guesses, Limit, RateLimitsService } from './rate-limits.service';
-
-/** A handler or its controller. */
-export type Named = object & { name: string };
 
 /** The limits of a handler's requests. */
 export interface HandlerLimits {

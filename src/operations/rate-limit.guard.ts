@@ -5,10 +5,9 @@ import { type Credential, limitedAs, type LimitedAs, type Presented, presentedBy
 import { BearerStrategy } from '../auth/bearer.strategy';
 import { FrontDoor, isPreflight } from '../http/front-door';
 import type { Observer } from '../http/request';
-import { type HandlerLimits, handlerLimits, type Named } from './handler-limits';
+import { handlersOf, type Named } from '../http/routes';
+import { type HandlerLimits, handlerLimits } from './handler-limits';
 import { type Limit, RateLimitsService } from './rate-limits.service';
-
-type Controller = Named & { prototype: Record<string, Named> };
 
 /**
  * Runs before the credential is verified. A cached credential counts for its own limits; anything else counts for its
@@ -29,14 +28,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
 
   /** Reads all decorators at the start, so that a wrong one fails there and not in a request. */
   onModuleInit(): void {
-    for (const { controllers } of this.modules.values())
-      for (const { metatype } of controllers.values()) {
-        const controller = metatype as Controller;
-        for (const name of Object.getOwnPropertyNames(controller.prototype)) {
-          const handler = controller.prototype[name]!;
-          if (Reflect.hasMetadata('path', handler)) this.limitsOf(handler, controller);
-        }
-      }
+    for (const { controller, handler } of handlersOf(this.modules)) this.limitsOf(handler, controller);
   }
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {

@@ -17,7 +17,7 @@ const CREDENTIALS_END = 1000;
 const SLICE = 500;
 
 /** How many rows of each table were about the person. */
-export type Erased = Record<(typeof sql.COUNTED)[number], number>;
+type Erased = Record<(typeof sql.COUNTED)[number], number>;
 
 export const withoutZeros = (erased: Erased): Record<string, number> =>
   Object.fromEntries(Object.entries(erased).filter(([, count]) => count > 0));

@@ -9,7 +9,7 @@ import { USER_COLUMNS, type UserRow } from '../users/users.service';
 import type { DownloadKey } from './download-key.entity';
 
 /** Exactly one of them is given. */
-export interface DownloadKeySelector {
+interface DownloadKeySelector {
   download_key?: string;
   user_id?: number;
   email?: string;

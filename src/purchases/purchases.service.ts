@@ -7,7 +7,7 @@ import type { Rows } from '../http/long-lists';
 import type { Purchase } from './purchase.entity';
 
 /** Exactly one of them is given. */
-export interface PurchaseSelector {
+interface PurchaseSelector {
   email?: string;
   user_id?: number;
 }

@@ -21,7 +21,7 @@ export interface Message {
 /** There was no answer. The message says why, and holds no part of the address. */
 export class NotSent extends Error {}
 
-export type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
+type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
 
 export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
 

@@ -17,13 +17,13 @@ const LIFETIME = 600;
 const INTERVAL = 5;
 const MAX_INTERVAL = 60;
 
-export interface NewDeviceRequest {
+interface NewDeviceRequest {
   client_id: string;
   scopes: string[];
   code_challenge?: string;
 }
 
-export interface DeviceAnswer {
+interface DeviceAnswer {
   device_code: string;
   user_code: string;
   expires_in: number;

@@ -13,7 +13,7 @@ import { hashOf, randomToken } from '../web/sealed';
 // Seconds.
 const LIFETIME = 60;
 
-export interface NewCode {
+interface NewCode {
   scopes: string[];
   /** The request's parameter, which is optional. */
   redirect_uri?: string;

@@ -8,7 +8,7 @@ export const RANGES = {
 type Range = keyof typeof RANGES;
 
 export const UNITS = { day: 'By day', week: 'By week', month: 'By month' } as const;
-export type Unit = keyof typeof UNITS;
+type Unit = keyof typeof UNITS;
 
 /** The units in which a range has few enough columns; the first is what is shown unless another one is asked for. */
 const UNITS_OF: Record<Range, Unit[]> = {

@@ -9,7 +9,7 @@ interface Sold {
   amount: number;
 }
 
-export interface CurrencySold extends Sold {
+interface CurrencySold extends Sold {
   currency: string;
 }
 

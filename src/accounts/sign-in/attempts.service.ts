@@ -6,7 +6,7 @@ import { isConnectionLost } from '../../database/sqlstates';
 import { Attempt } from './attempt.entity';
 
 /** What is guessed at, or who guesses. After the free failures each further one doubles the wait. */
-export interface Guess {
+interface Guess {
   subject: string;
   free: number;
   longest_seconds: number;

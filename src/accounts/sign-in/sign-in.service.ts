@@ -5,7 +5,7 @@ import { AttemptsService, guessAtAccount, guessFrom } from './attempts.service';
 import { PasswordQueue } from './password-queue';
 
 /** Of a refused one: the account that was tried, or null. */
-export type SignIn =
+type SignIn =
   | { user_id: number }
   | { refused: 'wrong'; tried: number | null }
   | { refused: 'wait'; tried: number | null; seconds: number };

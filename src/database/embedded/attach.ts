@@ -13,7 +13,7 @@ const POLL_MS = 10;
 const START_TIMEOUT_MS = 10_000;
 const ROLE = 'gamewharf';
 
-export interface AttachOptions {
+interface AttachOptions {
   folder: DataFolder;
   service: boolean;
   name: string;

@@ -14,7 +14,7 @@ const LOG_LIMIT = 10 * 1024 * 1024;
 const run = promisify(execFile);
 const windows = process.platform === 'win32';
 
-export interface ServerPlan {
+interface ServerPlan {
   native: string;
   cluster: string;
   account: Account | undefined;
@@ -25,7 +25,7 @@ export interface ServerPlan {
   strangerPid?: number;
 }
 
-export interface PostmasterPid {
+interface PostmasterPid {
   /** 0: the file is incomplete. */
   pid: number;
   port: number;
