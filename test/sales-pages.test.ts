@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { Client } from 'pg';
 import type { Browser as Chromium } from 'playwright-core';
-import { COLUMNS, RANKED, TOTALS } from '../src/accounts/sales/sales.service';
+import { COLUMNS, RANKED_GAMES, TOTALS } from '../src/accounts/sales/sales.service';
 import { addToPeriods } from '../src/purchases/earnings';
 import type { Statement } from '../src/database/statement';
 import { planOf } from './support/plans';
@@ -193,7 +193,7 @@ describe('sales', () => {
       ['totals of days', TOTALS as Statement, ['day'], 12_000],
       ['columns', COLUMNS as Statement, ['USD', 'month', 'month'], 1200],
       ['columns of days', COLUMNS as Statement, ['USD', 'day', 'week'], 8000],
-      ['ranked games', RANKED as Statement, ['USD', 'month', 0], 1200],
+      ['ranked games', RANKED_GAMES as Statement, ['USD', 'month', 0], 1200],
     ] as const)('%s are read from the own games alone', async (_, statement, more, most) => {
       const client = new Client({ connectionString: databaseUrl() });
       await client.connect();

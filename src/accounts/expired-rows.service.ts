@@ -6,7 +6,7 @@ const INTERVAL = 10 * 60_000;
 const BATCH_SIZE = 1000;
 
 // Some are kept for another day, to tell a replay from an unknown token.
-const EXPIRED: [table: string, key: string, expired: string][] = [
+const EXPIRING_TABLES: [table: string, key: string, expired: string][] = [
   ['sessions', 'token_hash', 'expires_at < now()'],
   ['attempts', 'subject', 'expires_at < now()'],
   ['oauth_codes', 'code_hash', `expires_at < now() - interval '1 day'`],
@@ -22,7 +22,7 @@ const EXPIRED: [table: string, key: string, expired: string][] = [
 ];
 
 // Raw SQL for SKIP LOCKED: replicas that sweep at the same time delete different rows.
-const SWEEPS = EXPIRED.map(([table, key, expired]) =>
+const SWEEPS = EXPIRING_TABLES.map(([table, key, expired]) =>
   statement(
     `sweep_${table}`,
     `DELETE FROM ${table}

@@ -60,7 +60,7 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   erased: 'A person was erased. Holds how many rows.',
   'webhook added': 'A command added an address that is told of sales. Holds its host.',
   'webhook removed': 'A command removed such an address.',
-  'webhook ended': 'Such an address answered that it is gone, and is told nothing any more.',
+  'webhook ended': 'Such an address answered 410 Gone, and gets no more messages.',
   'signing key made': 'A command made a key that signs tokens.',
   'signing key revoked': 'A command revoked a key that signs tokens, and with it the tokens that it signed.',
   'application made': 'Somebody registered an application.',

@@ -60,7 +60,7 @@ const LINK = /^(https?:\/\/|mailto:)/i;
 const IMAGE = /^https:\/\//i;
 
 // Parsing takes quadratic time in the depth.
-const DEEPEST = 500;
+const MAX_DEPTH = 500;
 class TooDeep extends Error {}
 
 const PASSES = 5;
@@ -84,7 +84,7 @@ function onePass(html: string): string {
     return library()(html, {
       ...ALLOWED,
       onOpenTag: () => {
-        if (++depth > DEEPEST) throw new TooDeep();
+        if (++depth > MAX_DEPTH) throw new TooDeep();
       },
       onCloseTag: () => void depth--,
     });

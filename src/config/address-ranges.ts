@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-const NAMED = new Set(['loopback', 'linklocal', 'uniquelocal']);
+const RANGE_NAMES = new Set(['loopback', 'linklocal', 'uniquelocal']);
 
 /** The items of a list such as `loopback, 10.0.0.0/8`. */
 export const addressRangesOf = (list: string): string[] =>
@@ -10,7 +10,7 @@ export const addressRangesOf = (list: string): string[] =>
     .filter(Boolean);
 
 export function isAddressRange(text: string): boolean {
-  if (NAMED.has(text)) return true;
+  if (RANGE_NAMES.has(text)) return true;
   const [address = '', bits, ...rest] = text.split('/');
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;

@@ -8,7 +8,7 @@ import { pgTypes } from './pool/pipeline';
 
 const compiled = join(__dirname, '..', '..');
 
-/** Of every connection that serves requests. */
+/** The options of every connection that serves requests. */
 export const connectionOptions = {
   types: pgTypes,
   // Timeouts of the client, as poolers refuse those of the connection. Their sum is below the request's deadline of 2.3 s.

@@ -96,7 +96,7 @@ export class Database implements OnApplicationShutdown {
     return this.traced(statement.name, () => standby.rows(user_id, statement, values));
   }
 
-  /** At the end of a transaction that writes what these users read: lets `rowsFor` know. */
+  /** Called at the end of a transaction: `rowsFor` then shows these users what it wrote. */
   async mark(db: EntityManager, user_ids: number[]): Promise<void> {
     if (this.standby) await this.run(db, [bind(MARK_WRITES, [[...new Set(user_ids)]])]);
   }

@@ -46,11 +46,11 @@ export type RowsOf<Statements extends BoundStatement[]> = {
 
 /** The row that a write locks first. Writes of different tables never share a transaction. */
 export interface RowLock {
-  /** Its table. */
+  /** The table of the row. */
   of: string;
-  /** Also its place in the order of all locks. */
+  /** The id of the row, and its place in the order of all locks. */
   id: number;
-  /** Whose later reads must see the write. */
+  /** The users whose later reads must see the write. */
   user_ids: number[];
 }
 

@@ -10,7 +10,7 @@ const DEMO_ANSWERS = JSON.parse(
   readFileSync(join(__dirname, 'assets', 'demo-answers.json'), 'utf8'),
 ) as Record<string, unknown>;
 
-const COMMON: Record<string, { description: string; texts: string[] }> = {
+const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = {
   400: {
     description:
       'A parameter is missing, malformed, out of range or given twice. Everything that is wrong is listed.',
@@ -49,7 +49,7 @@ const COMMON: Record<string, { description: string; texts: string[] }> = {
 };
 
 // In place of the above, on routes for an operator's token.
-const OF_OPERATORS: typeof COMMON = {
+const OPERATOR_ERRORS: typeof COMMON_ERRORS = {
   401: {
     description: 'No token (`authentication required`), or one that is unknown or revoked (`invalid token`).',
     texts: ['authentication required'],
@@ -131,7 +131,7 @@ export function describeAnswers(
   if (credential) statuses.push('401');
   if (credential === 'operator') statuses.push('404');
   if (scope) statuses.push('403');
-  const common = credential === 'operator' ? { ...COMMON, ...OF_OPERATORS } : COMMON;
+  const common = credential === 'operator' ? { ...COMMON_ERRORS, ...OPERATOR_ERRORS } : COMMON_ERRORS;
   for (const status of statuses) {
     const { description, texts } = common[status]!;
     responses[status] ??= {
@@ -157,7 +157,11 @@ export function describeAnswers(
 }
 
 /** Adds the 403 of a missing scope to the handler's own 403. */
-function alsoForScope(response: Json, scope: string, { description, texts }: (typeof COMMON)[string]): void {
+function alsoForScope(
+  response: Json,
+  scope: string,
+  { description, texts }: (typeof COMMON_ERRORS)[string],
+): void {
   const lacks = { errors: texts.map((text) => text.replace('SCOPE', scope)) };
   if (response.description === description) return;
   response.description = `${description} Or: ${String(response.description)}`;

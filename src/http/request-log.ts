@@ -34,7 +34,7 @@ export class Batches implements DestinationStream {
 }
 
 // Logged as debug: probes ask every few seconds.
-const HEALTH = '/health/';
+const HEALTH_PATH = '/health/';
 
 let second = 0;
 let prefix = '';
@@ -66,7 +66,7 @@ export class RequestLog {
     ms: number,
   ) {
     const path = req.route?.path;
-    const level = typeof path === 'string' && path.startsWith(HEALTH) ? 'debug' : 'info';
+    const level = typeof path === 'string' && path.startsWith(HEALTH_PATH) ? 'debug' : 'info';
     if (!this.logger.isLevelEnabled(level)) return;
     const trace_id = req.trace_id ?? traceParentOf(req.headers.traceparent)?.trace_id;
     this.lines.write(

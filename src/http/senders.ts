@@ -117,7 +117,7 @@ function ipv6Network(address: string, groups: number): string {
 }
 
 // The rest is reserved for addresses that hold less than an equal share.
-const UNRESERVED = 3 / 4;
+const UNRESERVED_SHARE = 3 / 4;
 
 /**
  * A resource that all requests share, of which no address can take everything. Up to three quarters of it go to anybody,
@@ -137,7 +137,7 @@ export class Capacity {
   take(sender: Holdings, amount = 1): boolean {
     const held = sender[this.name];
     const used = this.used + amount;
-    if (used > this.total * UNRESERVED && (used > this.total || held + amount > this.shareOf(held))) {
+    if (used > this.total * UNRESERVED_SHARE && (used > this.total || held + amount > this.shareOf(held))) {
       this.refusals++;
       return false;
     }

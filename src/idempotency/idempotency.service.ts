@@ -65,12 +65,12 @@ const CLAIM = statement(
    RETURNING true AS claimed`,
 );
 
-const KEPT = statement<{ fingerprint: Buffer; answer: string }>(
+const STORED_ANSWER = statement<{ fingerprint: Buffer; answer: string }>(
   'idempotency_kept',
   'SELECT fingerprint, answer FROM idempotency_keys WHERE credential = $1 AND key_hash = $2',
 );
 
-const KEEP = statement(
+const STORE_ANSWER = statement(
   'idempotency_keep',
   'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
 );
@@ -92,13 +92,13 @@ export class IdempotencyService {
       const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
       const [claimed] = await this.database.run(db, [claim]);
       if (claimed.length === 0) {
-        const [[kept]] = await this.database.run(db, [bind(KEPT, [credential, key_hash])]);
+        const [[kept]] = await this.database.run(db, [bind(STORED_ANSWER, [credential, key_hash])]);
         if (!kept?.fingerprint.equals(fingerprint))
           throw badRequest(`${HEADER} was used with other parameters`);
         return JSON.parse(kept.answer) as Answer;
       }
       const answer = write.result(await this.database.run(db, write.statements));
-      await this.database.run(db, [bind(KEEP, [credential, key_hash, JSON.stringify(answer)])]);
+      await this.database.run(db, [bind(STORE_ANSWER, [credential, key_hash, JSON.stringify(answer)])]);
       if (write.lock) await this.database.mark(db, write.lock.user_ids);
       return answer;
     });
@@ -114,7 +114,7 @@ export async function oncePerKey<Answer>(
 ): Promise<Answer> {
   const claimed = await client.query(CLAIM.text, [credential, key_hash, fingerprint, null]);
   if (claimed.rowCount === 0) {
-    const { rows } = await client.query<{ fingerprint: Buffer; answer: string }>(KEPT.text, [
+    const { rows } = await client.query<{ fingerprint: Buffer; answer: string }>(STORED_ANSWER.text, [
       credential,
       key_hash,
     ]);
@@ -123,7 +123,7 @@ export async function oncePerKey<Answer>(
     return JSON.parse(rows[0].answer) as Answer;
   }
   const answer = await work();
-  await client.query(KEEP.text, [credential, key_hash, JSON.stringify(answer)]);
+  await client.query(STORE_ANSWER.text, [credential, key_hash, JSON.stringify(answer)]);
   return answer;
 }
 

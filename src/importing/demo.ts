@@ -41,7 +41,7 @@ const USERS_PER_DEVELOPER = 10;
 const START = Date.UTC(2013, 0, 1);
 const DAY = 24 * 60 * 60 * 1000;
 const DAYS = 4000;
-const UNFINISHED = ['started', 'processing', 'failed'];
+const UNFINISHED_STATES = ['started', 'processing', 'failed'];
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
 const DOMAINS = ['example.com', 'example.org', 'example.net'];
 
@@ -238,7 +238,8 @@ class DemoStore {
   build(id: number): JsonObject {
     const random = this.random('build', id);
     const round = Math.floor((id - 1) / this.options.games);
-    const state = round && id % 29 === 0 ? UNFINISHED[(id / 29) % UNFINISHED.length]! : 'completed';
+    const state =
+      round && id % 29 === 0 ? UNFINISHED_STATES[(id / 29) % UNFINISHED_STATES.length]! : 'completed';
     return {
       type: 'build',
       id,

@@ -25,7 +25,7 @@ export async function skipForeignKeyTriggers(
     types.reduce((sum, type) => sum + relations.rowsOf(nameOf(type)), 0);
   const stored = count(storedIn);
   const created = count(stagedIn) - stored;
-  // Deletions need the triggers: what goes along is deleted by them.
+  // Deletions need the triggers, which delete dependent rows.
   if (count(deletedIn)) return false;
   if (created < MIN_ROWS || created < stored || (await hasOwnTriggers(client, types))) return false;
   await client.query('SAVEPOINT triggers');

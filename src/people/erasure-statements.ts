@@ -57,7 +57,7 @@ export const ROWS = [
   ],
 ] as const;
 
-export const COUNTED = [
+export const ERASED_TABLES = [
   'users',
   'user_emails',
   'sessions',

@@ -17,7 +17,7 @@ const CREDENTIALS_END = 1000;
 const SLICE = 500;
 
 /** How many rows of each table were about the person. */
-type Erased = Record<(typeof sql.COUNTED)[number], number>;
+type Erased = Record<(typeof sql.ERASED_TABLES)[number], number>;
 
 export const withoutZeros = (erased: Erased): Record<string, number> =>
   Object.fromEntries(Object.entries(erased).filter(([, count]) => count > 0));
@@ -37,7 +37,7 @@ export class ErasureService {
   ) {}
 
   async erase(person: Person): Promise<Erased> {
-    const erased = Object.fromEntries(sql.COUNTED.map((table) => [table, 0])) as Erased;
+    const erased = Object.fromEntries(sql.ERASED_TABLES.map((table) => [table, 0])) as Erased;
     const { user_id } = person;
     if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(CREDENTIALS_END);
     await this.eraseSales(person, erased);

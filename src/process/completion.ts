@@ -16,11 +16,11 @@ export function registerCompletion(program: Command): void {
     .command('completion')
     .description('Print a script that completes commands and options in your shell.')
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(SHELLS)))
-    .addHelpText('after', HOW)
+    .addHelpText('after', HELP)
     .action((shell: keyof typeof SHELLS) => console.log(SHELLS[shell](placesOf(program))));
 }
 
-const HOW = `
+const HELP = `
 Put it where your shell looks:
   bash   gamewharf completion bash > ~/.local/share/bash-completion/completions/gamewharf
   zsh    gamewharf completion zsh > ~/.zfunc/_gamewharf    with fpath+=~/.zfunc before compinit in ~/.zshrc

@@ -13,15 +13,15 @@ const owns = (user: string) => `(
     SELECT FROM (${boughtBy(user)}) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'))`;
 
-/** With a JWT that was made for the game. */
+/** Asked with a JWT that was made for the game. */
 export const OWNERSHIP_IN_GAME = read<{ owns: boolean }>(
   'ownership_in_game',
   `SELECT ${owns('$2')} AS owns FROM games g WHERE g.id = $1`,
 );
 
 /**
- * With a key ($3) of the user's own: games that are public or that the user owns, which are all that the user may view, too.
- * With an application's: games that its owner can edit.
+ * Asked with an API key ($3). The user's own key finds games that are public or that the user owns, which are all that the user may
+ * view. An application's key finds games that the owner of the application can edit.
  */
 export const OWNERSHIP = read<{ owns: boolean }>(
   'ownership',

@@ -62,14 +62,14 @@ const CLAIM = statement<Due>(
      extract(epoch FROM now() - d.created_at)::float8 AS age`,
 );
 
-const NOTE = 'UPDATE webhooks SET last_at = now(), last_outcome = $2 WHERE id = $3';
-const DONE = statement(
+const NOTE_OUTCOME = 'UPDATE webhooks SET last_at = now(), last_outcome = $2 WHERE id = $3';
+const FINISH = statement(
   'webhook_delivery_done',
-  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1) ${NOTE}`,
+  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1) ${NOTE_OUTCOME}`,
 );
-const LATER = statement(
+const POSTPONE = statement(
   'webhook_delivery_later',
-  `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $4) WHERE id = $1) ${NOTE}`,
+  `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $4) WHERE id = $1) ${NOTE_OUTCOME}`,
 );
 
 const DROP = statement(
@@ -175,19 +175,19 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   private async settle({ id, webhook_id, age, attempts }: Due, outcome: number | string): Promise<void> {
     if (Number(outcome) >= 200 && Number(outcome) < 300) {
       this.counted.delivered.value++;
-      await this.database.rows(DONE, [id, outcome, webhook_id]);
+      await this.database.rows(FINISH, [id, outcome, webhook_id]);
       return;
     }
     this.counted.failed.value++;
     if (outcome === 410) await this.webhooks.end(webhook_id);
     if (age < MAX_AGE) {
       const delay = (DELAYS[attempts - 1] ?? DELAYS.at(-1)!) * (0.9 + Math.random() / 5);
-      await this.database.rows(LATER, [id, outcome, webhook_id, delay]);
+      await this.database.rows(POSTPONE, [id, outcome, webhook_id, delay]);
       return;
     }
     this.counted.given_up.value++;
     this.log.warn(`Message ${id} to webhook ${webhook_id} is given up; the last attempt: ${outcome}`);
-    await this.database.rows(DONE, [id, outcome, webhook_id]);
+    await this.database.rows(FINISH, [id, outcome, webhook_id]);
   }
 
   private async drop(): Promise<void> {

@@ -6,7 +6,7 @@ const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/
 const HOST = /^[a-z0-9._-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/;
 const REVERSE_DOMAIN_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
 // Schemes that browsers handle themselves.
-const BROWSERS_OWN =
+const BROWSER_SCHEMES =
   /^(?:javascript|data|vbscript|file|blob|about|view-source|filesystem|ws|wss|ftp|mailto|tel|intent|urn):/i;
 
 export const isLoopback = (uri: string) => LOOPBACK.test(uri);
@@ -34,7 +34,7 @@ export function isSafe(uri: string): boolean {
   if (url.username !== '' || url.password !== '') return false;
   if (url.protocol === 'https:') return /^https:\/\/[^/]/.test(uri) && HOST.test(url.host);
   if (url.protocol === 'http:') return isLoopback(uri);
-  return !BROWSERS_OWN.test(uri);
+  return !BROWSER_SCHEMES.test(uri);
 }
 
 /** An exact match, but for the port of a loopback address (RFC 8252). */

@@ -61,7 +61,7 @@ export const COLUMNS = longRead<Sold & { first: string }>(
    GROUP BY 1`,
 );
 
-export const RANKED = longRead<GameSold>(
+export const RANKED_GAMES = longRead<GameSold>(
   'sales_ranked_games',
   `SELECT g.id, g.title, coalesce(ranked.purchases, 0) AS purchases, coalesce(ranked.amount, 0) AS amount, k.keys, k.claimed
    FROM (SELECT g.id, s.purchases, s.amount FROM ${GAMES}
@@ -119,6 +119,6 @@ export class SalesService {
     }: { game_id?: number | null; currency: string | undefined; page: number },
   ): Promise<GameSold[]> {
     const offset = (page - 1) * GAMES_ON_A_PAGE;
-    return this.database.rows(RANKED, [user_id, game_id, from, to, currency ?? null, summed, offset]);
+    return this.database.rows(RANKED_GAMES, [user_id, game_id, from, to, currency ?? null, summed, offset]);
   }
 }

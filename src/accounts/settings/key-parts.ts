@@ -8,7 +8,7 @@ import type { OwnKey } from './keys.service';
 
 export const PATH = '/user/settings/api-keys';
 const DAY = 24 * 60 * 60 * 1000;
-const SOON = 7;
+const WARNING_DAYS = 7;
 
 export const keyForm = (visitor: Visitor, draft: KeyDraft, problems: Problems): Html => {
   const { label, reach, scopes, expires, expires_on } = draft;
@@ -88,7 +88,7 @@ function expiryOf({ expires_at }: OwnKey): Html {
   if (expires_at === null) return day(null);
   const left = Math.ceil((Date.parse(expires_at) - Date.now()) / DAY);
   if (left <= 0) return html`${day(expires_at)} <strong class="tag warn">expired</strong>`;
-  return html`${day(expires_at)}${left <= SOON && html` <strong class="tag warn">${left === 1 ? 'within a day' : `in ${left} days`}</strong>`}`;
+  return html`${day(expires_at)}${left <= WARNING_DAYS && html` <strong class="tag warn">${left === 1 ? 'within a day' : `in ${left} days`}</strong>`}`;
 }
 
 export const keyRow = (key: OwnKey): Html =>

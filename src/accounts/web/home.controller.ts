@@ -64,7 +64,7 @@ export class HomeController {
             ${copyable('first-request', 'In a terminal', `curl -H "Authorization: Bearer KEY" ${this.own.url}/profile`)}
           </div>
         </li>
-        <li>${THE_REST}</li>
+        <li>${REFERENCE_LINK}</li>
       </ol>`;
   }
 
@@ -94,12 +94,12 @@ export class HomeController {
             >, after signing in.
           </p>
         </li>
-        <li>${THE_REST}</li>
+        <li>${REFERENCE_LINK}</li>
       </ol>`;
   }
 }
 
-const THE_REST = html`<p>
+const REFERENCE_LINK = html`<p>
   <strong><a href="/docs">Read the reference</a></strong> for all the rest, or give
   <a href="/openapi.json">its description</a> to your tools.
 </p>`;

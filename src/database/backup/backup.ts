@@ -10,7 +10,7 @@ import { DatabaseClient } from '../client';
 import { END_OF_TABLE, FORMAT, type Header, type Table, type Trailer } from './backup-file';
 
 // Records of recent changes, by transaction ids of this server; and the list of migrations, which the header has.
-const LEFT_OUT = ['build_changes', 'api_key_changes', 'migrations'];
+const OMITTED_TABLES = ['build_changes', 'api_key_changes', 'migrations'];
 
 // Partitions are read through their table, so that a store with other partitions can read the backup.
 const TABLES = `
@@ -61,7 +61,7 @@ const line = (value: Header | Table | Trailer) => `${JSON.stringify(value)}\n`;
 
 async function* partsOf(client: Client, header: Header, trailer: Trailer): AsyncGenerator<Buffer | string> {
   yield line(header);
-  const tables = await client.query<Table>(TABLES, [LEFT_OUT]);
+  const tables = await client.query<Table>(TABLES, [OMITTED_TABLES]);
   for (const { table, columns } of tables.rows) {
     yield line({ table, columns });
     // A query and not the table: a table with partitions cannot be copied directly.

@@ -177,7 +177,7 @@ async function prepare(options: AttachOptions, existing: string | undefined): Pr
 /** Limits how long a start may wait, and for what. */
 class Patience {
   private since?: number;
-  private told = false;
+  private warned = false;
 
   constructor(private readonly options: AttachOptions) {}
 
@@ -192,9 +192,9 @@ class Patience {
 
   /** Recovery after a crash has no timeout. */
   withBusy(): undefined {
-    if (this.lasts() && !this.told)
+    if (this.lasts() && !this.warned)
       this.options.log('PostgreSQL is still starting or stopping: waiting for it');
-    this.told ||= this.lasts();
+    this.warned ||= this.lasts();
   }
 
   withSilent(answer: string, pid: number): undefined {
