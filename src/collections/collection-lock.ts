@@ -6,6 +6,12 @@ export const LOCK = statement(
   `SELECT c.id FROM collections c WHERE c.id = $1 AND ${canEditCollection('c', '$2')} FOR NO KEY UPDATE`,
 );
 
+/** In the order of the ids, and before their entries, as every writer locks collections. */
+export const LOCK_COLLECTIONS = statement(
+  'collections_lock',
+  'SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
+);
+
 /**
  * Locks a collection that the user may edit. The first statement of a write, so that the others see everything that was
  * committed while it waited.

@@ -5,6 +5,7 @@ import { Database } from '../database/database';
 import { bind, statement, type Statement, write } from '../database/statement';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
+import { LOCK_COLLECTIONS } from './collection-lock';
 import { fitsHtmlLimit, sanitiseHtml } from './html';
 
 const BATCH = 500;
@@ -23,12 +24,6 @@ interface Text {
 }
 
 type Position = Pick<Text, 'collection_id' | 'game_id'>;
-
-// In the order of the ids, and before their entries, as every writer locks collections.
-const LOCK = statement(
-  'resanitise_lock',
-  'SELECT FROM collections WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
-);
 
 // Only texts that are unchanged since they were read: newer ones were sanitised by the current allow-list.
 const STORE_DESCRIPTIONS = statement(
@@ -113,7 +108,7 @@ export class ResanitiseService {
     progress.changed += await this.database.write(
       write(
         [
-          bind(LOCK, [column('collection_id')]),
+          bind(LOCK_COLLECTIONS, [column('collection_id')]),
           bind(store, [column('collection_id'), column('game_id'), column('html'), column('clean')]),
         ],
         ([, stored]) => stored.length,

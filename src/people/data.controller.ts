@@ -2,13 +2,13 @@ import { Controller, Get, Req } from '@nestjs/common';
 import { Throttle } from '@nestjs/throttler';
 import type { Request } from 'express';
 import type { SignedInUser } from '../accounts/sign-in/sessions.service';
-import { MAX_PASSWORD, tooManyAttempts } from '../accounts/sign-in/sign-in.controller';
+import { tooManyAttempts } from '../accounts/sign-in/sign-in.controller';
 import { SignInService } from '../accounts/sign-in/sign-in.service';
 import { formOf } from '../accounts/web/form';
 import { html, type Html } from '../accounts/web/html';
 import { formToken, Layout, type PageAnswer } from '../accounts/web/layout';
 import { Pages } from '../accounts/web/page';
-import { alert } from '../accounts/web/parts';
+import { alert, MAX_PASSWORD, passwordField } from '../accounts/web/parts';
 import { CurrentUser, CurrentVisitor, Visitor } from '../accounts/web/visitor';
 import { SignedIn } from '../auth/access';
 import { Audit } from '../auth/audit';
@@ -121,16 +121,6 @@ export class DataController {
 
 const passwordForm = (visitor: Visitor): Html =>
   html`<form method="post" action="${PATH}" class="stack">
-    ${formToken(visitor)}
-    <label class="field" for="password"
-      >Your password
-      <input
-        id="password"
-        name="password"
-        type="password"
-        autocomplete="current-password"
-        required
-        maxlength="${MAX_PASSWORD}"
-    /></label>
+    ${formToken(visitor)} ${passwordField('Your password')}
     <button>Download my data</button>
   </form>`;

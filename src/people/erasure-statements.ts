@@ -132,10 +132,6 @@ export const ON_PROFILE = statement(
    RETURNING 1`,
 );
 
-export const LOCK_COLLECTIONS = statement(
-  'erase_lock_collections',
-  'SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
-);
 /** The owner of the collection keeps the entry. The blurb goes: most likely the user who added the game wrote it. */
 export const ENTRIES_ELSEWHERE = statement(
   'erase_entries_elsewhere',

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { AttemptsService, guessAtAccount, guessAtDeviceCode } from '../accounts/sign-in/attempts.service';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { TokenRevocations } from '../auth/token-revocations.service';
+import { LOCK_COLLECTIONS } from '../collections/collection-lock';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
 import { bind, type Statement, write } from '../database/statement';
@@ -97,7 +98,7 @@ export class ErasureService {
       const values = columnsOf(ENTRIES, slice);
       const [collection_ids] = values;
       const statements = [
-        bind(sql.LOCK_COLLECTIONS, [collection_ids]),
+        bind(LOCK_COLLECTIONS, [collection_ids]),
         bind(sql.ENTRIES_ELSEWHERE, [user_id, ...values]),
         bind(sql.TOUCH_COLLECTIONS, [collection_ids]),
       ];

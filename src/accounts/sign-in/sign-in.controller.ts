@@ -13,12 +13,11 @@ import { formOf, queryOf } from '../web/form';
 import { html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { ForBrowsers, Pages } from '../web/page';
-import { alert } from '../web/parts';
+import { alert, MAX_PASSWORD, passwordField } from '../web/parts';
 import { CurrentVisitor, Visitor } from '../web/visitor';
 import { Visitors } from '../web/visitors';
 
 const HOME = '/user/settings';
-export const MAX_PASSWORD = 1000;
 // The limit of a request's head.
 const MAX_ADDRESS = 16 * 1024;
 
@@ -135,17 +134,7 @@ export class SignInController {
               maxlength="320"
               ${name === '' && html` autofocus`}
           /></label>
-          <label class="field" for="password"
-            >Password
-            <input
-              id="password"
-              name="password"
-              type="password"
-              autocomplete="current-password"
-              required
-              maxlength="${MAX_PASSWORD}"
-              ${name !== '' && html` autofocus`}
-          /></label>
+          ${passwordField('Password', name !== '')}
           <button>Sign in</button>
         </form>
         ${this.demo.access?.password && html`<p>This is the demo store: <code>npm start</code> printed a name and a password.</p>`}

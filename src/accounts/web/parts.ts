@@ -37,6 +37,21 @@ export const described = (field: string, problem: string | undefined, ...others:
   return html`${texts.length > 0 && html` aria-describedby="${texts.join(' ')}"`}${problem !== undefined && html` aria-invalid="true"`}`;
 };
 
+export const MAX_PASSWORD = 1000;
+
+export const passwordField = (label: string, autofocus = false): Html =>
+  html`<label class="field" for="password"
+    >${label}
+    <input
+      id="password"
+      name="password"
+      type="password"
+      autocomplete="current-password"
+      required
+      maxlength="${MAX_PASSWORD}"
+      ${autofocus && html` autofocus`}
+  /></label>`;
+
 export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
 
 /** A box for each scope; `words` say what it permits. */
