@@ -318,7 +318,7 @@ describe('sells', () => {
       { id: low.id, purchases_count: 1, earnings: { USD: 251 } },
       { id: high.id, purchases_count: 1, earnings: { USD: 250 } },
     ]);
-    expect(await sold({ game_id: [low.id] })).toMatchObject({
+    expect(await sold({ game_id: [low.id], purchase_type: 'bundle' })).toMatchObject({
       purchase: { purchase_type: 'bundle', game_id: [low.id] },
     });
     await expectExact();
@@ -382,12 +382,16 @@ describe('once', () => {
   test('for each reference: the same answer again, keys included', async () => {
     const fields = {
       reference: 'again',
-      game_id: [one.id, other.id],
+      game_id: [other.id, one.id],
       created_at: '2026-03-03T23:02:14.9999999Z',
     };
     const first = await sold(fields);
+    const keyless = { reference: 'keyless', with_key: false };
+    const second = await sold(keyless);
     await nothingIsSold(async () => {
       expect(await sold(fields)).toEqual(first);
+      expect(await sold({ ...fields, game_id: [one.id, other.id] })).toEqual(first);
+      expect(await sold(keyless)).toEqual(second);
       expect(await sold({ ...fields, email: 'SOMEONE@example.com' })).toEqual(first);
       // Neither is looked at when it has been sold.
       await sql(`INSERT INTO user_emails VALUES ($1, 'someone@example.com', true)`, [stranger.id]);
@@ -398,7 +402,8 @@ describe('once', () => {
 
   test('other values are another sale, and it says which', async () => {
     const fields = { reference: 'mine', user_id: buyer.id };
-    await sold(fields);
+    const { purchase } = await sold(fields);
+    const aSecondLater = new Date(Date.parse(purchase.created_at as string) + 1000).toISOString();
     const another = 'reference `mine` is another sale';
     await nothingIsSold(async () => {
       const changes: [Fields, ...string[]][] = [
@@ -415,6 +420,7 @@ describe('once', () => {
         [{ donation: true }, 'donation', 'with_key'],
         [{ with_key: false }, 'with_key'],
         [{ created_at: '2013-03-03T23:02:14Z' }, 'created_at'],
+        [{ created_at: aSecondLater }, 'created_at'],
       ];
       for (const [change, ...names] of changes) {
         const { status, body } = await sell({ ...fields, ...change });

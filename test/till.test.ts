@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
+import { Client } from 'pg';
 import { Settings } from '../src/config/settings';
 import { loadDemoStore } from '../src/importing/demo-store';
 import { registerImportCommands } from '../src/importing/import.command';
 import type { SaleAnswer } from '../src/selling/sale.dto';
+import { recountSales } from '../src/selling/recount';
 import { registerSellingCommands } from '../src/selling/selling.command';
 import { registerUserCommands } from '../src/users/users.command';
 import {
@@ -20,7 +22,7 @@ import {
 } from './support/importing';
 import { LossyNetwork } from './support/lossy-network';
 import { examplesOf, expectAsPrinted, isHere, run } from './support/page-examples';
-import { baseUrl, make, send, sql, theApp, useStore } from './support/store';
+import { baseUrl, databaseUrl, make, send, sql, theApp, useStore } from './support/store';
 import { moment, until } from './support/time';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-till-'));
@@ -324,3 +326,38 @@ test('purchases that an older replica has imported are counted anew, and games w
   expect(await kept()).toEqual(right);
   expect(await gamewharf(['sales', 'recount'])).toBe('The figures of all games are right.');
 });
+
+const withoutPooler = process.env.TEST_POOLER_URL ? test.skip : test;
+
+withoutPooler(
+  'a count anew waits for whoever sells the game, ends when it is interrupted, and leaves no connection',
+  async () => {
+    await gamewharf(['sales', 'recount']);
+    const states = async () =>
+      (
+        await sql<{ state: string }>(
+          `SELECT coalesce(wait_event_type, state) AS state FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'gamewharf recount'`,
+        )
+      ).map(({ state }) => state);
+    const sold = await make.game({ owner: await make.user() });
+    await make.purchase({ games: [sold], amount: 501 });
+    const seller = new Client({ connectionString: databaseUrl() });
+    await seller.connect();
+    try {
+      await seller.query('BEGIN');
+      await seller.query('SELECT FROM games WHERE id = $1 FOR NO KEY UPDATE', [sold.id]);
+      const interruption = new AbortController();
+      const interrupted = recountSales(theApp().get(Settings), interruption.signal);
+      const failed = expect(interrupted).rejects.toThrow();
+      await until(async () => (await states()).join() === 'Lock');
+      interruption.abort();
+      await failed;
+    } finally {
+      await seller.end();
+    }
+    await until(async () => (await states()).length === 0);
+    await gamewharf(['sales', 'recount']);
+    expect(await states()).toEqual([]);
+  },
+);

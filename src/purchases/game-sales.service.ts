@@ -100,7 +100,7 @@ export class GameSalesService {
     first: SaleRow[],
   ): AsyncGenerator<SaleRow[]> {
     let left = asked.limit ?? Infinity;
-    for (let rows = first; rows.length > 0;) {
+    for (let rows = first; ;) {
       yield rows;
       left -= rows.length;
       if (rows.length < SHORT_LIST || left <= 0) return;

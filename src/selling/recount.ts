@@ -9,13 +9,15 @@ const GAMES_THAT_DIFFER = `
   WITH sold AS (SELECT * FROM ${periodsOf(ALL_SALES)} p)
   SELECT DISTINCT game_id FROM ((TABLE sold EXCEPT ${KEPT}) UNION ALL (${KEPT} EXCEPT TABLE sold)) differs ORDER BY game_id`;
 
-// OFFSET 0 has the view computed for these purchases alone.
-const recountOf = (game_id: number) =>
-  addToPeriods(`(
+// OFFSET 0 has the view computed for these purchases alone. Sent as one text, these statements are one transaction.
+const recountOf = (game_id: number) => `
+  SELECT FROM games WHERE id = ${game_id} FOR NO KEY UPDATE;
+  DELETE FROM sales_periods WHERE game_id = ${game_id};
+  ${addToPeriods(`(
     SELECT v.game_id, v.currency, v.day, 1 AS purchases, v.amount
     FROM purchase_games pg
     CROSS JOIN LATERAL (SELECT * FROM purchase_shares WHERE purchase_id = pg.purchase_id OFFSET 0) v
-    WHERE pg.game_id = ${game_id} AND v.game_id = pg.game_id)`);
+    WHERE pg.game_id = ${game_id} AND v.game_id = pg.game_id)`)}`;
 
 /**
  * Counts the sales of days and months anew from the purchases of the games whose figures differ; answers how many those
@@ -30,20 +32,12 @@ export async function recountSales(
     application_name: 'gamewharf recount',
   });
   await client.connect();
-  const stop = () => void client.end();
-  signal.addEventListener('abort', stop);
+  signal.addEventListener('abort', () => void client.end());
   try {
     const { rows } = await client.query<{ game_id: number }>(GAMES_THAT_DIFFER);
-    for (const { game_id } of rows) {
-      await client.query('BEGIN');
-      await client.query('SELECT FROM games WHERE id = $1 FOR NO KEY UPDATE', [game_id]);
-      await client.query('DELETE FROM sales_periods WHERE game_id = $1', [game_id]);
-      await client.query(recountOf(game_id));
-      await client.query('COMMIT');
-    }
+    for (const { game_id } of rows) await client.query(recountOf(game_id));
     return rows.length;
   } finally {
-    signal.removeEventListener('abort', stop);
     await client.end();
   }
 }

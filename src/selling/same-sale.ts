@@ -31,4 +31,4 @@ export function differences(made: SaleRow, request: SaleRequest): string[] {
 
 // The database keeps microseconds, rounded.
 const isSameSecond = (stored: string, given: string) =>
-  Math.abs(Date.parse(modernTimestamp(stored)) - Date.parse(given)) <= 1000;
+  Math.abs(Date.parse(modernTimestamp(stored)) - Date.parse(given)) < 1000;
