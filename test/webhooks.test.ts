@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { getServers, setServers } from 'node:dns';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -122,6 +122,7 @@ class Receiver {
 const newest = async () => (await sql<{ id: number }>('SELECT max(id) AS id FROM webhooks'))[0]!.id;
 
 const receivers: Receiver[] = [];
+const programs: ChildProcess[] = [];
 let owner: Actor;
 let game: { id: number; slug: string };
 let other: { id: number };
@@ -133,6 +134,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const receiver of receivers.splice(0)) receiver.close();
+  for (const program of programs.splice(0)) program.kill();
   await sql('DELETE FROM webhooks');
 });
 
@@ -407,6 +409,35 @@ test.each(FAILURES)(
   },
 );
 
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
+
+/** Seconds until the next attempt; our own first pause is 9 to 11. */
+test.each<[string, number, () => object, [least: number, most: number]]>([
+  ['a pause', 503, () => ({ 'retry-after': '100' }), [97, 100]],
+  ['a pause of 429', 429, () => ({ 'retry-after': '100' }), [97, 100]],
+  ['a date', 503, () => ({ 'retry-after': inSeconds(200) }), [196, 200]],
+  ['less than our own pause', 503, () => ({ 'retry-after': '0' }), [6, 11]],
+  ['a date that is past', 429, () => ({ 'retry-after': inSeconds(-500) }), [6, 11]],
+  ['more than twelve hours', 503, () => ({ 'retry-after': '999999999' }), [43_197, 43_200]],
+  ['a date in years', 503, () => ({ 'retry-after': 'Fri, 31 Dec 2100 23:59:59 GMT' }), [43_197, 43_200]],
+  ['what is neither', 503, () => ({ 'retry-after': 'soon' }), [6, 11]],
+  ['a year', 503, () => ({ 'retry-after': '2100-01-01' }), [6, 11]],
+  ['too many digits', 503, () => ({ 'retry-after': '9'.repeat(400) }), [6, 11]],
+  ['two of them', 503, () => ({ 'retry-after': ['100', '200'] }), [97, 100]],
+  ['none', 503, () => ({}), [6, 11]],
+  ['a pause with another status', 500, () => ({ 'retry-after': '100' }), [6, 11]],
+])('a receiver that asks for %s with %d', async (_what, code, headers, [least, most]) => {
+  const receiver = await Receiver.added(status(code, headers()));
+  await sold();
+  await until(async () => (await webhooks('list'))[1]!.includes(` ${code} `));
+  const [row] = await sql<{ seconds: number }>(
+    'SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM webhook_deliveries WHERE webhook_id = $1',
+    [receiver.id],
+  );
+  expect(row!.seconds).toBeGreaterThan(least);
+  expect(row!.seconds).toBeLessThanOrEqual(most);
+});
+
 test('an answer without an end counts by its status', async () => {
   const receiver = await Receiver.added((res) => {
     res.writeHead(200);
@@ -563,6 +594,7 @@ describe('docs/guides/webhooks.md', () => {
     const receiver = spawn(process.execPath, ['--input-type=module', '-e', receiving!.code], {
       env: { ...process.env, WEBHOOK_SECRET, PORT },
     });
+    programs.push(receiver);
     let printed = '';
     receiver.stdout.on('data', (text) => (printed += String(text)));
     const ofPage = receiving!.prints!.split('\n');

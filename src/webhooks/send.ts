@@ -18,6 +18,12 @@ export interface Message {
   data: object;
 }
 
+export interface Answer {
+  status: number;
+  /** The seconds that it asks for before the next attempt. */
+  retryAfter?: number;
+}
+
 /** There was no answer. The message says why, and holds no part of the address. */
 export class NotSent extends Error {}
 
@@ -36,13 +42,13 @@ export function isAllowed(
   return WEBHOOKS_ALLOW_PRIVATE || isPublic(address);
 }
 
-/** Sends a message, signed as https://www.standardwebhooks.com has it; the status of the answer. */
+/** Sends a message, signed as https://www.standardwebhooks.com has it. */
 export async function send(
   { id, type, timestamp, data }: Message,
   { url, secret }: { url: URL; secret: Buffer },
   rules: AddressRules,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<Answer> {
   const body = JSON.stringify({ type, timestamp, data });
   const seconds = Math.floor(Date.now() / 1000);
   const signature = createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64');
@@ -58,11 +64,11 @@ export async function send(
   // Loaded with the first message: most processes send none.
   const { request } = url.protocol === 'http:' ? await import('node:http') : await import('node:https');
   return new Promise((resolve, reject) => {
-    let status: number | undefined;
+    let answer: Answer | undefined;
     let problem = 'no answer';
     const options = { method: 'POST', headers, lookup, agent: false, signal } as const;
     const req = request(url, options, (res) => {
-      status = res.statusCode!;
+      answer = { status: res.statusCode!, retryAfter: secondsIn(res.headers['retry-after']) };
       let bytes = 0;
       res.on('data', (chunk: Buffer) => {
         if ((bytes += chunk.length) > MAX_ANSWER) res.destroy();
@@ -72,11 +78,19 @@ export async function send(
     req.on('error', (error: NodeJS.ErrnoException) => (problem = error.code ?? problem));
     // Status 101 closes the request without an answer and without an error.
     req.on('close', () => {
-      if (status !== undefined) resolve(status);
+      if (answer) resolve(answer);
       else reject(new NotSent(signal.aborted ? 'timeout' : problem));
     });
     req.end(body);
   });
+}
+
+/** Of a Retry-After: seconds, or a date of HTTP. */
+function secondsIn(text = ''): number | undefined {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  if (!/^[A-Z][a-z]+, .* GMT$/.test(text)) return undefined;
+  const seconds = (Date.parse(text) - Date.now()) / 1000;
+  return seconds > 0 ? seconds : undefined;
 }
 
 /**

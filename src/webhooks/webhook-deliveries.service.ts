@@ -9,7 +9,7 @@ import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import { modernTimestamp } from '../formats/timestamps';
 import { Measurements } from '../http/measurements';
-import { NotSent, TIMEOUT } from './send';
+import { type Answer, NotSent, TIMEOUT } from './send';
 import type { WebhookDelivery } from './webhook-delivery.entity';
 import type { Webhook } from './webhook.entity';
 import { WebhooksService } from './webhooks.service';
@@ -22,6 +22,9 @@ export const MAX_AT_ONCE = 4;
 const LEASE = 2 * TIMEOUT;
 /** Seconds until the next attempt; the last one again and again. */
 const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
+const LONGEST = DELAYS.at(-1)!;
+/** Only these say when to come back; on others the header is for a browser. */
+const BUSY = [429, 503];
 /** Seconds after which an attempt that fails is the last. */
 export const MAX_AGE = 3 * 24 * 3600;
 // Seconds after which a delivery that was never tried is dropped.
@@ -163,8 +166,8 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     this.underWay.set(delivery, webhook_id);
     try {
       const webhook = { id: webhook_id, url, secret };
-      const outcome = await this.webhooks.send(message, webhook, delivery.signal).catch(reasonOf);
-      if (!this.stopped) await this.settle(due, outcome);
+      const answer = await this.webhooks.send(message, webhook, delivery.signal).catch(noAnswer);
+      if (!this.stopped) await this.settle(due, answer);
     } finally {
       clearTimeout(timer);
       this.underWay.delete(delivery);
@@ -172,22 +175,26 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     }
   }
 
-  private async settle({ id, webhook_id, age, attempts }: Due, outcome: number | string): Promise<void> {
-    if (Number(outcome) >= 200 && Number(outcome) < 300) {
+  private async settle(
+    { id, webhook_id, age, attempts }: Due,
+    { status, retryAfter }: Answer | Unanswered,
+  ): Promise<void> {
+    if (Number(status) >= 200 && Number(status) < 300) {
       this.counted.delivered.value++;
-      await this.database.rows(FINISH, [id, outcome, webhook_id]);
+      await this.database.rows(FINISH, [id, status, webhook_id]);
       return;
     }
     this.counted.failed.value++;
-    if (outcome === 410) await this.webhooks.end(webhook_id);
+    if (status === 410) await this.webhooks.end(webhook_id);
     if (age < MAX_AGE) {
-      const delay = (DELAYS[attempts - 1] ?? DELAYS.at(-1)!) * (0.9 + Math.random() / 5);
-      await this.database.rows(POSTPONE, [id, outcome, webhook_id, delay]);
+      const pause = (DELAYS[attempts - 1] ?? LONGEST) * (0.9 + Math.random() / 5);
+      const asked = BUSY.includes(Number(status)) ? Math.min(retryAfter ?? 0, LONGEST) : 0;
+      await this.database.rows(POSTPONE, [id, status, webhook_id, Math.max(pause, asked)]);
       return;
     }
     this.counted.given_up.value++;
-    this.log.warn(`Message ${id} to webhook ${webhook_id} is given up; the last attempt: ${outcome}`);
-    await this.database.rows(FINISH, [id, outcome, webhook_id]);
+    this.log.warn(`Message ${id} to webhook ${webhook_id} is given up; the last attempt: ${status}`);
+    await this.database.rows(FINISH, [id, status, webhook_id]);
   }
 
   private async drop(): Promise<void> {
@@ -197,7 +204,13 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   }
 }
 
-const reasonOf = (error: unknown): string => {
-  if (error instanceof NotSent) return error.message;
+/** `status`: why. */
+interface Unanswered {
+  status: string;
+  retryAfter?: undefined;
+}
+
+const noAnswer = (error: unknown): Unanswered => {
+  if (error instanceof NotSent) return { status: error.message };
   throw error;
 };

@@ -12,7 +12,7 @@ import { Database } from '../database/database';
 import { statement } from '../database/statement';
 import type { WebhookEvent } from './announcements';
 import { isLoopback } from './public-address';
-import { hostOf, isAllowed, type Message, NotSent, send, TIMEOUT } from './send';
+import { hostOf, type Answer, isAllowed, type Message, NotSent, send, TIMEOUT } from './send';
 import { Webhook } from './webhook.entity';
 
 export const MAX_WEBHOOKS = 20;
@@ -87,17 +87,20 @@ export class WebhooksService {
     const now = new Date();
     const timestamp = now.toISOString().replace(/\.\d+Z$/, 'Z');
     const message = { id: `msg_test_${now.getTime()}`, type: 'webhook.test', timestamp, data: {} };
-    return this.send(message, webhook, AbortSignal.timeout(TIMEOUT)).catch((error: unknown) => {
-      throw error instanceof NotSent ? new OperatorError(`There is no answer: ${error.message}.`) : error;
-    });
+    const { status } = await this.send(message, webhook, AbortSignal.timeout(TIMEOUT)).catch(
+      (error: unknown) => {
+        throw error instanceof NotSent ? new OperatorError(`There is no answer: ${error.message}.`) : error;
+      },
+    );
+    return status;
   }
 
-  /** The status of the answer; throws NotSent where there is none. */
+  /** Throws NotSent where there is no answer. */
   async send(
     message: Message,
     webhook: Pick<Webhook, 'id' | 'url' | 'secret'>,
     signal: AbortSignal,
-  ): Promise<number> {
+  ): Promise<Answer> {
     return send(message, { url: new URL(webhook.url), secret: this.opened(webhook) }, this.settings, signal);
   }
 
