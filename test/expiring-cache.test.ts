@@ -1,4 +1,4 @@
-import { ExpiringCache, maxAge } from '../src/caching/expiring-cache';
+import { ExpiringCache, maxAge, SingleFlight } from '../src/caching/expiring-cache';
 
 test('a value expires, counted from when it was asked for', () => {
   const cache = new ExpiringCache<string>(maxAge(500), 10);
@@ -87,4 +87,20 @@ test('setting every key again takes as long as the first time: no hole is passed
   const first = setAll(1000);
   expect(setAll(1400)).toBeLessThan(10 * first);
   expect(cache.size).toBe(100_000);
+});
+
+test('work for a key runs once at a time, for another key beside it, and is not shared once it is forgotten', async () => {
+  const flight = new SingleFlight<number>();
+  let started = 0;
+  const run = (key: string) =>
+    flight.run(key, async () => {
+      const number = ++started;
+      await Promise.resolve();
+      return number;
+    });
+  expect(await Promise.all([run('a'), run('a'), run('b')])).toEqual([1, 1, 2]);
+  const running = run('a');
+  flight.forget();
+  expect(await Promise.all([running, run('a')])).toEqual([3, 4]);
+  expect(await run('a')).toBe(5);
 });

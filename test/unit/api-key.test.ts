@@ -1,5 +1,13 @@
+import {
+  hashApiKey,
+  hintOf,
+  mayBeApiKey,
+  newApiKey,
+  newOperatorToken,
+  peppersOf,
+} from '../../src/auth/api-key';
 import { hasFormOfJwt } from '../../src/auth/credential';
-import { hintOf, mayBeApiKey, newApiKey, newOperatorToken } from '../../src/auth/api-key';
+import type { Settings } from '../../src/config/settings';
 
 test('a new key is in our form, and no two are the same', () => {
   const keys = Array.from({ length: 1000 }, newApiKey);
@@ -74,3 +82,17 @@ test.each([
   ['ab', ''],
   ['😀😀😀', '😀'],
 ])('the hint of %s is %s', (key, hint) => expect(hintOf(key)).toBe(hint));
+
+// From another implementation of HMAC: a stored key has to be found after every upgrade.
+test('the hash of a key is that which is stored', () => {
+  expect(hashApiKey('gw_key', 'a pepper').toString('hex')).toBe(
+    'c61da714dd949e501c70a51e74d3f7adb7f693ab4a5e1bfd33cd14835d970aad',
+  );
+});
+
+test('the current pepper comes first, and without any it is empty', () => {
+  const peppers = (current: string | undefined, ...previous: string[]) =>
+    peppersOf({ API_KEY_PEPPER: current, API_KEY_PEPPER_PREVIOUS: previous } as Settings);
+  expect(peppers('new', 'old', 'oldest')).toEqual(['new', 'old', 'oldest']);
+  expect(peppers(undefined)).toEqual(['']);
+});

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { authorizationOf, presentedBy } from '../../src/auth/credential';
+import { authorizationOf, limitedAs, presentedBy } from '../../src/auth/credential';
 
 const presented = (authorization: string | undefined, KEY?: string, rawHeaders: string[] = []) =>
   presentedBy({
@@ -72,4 +72,10 @@ test('a header is read once for each request, and none is empty', () => {
   const first = presentedBy(req);
   expect(presentedBy(req)).toBe(first);
   expect(authorizationOf({ headers: {}, rawHeaders: [] } as unknown as Request)).toBe('');
+});
+
+test('a JWT counts for the key that it was made from, and for its user', () => {
+  const of = (api_key_id: number | null) => limitedAs({ type: 'jwt', user_id: 3, api_key_id, scopes: [] });
+  expect(of(7)).toEqual({ credential: 'key 7', user: 'user 3' });
+  expect(of(null)).toEqual({ credential: 'user 3', user: 'user 3' });
 });

@@ -12,6 +12,7 @@ test('opens under its name and its secret alone', () => {
 
 test('opens under a previous pepper, and is sealed under the current one', () => {
   let resealed: Buffer = Buffer.alloc(0);
+  expect(unseal(seal(text, 'name', secret), 'name', ['current', secret])).toEqual(text);
   const keep = (sealed: Buffer) => void (resealed = sealed);
   expect(unseal(seal(text, 'name', secret), 'name', ['current', secret], keep)).toEqual(text);
   expect(unseal(resealed, 'name', ['current'])).toEqual(text);

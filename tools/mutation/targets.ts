@@ -22,10 +22,13 @@ export const TARGETS: Record<string, Target> = {
       'profile',
       'purchases',
       'game-sales',
+      'sales-pages',
+      'ownership',
       'selling',
       'till',
       'importing-sales',
       'long-lists',
+      'jwt',
     ),
   },
   scopes: {
