@@ -1,6 +1,6 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { OperatorEvents } from '../auth/operator-events';
-import type { CommandRunner } from '../config/operator-command';
+import { type CommandRunner, countIn } from '../config/operator-command';
 import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
 import { ask } from '../config/terminal';
@@ -170,11 +170,4 @@ function idIn(text: string): number {
   const id = Number(text);
   if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id)) throw new OperatorError(`${text} is no id.`);
   return id;
-}
-
-function countIn(text: string): number {
-  const count = Number(text);
-  if (!/^\d+$/.test(text) || count < 1 || count > 1000)
-    throw new InvalidArgumentError('Give a number, from 1 to 1000.');
-  return count;
 }

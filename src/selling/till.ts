@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { INestApplicationContext } from '@nestjs/common';
-import { EntityManager } from 'typeorm';
-import { hashApiKey } from '../auth/api-key';
+import { EntityManager, IsNull } from 'typeorm';
+import { hashApiKey, peppersOf } from '../auth/api-key';
+import { ApiKey } from '../auth/api-key.entity';
 import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
 import { ignoringCase } from '../database/ignoring-case';
@@ -12,7 +13,7 @@ import { gameNamed } from '../games/game-named';
 import { OwnAddress } from '../http/own-address';
 import { User } from '../users/user.entity';
 
-/** What a laptop's till asks of the store before it sells. */
+/** Finds the game and the buyer that a command names. */
 export class Till {
   private readonly entities: EntityManager;
 
@@ -35,7 +36,7 @@ export class Till {
     return { user_id: user.id };
   }
 
-  /** What to type to see it: with the key that `npm start` printed, where it is the developer's. */
+  /** A command that shows the answer of the API: with the key that `npm start` printed, where it is the developer's. */
   async request(game: Game, path: string, parameters: Record<string, string | number>): Promise<string> {
     const [[name, value]] = Object.entries(parameters) as [[string, string | number]];
     const url = `${this.app.get(OwnAddress).announced}/games/${game.id}/${path}?${name}=${encodeURIComponent(value)}`;
@@ -45,15 +46,14 @@ export class Till {
   }
 
   private async demoKeyOf(user_id: number): Promise<string | undefined> {
-    const { DATA_DIR, API_KEY_PEPPER } = this.app.get(Settings);
-    const file = join(DATA_DIR, 'demo-api-key');
+    const settings = this.app.get(Settings);
+    const file = join(settings.DATA_DIR, 'demo-api-key');
     if (!existsSync(file)) return undefined;
     const key = readFileSync(file, 'utf8').trim();
-    const found = await this.entities.query<object[]>(
-      'SELECT FROM api_keys WHERE key_hash = $1 AND user_id = $2 AND revoked_at IS NULL',
-      [hashApiKey(key, Buffer.from(API_KEY_PEPPER ?? '')), user_id],
-    );
-    return found.length > 0 ? key : undefined;
+    const key_hash = hashApiKey(key, peppersOf(settings)[0]!);
+    return (await this.entities.existsBy(ApiKey, { key_hash, user_id, revoked_at: IsNull() }))
+      ? key
+      : undefined;
   }
 }
 
