@@ -1,7 +1,6 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import { Throttle } from '@nestjs/throttler';
 import type { Request } from 'express';
-import type { SignedInUser } from '../accounts/sign-in/sessions.service';
 import { tooManyAttempts } from '../accounts/sign-in/sign-in.controller';
 import { SignInService } from '../accounts/sign-in/sign-in.service';
 import { formOf } from '../accounts/web/form';
@@ -9,7 +8,7 @@ import { html, type Html } from '../accounts/web/html';
 import { formToken, Layout, type PageAnswer } from '../accounts/web/layout';
 import { Pages } from '../accounts/web/page';
 import { alert, MAX_PASSWORD, passwordField } from '../accounts/web/parts';
-import { CurrentUser, CurrentVisitor, Visitor } from '../accounts/web/visitor';
+import { CurrentVisitor, type SignedInVisitor, Visitor } from '../accounts/web/visitor';
 import { SignedIn } from '../auth/access';
 import { Audit } from '../auth/audit';
 import { OperatorEvents } from '../auth/operator-events';
@@ -48,19 +47,18 @@ export class DataController {
   @Throttle({ 'sign-in': {} })
   async export(
     @Req() req: Request,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer | NdjsonAnswer> {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.page(visitor);
     const password = (await formOf(req)).text('password') ?? '';
     if (password === '' || password.length > MAX_PASSWORD)
       return this.page(visitor, { status: 400, problem: 'Enter your password.' });
-    const result = await this.signIns.signIn(user.username, password, req.exchange.sender.network);
+    const result = await this.signIns.signIn(visitor.user.username, password, req.exchange.sender.network);
     if ('refused' in result) {
       this.audit.record({
         event: 'sign-in refused',
         request_id: req.id,
-        user_id: user.id,
+        user_id: visitor.user.id,
         reason: result.refused,
         address: req.exchange.sender.network,
       });
@@ -68,8 +66,8 @@ export class DataController {
       this.limits.guesses?.['sign-in'].failed(req);
       return this.page(visitor, { status: 403, problem: 'The password is wrong.' });
     }
-    const lines = this.exports.once(await this.people.themselves(user.id), (counts) =>
-      this.events.exported({ request_id: req.id }, counts, user.id),
+    const lines = this.exports.once(await this.people.themselves(visitor.user.id), (counts) =>
+      this.events.exported({ request_id: req.id }, counts, visitor.user.id),
     );
     return new NdjsonAnswer(lines, { 'Content-Disposition': 'attachment; filename="my-data.ndjson"' });
   }

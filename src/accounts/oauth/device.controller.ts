@@ -13,7 +13,7 @@ import { html } from '../web/html';
 import { Layout, type PageAnswer } from '../web/layout';
 import { Pages } from '../web/page';
 import { alert, decision, permissionList } from '../web/parts';
-import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, type SignedInVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/oauth/device';
 
@@ -32,18 +32,14 @@ export class DeviceController {
 
   @Get()
   @SignedIn()
-  async form(
-    @Req() req: Request,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
-  ): Promise<PageAnswer> {
+  async form(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
     const typed = queryOf(req).text('code');
     if (typed === undefined) return this.entry(visitor);
     const user_code = userCodeOf(typed);
-    const { found, seconds } = await this.attempts.guess(guessAtDeviceCode(user.id), (db) =>
+    const { found, seconds } = await this.attempts.guess(guessAtDeviceCode(visitor.user.id), (db) =>
       this.devices.pending(db, user_code),
     );
-    if (found) return this.consent(visitor, user, found);
+    if (found) return this.consent(visitor, found);
     if (seconds === undefined)
       return this.entry(visitor, typed, {
         status: 404,
@@ -58,11 +54,7 @@ export class DeviceController {
 
   @Post()
   @SignedIn()
-  async decide(
-    @Req() req: Request,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
-  ): Promise<PageAnswer> {
+  async decide(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
     const form = await formOf(req);
     const user_code = userCodeOf(form.text('code') ?? '');
     // Without this proof, posting codes would be guessing without a limit.
@@ -73,7 +65,7 @@ export class DeviceController {
       });
     const allowed = form.text('decision') === 'allow';
     const decided = allowed
-      ? await this.approve(req, user, user_code, form.ticked('may_start_games'))
+      ? await this.approve(req, visitor.user, user_code, form.ticked('may_start_games'))
       : await this.devices.deny(user_code);
     if (!decided)
       return this.entry(visitor, '', {
@@ -148,8 +140,7 @@ export class DeviceController {
   }
 
   private consent(
-    visitor: Visitor,
-    user: SignedInUser,
+    visitor: SignedInVisitor,
     { user_code, name, owner, scopes, may_start_games }: ShownRequest,
   ): PageAnswer {
     return this.layout.show(visitor, {
@@ -174,7 +165,7 @@ export class DeviceController {
             ...(may_start_games && { may_start_games: 'yes' }),
           })}
         </div>
-        <p class="muted">You are signed in as <strong>${user.username}</strong>.</p>`,
+        <p class="muted">You are signed in as <strong>${visitor.user.username}</strong>.</p>`,
     });
   }
 }

@@ -7,13 +7,13 @@ import { OwnAddress } from '../../http/own-address';
 import { Post } from '../../http/routes';
 import { ApiDescription } from '../../operations/api-description';
 import { KeysService } from '../settings/keys.service';
-import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
+import { SessionsService } from '../sign-in/sessions.service';
 import { Assets } from '../web/assets';
 import { html, type Html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
 import { alert } from '../web/parts';
-import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, type SignedInVisitor, Visitor } from '../web/visitor';
 import type { Schemas } from './openapi';
 import { groupsOf, markdown, menu, sections } from './reference-parts';
 
@@ -94,14 +94,15 @@ export class ReferencePageController {
   /** Makes a key for who is signed in, that is good for a day. */
   @Post('key')
   @SignedIn()
-  async makeKey(
-    @Req() req: Request,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
-  ): Promise<PageAnswer> {
-    const made = await this.keys.make(user.id, { label: 'API reference', expires_at: expiryOf('1') });
+  async makeKey(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+    const made = await this.keys.make(visitor.user.id, { label: 'API reference', expires_at: expiryOf('1') });
     if (made)
-      this.audit.record({ event: 'api key made', request_id: req.id, user_id: user.id, api_key_id: made.id });
+      this.audit.record({
+        event: 'api key made',
+        request_id: req.id,
+        user_id: visitor.user.id,
+        api_key_id: made.id,
+      });
     const problem = 'You have too many keys. Revoke one that you no longer use first.';
     await this.sessions.leaveNotice(visitor.token, made ? { made: made.key } : { problem });
     return seeOther(PATH);

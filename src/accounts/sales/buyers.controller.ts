@@ -6,13 +6,12 @@ import { modernTimestamp } from '../../formats/timestamps';
 import { failure } from '../../http/failure';
 import { LongLists } from '../../http/long-lists';
 import { GameSalesService, type Place, type SaleRow } from '../../purchases/game-sales.service';
-import type { SignedInUser } from '../sign-in/sessions.service';
 import { queryOf } from '../web/form';
 import { html, type Html } from '../web/html';
 import { Layout, type PageAnswer } from '../web/layout';
 import { Pages } from '../web/page';
 import { day, idOf } from '../web/parts';
-import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, type SignedInVisitor } from '../web/visitor';
 import { type Cell, CsvAnswer } from './csv';
 import { PATH } from './sales.controller';
 import { SalesService } from './sales.service';
@@ -36,14 +35,13 @@ export class BuyersController {
   async list(
     @Req() req: Request,
     @Param('game_id') game_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() { id: user_id }: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
     const id = idOf(game_id);
-    const title = await this.titleOf(id, user_id);
+    const title = await this.titleOf(id, visitor.user.id);
     const find = findOf(req);
     const after = placeOf(queryOf(req).text('after'));
-    const found = await this.sales.find(id, user_id, { buyer: find, after, limit: ON_A_PAGE + 1 });
+    const found = await this.sales.find(id, visitor.user.id, { buyer: find, after, limit: ON_A_PAGE + 1 });
     const rows = found as SaleRow[];
     const shown = rows.slice(0, ON_A_PAGE);
     const path = `${PATH}/${id}/buyers`;
@@ -95,13 +93,18 @@ export class BuyersController {
   async download(
     @Req() req: Request,
     @Param('game_id') game_id: string,
-    @CurrentUser() { id: user_id }: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<CsvAnswer<SaleRow>> {
     const id = idOf(game_id);
-    await this.titleOf(id, user_id);
-    const rows = await this.sales.find(id, user_id, { buyer: findOf(req) });
-    return new CsvAnswer(this.lists, user_id, `buyers-of-game-${id}.csv`, Object.keys(CELLS), rows, (row) =>
-      Object.values(CELLS).map((cell) => cell(row)),
+    await this.titleOf(id, visitor.user.id);
+    const rows = await this.sales.find(id, visitor.user.id, { buyer: findOf(req) });
+    return new CsvAnswer(
+      this.lists,
+      visitor.user.id,
+      `buyers-of-game-${id}.csv`,
+      Object.keys(CELLS),
+      rows,
+      (row) => Object.values(CELLS).map((cell) => cell(row)),
     );
   }
 

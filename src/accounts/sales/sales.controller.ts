@@ -3,13 +3,12 @@ import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { failure } from '../../http/failure';
 import { formatMoney } from '../../formats/money';
-import type { SignedInUser } from '../sign-in/sessions.service';
 import { queryOf } from '../web/form';
 import { html, type Html } from '../web/html';
 import { Layout, type PageAnswer } from '../web/layout';
 import { Pages } from '../web/page';
 import { idOf, pageOf } from '../web/parts';
-import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, type SignedInVisitor } from '../web/visitor';
 import { chart, type Column, salesOf } from './chart';
 import { columnsOf, nameOf, type Period, periodOf, RANGES, shortNameOf, UNITS } from './period';
 import { type Figures, GAMES_ON_A_PAGE, type GameSold, MAX_KEYS, SalesService } from './sales.service';
@@ -38,25 +37,21 @@ export class SalesController {
 
   @Get()
   @SignedIn()
-  async show(
-    @Req() req: Request,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() { id: user_id }: SignedInUser,
-  ): Promise<PageAnswer> {
+  async show(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
     const query = queryOf(req);
     const asked: Asked = Object.fromEntries(FIELDS.map((name) => [name, query.text(name)]));
     const game_id = asked.game === undefined ? null : idOf(asked.game);
     const page = pageOf(asked.page);
     let period = periodOf(asked.range, asked.by);
     const only = { game_id, currency: asked.currency };
-    let figures = await this.sales.figures(user_id, period, only);
+    let figures = await this.sales.figures(visitor.user.id, period, only);
     // A seller without recent sales sees older ones.
     if (asked.range === undefined && figures.totals.length === 0) {
       period = periodOf('all', asked.by);
-      figures = await this.sales.figures(user_id, period, only);
+      figures = await this.sales.figures(visitor.user.id, period, only);
     }
     const { currency } = figures;
-    const games = await this.sales.rankedGames(user_id, period, { game_id, currency, page });
+    const games = await this.sales.rankedGames(visitor.user.id, period, { game_id, currency, page });
     if (game_id !== null && games.length === 0) throw failure(404, 'You have no such game.');
     const here: Asked = { ...asked, page: undefined, range: period.range, by: period.unit };
     const title = game_id === null ? 'Sales' : games[0]!.title;

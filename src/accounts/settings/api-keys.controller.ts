@@ -10,13 +10,13 @@ import { Audit } from '../../auth/audit';
 import { type KeyDraft, keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
 import { keyFacts, keyForm, keyRow, nameField, nameOf, newKey, PATH } from './key-parts';
 import { KeysService, MAX_KEYS, type OwnKey } from './keys.service';
-import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
+import { SessionsService } from '../sign-in/sessions.service';
 import { formOf } from '../web/form';
 import { html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
 import { alert, confirmation, done, idOf, isWrong, type Problems, table } from '../web/parts';
-import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, type SignedInVisitor, Visitor } from '../web/visitor';
 
 @Pages()
 @Controller('user/settings')
@@ -32,8 +32,8 @@ export class ApiKeysController {
 
   @Get()
   @SignedIn()
-  settingsPage(@CurrentUser() { sells }: SignedInUser): PageAnswer {
-    return seeOther(sells ? '/user/settings/sales' : PATH);
+  settingsPage(@CurrentVisitor() visitor: SignedInVisitor): PageAnswer {
+    return seeOther(visitor.user.sells ? '/user/settings/sales' : PATH);
   }
 
   @Get('api-keys')
@@ -44,20 +44,21 @@ export class ApiKeysController {
 
   @Post('api-keys')
   @SignedIn()
-  async make(
-    @Req() req: Request,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
-  ): Promise<PageAnswer> {
+  async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
     const { draft, problems, key } = keyDraftOf(await formOf(req));
     if (isWrong(problems)) return this.page(visitor, { draft, problems });
-    const made = await this.keys.make(user.id, key);
+    const made = await this.keys.make(visitor.user.id, key);
     if (!made)
       return this.page(visitor, {
         draft,
         problem: `You have ${MAX_KEYS} keys. Revoke one that you no longer use first.`,
       });
-    this.audit.record({ event: 'api key made', request_id: req.id, user_id: user.id, api_key_id: made.id });
+    this.audit.record({
+      event: 'api key made',
+      request_id: req.id,
+      user_id: visitor.user.id,
+      api_key_id: made.id,
+    });
     const path = !key.scopes || covers(key.scopes, 'profile:me') ? '/profile' : '/credentials/info';
     await this.sessions.leaveNotice(visitor.token, { made: made.key, path });
     return seeOther(PATH);
@@ -67,10 +68,9 @@ export class ApiKeysController {
   @SignedIn()
   async one(
     @Param('key_id') key_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
-    const key = await this.mine(user, key_id);
+    const key = await this.mine(visitor, key_id);
     return this.onePage(visitor, key, key.label ?? '');
   }
 
@@ -79,14 +79,13 @@ export class ApiKeysController {
   async rename(
     @Req() req: Request,
     @Param('key_id') key_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
-    const key = await this.mine(user, key_id);
+    const key = await this.mine(visitor, key_id);
     const label = labelOf(await formOf(req));
     const problem = problemOfLabel(label);
     if (problem) return this.onePage(visitor, key, label, problem);
-    if (!(await this.keys.rename(user.id, key.id, label))) throw noSuchKey();
+    if (!(await this.keys.rename(visitor.user.id, key.id, label))) throw noSuchKey();
     await this.sessions.leaveNotice(visitor.token, { done: `The key is now called “${label}”.` });
     return seeOther(PATH);
   }
@@ -95,10 +94,9 @@ export class ApiKeysController {
   @SignedIn()
   async confirm(
     @Param('key_id') key_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
-    const key = await this.mine(user, key_id);
+    const key = await this.mine(visitor, key_id);
     return this.layout.show(
       visitor,
       confirmation(visitor, {
@@ -121,18 +119,22 @@ export class ApiKeysController {
   async revoke(
     @Req() req: Request,
     @Param('key_id') key_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
-    const key = await this.mine(user, key_id);
+    const key = await this.mine(visitor, key_id);
     const { id } = key;
-    if (!(await this.apiKeys.revoke(id, user.id))) throw noSuchKey();
-    this.audit.record({ event: 'api key revoked', request_id: req.id, user_id: user.id, api_key_id: id });
+    if (!(await this.apiKeys.revoke(id, visitor.user.id))) throw noSuchKey();
+    this.audit.record({
+      event: 'api key revoked',
+      request_id: req.id,
+      user_id: visitor.user.id,
+      api_key_id: id,
+    });
     await this.sessions.leaveNotice(visitor.token, { done: `The key “${nameOf(key)}” is revoked.` });
     return seeOther(PATH);
   }
 
-  private async mine(user: SignedInUser, key_id: string): Promise<OwnKey> {
+  private async mine({ user }: SignedInVisitor, key_id: string): Promise<OwnKey> {
     const key = await this.keys.keyOf(user.id, idOf(key_id));
     if (!key) throw noSuchKey();
     return key;

@@ -12,7 +12,7 @@ import {
 } from '../oauth/applications.service';
 import { Audit } from '../../auth/audit';
 import { draftOf, EMPTY, MAX_NAME } from './application-draft';
-import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
+import { SessionsService } from '../sign-in/sessions.service';
 import { formOf } from '../web/form';
 import { html, type Html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
@@ -30,7 +30,7 @@ import {
   scopeBoxes,
   table,
 } from '../web/parts';
-import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, type SignedInVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/oauth-apps';
 
@@ -47,8 +47,8 @@ export class ApplicationsController {
 
   @Get()
   @SignedIn()
-  async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
-    const applications = await this.applications.applicationsOf(user.id);
+  async list(@CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+    const applications = await this.applications.applicationsOf(visitor.user.id);
     const notice = await this.sessions.takeNotice(visitor.token);
     return this.show(visitor, {
       title: 'Applications',
@@ -74,19 +74,15 @@ export class ApplicationsController {
 
   @Post()
   @SignedIn()
-  async make(
-    @Req() req: Request,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
-  ): Promise<PageAnswer> {
+  async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
     const { problems, ...fields } = draftOf(await formOf(req));
     if (isWrong(problems)) return this.form(visitor, fields, { problems });
-    const client_id = await this.applications.make(user.id, fields);
+    const client_id = await this.applications.make(visitor.user.id, fields);
     if (client_id === undefined)
       return this.form(visitor, fields, {
         problem: `You have ${MAX_APPLICATIONS} applications. Delete one first.`,
       });
-    this.audit.record({ event: 'application made', request_id: req.id, user_id: user.id, client_id });
+    this.audit.record({ event: 'application made', request_id: req.id, user_id: visitor.user.id, client_id });
     await this.sessions.leaveNotice(visitor.token, { done: `${fields.name} is registered.` });
     return seeOther(pathOf(client_id));
   }
@@ -95,10 +91,9 @@ export class ApplicationsController {
   @SignedIn()
   async one(
     @Param('client_id') client_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
-    const application = await this.mine(user, client_id);
+    const application = await this.mine(visitor, client_id);
     return this.form(visitor, application, {
       application,
       notice: (await this.sessions.takeNotice(visitor.token)).done,
@@ -110,14 +105,18 @@ export class ApplicationsController {
   async change(
     @Req() req: Request,
     @Param('client_id') client_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
-    const application = await this.mine(user, client_id);
+    const application = await this.mine(visitor, client_id);
     const { problems, ...fields } = draftOf(await formOf(req));
     if (isWrong(problems)) return this.form(visitor, fields, { application, problems });
-    if (!(await this.applications.change(user.id, client_id, fields))) throw noSuchApplication();
-    this.audit.record({ event: 'application changed', request_id: req.id, user_id: user.id, client_id });
+    if (!(await this.applications.change(visitor.user.id, client_id, fields))) throw noSuchApplication();
+    this.audit.record({
+      event: 'application changed',
+      request_id: req.id,
+      user_id: visitor.user.id,
+      client_id,
+    });
     await this.sessions.leaveNotice(visitor.token, { done: 'Your changes are saved.' });
     return seeOther(pathOf(client_id));
   }
@@ -126,10 +125,9 @@ export class ApplicationsController {
   @SignedIn()
   async confirm(
     @Param('client_id') client_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
-    const { name } = await this.mine(user, client_id);
+    const { name } = await this.mine(visitor, client_id);
     return this.show(
       visitor,
       confirmation(visitor, {
@@ -151,17 +149,21 @@ export class ApplicationsController {
   async delete(
     @Req() req: Request,
     @Param('client_id') client_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
-    const { name } = await this.mine(user, client_id);
-    if (!(await this.applications.delete(user.id, client_id))) throw noSuchApplication();
-    this.audit.record({ event: 'application deleted', request_id: req.id, user_id: user.id, client_id });
+    const { name } = await this.mine(visitor, client_id);
+    if (!(await this.applications.delete(visitor.user.id, client_id))) throw noSuchApplication();
+    this.audit.record({
+      event: 'application deleted',
+      request_id: req.id,
+      user_id: visitor.user.id,
+      client_id,
+    });
     await this.sessions.leaveNotice(visitor.token, { done: `${name} is deleted.` });
     return seeOther(PATH);
   }
 
-  private async mine(user: SignedInUser, client_id: string): Promise<Application> {
+  private async mine({ user }: SignedInVisitor, client_id: string): Promise<Application> {
     const application = client_id.includes('\0')
       ? undefined
       : await this.applications.applicationOf(user.id, client_id);

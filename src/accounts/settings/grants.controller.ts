@@ -6,12 +6,12 @@ import { Post } from '../../http/routes';
 import { Audit } from '../../auth/audit';
 import { TokenRevocations } from '../../auth/token-revocations.service';
 import { GrantsService, type ListedGrant } from '../oauth/grants.service';
-import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
+import { SessionsService } from '../sign-in/sessions.service';
 import { html, type Html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
 import { confirmation, day, done, idOf, permissionList } from '../web/parts';
-import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, type SignedInVisitor } from '../web/visitor';
 
 const PATH = '/user/settings/authorized-apps';
 
@@ -29,8 +29,8 @@ export class GrantsController {
 
   @Get()
   @SignedIn()
-  async list(@CurrentVisitor() visitor: Visitor, @CurrentUser() user: SignedInUser): Promise<PageAnswer> {
-    const grants = await this.grants.grantsOf(user.id);
+  async list(@CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+    const grants = await this.grants.grantsOf(visitor.user.id);
     const notice = await this.sessions.takeNotice(visitor.token);
     return this.layout.show(
       visitor,
@@ -56,13 +56,9 @@ export class GrantsController {
 
   @Post('game-tokens/revoke')
   @SignedIn()
-  async revokeTokens(
-    @Req() req: Request,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
-  ): Promise<PageAnswer> {
-    await this.tokens.revokeAllOf(user.id);
-    this.audit.record({ event: 'tokens revoked', request_id: req.id, user_id: user.id });
+  async revokeTokens(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+    await this.tokens.revokeAllOf(visitor.user.id);
+    this.audit.record({ event: 'tokens revoked', request_id: req.id, user_id: visitor.user.id });
     await this.sessions.leaveNotice(visitor.token, {
       done: 'All tokens of games that you started are over.',
     });
@@ -73,10 +69,9 @@ export class GrantsController {
   @SignedIn()
   async confirm(
     @Param('grant_id') grant_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
-    const grant = await this.grants.grantOf(user.id, idOf(grant_id));
+    const grant = await this.grants.grantOf(visitor.user.id, idOf(grant_id));
     if (!grant) throw noSuchGrant();
     return this.layout.show(
       visitor,
@@ -97,17 +92,16 @@ export class GrantsController {
   async revoke(
     @Req() req: Request,
     @Param('grant_id') grant_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
     const id = idOf(grant_id);
-    const shown = await this.grants.grantOf(user.id, id);
-    const grant = await this.grants.revoke(user.id, id);
+    const shown = await this.grants.grantOf(visitor.user.id, id);
+    const grant = await this.grants.revoke(visitor.user.id, id);
     if (!shown || !grant) throw noSuchGrant();
     this.audit.record({
       event: 'grant revoked',
       request_id: req.id,
-      user_id: user.id,
+      user_id: visitor.user.id,
       client_id: grant.client_id,
     });
     await this.sessions.leaveNotice(visitor.token, { done: `${shown.name} may no longer act for you.` });

@@ -5,13 +5,13 @@ import { StoreLinks } from '../../config/store-links';
 import { failure } from '../../http/failure';
 import { Post } from '../../http/routes';
 import { PER_PAGE, ProfileCollectionsService, type ShownCollection } from './profile-collections.service';
-import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
+import { SessionsService } from '../sign-in/sessions.service';
 import { formOf, queryOf } from '../web/form';
 import { html, type Html } from '../web/html';
 import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
 import { done, idOf, pageOf, table } from '../web/parts';
-import { CurrentUser, CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, type SignedInVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/collections';
 
@@ -27,13 +27,9 @@ export class ProfileCollectionsController {
 
   @Get()
   @SignedIn()
-  async list(
-    @Req() req: Request,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
-  ): Promise<PageAnswer> {
+  async list(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
     const page = pageOf(queryOf(req).text('page'));
-    const found = await this.collections.collectionsOf(user.id, page);
+    const found = await this.collections.collectionsOf(visitor.user.id, page);
     const notice = await this.sessions.takeNotice(visitor.token);
     const row = (collection: ShownCollection) => this.row(visitor, collection, page);
     return this.layout.show(
@@ -65,12 +61,11 @@ export class ProfileCollectionsController {
   async change(
     @Req() req: Request,
     @Param('collection_id') collection_id: string,
-    @CurrentVisitor() visitor: Visitor,
-    @CurrentUser() user: SignedInUser,
+    @CurrentVisitor() visitor: SignedInVisitor,
   ): Promise<PageAnswer> {
     const form = await formOf(req);
     const on = form.text('on') === 'yes';
-    const title = await this.collections.setOnProfile(user.id, idOf(collection_id), on);
+    const title = await this.collections.setOnProfile(visitor.user.id, idOf(collection_id), on);
     if (title === undefined) throw failure(404, 'You have no such collection.');
     await this.sessions.leaveNotice(visitor.token, {
       done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,

@@ -33,15 +33,15 @@ export class Visitor {
   }
 }
 
+/** The visitor of a handler that is `@SignedIn()`. */
+export interface SignedInVisitor extends Visitor {
+  readonly user: SignedInUser;
+}
+
 /** Undefined before PageGuard, and outside of pages. */
 export const visitorOf = ({ visitor }: Request): Visitor | undefined =>
   visitor instanceof Visitor ? visitor : undefined;
 
 export const CurrentVisitor = createParamDecorator((_: unknown, context: ExecutionContext) =>
   visitorOf(context.switchToHttp().getRequest<Request>()),
-);
-
-/** On a handler that is `@SignedIn()`. */
-export const CurrentUser = createParamDecorator(
-  (_: unknown, context: ExecutionContext) => visitorOf(context.switchToHttp().getRequest<Request>())!.user,
 );
