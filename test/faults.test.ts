@@ -257,6 +257,31 @@ test('a pool of which all is taken: who waits is told so within a second', async
   expect((await get('/profile')).answer.status).toBe(200);
 });
 
+withoutPooler(
+  'a server that takes no new connection: what the pool has still serves, and the service stays ready',
+  async () => {
+    const [{ name }] = (await sql('SELECT current_database() AS name')) as [{ name: string }];
+    const limit = (connections: number) => sql(`ALTER DATABASE ${name} CONNECTION LIMIT ${connections}`);
+    await get('/profile');
+    await limit(0);
+    try {
+      const answers = (await many(40, () => get('/profile'))).map(({ answer }) => answer);
+      const refused = answers.filter(({ status }) => status !== 200);
+      // Those for which the pool had opened another connection.
+      expect(refused).toEqual(refused.map(() => UNAVAILABLE));
+      expect(refused.length).toBeLessThan(20);
+      expect((await get('/health/ready')).answer.status).toBe(200);
+      proxy.cut();
+      await until(async () => (await get('/profile')).answer.status === 503);
+      expect((await get('/profile')).answer).toEqual(UNAVAILABLE);
+      expect((await get('/health/ready')).answer.status).toBe(200);
+    } finally {
+      await limit(-1);
+    }
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+  },
+);
+
 test('control: a pool as it comes lets whoever waits wait on', async () => {
   const patient = new Pool({ connectionString: proxy.through(databaseUrl()), max: 1 });
   const holder = await patient.connect();

@@ -163,6 +163,7 @@ export class Lab {
       API_KEY_PEPPER: this.pepper,
       OPERATOR_TOKEN: this.operator_token,
       RATE_LIMIT: 'off',
+      WEBHOOKS_ALLOW_PRIVATE: 'true',
       LOG_LEVEL: 'warn',
       // Of all replicas together: tokens name it.
       PUBLIC_URL: 'http://store.test',

@@ -19,6 +19,7 @@ import { serviceKilled } from './scenarios/service-killed';
 import { signingKeysRotated } from './scenarios/signing-keys-rotated';
 import { slowClients } from './scenarios/slow-clients';
 import { startedFirst } from './scenarios/started-first';
+import { webhooksKilled } from './scenarios/webhooks-killed';
 
 export const SCENARIOS: Scenario[] = [
   startedFirst,
@@ -33,6 +34,7 @@ export const SCENARIOS: Scenario[] = [
   readOnly,
   ...(hasRedis ? [redisLost] : []),
   serviceKilled,
+  webhooksKilled,
   rollingRestart,
   overload,
   slowClients,

@@ -9,6 +9,9 @@ import * as client from '../../src/database/client';
 import * as dataSource from '../../src/database/data-source';
 import * as sqlstates from '../../src/database/sqlstates';
 import { InFlight } from '../../src/http/in-flight';
+import { Database } from '../../src/database/database';
+import { statement } from '../../src/database/statement';
+import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.service';
 import { SharedCounters } from '../../src/operations/shared-counters';
 
 const PROTECTIONS = {
@@ -45,6 +48,17 @@ const PROTECTIONS = {
       return undefined;
     };
     Object.assign(SharedCounters.prototype, { spend });
+  },
+  /** A message is forgotten when it is sent, and not when it is answered. */
+  outbox() {
+    const forget = statement('forget_webhook_delivery', 'DELETE FROM webhook_deliveries WHERE id = $1');
+    type Deliveries = { database: Database; attempt(due: { id: string }): Promise<void> };
+    const deliveries = WebhookDeliveries.prototype as unknown as Deliveries;
+    const { attempt } = deliveries;
+    deliveries.attempt = async function (due) {
+      await this.database.rows(forget, [due.id]);
+      await attempt.call(this, due);
+    };
   },
 };
 
