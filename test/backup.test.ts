@@ -300,6 +300,24 @@ describe('the command', () => {
     expect(await digestOf(other.url)).toEqual(before);
   });
 
+  test('says that a copy has the webhooks of its store', async () => {
+    const mine = join(folder, 'with-webhooks.gz');
+    const restored = async () => {
+      await run('backup', mine);
+      return (await run('restore', mine, '--replace')).split('\n').slice(1);
+    };
+    expect(await restored()).toEqual([]);
+    await rowsOf(
+      other.url,
+      `INSERT INTO webhooks (url, events, secret, ended_at) SELECT 'https://example.com/' || i, '{purchase.completed}', '\\x00', 
+         CASE WHEN i = 1 THEN now() END FROM generate_series(1, 2) i`,
+    );
+    expect(await restored()).toEqual([
+      'It has 1 webhook, which will hear of what it sells. Is this a copy? Then remove them before you start the service: `gamewharf webhooks list`.',
+    ]);
+    await rowsOf(other.url, 'DELETE FROM webhooks');
+  });
+
   test('goes through standard output and input', async () => {
     const { stdin, stdout } = process;
     const bytes: Buffer[] = [];

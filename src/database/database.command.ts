@@ -3,7 +3,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { interruption, settingsOfThisProcess } from '../config/environment';
+import { commandName, interruption, settingsOfThisProcess } from '../config/environment';
 import { OperatorError } from '../config/operator-error';
 import { toStandardOutput } from '../config/standard-output';
 import { backUp } from './backup/backup';
@@ -63,13 +63,18 @@ export function registerDatabaseCommands(program: Command): void {
         try {
           source = file === '-' ? process.stdin : (await open(file)).createReadStream();
           const API_KEY_PEPPER = settingsOfThisProcess().API_KEY_PEPPER;
-          const { created_at, secrets } = await restore(
+          const { created_at, secrets, webhooks } = await restore(
             { ...settings, API_KEY_PEPPER: embedded ? API_KEY_PEPPER : settings.API_KEY_PEPPER },
             new BackupReader(source),
             { replace, say },
           );
           if (embedded) keep(settings.DATA_DIR, secrets);
           console.log(`The store is as it was at ${created_at}.`);
+          if (webhooks > 0)
+            console.log(
+              `It has ${webhooks} webhook${webhooks === 1 ? '' : 's'}, which will hear of what it sells. Is this a copy? ` +
+                `Then remove them before you start the service: \`${commandName()} webhooks list\`.`,
+            );
         } catch (error) {
           throw fileError(error, file, true);
         } finally {

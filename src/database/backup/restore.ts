@@ -22,7 +22,7 @@ export async function restore(
   settings: Where,
   backup: BackupReader,
   { replace, say }: { replace: boolean; say: (line: string) => void },
-): Promise<Header> {
+): Promise<Header & { webhooks: number }> {
   const header = await backup.header();
   const { API_KEY_PEPPER } = settings;
   if (header.pepper && API_KEY_PEPPER && header.pepper !== fingerprintOf(API_KEY_PEPPER))
@@ -37,12 +37,16 @@ export async function restore(
   await administer(settings, (client) =>
     client.query(`CREATE DATABASE ${escapeIdentifier(beside)} TEMPLATE template0`),
   );
+  let webhooks = 0;
   try {
     const target = { DATABASE_URL: withDatabase(settings, beside) };
     await migrateTo(target, header.migrations);
     await withClient(target, (client) => load(client, backup));
     await migrate(target, say);
-    await withClient(target, (client) => client.query('ANALYZE'));
+    await withClient(target, async (client) => {
+      await client.query('ANALYZE');
+      webhooks = (await client.query('SELECT FROM webhooks WHERE ended_at IS NULL')).rowCount!;
+    });
     await administer(settings, (client) => swap(client, name, beside));
   } catch (error) {
     await administer(settings, (client) =>
@@ -50,7 +54,7 @@ export async function restore(
     );
     throw error;
   }
-  return header;
+  return { ...header, webhooks };
 }
 
 async function requireReplaceable(client: Client, replace: boolean): Promise<void> {
