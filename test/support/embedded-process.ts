@@ -8,7 +8,7 @@ import type { EmbeddedPostgresOptions } from '../../src/database/embedded/embedd
 const SRC = join(__dirname, '..', '..', 'src');
 const PACKAGES = join(SRC, '..', 'node_modules');
 
-type Options = Omit<Partial<EmbeddedPostgresOptions>, 'log' | 'onExit' | 'signal'> & { dataDir: string };
+type Options = Omit<Partial<EmbeddedPostgresOptions>, 'log' | 'signal'> & { dataDir: string };
 type Message =
   { ready: Ready } | { failed: Failure } | { log: string } | { exited: true } | { stopped: number };
 
@@ -44,8 +44,10 @@ process.on('message', async (order) => {
 });
 openEmbeddedPostgres({
   ...options,
-  log: (message) => say({ log: message }),
-  onExit: () => say({ exited: true }),
+  log: (message) => {
+    say({ log: message });
+    if (server && message.startsWith('PostgreSQL starts')) say({ exited: true });
+  },
   signal: giveUp.signal,
 }).then(
   (opened) => {

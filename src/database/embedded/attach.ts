@@ -23,7 +23,6 @@ interface AttachOptions {
   binaries?: string;
   /** The port that the application uses already. */
   port?: number;
-  onStart?: () => void;
   /** Whether this process has the start mutex. */
   exclusive: boolean;
   signal: AbortSignal;
@@ -101,8 +100,7 @@ class Attempt {
   }
 
   private async start(): Promise<void> {
-    const { folder, settings, log, onStart } = this.options;
-    onStart?.();
+    const { folder, settings, log } = this.options;
     const ground = await prepare(this.options, this.cluster);
     const port = this.options.port ?? (await freePort(await folder.lastPort()));
     const who = ground.account ? `, run by account ${ground.account.name}` : '';

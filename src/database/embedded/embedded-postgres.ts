@@ -15,8 +15,6 @@ export interface EmbeddedPostgresOptions {
   settings?: Record<string, string>;
   /** The address of this process, for the error of another one on the same folder. */
   servingAt?: string;
-  /** Called when the server ended by itself and is started again. */
-  onExit?: () => void;
   /** Cancels a running start. */
   signal?: AbortSignal;
   /** For root: the accounts that may run PostgreSQL, and places for data that they cannot reach in the data folder. */
@@ -41,7 +39,6 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
         service: options.mode === 'serve',
         name: `process ${process.pid}${options.servingAt ? ` (${options.servingAt})` : ''}`,
         port,
-        onStart: port ? options.onExit : undefined,
         exclusive,
         signal: options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal,
       }),
