@@ -3,6 +3,7 @@ import { TokensService } from '../src/auth/tokens.service';
 import { Database } from '../src/database/database';
 import { read } from '../src/database/statement';
 import { gracefulStop } from '../src/operations/graceful-stop';
+import { OPERATOR_TOKEN } from './support/importing';
 import { FaultyProxy } from './support/proxy';
 import { type DatabaseWithStandby, databaseWithStandby } from './support/standby';
 import { type Actor, type Environment, make, openApp, sql, useStore } from './support/store';
@@ -96,7 +97,7 @@ describe('a standby that stands still', () => {
 
   beforeEach(async () => {
     // Two replicas of the service, which share nothing but the database.
-    here = await open({ DATABASE_READ_LAG_SECONDS: '3600' });
+    here = await open({ DATABASE_READ_LAG_SECONDS: '3600', OPERATOR_TOKEN });
     there = await open({ DATABASE_READ_LAG_SECONDS: '3600' });
     await used();
     await pauseReplay();
@@ -179,6 +180,31 @@ describe('a standby that stands still', () => {
       expect(await titlesFor()).toEqual(['renamed']);
     },
   );
+
+  test('a sale and its refund are read back by who may edit the game', async () => {
+    const operator = async (path: string, form: Record<string, string>) => {
+      const response = await fetch(`${here}/operator/purchases${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+        body: new URLSearchParams(form),
+      });
+      return ((await response.json()) as { purchase: { id: number } }).purchase;
+    };
+    const statuses = async () =>
+      ((await ask(there, owner, `/games/${game.id}/sales`)).body.sales as { status: string }[]).map(
+        ({ status }) => status,
+      );
+    const { id } = await operator('', {
+      game_id: String(game.id),
+      email: 'me@example.com',
+      currency: 'USD',
+      amount: '499',
+    });
+    expect(await statuses()).toEqual(['complete']);
+    await sql('DELETE FROM user_writes');
+    await operator(`/${id}/refund`, {});
+    expect(await statuses()).toEqual(['refunded']);
+  });
 
   test('who wrote goes on reading from the standby once it has caught up', async () => {
     await write(here, 'after');

@@ -80,7 +80,7 @@ export class SalesService {
         done = true;
         return saleAnswer(rows.at(-1)![0] as SaleRow);
       },
-      { of: 'games', id: game_ids[0]!, user_ids: user_id === null ? editors : [...editors, user_id] },
+      { of: 'games', id: game_ids[0]!, user_ids: editors },
     );
     const answer = await this.idempotency.once(retry, request, selling);
     if (done) this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
