@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import { type ClientPipeline, queryOf } from './pool/pipeline';
+import { bind, type BoundStatement, statement, type Statement } from './statement';
 
 export interface Relation {
   name: string;
@@ -72,39 +73,74 @@ export class TemporaryTables implements Relations {
   }
 }
 
-interface Prepared {
-  name: string;
-  text: string;
-  relations: string[];
+/** The text of each column, in their order; those left out at the end are null. */
+export type GivenRow = readonly (string | null)[];
+
+/** What stands for a relation in a statement. */
+type Source =
+  | { form: 'none' }
+  | { form: 'row'; row: GivenRow }
+  | { form: 'json'; json: string }
+  /** Of other relations. */
+  | { form: 'query'; sql: string };
+
+interface Given {
+  relation: Relation;
+  rows: number;
+  source: Source;
+}
+
+/** The relations that an SQL text names, and its statement for each form that these may have. */
+interface Parsed {
+  names: string[];
+  statements: Map<string, Statement>;
 }
 
 /** Statements that no connection keeps are remembered up to this number. */
 const MAX_REMEMBERED = 1000;
 
-/** Relations as parameters of each statement, in JSON: for a few rows, without a row in the catalogue. */
+const NO_ROWS: Source = { form: 'none' };
+
+/** Relations as parameters of each statement: for a few rows, without a row in the catalogue. */
 export class GivenRows implements Relations {
   readonly few = true;
   // By the statement's own text. Those of one type of record are few. Those of several have a text for each mixture of types.
-  private static readonly prepared = new Map<string, Prepared>();
-  private readonly given = new Map<string, { relation: Relation; json: string; rows: number }>();
+  private static readonly parsed = new Map<string, Parsed>();
+  private static count = 0;
+  private readonly given = new Map<string, Given>();
+  private condition: string | undefined;
 
   constructor(
-    private readonly pipeline: ClientPipeline,
+    /** Undefined: statements are only bound. */
+    private readonly pipeline: ClientPipeline | undefined,
     /** Whether the connection keeps prepared statements. */
     private readonly keepsPrepared: boolean,
   ) {}
 
-  /** `rows`: objects, or their JSON. Columns that they leave out are null. */
-  give(relation: Relation, rows: readonly (object | string)[]): this {
-    const json = `[${rows.map((row) => (typeof row === 'string' ? row : JSON.stringify(row))).join(',')}]`;
-    this.given.set(relation.name, { relation, json, rows: rows.length });
-    return this;
+  give(relation: Relation, rows: readonly GivenRow[]): void {
+    this.given.set(relation.name, { relation, rows: rows.length, source: sourceOf(relation, rows) });
+  }
+
+  /** From here on given rows are there only where this is true. */
+  onlyIf(condition: string): void {
+    this.condition = condition;
+  }
+
+  bind<Row>(sql: string): BoundStatement<Row> {
+    const { statements } = this.parsed(sql);
+    const all = [...this.relationsOf(sql)];
+    const key = `${this.condition ?? ''} ${all.map(({ source }) => source.form).join(' ')}`;
+    let known = statements.get(key);
+    if (!known) {
+      known = statement(`given_rows_${GivenRows.count++}`, this.textOf(sql, all));
+      if (this.keepsPrepared || GivenRows.count < MAX_REMEMBERED) statements.set(key, known);
+    }
+    return bind(known as Statement<Row>, all.flatMap(valuesOf));
   }
 
   async query<Row extends object>(sql: string) {
-    const { name, text, relations } = this.preparedFor(sql);
-    const values = relations.map((relation) => this.given.get(relation)!.json);
-    const rows = await this.pipeline.rows(queryOf({ name, text }, values, this.keepsPrepared));
+    const { statement, values } = this.bind<Row>(sql);
+    const rows = await this.pipeline!.rows(queryOf(statement, values, this.keepsPrepared));
     return { rows: rows as Row[] };
   }
 
@@ -112,13 +148,23 @@ export class GivenRows implements Relations {
     const { rows } = await this.query<{ json: string; rows: number }>(
       `SELECT coalesce(json_agg(kept), '[]')::text AS json, count(*)::int AS rows FROM (${sql}) kept`,
     );
-    this.given.set(relation.name, { relation, ...rows[0]! });
-    return rows[0]!.rows;
+    const { json, rows: count } = rows[0]!;
+    this.given.set(relation.name, {
+      relation,
+      rows: count,
+      source: count === 0 ? NO_ROWS : { form: 'json', json },
+    });
+    return count;
   }
 
   keepNone(relation: Relation) {
     this.give(relation, []);
     return Promise.resolve();
+  }
+
+  /** Has each statement find the rows anew; `rows`: at most so many. */
+  define(relation: Relation, sql: string, rows: number): void {
+    this.given.set(relation.name, { relation, rows, source: { form: 'query', sql } });
   }
 
   derive(_: Relation, sql: string) {
@@ -140,22 +186,66 @@ export class GivenRows implements Relations {
   }
 
   jsonOf(name: string): string {
-    return this.given.get(name)!.json;
+    const { source } = this.given.get(name)!;
+    return source.form === 'json' ? source.json : '[]';
   }
 
-  private preparedFor(sql: string): Prepared {
-    const { prepared } = GivenRows;
-    const known = prepared.get(sql);
+  private parsed(sql: string): Parsed {
+    const known = GivenRows.parsed.get(sql);
     if (known) return known;
-    const relations = [...new Set(sql.match(/\w+/g))].filter((word) => this.given.has(word));
-    const tables = relations.map((name, index) => {
-      const columns = this.given.get(name)!.relation.columns.map((column) => `${column.name} ${column.sql}`);
-      return `${name} AS MATERIALIZED (SELECT * FROM json_to_recordset($${index + 1}::json) AS given (${columns.join(', ')}))`;
+    const names = [...new Set(sql.match(/\w+/g))].filter((word) => this.given.has(word));
+    const parsed = { names, statements: new Map<string, Statement>() };
+    if (this.keepsPrepared || GivenRows.parsed.size < MAX_REMEMBERED) GivenRows.parsed.set(sql, parsed);
+    return parsed;
+  }
+
+  /** Each behind those that it is made of. */
+  private relationsOf(sql: string, found = new Set<Given>()): Set<Given> {
+    for (const name of this.parsed(sql).names) {
+      const given = this.given.get(name)!;
+      if (given.source.form === 'query') this.relationsOf(given.source.sql, found);
+      found.add(given);
+    }
+    return found;
+  }
+
+  private textOf(sql: string, all: Given[]): string {
+    if (all.length === 0) return sql;
+    let values = 0;
+    const tables = all.map(({ relation: { name, columns }, source }) => {
+      const where = this.condition ? `WHERE ${this.condition}` : '';
+      const nextValue = () => `$${++values}`;
+      switch (source.form) {
+        case 'none':
+          return `${name} AS (SELECT ${columns.map((column) => `NULL::${column.sql} AS ${column.name}`).join(', ')} WHERE false)`;
+        case 'row':
+          return `${name} AS NOT MATERIALIZED (SELECT ${columns.map((column) => `${nextValue()}::${column.sql} AS ${column.name}`).join(', ')} ${where})`;
+        case 'json': {
+          const defined = columns.map((column) => `${column.name} ${column.sql}`).join(', ');
+          return `${name} AS MATERIALIZED (SELECT * FROM json_to_recordset(${nextValue()}::json) AS given (${defined}) ${where})`;
+        }
+        case 'query':
+          return `${name} AS MATERIALIZED (${source.sql})`;
+      }
     });
     const [, own = '', rest] = /^\s*(WITH\s)?([^]*)$/.exec(sql)!;
-    const text = tables.length ? `WITH ${tables.join(', ')}${own ? ', ' : ' '}${rest}` : sql;
-    const made = { name: `given_rows_${prepared.size}`, text, relations };
-    if (this.keepsPrepared || prepared.size < MAX_REMEMBERED) prepared.set(sql, made);
-    return made;
+    return `WITH ${tables.join(', ')}${own ? ', ' : ' '}${rest}`;
   }
+}
+
+function sourceOf({ columns }: Relation, rows: readonly GivenRow[]): Source {
+  if (rows.length === 0) return NO_ROWS;
+  if (rows.length === 1) return { form: 'row', row: columns.map((_, i) => rows[0]![i] ?? null) };
+  const objects = rows.map((row) => {
+    let json = '';
+    for (const [i, value] of row.entries())
+      if (value !== null) json += `${json && ','}"${columns[i]!.name}":${JSON.stringify(value)}`;
+    return `{${json}}`;
+  });
+  return { form: 'json', json: `[${objects.join(',')}]` };
+}
+
+function valuesOf({ source }: Given): readonly (string | null)[] {
+  if (source.form === 'row') return source.row;
+  return source.form === 'json' ? [source.json] : [];
 }

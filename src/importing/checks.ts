@@ -4,22 +4,26 @@ import { bitOf, type RecordType } from './record-types';
 import { missingReferences, type Outside } from './references';
 import { deletedIn, stagedIn, subjectIn } from './staged';
 
-/** Checks all records together: duplicate ids, names and addresses, and references to missing records. */
-export async function checkTogether(
-  relations: Relations,
-  types: RecordType[],
-  outside: Outside,
-  problems: Problems,
-) {
+/** Queries for problems of all records together: duplicate ids, names and addresses, and references to missing records. */
+export function checksOf(relations: Relations, types: RecordType[], outside: Outside): string[] {
   const given = types.filter((type) => relations.rowsOf(stagedIn(type)));
   const removed = types.filter((type) => relations.rowsOf(deletedIn(type)));
-  const checks = [
+  return [
     ...types
       .filter((type) => relations.rowsOf(stagedIn(type)) + relations.rowsOf(deletedIn(type)) > 1)
       .map((type) => repeated(type, removed.includes(type))),
     ...given.flatMap((type) => taken(type, relations.rowsOf(stagedIn(type)) > 1)),
     ...missingReferences(relations, types, outside),
   ];
+}
+
+export async function checkTogether(
+  relations: Relations,
+  types: RecordType[],
+  outside: Outside,
+  problems: Problems,
+) {
+  const checks = checksOf(relations, types, outside);
   // Few rows are looked at in one statement, which costs less than the way of several.
   if (relations.few) await find(relations, checks, problems);
   else for (const check of checks) await find(relations, [check], problems);

@@ -1,7 +1,8 @@
-import type { Relation, Relations } from '../database/relations';
+import type { GivenRows, Relation, Relations } from '../database/relations';
 import {
   addToPeriods,
   addEarnings,
+  addSales,
   countPurchases,
   dropEmptyPeriods,
   dropEmptyEarnings,
@@ -26,16 +27,11 @@ const SALES: Relation = {
   ],
 };
 
-/**
- * Computes the changes of each game's sales: shares of new and changed purchases less stored shares. Run before all writes. Which
- * purchases are new is what findStored has found: others may write or delete some in between.
- */
-export async function findSales(relations: Relations, purchase: RecordType) {
+/** The changes of each game's sales: shares of new and changed purchases less stored shares. To be found before all writes. */
+function changesOfSales(purchase: RecordType): string {
   const present = (field: string) => `s.present & ${bitOf(purchase, field)} <> 0`;
   // Splits new shares as the view purchase_shares does, which works on stored rows.
-  await relations.keep(
-    SALES,
-    `WITH shares AS (
+  return `WITH shares AS (
        SELECT g.game_id, s.currency, 1 AS purchases,
               (CASE WHEN t.id IS NULL THEN coalesce(s.created_at, now()) WHEN ${present('created_at')} THEN s.created_at
                     ELSE t.created_at END AT TIME ZONE 'UTC')::date AS day,
@@ -52,13 +48,25 @@ export async function findSales(relations: Relations, purchase: RecordType) {
        CROSS JOIN LATERAL (SELECT * FROM purchase_shares v WHERE v.purchase_id = c.id OFFSET 0) v
      )
      SELECT game_id, currency, day, sum(purchases) AS purchases, sum(amount) AS amount
-     FROM shares GROUP BY game_id, currency, day HAVING sum(purchases) <> 0 OR sum(amount) <> 0`,
-  );
+     FROM shares GROUP BY game_id, currency, day HAVING sum(purchases) <> 0 OR sum(amount) <> 0`;
+}
+
+/** Which purchases are new is what findStored has found: others may write or delete some in between. */
+export async function findSales(relations: Relations, purchase: RecordType) {
+  await relations.keep(SALES, changesOfSales(purchase));
+}
+
+/** For purchases of which none is stored. */
+export function defineSales(relations: GivenRows, purchase: RecordType): void {
+  relations.define(SALES, changesOfSales(purchase), Infinity);
 }
 
 /** The purchases of each game `s`, so that new games are written only once. */
 export const SALES_OF_GAMES = `
   LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
+
+/** Of sales of which none is taken back. */
+export const addingSales = addSales(SALES.name);
 
 /**
  * Adds the sales to counts, earnings and periods. Locks the games in the order of their ids, so that sums are exact whatever else sells.
@@ -66,33 +74,12 @@ export const SALES_OF_GAMES = `
  * were written with their count.
  */
 export async function changeSales(relations: Relations, purchase: RecordType, newGames: string | undefined) {
-  const rows = relations.rowsOf(SALES.name);
-  if (rows === 0) return;
-  const stored = newGames ? `game_id NOT IN (${newGames})` : 'true';
+  if (relations.rowsOf(SALES.name) === 0) return;
   const changed = relations.rowsOf(changedIn(purchase));
-  const lock = `
-    WITH locked AS MATERIALIZED (
-      SELECT g.id FROM games g
-      WHERE g.id IN (SELECT game_id FROM import_sales WHERE ${stored}) ORDER BY g.id FOR NO KEY UPDATE
-    )
-    SELECT FROM (SELECT count(*) AS games FROM locked) all_locked WHERE games < 0`;
-  const add = [addEarnings, addToPeriods].map((statement) => statement(SALES.name));
-  const statements = [
-    // One sale is of one game, which counting it locks.
-    ...(relations.few && rows === 1 && !changed ? [] : [lock]),
-    `WITH counted AS (${countPurchases(`(SELECT * FROM import_sales WHERE ${stored})`)})
-     SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
-     FROM (SELECT game_id, currency, sum(amount) AS amount FROM import_sales GROUP BY game_id, currency) d
-     LEFT JOIN game_earnings e USING (game_id, currency)
-     WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
-     ORDER BY d.game_id LIMIT 20`,
-    ...(changed
-      ? [takeEarnings, dropEmptyEarnings, takeFromPeriods, dropEmptyPeriods].map((statement) =>
-          statement(SALES.name),
-        )
-      : []),
-    ...(relations.few ? [`WITH earned AS (${add[0]}) ${add[1]}`] : add),
-  ];
+  const statements =
+    relations.few && !changed
+      ? [`SELECT problem FROM ${TOO_MUCH}`, addSales(SALES.name, newGames && `s.game_id IN (${newGames})`)]
+      : statementsFor(newGames, changed > 0);
   const send = (statement: string) => relations.query<{ problem: string }>(statement);
   // Few: sent without waiting for answers; each still sees what was committed while the first one waited for its locks.
   const sent = relations.few ? statements.map(send) : [];
@@ -101,4 +88,26 @@ export async function changeSales(relations: Relations, purchase: RecordType, ne
     const { rows } = await (sent[i] ?? send(statement));
     if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
   }
+}
+
+const TOO_MUCH = `(
+  SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
+  FROM (SELECT game_id, currency, sum(amount) AS amount FROM import_sales GROUP BY game_id, currency) d
+  LEFT JOIN game_earnings e USING (game_id, currency)
+  WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
+  ORDER BY d.game_id LIMIT 20) too_much`;
+
+function statementsFor(newGames: string | undefined, changed: boolean): string[] {
+  const stored = newGames ? `game_id NOT IN (${newGames})` : 'true';
+  const all = [addEarnings, addToPeriods];
+  const less = [takeEarnings, dropEmptyEarnings, takeFromPeriods, dropEmptyPeriods];
+  return [
+    `WITH locked AS MATERIALIZED (
+       SELECT g.id FROM games g
+       WHERE g.id IN (SELECT game_id FROM import_sales WHERE ${stored}) ORDER BY g.id FOR NO KEY UPDATE
+     )
+     SELECT FROM (SELECT count(*) AS games FROM locked) all_locked WHERE games < 0`,
+    `WITH counted AS (${countPurchases(`(SELECT * FROM import_sales WHERE ${stored})`)}) SELECT problem FROM ${TOO_MUCH}`,
+    ...(changed ? [...less, ...all] : all).map((statement) => statement(SALES.name)),
+  ];
 }

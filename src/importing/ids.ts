@@ -67,8 +67,14 @@ export class IdReservations {
   /** By table: smaller ids are not drawn from the sequence any more, and no transaction holds one. */
   private readonly floors = new Map<string, { id: number; since: number }>();
 
-  /** `highest`: of the ids that are given. */
+  /** `highest`: of the ids that are given. False: it must be asked. */
+  areReserved({ table }: RecordType, highest: number): boolean {
+    const floor = this.floors.get(table);
+    return floor !== undefined && highest < floor.id && performance.now() - floor.since < TRUSTED;
+  }
+
   async reserve(client: ClientBase, relations: Relations, type: RecordType, highest: number): Promise<void> {
+    if (this.areReserved(type, highest)) return;
     const { table } = type;
     const since = performance.now();
     if (await this.isBelowFloor(relations, table, highest, since)) return;
@@ -87,7 +93,6 @@ export class IdReservations {
   private async isBelowFloor(relations: Relations, table: string, id: number, now: number): Promise<boolean> {
     const floor = this.floors.get(table);
     if (!floor || id >= floor.id) return false;
-    if (now - floor.since < TRUSTED) return true;
     const { rows } = await relations.query<{ last: string | number }>(
       `SELECT last_value AS last FROM ${table}_id_seq`,
     );

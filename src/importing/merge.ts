@@ -1,9 +1,10 @@
-import type { Relations } from '../database/relations';
-import { checkTogether } from './checks';
+import type { GivenRows, Relations } from '../database/relations';
+import type { BoundStatement } from '../database/statement';
+import { checksOf, checkTogether } from './checks';
 import { complete } from './completions';
 import { deleteRecords } from './deletions';
-import { changeSales, findSales } from './earnings';
-import { findChanged, findStored, write } from './merges';
+import { addingSales, changeSales, defineSales, findSales } from './earnings';
+import { findChanged, findStored, insertAtOnce, storedQuery, write } from './merges';
 import type { Problems } from './problems';
 import type { RecordType } from './record-types';
 import { findOutside, type Outside } from './references';
@@ -86,6 +87,33 @@ export async function merge(
   // that is a problem violates the table's constraint as well, and then nothing is left to commit.
   const sent = pipelined(writeAll(), sell());
   await pipelined(sent, Promise.resolve(commit?.()));
+}
+
+// Set by the first statement for those after it.
+const ALL_NEW = 'gamewharf.import_is_new';
+
+/**
+ * Statements to send at once: the first one checks the records of a type, and the others write them if all are new and pass, and
+ * do nothing otherwise. What others store meanwhile, the tables refuse.
+ */
+export async function statementsIfNew(
+  relations: GivenRows,
+  type: RecordType,
+  types: RecordType[],
+): Promise<[BoundStatement<{ is_new: string }>, ...BoundStatement[]]> {
+  const outside = await findOutside(relations, types);
+  const obstacles = [...checksOf(relations, types, outside), storedQuery(type)];
+  const found = obstacles.map((query) => `EXISTS (SELECT FROM (${query}) found)`).join(' OR ');
+  const check = relations.bind<{ is_new: string }>(
+    `SELECT set_config('${ALL_NEW}', CASE WHEN ${found} THEN '' ELSE 'yes' END, true) AS is_new`,
+  );
+  relations.onlyIf(`current_setting('${ALL_NEW}') = 'yes'`);
+  await relations.keepNone(storedOf(type));
+  await relations.keepNone(changedOf(type));
+  const insert = relations.bind(insertAtOnce(type, false));
+  if (type.name !== 'purchase') return [check, insert];
+  defineSales(relations, type);
+  return [check, insert, relations.bind(addingSales)];
 }
 
 /** Waits for work whose statements were sent one after the other. The first error is the one that tells why: later ones follow from it. */

@@ -71,13 +71,13 @@ const SWAPPABLE: Record<string, { value: string; clash: string; placeholder: str
 // The service deletes rows of these types, so they are locked before they are compared.
 const DELETABLE = new Set(['collection', 'api_key', 'oauth_application']);
 
+export const storedQuery = (type: RecordType) =>
+  `SELECT s.line, t.${type.key} FROM ${stagedIn(type)} s JOIN ${type.table} t ON t.${type.key} = s.${type.key}`;
+
 /** Finds the stored records, and locks those that could be deleted, in the order of their ids. */
 export async function findStored(relations: Relations, type: RecordType) {
   const lock = DELETABLE.has(type.name) ? `ORDER BY t.${type.key} FOR UPDATE OF t` : '';
-  return relations.keep(
-    storedOf(type),
-    `SELECT s.line, t.${type.key} FROM ${stagedIn(type)} s JOIN ${type.table} t ON t.${type.key} = s.${type.key} ${lock}`,
-  );
+  return relations.keep(storedOf(type), `${storedQuery(type)} ${lock}`);
 }
 
 /** Finds the stored records that the stream changes, and locks them in the order of their ids. */
@@ -87,7 +87,7 @@ export async function findChanged(relations: Relations, type: RecordType) {
   const columns = columnsOf(type);
   const changed = await relations.keep(
     changedOf(type),
-    `SELECT s.line, t.${type.key} FROM ${stagedIn(type)} s JOIN ${type.table} t ON t.${type.key} = s.${type.key}
+    `${storedQuery(type)}
      WHERE s.${type.key} IN (SELECT ${type.key} FROM ${storedIn(type)})
        AND ((${columns.map(({ name }) => `t.${name}`).join(', ')})
          IS DISTINCT FROM (${columns.map(valueFor).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
@@ -137,6 +137,17 @@ async function writeChanged(relations: Relations, type: RecordType) {
 }
 
 async function writeNew(relations: Relations, type: RecordType, withSales: boolean) {
+  for (const statement of relations.few ? [insertAtOnce(type, withSales)] : insertsOf(type, withSales))
+    await relations.query(statement);
+}
+
+/** None of the inserts reads what another writes, so that one statement may do all. Foreign keys are checked at its end. */
+export const insertAtOnce = (type: RecordType, withSales: boolean) =>
+  `WITH ${insertsOf(type, withSales)
+    .map((one, i) => `write_${i} AS (${one})`)
+    .join(', ')} SELECT`;
+
+function insertsOf(type: RecordType, withSales: boolean): string[] {
   const columns = columnsOf(type);
   const sold = withSales && type.name === 'game';
   const all = [
@@ -144,16 +155,12 @@ async function writeNew(relations: Relations, type: RecordType, withSales: boole
     ...copiesOf(type, columns, newValueFor),
     ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
   ];
-  const statements = [
+  return [
     `INSERT INTO ${type.table} (${all.map(({ name }) => name).join(', ')})
      SELECT ${all.map(({ value }) => value).join(', ')}
      FROM ${stagedIn(type)} s ${sold ? SALES_OF_GAMES : ''} WHERE ${isNew(type)}`,
     ...(listsOf(type)?.create ?? []),
   ];
-  // None reads what another writes, so that one statement may do all. Foreign keys are checked at its end.
-  if (relations.few)
-    await relations.query(`WITH ${statements.map((one, i) => `write_${i} AS (${one})`).join(', ')} SELECT`);
-  else for (const statement of statements) await relations.query(statement);
 }
 
 const copiesOf = (type: RecordType, columns: Column[], valueOf: (column: Column) => string) =>

@@ -1,6 +1,6 @@
 import type { Relation, Relations } from '../database/relations';
 import { ENTRY_FIELDS, type Field, type RecordType } from './record-types';
-import { deletedIn, ENTRIES, stagedIn } from './staged';
+import { deletedIn, ENTRIES, REFUSED, stagedIn } from './staged';
 
 /** A staged column that holds ids of other records. */
 interface Reference {
@@ -26,17 +26,20 @@ function referencesIn(relations: Relations, types: RecordType[]): Reference[] {
       const column = columns[0]!.name;
       return parent ? [{ rows, subject, id: kind.many ? `unnest(${column})` : column, parent }] : [];
     });
-  const references = [
-    ...types.flatMap((type) =>
-      within(
-        type.fields,
-        stagedIn(type),
-        type.key === 'id' ? `concat('${type.name}', ' ' || id)` : `'${type.name}'`,
+  return [
+    ...types
+      .filter((type) => relations.rowsOf(stagedIn(type)))
+      .flatMap((type) =>
+        within(
+          type.fields,
+          stagedIn(type),
+          type.key === 'id' ? `concat('${type.name}', ' ' || id)` : `'${type.name}'`,
+        ),
       ),
-    ),
-    ...within(ENTRY_FIELDS, ENTRIES.name, `'collection ' || collection_id`),
+    ...(relations.rowsOf(ENTRIES.name)
+      ? within(ENTRY_FIELDS, ENTRIES.name, `'collection ' || collection_id`)
+      : []),
   ];
-  return references.filter(({ rows }) => relations.rowsOf(rows));
 }
 
 /** Collects all references to a type in one statement, so that the stream's ids are read once. */
@@ -48,21 +51,24 @@ export async function findOutside(relations: Relations, types: RecordType[]): Pr
       .filter(({ parent }) => parent === type)
       .map(({ rows, id }) => `SELECT ${id} AS id FROM ${rows}`);
     if (ids.length === 0) continue;
+    const all = `(${ids.join(' UNION ALL ')}) r WHERE r.id IS NOT NULL`;
     // EXCEPT is hashed or sorted; an anti-join may be planned as a slow nested loop.
-    const sql = `
-      SELECT r.id FROM (${ids.join(' UNION ALL ')}) r WHERE r.id IS NOT NULL
-      EXCEPT SELECT id FROM ${stagedIn(type)}`;
+    const sql = relations.rowsOf(stagedIn(type))
+      ? `SELECT r.id FROM ${all} EXCEPT SELECT id FROM ${stagedIn(type)}`
+      : `SELECT DISTINCT r.id FROM ${all}`;
     outside.set(type, await relations.derive(outsideOf(type), sql));
   }
   return outside;
 }
 
 /** Statements that find references to records that the store does not have either, or that the stream deletes. */
-export const missingReferences = (relations: Relations, types: RecordType[], outside: Outside): string[] =>
-  referencesIn(relations, types)
+export const missingReferences = (relations: Relations, types: RecordType[], outside: Outside): string[] => {
+  const isRefused = relations.rowsOf(REFUSED.name) > 0;
+  return referencesIn(relations, types)
     .filter(({ parent }) => outside.get(parent)!.rows)
     .flatMap((reference) => {
       const { rows, subject, id, parent } = reference;
+      const refused = isRefused ? `EXCEPT SELECT id FROM import_refused WHERE type = '${parent.name}'` : '';
       const referring = `SELECT r.line, r.subject || ': ${parent.name} ' || r.reference`;
       const from = `FROM (SELECT line, ${subject} AS subject, ${id} AS reference FROM ${rows}) r`;
       const missing = `
@@ -70,7 +76,7 @@ export const missingReferences = (relations: Relations, types: RecordType[], out
         JOIN (
           SELECT o.id FROM ${outside.get(parent)!.from} o
           WHERE NOT EXISTS (SELECT FROM ${parent.table} t WHERE t.id = o.id)
-          EXCEPT SELECT id FROM import_refused WHERE type = '${parent.name}') missing ON missing.id = r.reference`;
+          ${refused}) missing ON missing.id = r.reference`;
       if (!relations.rowsOf(deletedIn(parent))) return [missing];
       return [
         missing,
@@ -78,3 +84,4 @@ export const missingReferences = (relations: Relations, types: RecordType[], out
          JOIN ${deletedIn(parent)} d ON d.id = r.reference AND EXISTS (SELECT FROM ${parent.table} t WHERE t.id = d.id)`,
       ];
     });
+};

@@ -2,18 +2,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../idempotency/idempotency.service';
 import type { ClientPipeline } from '../database/pool/pipeline';
-import { GivenRows, type Relation } from '../database/relations';
+import { type GivenRow, GivenRows } from '../database/relations';
+import { bind, statement, write, type Write } from '../database/statement';
 import { SENDER_BITS } from './checks';
 import { type IdReservations, MAX_RESERVED } from './ids';
 import { untilAborted } from './import-records';
 import { NULL } from './kinds';
-import { merge } from './merge';
+import { merge, statementsIfNew } from './merge';
 import { linesOf } from './ndjson';
 import { hashPasswords } from './passwords';
 import { Problems } from './problems';
 import { RecordReader, type ReadRecord } from './record-reader';
 import type { RecordType } from './record-types';
-import { changedIn, deletedOf, ENTRIES, recordsOf, REFUSED, stagedIn, storedIn } from './staged';
+import { changedIn, deletedIn, deletedOf, ENTRIES, recordsOf, REFUSED, stagedIn, storedIn } from './staged';
 import type { Staging } from './staging';
 import { type ImportSummary, summaryOf } from './summary';
 
@@ -26,20 +27,28 @@ const SLICE = 5;
 /** A sender's place in the number of a line. */
 const SENDER = 2 ** SENDER_BITS;
 
+// Below the server's deadlock_timeout of 1 s: an import of many records must not be the one that a deadlock ends.
+const LOCK_TIMEOUT_MS = 400;
+
+/** The first statement of each transaction. What is known of given rows does not make a better plan, so each is planned once. */
+export const SHORT_TRANSACTION = statement(
+  'short_transaction',
+  `SELECT set_config('lock_timeout', '${LOCK_TIMEOUT_MS}ms', true), set_config('plan_cache_mode', 'force_generic_plan', true)`,
+);
+
 const UNESCAPED: Record<string, string> = { n: '\n', r: '\r', t: '\t' };
 
-/** A value in the text format of COPY as JSON. */
-function jsonOf(cell: string): string {
-  const text = cell.includes('\\')
-    ? cell.replace(/\\(.)/g, (_, character: string) => UNESCAPED[character] ?? character)
-    : cell;
-  return JSON.stringify(text);
+/** A value in the text format of COPY as it is. */
+function textOf(cell: string): string | null {
+  if (cell === NULL) return null;
+  if (!cell.includes('\\')) return cell;
+  return cell.replace(/\\(.)/g, (_, character: string) => UNESCAPED[character] ?? character);
 }
 
 interface Row {
   line: number;
-  /** The row's JSON without the line. */
-  rest: string;
+  /** Without the line. */
+  cells: (string | null)[];
 }
 
 /** The records of a small import, as rows that are sent along with statements. */
@@ -53,28 +62,29 @@ export class SmallImport implements Staging {
   bytes = 0;
   /** Something to delete may hang on many rows, for which a request's connection would not wait. */
   deletes = false;
+  readonly refused: GivenRow[] = [];
   private readonly rows = new Map<string, Row[]>();
   private readonly highest = new Map<RecordType, number>();
 
   constructor(private readonly types: RecordType[]) {}
 
   add(type: RecordType, line: number, present: number, cells: string[]) {
-    this.push(recordsOf(type), line, [String(present), ...cells]);
+    this.push(stagedIn(type), line, [String(present), ...cells]);
     const id = type.key === 'id' ? Number(cells[0]) : 0;
     if (id < MAX_RESERVED && id > this.highestOf(type)) this.highest.set(type, id);
   }
 
   addDeleted(type: RecordType, line: number, cells: string[]) {
     this.deletes = true;
-    this.push(deletedOf(type), line, cells);
+    this.push(deletedIn(type), line, cells);
   }
 
   addEntry(line: number, collection: number, rank: number, present: number, cells: string[]) {
-    this.push(ENTRIES, line, [String(collection), String(rank), String(present), ...cells]);
+    this.push(ENTRIES.name, line, [String(collection), String(rank), String(present), ...cells]);
   }
 
   addRefused(type: RecordType, id: number) {
-    this.addRow(REFUSED.name, { line: 0, rest: `"type":"${type.name}","id":${id}}` });
+    this.refused.push([type.name, String(id)]);
   }
 
   highestOf(type: RecordType): number {
@@ -96,17 +106,8 @@ export class SmallImport implements Staging {
   }
 
   /** A column of several has its cells in one, separated by tabs. */
-  private push({ name, columns }: Relation, line: number, cells: string[]) {
-    const values = cells.join('\t').split('\t');
-    let rest = '';
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i]!;
-      if (value !== NULL) rest += `${rest && ','}"${columns[i + 1]!.name}":${jsonOf(value)}`;
-    }
-    this.addRow(name, { line, rest: `${rest}}` });
-  }
-
-  private addRow(name: string, row: Row) {
+  private push(name: string, line: number, cells: string[]) {
+    const row = { line, cells: cells.join('\t').split('\t').map(textOf) };
     const rows = this.rows.get(name);
     if (rows) rows.push(row);
     else this.rows.set(name, [row]);
@@ -167,18 +168,10 @@ export async function mergeSmall(
     await hashPasswords(client, first.withPassword);
     for (const { row } of first.withPassword.splice(0)) first.add(row.type, row.line, row.present, row.cells);
   }
-  const given = types.filter((type) => imports.some((one) => one.rowsOf(stagedIn(type)).length));
+  const given = givenIn(imports, types);
   // Statements over several types are too many different ones to keep.
   const relations = new GivenRows(pipeline, keepsPrepared && given.length === 1);
-  const give = (relation: Relation) =>
-    relations.give(
-      relation,
-      imports.flatMap((one, sender) =>
-        one.rowsOf(relation.name).map(({ line, rest }) => `{"line":${sender * SENDER + line},${rest}`),
-      ),
-    );
-  for (const relation of [...types.map(recordsOf), ...types.map(deletedOf), ENTRIES, REFUSED]) give(relation);
-
+  giveRows(relations, imports, types);
   const partial = new Set(imports.flatMap((one) => [...one.partial]));
   await merge(relations, types, partial, problems, {
     reserveIds: (type) =>
@@ -193,6 +186,49 @@ export async function mergeSmall(
   );
   return imports.map((one, sender) =>
     summaryOf(types, (name) => kept.get(name)?.[sender] ?? one.rowsOf(name).length),
+  );
+}
+
+/** The type of an import that may be written at once: complete records of one type, for whose ids nothing is to be done. */
+export function typeToWriteAtOnce(
+  small: SmallImport,
+  types: RecordType[],
+  ids: IdReservations,
+): RecordType | undefined {
+  const [type, ...others] = givenIn([small], types);
+  if (!type || others.length > 0 || small.isAlone || small.partial.size > 0) return undefined;
+  return type.key !== 'id' || ids.areReserved(type, small.highestOf(type)) ? type : undefined;
+}
+
+/** Writes the records of an import if all are new, and nothing otherwise. Undefined: nothing was written. */
+export async function writeAtOnce(
+  small: SmallImport,
+  type: RecordType,
+  types: RecordType[],
+  keepsPrepared: boolean,
+): Promise<Write<ImportSummary | undefined>> {
+  const relations = new GivenRows(undefined, keepsPrepared);
+  giveRows(relations, [small], types);
+  const statements = await statementsIfNew(relations, type, types);
+  return write([bind(SHORT_TRANSACTION, []), ...statements], ([, [checked]]) =>
+    checked!.is_new ? summaryOf(types, (name) => relations.rowsOf(name)) : undefined,
+  );
+}
+
+const givenIn = (imports: SmallImport[], types: RecordType[]) =>
+  types.filter((type) => imports.some((one) => one.rowsOf(stagedIn(type)).length));
+
+function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordType[]): void {
+  for (const relation of [...types.map(recordsOf), ...types.map(deletedOf), ENTRIES])
+    relations.give(
+      relation,
+      imports.flatMap((one, sender) =>
+        one.rowsOf(relation.name).map(({ line, cells }) => [String(sender * SENDER + line), ...cells]),
+      ),
+    );
+  relations.give(
+    REFUSED,
+    imports.flatMap(({ refused }) => refused),
   );
 }
 

@@ -10,19 +10,32 @@ export const goneIn = ({ table }: RecordType) => `gone_${table}`;
 
 const LINE = { name: 'line', sql: 'bigint' };
 
-export const recordsOf = (type: RecordType): Relation => ({
+function relationOf(relation: (type: RecordType) => Relation): (type: RecordType) => Relation {
+  const made = new WeakMap<RecordType, Relation>();
+  return (type) => {
+    let known = made.get(type);
+    if (!known) made.set(type, (known = relation(type)));
+    return known;
+  };
+}
+
+export const recordsOf = relationOf((type) => ({
   name: stagedIn(type),
   columns: [LINE, { name: 'present', sql: 'integer' }, ...type.fields.flatMap((field) => field.columns)],
-});
+}));
 
-const keysIn = (name: string, { key, fields }: RecordType): Relation => ({
-  name,
-  columns: [LINE, ...fields.flatMap(({ columns }) => columns.filter((column) => column.name === key))],
-});
-export const deletedOf = (type: RecordType) => keysIn(deletedIn(type), type);
-export const storedOf = (type: RecordType) => keysIn(storedIn(type), type);
-export const changedOf = (type: RecordType) => keysIn(changedIn(type), type);
-export const goneOf = (type: RecordType) => keysIn(goneIn(type), type);
+const keysIn = (nameIn: (type: RecordType) => string) =>
+  relationOf((type) => ({
+    name: nameIn(type),
+    columns: [
+      LINE,
+      ...type.fields.flatMap(({ columns }) => columns.filter((column) => column.name === type.key)),
+    ],
+  }));
+export const deletedOf = keysIn(deletedIn);
+export const storedOf = keysIn(storedIn);
+export const changedOf = keysIn(changedIn);
+export const goneOf = keysIn(goneIn);
 
 /** The entries of the stream's collections. */
 export const ENTRIES: Relation = {

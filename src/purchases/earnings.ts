@@ -51,3 +51,22 @@ export const takeFromPeriods = (sales: string) => `
 
 export const dropEmptyPeriods = (sales: string) => `
   DELETE FROM sales_periods s USING ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND s.purchases = 0`;
+
+/**
+ * All that sales add to. The games are locked in the order of their ids, and what follows is for those that are. `isCounted`: a
+ * condition on the game of a sale `s` that was written with its count.
+ */
+export const addSales = (sales: string, isCounted = 'false') => {
+  const ofLocked = '(SELECT s.* FROM sold s CROSS JOIN (SELECT count(*) FROM counted) all_counted)';
+  return `
+  WITH sold AS MATERIALIZED (SELECT * FROM ${sales} changes),
+  locked AS MATERIALIZED (
+    SELECT g.id FROM games g WHERE g.id IN (SELECT game_id FROM sold s WHERE NOT ${isCounted})
+    ORDER BY g.id FOR NO KEY UPDATE),
+  counted AS (
+    UPDATE games t SET purchases_count = t.purchases_count + d.purchases
+    FROM locked l JOIN (SELECT game_id, sum(purchases) AS purchases FROM sold GROUP BY game_id) d ON d.game_id = l.id
+    WHERE t.id = l.id RETURNING t.id),
+  earned AS (${addEarnings(ofLocked)})
+  ${addToPeriods(ofLocked)}`;
+};

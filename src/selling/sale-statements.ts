@@ -1,7 +1,6 @@
 import { bind, type BoundStatement, read, statement } from '../database/statement';
 import {
-  addToPeriods,
-  addEarnings,
+  addSales,
   countPurchases,
   dropEmptyPeriods,
   dropEmptyEarnings,
@@ -109,9 +108,7 @@ const sharesTimes = (sign: 1 | -1) =>
   `(SELECT game_id, currency, day, ${sign} AS purchases, ${sign} * amount AS amount
     FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0)`;
 
-const COUNT = statement('sale_count', countPurchases(sharesTimes(1)));
-const EARN = statement('sale_earn', addEarnings(sharesTimes(1)));
-const ADD_TO_PERIODS = statement('sale_periods', addToPeriods(sharesTimes(1)));
+const COUNT = statement('sale_count', addSales(sharesTimes(1)));
 
 const LOCK_PURCHASE = statement('refund_lock', 'SELECT id FROM purchases WHERE id = $1 FOR NO KEY UPDATE');
 const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
@@ -168,10 +165,7 @@ export const sell = (sale: Sale): BoundStatement[] => [
     sale.game_ids,
     sale.keys,
   ]),
-  bind(LOCK_GAMES, [sale.game_ids]),
   bind(COUNT, [sale.id]),
-  bind(EARN, [sale.id]),
-  bind(ADD_TO_PERIODS, [sale.id]),
   ...(sale.has_webhooks ? [announceSale(sale.id)] : []),
 ];
 
