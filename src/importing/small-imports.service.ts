@@ -28,6 +28,8 @@ interface Waiting {
   small: SmallImport;
   signal: AbortSignal;
   since: number;
+  /** In a transaction, which says that its records are not all new, or not in order. */
+  hasFailed: boolean;
   resolve: (summary: ImportSummary) => void;
   reject: (error: unknown) => void;
 }
@@ -73,7 +75,7 @@ export class SmallImports {
     if (this.isFull(small)) return Promise.reject(serviceUnavailable());
     const lane = small.takesLong ? this.long : this.short;
     return new Promise((resolve, reject) => {
-      lane.waiting.add({ small, signal, since: performance.now(), resolve, reject });
+      lane.waiting.add({ small, signal, since: performance.now(), hasFailed: false, resolve, reject });
       this.bytes += small.bytes;
       this.startTransactions(lane);
       // What is ahead of it may take much longer.
@@ -122,6 +124,7 @@ export class SmallImports {
       const summaries = await this.merge(together, problems);
       await inTurns(together, ({ resolve }, index) => resolve(summaries[index]!));
     } catch (error) {
+      for (const waiting of together) waiting.hasFailed = true;
       if (together.length === 1) return this.retryOrReject(first, error);
       if (error instanceof ImportProblems && problems.count > 0) {
         const senders = new Set(problems.lines.map((line) => Math.floor(line / 2 ** SENDER_BITS)));
@@ -161,7 +164,8 @@ export class SmallImports {
 
   private async merge(together: Waiting[], problems: Problems): Promise<ImportSummary[]> {
     const imports = together.map(({ small }) => small);
-    const written = imports.length === 1 ? await this.writeAtOnce(imports[0]!) : undefined;
+    const [first, ...others] = together;
+    const written = others.length > 0 || first!.hasFailed ? undefined : await this.writeAtOnce(first!.small);
     if (written) return [written];
     const { once } = imports[0]!;
     const run = (prepared: boolean) => (client: ClientBase) => {

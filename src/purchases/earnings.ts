@@ -53,11 +53,12 @@ export const dropEmptyPeriods = (sales: string) => `
   DELETE FROM sales_periods s USING ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND s.purchases = 0`;
 
 /**
- * All that sales add to. The games are locked in the order of their ids, and what follows is for those that are. `isCounted`: a
- * condition on the game of a sale `s` that was written with its count.
+ * All that sales add to: counts first, for which the games are locked in the order of their ids, then earnings, and then periods.
+ * `isCounted`: a condition on the game of a sale `s` that was written with its count.
  */
 export const addSales = (sales: string, isCounted = 'false') => {
-  const ofLocked = '(SELECT s.* FROM sold s CROSS JOIN (SELECT count(*) FROM counted) all_counted)';
+  const after = (written: string) =>
+    `(SELECT s.* FROM sold s CROSS JOIN (SELECT count(*) FROM ${written}) all_written)`;
   return `
   WITH sold AS MATERIALIZED (SELECT * FROM ${sales} changes),
   locked AS MATERIALIZED (
@@ -67,6 +68,6 @@ export const addSales = (sales: string, isCounted = 'false') => {
     UPDATE games t SET purchases_count = t.purchases_count + d.purchases
     FROM locked l JOIN (SELECT game_id, sum(purchases) AS purchases FROM sold GROUP BY game_id) d ON d.game_id = l.id
     WHERE t.id = l.id RETURNING t.id),
-  earned AS (${addEarnings(ofLocked)})
-  ${addToPeriods(ofLocked)}`;
+  earned AS (${addEarnings(after('counted'))} RETURNING e.game_id)
+  ${addToPeriods(after('earned'))}`;
 };
