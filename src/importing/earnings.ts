@@ -11,7 +11,7 @@ import {
 } from '../purchases/earnings';
 import { ImportProblems } from './problems';
 import { bitOf, type RecordType } from './record-types';
-import { changedIn, isNew } from './staged';
+import { changedIn, isNew, oncePerType } from './staged';
 
 const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 
@@ -28,7 +28,7 @@ const SALES: Relation = {
 };
 
 /** The changes of each game's sales: shares of new and changed purchases less stored shares. To be found before all writes. */
-function changesOfSales(purchase: RecordType): string {
+const changesOfSales = oncePerType((purchase) => {
   const present = (field: string) => `s.present & ${bitOf(purchase, field)} <> 0`;
   // Splits new shares as the view purchase_shares does, which works on stored rows.
   return `WITH shares AS (
@@ -49,7 +49,7 @@ function changesOfSales(purchase: RecordType): string {
      )
      SELECT game_id, currency, day, sum(purchases) AS purchases, sum(amount) AS amount
      FROM shares GROUP BY game_id, currency, day HAVING sum(purchases) <> 0 OR sum(amount) <> 0`;
-}
+});
 
 /** Which purchases are new is what findStored has found: others may write or delete some in between. */
 export async function findSales(relations: Relations, purchase: RecordType) {

@@ -4,11 +4,11 @@ import { checksOf, checkTogether } from './checks';
 import { complete } from './completions';
 import { deleteRecords } from './deletions';
 import { addingSales, changeSales, defineSales, findSales } from './earnings';
-import { findChanged, findStored, insertAtOnce, storedQuery, write } from './merges';
+import { findChanged, findStored, insertOf, storedQuery, write } from './merges';
 import type { Problems } from './problems';
 import type { RecordType } from './record-types';
 import { findOutside, type Outside } from './references';
-import { changedOf, deletedIn, isNew, recordsOf, stagedIn, storedIn, storedOf } from './staged';
+import { changedOf, deletedIn, ENTRIES, isNew, recordsOf, stagedIn, storedIn, storedOf } from './staged';
 
 interface Steps {
   /** Called with each type that has records of given ids, before any is written. */
@@ -89,9 +89,6 @@ export async function merge(
   await pipelined(sent, Promise.resolve(commit?.()));
 }
 
-// Set by the first statement for those after it.
-const ALL_NEW = 'gamewharf.import_is_new';
-
 /**
  * Statements to send at once: the first one checks the records of a type, and the others write them if all are new and pass, and
  * do nothing otherwise. What others store meanwhile, the tables refuse.
@@ -101,19 +98,31 @@ export async function statementsIfNew(
   type: RecordType,
   types: RecordType[],
 ): Promise<[BoundStatement<{ is_new: string }>, ...BoundStatement[]]> {
-  const outside = await findOutside(relations, types);
-  const obstacles = [...checksOf(relations, types, outside), storedQuery(type)];
-  const found = obstacles.map((query) => `EXISTS (SELECT FROM (${query}) found)`).join(' OR ');
-  const check = relations.bind<{ is_new: string }>(
-    `SELECT set_config('${ALL_NEW}', CASE WHEN ${found} THEN '' ELSE 'yes' END, true) AS is_new`,
-  );
+  const check = relations.bind<{ is_new: string }>(await checkIfNew(relations, type, types));
   relations.onlyIf(`current_setting('${ALL_NEW}') = 'yes'`);
   await relations.keepNone(storedOf(type));
   await relations.keepNone(changedOf(type));
-  const insert = relations.bind(insertAtOnce(type, false));
+  const insert = relations.bind(insertOf(type));
   if (type.name !== 'purchase') return [check, insert];
   defineSales(relations, type);
   return [check, insert, relations.bind(addingSales)];
+}
+
+// Set by the first statement for those after it.
+const ALL_NEW = 'gamewharf.import_is_new';
+
+const checksIfNew = new Map<string, string>();
+
+async function checkIfNew(relations: GivenRows, type: RecordType, types: RecordType[]): Promise<string> {
+  const several = relations.rowsOf(stagedIn(type)) > 1;
+  const key = `${type.name} ${several} ${relations.rowsOf(ENTRIES.name) > 0}`;
+  const known = checksIfNew.get(key);
+  if (known) return known;
+  const checks = checksOf(relations, types, await findOutside(relations, types));
+  const found = [...checks, storedQuery(type)].map((query) => `EXISTS (SELECT FROM (${query}) found)`);
+  const made = `SELECT set_config('${ALL_NEW}', CASE WHEN ${found.join(' OR ')} THEN '' ELSE 'yes' END, true) AS is_new`;
+  checksIfNew.set(key, made);
+  return made;
 }
 
 /** Waits for work whose statements were sent one after the other. The first error is the one that tells why: later ones follow from it. */

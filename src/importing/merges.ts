@@ -3,7 +3,17 @@ import { SALES_OF_GAMES } from './earnings';
 import { listsOf } from './lists';
 import { StoreChanged } from './problems';
 import type { Field, RecordType } from './record-types';
-import { changedIn, changedOf, given, isChanged, isNew, stagedIn, storedIn, storedOf } from './staged';
+import {
+  changedIn,
+  changedOf,
+  given,
+  isChanged,
+  isNew,
+  oncePerType,
+  stagedIn,
+  storedIn,
+  storedOf,
+} from './staged';
 
 interface Column {
   name: string;
@@ -142,10 +152,13 @@ async function writeNew(relations: Relations, type: RecordType, withSales: boole
 }
 
 /** None of the inserts reads what another writes, so that one statement may do all. Foreign keys are checked at its end. */
-export const insertAtOnce = (type: RecordType, withSales: boolean) =>
+const insertAtOnce = (type: RecordType, withSales: boolean) =>
   `WITH ${insertsOf(type, withSales)
     .map((one, i) => `write_${i} AS (${one})`)
     .join(', ')} SELECT`;
+
+/** Of new records without sales of theirs in the same stream. */
+export const insertOf = oncePerType((type) => insertAtOnce(type, false));
 
 function insertsOf(type: RecordType, withSales: boolean): string[] {
   const columns = columnsOf(type);

@@ -44,12 +44,18 @@ export class RecordReader {
     private readonly mayLetIn = true,
   ) {
     this.types = new Map(types.map((type) => [type.name, type]));
-    for (const field of [...ENTRY_FIELDS, ...types.flatMap((type) => type.fields)]) {
-      this.refusals.set(field, (why, at = '') => {
+  }
+
+  private refuse(field: Field): Refuse {
+    let refuse = this.refusals.get(field);
+    if (!refuse) {
+      refuse = (why, at = '') => {
         this.problemsOfRecord.push(`${this.at}${field.name}${at} ${why}`);
         return '';
-      });
+      };
+      this.refusals.set(field, refuse);
     }
+    return refuse;
   }
 
   /** The row of a line; undefined: there is none to add, as the line is blank, has a problem, or deletes a record. */
@@ -104,12 +110,12 @@ export class RecordReader {
       if (value === undefined || value === null) {
         if (field.required) {
           if (value === undefined && mayBePartial) isPartial = true;
-          else this.refusals.get(field)!('is required');
+          else this.refuse(field)('is required');
         } else if (value === null && !field.now) present |= field.bit;
         cells.push(field.default);
       } else {
         present |= field.bit;
-        cells.push(field.kind.encode(value, this.refusals.get(field)!));
+        cells.push(field.kind.encode(value, this.refuse(field)));
       }
     }
     const given = Object.keys(record);
@@ -127,7 +133,7 @@ export class RecordReader {
   private readDeleted(type: RecordType, record: JsonObject, line: Line): undefined {
     const key = keyOf(type);
     const value = record[key.name];
-    const refuse = this.refusals.get(key)!;
+    const refuse = this.refuse(key);
     const cells = value == null ? refuse('is required') : key.kind.encode(value, refuse);
     for (const name of Object.keys(record)) {
       if (![key.name, 'type', 'deleted'].includes(name))

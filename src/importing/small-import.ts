@@ -91,6 +91,11 @@ export class SmallImport implements Staging {
     return this.highest.get(type) ?? 0;
   }
 
+  /** Records of the type, or some to delete. */
+  has(type: RecordType): boolean {
+    return this.rows.has(stagedIn(type)) || this.rows.has(deletedIn(type));
+  }
+
   rowsOf(name: string): readonly Row[] {
     return this.rows.get(name) ?? [];
   }
@@ -211,7 +216,7 @@ export async function writeAtOnce(
   giveRows(relations, [small], types);
   const statements = await statementsIfNew(relations, type, types);
   return write([bind(SHORT_TRANSACTION, []), ...statements], ([, [checked]]) =>
-    checked!.is_new ? summaryOf(types, (name) => relations.rowsOf(name)) : undefined,
+    checked!.is_new ? summaryOf([type], (name) => relations.rowsOf(name)) : undefined,
   );
 }
 
@@ -219,7 +224,8 @@ const givenIn = (imports: SmallImport[], types: RecordType[]) =>
   types.filter((type) => imports.some((one) => one.rowsOf(stagedIn(type)).length));
 
 function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordType[]): void {
-  for (const relation of [...types.map(recordsOf), ...types.map(deletedOf), ENTRIES])
+  const given = types.filter((type) => imports.some((one) => one.has(type)));
+  for (const relation of [...given.map(recordsOf), ...given.map(deletedOf), ENTRIES])
     relations.give(
       relation,
       imports.flatMap((one, sender) =>

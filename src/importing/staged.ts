@@ -10,22 +10,23 @@ export const goneIn = ({ table }: RecordType) => `gone_${table}`;
 
 const LINE = { name: 'line', sql: 'bigint' };
 
-function relationOf(relation: (type: RecordType) => Relation): (type: RecordType) => Relation {
-  const made = new WeakMap<RecordType, Relation>();
+/** Remembers what is made for a type, as each import needs it. */
+export function oncePerType<Made>(make: (type: RecordType) => Made): (type: RecordType) => Made {
+  const made = new WeakMap<RecordType, Made>();
   return (type) => {
     let known = made.get(type);
-    if (!known) made.set(type, (known = relation(type)));
+    if (!known) made.set(type, (known = make(type)));
     return known;
   };
 }
 
-export const recordsOf = relationOf((type) => ({
+export const recordsOf = oncePerType((type): Relation => ({
   name: stagedIn(type),
   columns: [LINE, { name: 'present', sql: 'integer' }, ...type.fields.flatMap((field) => field.columns)],
 }));
 
 const keysIn = (nameIn: (type: RecordType) => string) =>
-  relationOf((type) => ({
+  oncePerType((type): Relation => ({
     name: nameIn(type),
     columns: [
       LINE,
