@@ -56,7 +56,7 @@ export class ImportController {
         source: withoutStalls(req),
         length: Number(req.headers['content-length'] ?? 0),
         sender: req.exchange.sender,
-        signal: broken.signal,
+        broken,
       };
       const types = await this.imports.receive(sent, operator, key);
       return { summary: summaryLines(types), types };

@@ -20,12 +20,15 @@ interface Sent {
   /** As its sender says; 0: without a Content-Length. */
   length: number;
   sender: Sender;
-  signal: AbortSignal;
+  /** Aborted where the sender hangs up, or the process ends. */
+  broken: AbortController;
 }
 
 @Injectable()
 export class ImportService implements OnModuleDestroy {
   private readonly stopping = new AbortController();
+  // Not AbortSignal.any: of one that lives as long as the process, it remembers each until a garbage collection.
+  private readonly received = new Set<AbortController>();
   private readonly records: Counter;
 
   constructor(
@@ -47,7 +50,7 @@ export class ImportService implements OnModuleDestroy {
     source: AsyncIterable<Buffer>,
     { signal: stopped, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
   ): Promise<ImportSummary> {
-    const signal = this.withStop(stopped);
+    const signal = stopped ? AbortSignal.any([stopped, this.stopping.signal]) : this.stopping.signal;
     const chunks: Buffer[] = [];
     const rest = source[Symbol.asyncIterator]();
     const small = await readSmall(rest, chunks, this.small.types, true, signal);
@@ -66,12 +69,23 @@ export class ImportService implements OnModuleDestroy {
   }
 
   /** For a server: a small import shares a transaction with others, a large one has a thread of its own. */
-  async receive(
-    { source, length, sender, signal: broken }: Sent,
+  async receive(sent: Sent, by: By, key?: RetryKey): Promise<ImportSummary> {
+    const { broken } = sent;
+    this.received.add(broken);
+    if (this.stopping.signal.aborted) broken.abort();
+    try {
+      return await this.receiveUntil(broken.signal, sent, by, key);
+    } finally {
+      this.received.delete(broken);
+    }
+  }
+
+  private receiveUntil(
+    signal: AbortSignal,
+    { source, length, sender }: Sent,
     by: By,
-    key?: RetryKey,
+    key: RetryKey | undefined,
   ): Promise<ImportSummary> {
-    const signal = this.withStop(broken);
     const mayLetIn = may(by, 'users');
     const { DATABASE_URL } = this.settings;
     const large = (stream: AsyncIterable<Buffer>) => {
@@ -91,10 +105,6 @@ export class ImportService implements OnModuleDestroy {
 
   private get pepper(): Buffer {
     return Buffer.from(this.settings.API_KEY_PEPPER ?? '');
-  }
-
-  private withStop(signal: AbortSignal | undefined): AbortSignal {
-    return signal ? AbortSignal.any([signal, this.stopping.signal]) : this.stopping.signal;
   }
 
   private async counted(by: By, size: ImportSize, work: Promise<ImportSummary>): Promise<ImportSummary> {
@@ -120,6 +130,7 @@ export class ImportService implements OnModuleDestroy {
 
   onModuleDestroy(): void {
     this.stopping.abort();
+    for (const broken of this.received) broken.abort();
   }
 }
 

@@ -110,12 +110,16 @@ interface Measured {
 }
 
 async function sell(
+  client: Client,
   server: MeasuredServer,
   load: LoadGenerator,
   file: string,
   connections: number,
   from: number,
 ): Promise<Measured> {
+  const sold = async () =>
+    (await client.query<{ count: number }>('SELECT count(*) FROM purchases')).rows[0]!.count;
+  const soldBefore = await sold();
   const before = await server.usage();
   const { failures, answers, ...outcome } = await load.drive({
     port: server.port,
@@ -126,11 +130,14 @@ async function sell(
   });
   const after = await server.usage();
   if (Object.keys(failures).length > 0) throw new Error(JSON.stringify(failures));
+  const made = (await sold()) - soldBefore;
+  if (made < answers) throw new Error(`${answers} requests made ${made} sales`);
   return { ...outcome, rate: answers / outcome.seconds, cpu: (after.cpu - before.cpu) / 1000 / answers };
 }
 
 /** Each server's sales and those of pgbench, in turns. */
 async function compare(
+  client: Client,
   store: Pick<Store, 'folder' | 'url'>,
   running: MeasuredServer[],
   load: LoadGenerator,
@@ -143,7 +150,7 @@ async function compare(
   for (let round = 0; round <= rounds; round++) {
     for (const [i, server] of running.entries()) {
       const from = (round * running.length + i) / ((rounds + 1) * running.length);
-      const one = await sell(server, load, file, connections, from);
+      const one = await sell(client, server, load, file, connections, from);
       // The first round warms up.
       if (round > 0) measured[i]!.push(one);
     }
@@ -163,19 +170,20 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
       'SELECT (SELECT max(id) FROM games) AS games, (SELECT max(id) FROM purchases) AS id',
     );
     const games = Number(rows[0]!.games);
-    const file = join(store.folder, 'sales.json');
     const random = randomFrom(7);
     const lines: string[][] = [];
     for (const senders of SENDERS)
       // Ids far from those that the sequence gives to pgbench.
       for (const { name, request, statements } of waysFrom(Number(rows[0]!.id) + senders * 10_000_000)) {
         const requests = Array.from({ length: REQUESTS }, (_, i) => request(i, 1 + random(games)));
+        // The load generator reads a file once.
+        const file = join(store.folder, `sales-${lines.length}.json`);
         writeFileSync(file, JSON.stringify(requests));
         const script = transaction(
           [`game random(1, ${games})`],
           statements.map((one) => `${one.replace(/\s+/g, ' ')};`),
         );
-        const { measured, pgbench } = await compare(store, running, load, file, script, senders);
+        const { measured, pgbench } = await compare(client, store, running, load, file, script, senders);
         measured.forEach((ofServer, i) => {
           const of = (what: keyof Measured) => ofServer.map((one) => one[what]);
           lines.push([
