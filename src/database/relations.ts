@@ -96,17 +96,17 @@ interface Parsed {
   statements: Map<string, Statement>;
 }
 
-/** Statements that no connection keeps are remembered up to this number. */
-const MAX_REMEMBERED = 1000;
+/** So many statements are remembered of those that connections keep, and of others. */
+const MAX_STATEMENTS = 1000;
 
 const NO_ROWS: Source = { form: 'none' };
 
 /** Relations as parameters of each statement: for a few rows, without a row in the catalogue. */
 export class GivenRows implements Relations {
   readonly few = true;
-  // By the statement's own text. Those of one type of record are few. Those of several have a text for each mixture of types.
+  /** By the statement's own text. */
   private static readonly parsed = new Map<string, Parsed>();
-  private static count = 0;
+  private static readonly made = { kept: 0, others: 0 };
   private readonly given = new Map<string, Given>();
   private condition: string | undefined;
 
@@ -129,11 +129,18 @@ export class GivenRows implements Relations {
   bind<Row>(sql: string): BoundStatement<Row> {
     const { statements } = this.parsed(sql);
     const all = [...this.relationsOf(sql)];
-    const key = `${this.condition ?? ''} ${all.map(({ source }) => source.form).join(' ')}`;
+    const kind = this.keepsPrepared ? 'kept' : 'others';
+    const key = `${kind} ${this.condition ?? ''} ${all.map(({ source }) => source.form).join(' ')}`;
     let known = statements.get(key);
     if (!known) {
-      known = statement(`given_rows_${GivenRows.count++}`, this.textOf(sql, all));
-      if (this.keepsPrepared || GivenRows.count < MAX_REMEMBERED) statements.set(key, known);
+      const isRemembered = GivenRows.made[kind] < MAX_STATEMENTS;
+      // Without a name no connection keeps it.
+      const name = isRemembered && this.keepsPrepared ? `given_rows_${GivenRows.made.kept}` : '';
+      known = statement(name, this.textOf(sql, all));
+      if (isRemembered) {
+        GivenRows.made[kind]++;
+        statements.set(key, known);
+      }
     }
     return bind(known as Statement<Row>, all.flatMap(valuesOf));
   }
@@ -195,7 +202,7 @@ export class GivenRows implements Relations {
     if (known) return known;
     const names = [...new Set(sql.match(/\w+/g))].filter((word) => this.given.has(word));
     const parsed = { names, statements: new Map<string, Statement>() };
-    if (this.keepsPrepared || GivenRows.parsed.size < MAX_REMEMBERED) GivenRows.parsed.set(sql, parsed);
+    if (this.keepsPrepared || GivenRows.parsed.size < MAX_STATEMENTS) GivenRows.parsed.set(sql, parsed);
     return parsed;
   }
 
