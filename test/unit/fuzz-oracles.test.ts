@@ -5,6 +5,7 @@ import type { Operation, Parameter, Schema } from '../../tools/fuzz/operations';
 import { check, checkDescribed, Finding, leakIn } from '../../tools/fuzz/oracles';
 import { ECHO } from '../../tools/fuzz/values';
 import { judge } from '../../tools/fuzz/verdicts';
+import { problemIn, type Told } from '../../tools/fuzz/webhook';
 import { CANARY } from '../../tools/fuzz/world';
 import { Contract } from '../support/contract';
 
@@ -150,4 +151,40 @@ test('what the list allows is not', () => {
   expect(
     danger('<p>a &lt; b <a href="https://x.example" rel="nofollow noopener noreferrer ugc">x</a></p>'),
   ).toBeUndefined();
+});
+
+describe('what a webhook was told of a sale', () => {
+  const sale = { id: 7, game_ids: [1], amount: 499, reference: 'order-7' };
+  const told = (changes: Partial<Told> = {}, data: object = {}): Told => ({
+    id: 'msg_1',
+    type: 'purchase.completed',
+    data: { ...sale, status: 'complete', ...data },
+    genuine: true,
+    ...changes,
+  });
+  const refund = told({ id: 'msg_2', type: 'purchase.refunded' }, { status: 'refunded' });
+
+  test.each<[string, Told[], refunded: boolean, erased: boolean]>([
+    ['once', [told()], false, false],
+    ['twice', [told(), told()], false, false],
+    ['in another order', [refund, told()], true, false],
+    ['after an erasure', [told({}, { reference: null })], false, true],
+  ])('is right %s', (_how, messages, refunded, erased) => {
+    expect(problemIn(messages, sale, refunded, erased)).toBeUndefined();
+  });
+
+  test.each<[string, Told[], refunded: boolean]>([
+    ['nothing', [], false],
+    ['no refund', [told()], true],
+    ['a refund that was none', [told(), refund], false],
+    ['one event under two ids', [told(), told({ id: 'msg_3' })], false],
+    ['another amount', [told({}, { amount: 1 })], false],
+    ['another reference', [told({}, { reference: 'order-8' })], false],
+    ['no reference', [told({}, { reference: null })], false],
+    ['a buyer', [told({}, { email: 'a@example.com' })], false],
+    ['another status', [told({}, { status: 'refunded' })], false],
+    ['a wrong signature', [told(), told({ genuine: false })], false],
+  ])('is wrong with %s', (_what, messages, refunded) => {
+    expect(problemIn(messages, sale, refunded, false)).toBeDefined();
+  });
 });

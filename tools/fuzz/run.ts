@@ -143,6 +143,7 @@ async function main(): Promise<void> {
       server.replicas.map(({ base }) => base),
       server.sql,
       server.front,
+      server.webhook,
     );
     process.exitCode = (await fuzz(server, target)) ? 0 : 1;
   } finally {

@@ -5,6 +5,7 @@ import { importMessage } from './imports';
 import type { JsonObject } from './json';
 import { excerpt, Finding } from './oracles';
 import type { Answered, Target } from './target';
+import { problemIn } from './webhook';
 import { operatorAuthorization, type Tenant } from './world';
 
 /** What a checkout and its operator ask for, one after the other. `sale` is the place among the sales that were made. */
@@ -111,6 +112,20 @@ class Till {
     if (!isDeepStrictEqual(before, after))
       throw new Finding('model', 'games earned otherwise', JSON.stringify([[...before], [...after]]));
     await this.ask('GET /operator/metrics', '/operator/metrics', undefined, 200);
+    for (const sold of this.sold) await this.wasTold(sold);
+  }
+
+  private async wasTold(sold: Sold): Promise<void> {
+    const { webhook } = this.target;
+    if (!webhook) return;
+    const { id, games, currency, amount, fields, answer, refunded } = sold;
+    const told = await webhook.messagesOf(id, refunded ? 2 : 1);
+    const { created_at } = (answer as { purchase: JsonObject }).purchase;
+    const reference = fields.reference ?? null;
+    const data = { id, game_ids: games, amount, currency, source: 'store', created_at, reference };
+    const problem = problemIn(told, data as JsonObject, refunded, this.gone.has(sold));
+    if (problem)
+      throw new Finding('model', 'a webhook was told otherwise', `${problem}; ${JSON.stringify(data)}`);
   }
 
   private async play(step: Step): Promise<void> {

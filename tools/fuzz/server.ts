@@ -13,6 +13,7 @@ import { FUZZER } from './floods/kills';
 import type { Front } from './front';
 import { Metrics } from './metrics';
 import { leakIn } from './oracles';
+import { Webhook } from './webhook';
 import { ndjsonOf, OPERATOR_TOKEN, PEPPER, recordsOf, type Tenant } from './world';
 
 /** The service as it is deployed, in processes of its own on one throw-away database with the fuzzer's world in it. */
@@ -22,6 +23,7 @@ export interface Server {
   front: Front;
   sql: Pool;
   log: Log;
+  webhook: Webhook;
   isRunning: () => boolean;
   stop: () => Promise<void>;
 }
@@ -54,7 +56,9 @@ export async function startServer(tenants: Tenant[], build = '.'): Promise<Serve
   const sql = new Pool({ connectionString: url, types: pgTypes, max: 8, application_name: FUZZER });
   sql.on('error', () => undefined);
   const log = new Log();
+  let webhook: Webhook | undefined;
   const stop = async () => {
+    webhook?.close();
     await sql.end();
     await Promise.all([...children].map(stopReplica));
     await database.drop();
@@ -86,9 +90,10 @@ export async function startServer(tenants: Tenant[], build = '.'): Promise<Serve
     return front;
   };
   try {
+    webhook = await Webhook.add(sql, PEPPER);
     const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => start('off')));
     const front = await startFront();
-    return { replicas, front, sql, log, stop, isRunning: () => [...children].every(isRunning) };
+    return { replicas, front, sql, log, webhook, stop, isRunning: () => [...children].every(isRunning) };
   } catch (error) {
     await stop();
     throw error;
@@ -108,6 +113,7 @@ function startReplica(build: string, url: string, metricsPort: number, limits: s
       API_KEY_PEPPER: PEPPER,
       OPERATOR_TOKEN,
       RATE_LIMIT: limits,
+      WEBHOOKS_ALLOW_PRIVATE: 'true',
       PORT: '0',
       // Of all replicas together: tokens name it.
       PUBLIC_URL: 'http://127.0.0.1',

@@ -10,6 +10,7 @@ import type { Front } from './front';
 import { type Document, type Operation, operationsOf } from './operations';
 import { check, type Asked } from './oracles';
 import { Session } from './session';
+import type { Webhook } from './webhook';
 import { operatorAuthorization, Tenant } from './world';
 
 const ATTEMPTS = 5;
@@ -46,9 +47,10 @@ export class Target {
     readonly contract: Contract,
     readonly coverage: Coverage,
     readonly front?: Front,
+    readonly webhook?: Webhook,
   ) {}
 
-  static async open(bases: string[], sql: Pool, front?: Front): Promise<Target> {
+  static async open(bases: string[], sql: Pool, front?: Front, webhook?: Webhook): Promise<Target> {
     const clients = bases.map((base) => new Client(base));
     const documentAt = async (path: string) => {
       const headers: Message['headers'] = [['Authorization', operatorAuthorization]];
@@ -64,7 +66,7 @@ export class Target {
     // The operator's, with whose token nothing else is asked.
     coverage.count('GET /operator/openapi.json', 200);
     const contract = new Contract(...documents);
-    const target = new Target(clients, sql, operations, contract, coverage, front);
+    const target = new Target(clients, sql, operations, contract, coverage, front, webhook);
     for (const [letter, user] of Object.entries({ a: 1, b: 2 }))
       target.jwts.set(letter, await target.subkey(target.tenant.key(user)));
     return target;

@@ -1,0 +1,103 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Pool } from 'pg';
+import { seal } from '../../src/auth/sealed';
+import { until } from '../../test/support/time';
+import type { JsonObject } from './json';
+
+/** A message, as it was told. */
+export interface Told {
+  id: string;
+  type: string;
+  data: JsonObject;
+  genuine: boolean;
+}
+
+// One that is lost on its way comes again after ten seconds.
+const PATIENCE = 30_000;
+/** Other kinds of cases sell, too, and never ask. */
+const MAX_KEPT = 10_000;
+
+/** Hears of all sales, and keeps what it was told of each until somebody asks. */
+export class Webhook {
+  private readonly told = new Map<number, Told[]>();
+  private readonly secret = randomBytes(32);
+  private readonly server = createServer((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('end', () => {
+      this.take(req.headers, Buffer.concat(chunks).toString());
+      res.writeHead(204).end();
+    });
+  }).listen(0, '127.0.0.1');
+
+  static async add(sql: Pool, pepper: string): Promise<Webhook> {
+    const webhook = new Webhook();
+    await once(webhook.server, 'listening');
+    const url = `http://127.0.0.1:${(webhook.server.address() as AddressInfo).port}/`;
+    await sql.query(
+      `INSERT INTO webhooks (url, events, secret) VALUES ($1, '{purchase.completed,purchase.refunded}', $2)`,
+      [url, seal(webhook.secret, `webhook ${url}`, pepper)],
+    );
+    return webhook;
+  }
+
+  /** What was told of a purchase, as soon as it is so many events. */
+  async messagesOf(purchase: number, events: number): Promise<Told[]> {
+    const messages = () => this.told.get(purchase) ?? [];
+    await until(() => new Set(messages().map(({ id }) => id)).size >= events, PATIENCE).catch(
+      () => undefined,
+    );
+    const heard = messages();
+    this.told.delete(purchase);
+    return heard;
+  }
+
+  close(): void {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+
+  private take(headers: NodeJS.Dict<string | string[]>, body: string): void {
+    const id = String(headers['webhook-id']);
+    const signed = `${id}.${String(headers['webhook-timestamp'])}.${body}`;
+    const signature = `v1,${createHmac('sha256', this.secret).update(signed).digest('base64')}`;
+    const { type, data } = JSON.parse(body) as { type: string; data: JsonObject };
+    const message = { id, type, data, genuine: headers['webhook-signature'] === signature };
+    const purchase = Number(data.id);
+    this.told.set(purchase, [...(this.told.get(purchase) ?? []), message]);
+    if (this.told.size > MAX_KEPT) this.told.delete(this.told.keys().next().value!);
+  }
+}
+
+/** Why the messages are not those of a purchase: each event under one id, any number of times, and with these data. */
+export function problemIn(
+  told: Told[],
+  data: JsonObject,
+  refunded: boolean,
+  erased: boolean,
+): string | undefined {
+  const statuses: Record<string, string> = {
+    'purchase.completed': 'complete',
+    ...(refunded && { 'purchase.refunded': 'refunded' }),
+  };
+  for (const type of Object.keys(statuses)) {
+    const ids = new Set(told.filter((message) => message.type === type).map(({ id }) => id));
+    if (ids.size !== 1) return `${type} was told as ${ids.size} events`;
+  }
+  for (const message of told) {
+    if (!message.genuine) return 'a message is signed wrongly';
+    const { status, reference, ...rest } = message.data;
+    const { reference: own, ...expected } = data;
+    // What names an order goes with its person.
+    const isTheirs = reference === own || (erased && reference === null);
+    if (status !== statuses[message.type] || !isTheirs || !isSame(rest, expected))
+      return `${message.type} is another: ${JSON.stringify(message.data)}`;
+  }
+  return undefined;
+}
+
+const isSame = (one: JsonObject, other: JsonObject) =>
+  JSON.stringify(Object.entries(one).sort()) === JSON.stringify(Object.entries(other).sort());
