@@ -18,6 +18,13 @@ afterAll(async () => {
   await drop();
 });
 
+afterEach(() => void jest.restoreAllMocks());
+/** What TypeORM prints of migrations that fail, where a test makes them fail. */
+function failures() {
+  const { calls } = jest.spyOn(console, 'log').mockImplementation().mock;
+  return () => [...new Set(calls.map(([line]) => String(line)))];
+}
+
 const tables = async () =>
   (
     await source.query<{ name: string }[]>(
@@ -223,9 +230,11 @@ test('control: TypeORM alone lets both run, and one of them fails', async () => 
   for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
   const options = dataSourceOptions({ DATABASE_URL: url, DATABASE_POOL_SIZE: 1 });
   const both = await Promise.all([1, 2].map(() => new DataSource(options).initialize()));
+  const printed = failures();
   const done = await Promise.allSettled(both.map((one) => one.runMigrations()));
   await Promise.all(both.map((one) => one.destroy()));
   expect(done.map(({ status }) => status)).toContain('rejected');
+  expect(printed()).toEqual([expect.stringMatching(/^Migration "\w+" failed, error: /)]);
   await migrate({ DATABASE_URL: url }, () => undefined);
 });
 
@@ -235,6 +244,7 @@ test('a table in use is waited for in short tries, and readers pass meanwhile', 
   await holder.connect();
   await holder.query('BEGIN; LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
   const lines: string[] = [];
+  const printed = failures();
   const migrating = migrate({ DATABASE_URL: url }, (line) => lines.push(line));
   await moment(600);
   const started = performance.now();
@@ -244,6 +254,9 @@ test('a table in use is waited for in short tries, and readers pass meanwhile', 
   await holder.end();
   expect(await migrating).toEqual(undone);
   expect(lines).toEqual(['A table is in use by a long transaction: trying again']);
+  expect(printed()).toEqual([
+    expect.stringMatching(/^Migration "ApiKeys\d+" failed, error: canceling statement due to lock timeout$/),
+  ]);
 });
 
 test('control: one that waits as long as it takes holds up every reader', async () => {
