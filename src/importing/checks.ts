@@ -1,5 +1,5 @@
 import type { Relations } from '../database/relations';
-import { Problems } from './problems';
+import { MAX_LISTED, type Problems } from './problems';
 import { bitOf, type RecordType } from './record-types';
 import { missingReferences, type Outside } from './references';
 import { deletedIn, stagedIn, subjectIn } from './staged';
@@ -24,7 +24,7 @@ export async function checkTogether(
   problems: Problems,
 ) {
   const checks = checksOf(relations, types, outside);
-  // Few rows are looked at in one statement, which costs less than the way of several.
+  // For few rows, one statement costs less than the round trips of several.
   if (relations.few) await find(relations, checks, problems);
   else for (const check of checks) await find(relations, [check], problems);
 }
@@ -37,7 +37,7 @@ export async function find(relations: Relations, checks: string[], problems: Pro
   );
   const { rows } = await relations.query<{ line: number; text: string; count: number }>(
     `SELECT line, text, count(*) OVER () AS count FROM (${all.join(' UNION ALL ')}) found
-     ORDER BY line, place, text LIMIT ${Problems.limit}`,
+     ORDER BY line, place, text LIMIT ${MAX_LISTED}`,
   );
   if (!rows[0]) return;
   const found = rows.map((row) => ({ line: Number(row.line), text: row.text }));

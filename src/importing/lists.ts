@@ -78,7 +78,7 @@ const gamesOfPurchases = (type: RecordType): Lists => {
     SELECT s.id, g.game_id, ${buyer}.user_id, lower(${buyer}.email), ${sold_at}
     FROM import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)`;
   const named = given(bitOf(type, 'reference'));
-  // 144 bits, of which 12 say that they are random; the letters are those of a path.
+  // 144 bits, random but for the version of a UUID; base64url.
   const newKey = `'gwdl_' || translate(encode(
     uuid_send(gen_random_uuid()) || substr(uuid_send(gen_random_uuid()), 1, 2), 'base64'), '+/', '-_')`;
   const insertKeys = (purchase: string, created_at: string) => `

@@ -54,7 +54,7 @@ export async function merge(
       else await relations.keepNone(changedOf(type));
   };
   const check = checkTogether(relations, types, outside, problems);
-  // Few records are looked for while the checks run: waiting for answers is what takes the time.
+  // With few records, round trips take the time: so the stored ones are found while the checks run.
   if (relations.few) await pipelined(check, pipelined(presumeNew(), findAllStored()));
   else await check;
   problems.throwIfAny();
@@ -125,7 +125,7 @@ async function checkIfNew(relations: GivenRows, type: RecordType, types: RecordT
   return made;
 }
 
-/** Waits for work whose statements were sent one after the other. The first error is the one that tells why: later ones follow from it. */
+/** Waits for work whose statements were sent one after the other. The first error is the cause of later ones. */
 export async function pipelined<Result>(first: Promise<unknown>, second: Promise<Result>): Promise<Result> {
   second.catch(() => {});
   await first;

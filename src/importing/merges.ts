@@ -103,7 +103,7 @@ export async function findChanged(relations: Relations, type: RecordType) {
          IS DISTINCT FROM (${columns.map(valueFor).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
   );
   if (changed === 0 || DELETABLE.has(type.name)) return;
-  // Owners before games, as who renames an owner does.
+  // Owners before games, as a rename of an owner locks them.
   if (type.name === 'game')
     await relations.query(
       `SELECT FROM users WHERE id IN (SELECT user_id FROM ${stagedIn(type)}) ORDER BY id FOR SHARE`,

@@ -45,10 +45,6 @@ export class Problems {
     if (more) lines.push(`and ${more} more problem${more === 1 ? '' : 's'}`);
     throw new ImportProblems(lines);
   }
-
-  static get limit() {
-    return MAX_LISTED;
-  }
 }
 
 /** Somebody else changed what the checks had found: another try may succeed. */

@@ -34,8 +34,8 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Imports that wait for one kind of transaction, in the order in which they came. */
-interface Lane {
+/** Imports that wait for one kind of transaction, first come first. */
+interface Queue {
   waiting: Set<Waiting>;
   underWay: number;
   most: number;
@@ -58,9 +58,9 @@ const ANSWERS_A_TURN = 25;
 export class SmallImports {
   readonly types;
   private readonly ids = new IdReservations();
-  private readonly short: Lane = { waiting: new Set(), underWay: 0, most: MAX_TRANSACTIONS };
+  private readonly short: Queue = { waiting: new Set(), underWay: 0, most: MAX_TRANSACTIONS };
   /** For imports that need a connection of their own. */
-  private readonly long: Lane = { waiting: new Set(), underWay: 0, most: 1 };
+  private readonly long: Queue = { waiting: new Set(), underWay: 0, most: 1 };
   private bytes = 0;
 
   constructor(
@@ -71,15 +71,15 @@ export class SmallImports {
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {
-    if (this.isFull(small)) for (const lane of [this.short, this.long]) this.refuseLate(lane);
+    if (this.isFull(small)) for (const queue of [this.short, this.long]) this.refuseLate(queue);
     if (this.isFull(small)) return Promise.reject(serviceUnavailable());
-    const lane = small.takesLong ? this.long : this.short;
+    const queue = small.takesLong ? this.long : this.short;
     return new Promise((resolve, reject) => {
-      lane.waiting.add({ small, signal, since: performance.now(), hasFailed: false, resolve, reject });
+      queue.waiting.add({ small, signal, since: performance.now(), hasFailed: false, resolve, reject });
       this.bytes += small.bytes;
-      this.startTransactions(lane);
-      // What is ahead of it may take much longer.
-      if (small.takesLong) setTimeout(() => this.refuseLate(lane), MAX_WAIT_MS + 1).unref();
+      this.startTransactions(queue);
+      // The imports ahead of it may take much longer.
+      if (small.takesLong) setTimeout(() => this.refuseLate(queue), MAX_WAIT_MS + 1).unref();
     });
   }
 
@@ -88,30 +88,30 @@ export class SmallImports {
     return waiting >= MAX_WAITING || this.bytes + bytes > MAX_WAITING_BYTES;
   }
 
-  /** Who hung up makes room, too. */
-  private refuseLate(lane: Lane): void {
-    const late = [...lane.waiting].filter(isLate);
-    this.takeOut(lane, late);
+  /** Also removes imports whose sender hung up. */
+  private refuseLate(queue: Queue): void {
+    const late = [...queue.waiting].filter(isLate);
+    this.takeOut(queue, late);
     void inTurns(late, refuse);
   }
 
-  private takeOut({ waiting }: Lane, some: Waiting[]): void {
+  private takeOut({ waiting }: Queue, some: Waiting[]): void {
     for (const one of some) {
       waiting.delete(one);
       this.bytes -= one.small.bytes;
     }
   }
 
-  private startTransactions(lane: Lane): void {
-    while (lane.underWay < lane.most && lane.waiting.size > 0) {
-      this.refuseLate(lane);
-      const together = nextOf(lane);
+  private startTransactions(queue: Queue): void {
+    while (queue.underWay < queue.most && queue.waiting.size > 0) {
+      this.refuseLate(queue);
+      const together = nextOf(queue);
       if (together.length === 0) return;
-      this.takeOut(lane, together);
-      lane.underWay++;
+      this.takeOut(queue, together);
+      queue.underWay++;
       void this.commit(together).finally(() => {
-        lane.underWay--;
-        this.startTransactions(lane);
+        queue.underWay--;
+        this.startTransactions(queue);
       });
     }
   }
@@ -139,7 +139,7 @@ export class SmallImports {
     }
   }
 
-  /** Those that waited too long for a lock get no transaction more: each would wait for it again. */
+  /** Refuses imports that waited too long for a lock: each would wait for it again. */
   private async commitAgain(some: Waiting[]): Promise<void> {
     const late = new Set(some.filter(isLate));
     await inTurns([...late], refuse);
@@ -201,11 +201,11 @@ export class SmallImports {
   }
 }
 
-/** Those that may share the next transaction. */
-function nextOf(lane: Lane): Waiting[] {
+/** The imports that may share the next transaction. */
+function nextOf(queue: Queue): Waiting[] {
   const together: Waiting[] = [];
   let records = 0;
-  for (const waiting of lane.waiting) {
+  for (const waiting of queue.waiting) {
     const { small } = waiting;
     if (together.length > 0 && (small.isAlone || records + small.records > MAX_RECORDS)) break;
     together.push(waiting);
@@ -219,7 +219,7 @@ const isLate = ({ signal, since }: Waiting) => signal.aborted || performance.now
 
 const refuse = ({ signal, reject }: Waiting) => reject(signal.aborted ? signal.reason : serviceUnavailable());
 
-/** Tells many, whose answers are written at once, without keeping all others from their turn. */
+/** Settles many imports, some in each turn of the event loop. */
 async function inTurns(all: Waiting[], tell: (waiting: Waiting, index: number) => void): Promise<void> {
   for (const [index, waiting] of all.entries()) {
     if (index > 0 && index % ANSWERS_A_TURN === 0) await nextTurn();

@@ -34,7 +34,7 @@ export const SALE = read<SaleRow>(
 // $1, for a plan that is kept: PostgreSQL looks into a bare parameter to see how many ids it holds, and plans each time anew.
 const GIVEN_GAMES = 'ARRAY(SELECT unnest($1::bigint[]))';
 
-/** Whose later reads of sales must see a change of these games' sales. */
+/** The users whose later reads of sales must see a change of these games' sales. */
 const editorsOf = (games: string) => `ARRAY(
   SELECT user_id FROM games WHERE id = ANY (${games})
   UNION SELECT user_id FROM game_admins WHERE game_id = ANY (${games}))`;
@@ -78,7 +78,7 @@ export const PURCHASE_GAMES = read<{ game_ids: number[]; editors: number[]; has_
          FROM purchases p WHERE p.id = $1) purchase`,
 );
 
-// Behind the purchase, as an import does. A statement of its own: those after it see what was committed while it waited.
+// After the purchase, as an import locks them. A statement of its own: those after it see what was committed while it waited.
 const LOCK_GAMES = statement(
   'sale_lock_games',
   `SELECT id FROM games WHERE id = ANY (${GIVEN_GAMES}) ORDER BY id FOR NO KEY UPDATE`,
@@ -103,7 +103,7 @@ const SELL = statement(
    FROM sold s, unnest($13::bigint[], $14::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
 );
 
-/** What the purchase $1 comes to, or what is taken back with it. The sub-select has the view computed for this purchase alone. */
+/** The shares of the purchase $1, to add or (-1) to take back. OFFSET 0 has the view computed for this purchase alone. */
 const sharesTimes = (sign: 1 | -1) =>
   `(SELECT game_id, currency, day, ${sign} AS purchases, ${sign} * amount AS amount
     FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0)`;

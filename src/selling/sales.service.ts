@@ -19,7 +19,7 @@ import { ORDER, PURCHASE_GAMES, refund, SALE, type Sale, type SaleRow, sell } fr
 import { differences, gamesOf, purchaseTypeOf, withKey } from './same-sale';
 
 const ATTEMPTS = 5;
-// What was found is not so any more: somebody else sold under this reference, imported this id, or deleted a game. Or a deadlock.
+// The store changed meanwhile: somebody else sold under this reference, imported this id, or deleted a game. Or a deadlock.
 const MEANWHILE = /^(23503|23505|40P01)$/;
 
 interface DatabaseProblem {
@@ -126,7 +126,7 @@ export class SalesService {
   }
 }
 
-/** Tries again where what was found is not so any more; the next attempt finds out why. */
+/** Tries again where the store changed meanwhile; the next attempt finds out how. */
 async function again<Answer>(attempt: () => Promise<Answer>): Promise<Answer> {
   for (let attempts = 1; ; attempts++)
     try {
