@@ -234,6 +234,8 @@ test('my-games: booleans for platforms, timestamps with a space, no classificati
   };
   for (const actor of [owner, admin])
     expect(await actor.get('/api/1/key/my-games')).toEqual(ok({ games: [expected] }));
+  const { body } = await owner.get('/api/1/key/my-games');
+  expect(Object.keys((body as { games: object[] }).games[0]!)).toEqual(Object.keys(expected));
   expect(await stranger.get('/api/1/key/my-games')).toEqual(ok({ games: [] }));
 });
 

@@ -112,6 +112,15 @@ describe('GET /profile', () => {
 });
 
 describe('GET /profile/games', () => {
+  test('the fields come in the order in which the API names them', async () => {
+    const owner = await make.user();
+    await make.game({ owner });
+    expect((await gamesOf(owner)).map((game) => Object.keys(game).join(' '))).toEqual([
+      'id title short_text url cover_url type classification traits published published_at created_at min_price ' +
+        'views_count downloads_count purchases_count earnings',
+    ]);
+  });
+
   test('all about a game', async () => {
     const owner = await make.user({ username: 'owner-of-one' });
     const game = await make.game({

@@ -1,7 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
 import { formatMoney } from '../formats/money';
-import { EmbeddedGameAnswer, embeddedGameAnswer } from './embedded-game.dto';
+import { modernTimestamp } from '../formats/timestamps';
+import { EmbeddedGameAnswer } from './embedded-game.dto';
 import type { GameRow } from './game-row';
 
 export class EarningAnswer {
@@ -44,14 +45,25 @@ function earningAnswer(earning: string): EarningAnswer {
 
 /** The same in the legacy answer. */
 export const gameFigures = (row: GameRow) => ({
+  min_price: row.min_price,
   views_count: row.views_count,
   downloads_count: row.downloads_count,
   purchases_count: row.purchases_count,
   earnings: row.earnings.map(earningAnswer),
 });
 
+/** In the order in which the API names the fields, which is not that of an embedded game. */
 export const gameAnswer = (row: GameRow, links: StoreLinks): GameAnswer => ({
-  ...embeddedGameAnswer(row, links),
+  id: row.id,
+  title: row.title,
+  short_text: row.short_text,
+  url: links.game(row.owner_name, row.slug),
+  cover_url: row.cover_url,
+  type: row.type,
+  classification: row.classification,
+  traits: row.traits,
   published: row.published_at !== null,
+  published_at: row.published_at && modernTimestamp(row.published_at),
+  created_at: modernTimestamp(row.created_at),
   ...gameFigures(row),
 });

@@ -110,7 +110,7 @@ export const legacyCredentialsInfo = ({ scopes, expires_at }: Credential): Legac
   ...(expires_at === undefined ? {} : { expires_at: legacyTimestamp(timestampOf(expires_at)) }),
 });
 
-const legacyFields = (row: EmbeddedGameRow, links: StoreLinks) => ({
+const firstFields = (row: EmbeddedGameRow, links: StoreLinks) => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
@@ -121,19 +121,24 @@ const legacyFields = (row: EmbeddedGameRow, links: StoreLinks) => ({
   p_linux: row.traits.includes('p_linux'),
   p_osx: row.traits.includes('p_osx'),
   p_windows: row.traits.includes('p_windows'),
-  min_price: row.min_price,
+});
+
+const timesOf = (row: EmbeddedGameRow) => ({
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
 });
 
 export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
-  ...legacyFields(row, links),
+  ...firstFields(row, links),
   published: row.published_at !== null,
+  ...timesOf(row),
   ...gameFigures(row),
 });
 
 export const legacyGameWithUser = (row: GameWithUserRow, links: StoreLinks): LegacyGameWithUser => ({
-  ...legacyFields(row, links),
+  ...firstFields(row, links),
+  min_price: row.min_price,
+  ...timesOf(row),
   user: gameUserAnswer(row, links),
 });
 
