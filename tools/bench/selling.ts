@@ -31,6 +31,7 @@ const TOKEN = 'an operator token of the benchmark';
 const SENDERS = [64, 1];
 /** More than are sent in all rounds: the same record again would change nothing. */
 const REQUESTS = 4000 * seconds * (rounds + 1) * servers.length;
+const IDS_OF_ONE = 10_000_000;
 const DATABASE = 'selling_bench';
 
 const say = (line: string) => console.error(line);
@@ -169,12 +170,14 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
     const { rows } = await client.query<{ games: string; id: string }>(
       'SELECT (SELECT max(id) FROM games) AS games, (SELECT max(id) FROM purchases) AS id',
     );
+    const lastId = Number(rows[0]!.id);
+    // So imports have the ids below, and all others those above.
+    await client.query('SELECT setval($1, $2)', ['purchases_id_seq', lastId + 100 * IDS_OF_ONE]);
     const games = Number(rows[0]!.games);
     const random = randomFrom(7);
     const lines: string[][] = [];
-    for (const senders of SENDERS)
-      // Ids far from those that the sequence gives to pgbench.
-      for (const { name, request, statements } of waysFrom(Number(rows[0]!.id) + senders * 10_000_000)) {
+    for (const [i, senders] of SENDERS.entries())
+      for (const { name, request, statements } of waysFrom(lastId + (i + 1) * IDS_OF_ONE)) {
         const requests = Array.from({ length: REQUESTS }, (_, i) => request(i, 1 + random(games)));
         // The load generator reads a file once.
         const file = join(store.folder, `sales-${lines.length}.json`);
