@@ -115,10 +115,13 @@ describe('GET /profile/games', () => {
   test('the fields come in the order in which the API names them', async () => {
     const owner = await make.user();
     await make.game({ owner });
-    expect((await gamesOf(owner)).map((game) => Object.keys(game).join(' '))).toEqual([
+    const fields =
       'id title short_text url cover_url type classification traits published published_at created_at min_price ' +
-        'views_count downloads_count purchases_count earnings',
-    ]);
+      'views_count downloads_count purchases_count earnings';
+    const [game] = await gamesOf(owner);
+    expect(Object.keys(game!).filter((field) => fields.split(' ').includes(field))).toEqual(
+      fields.split(' '),
+    );
   });
 
   test('all about a game', async () => {
