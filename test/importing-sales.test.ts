@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
+import { Database } from '../src/database/database';
 import {
   bothWays,
   game,
@@ -15,7 +16,7 @@ import {
   wrongAccounts,
   wrongBuyers,
 } from './support/importing';
-import { type Answer, failure, send as ask, sql, useStore } from './support/store';
+import { type Answer, failure, send as ask, sql, theApp, useStore } from './support/store';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
@@ -321,6 +322,23 @@ describe('many senders at once', () => {
     expect(await transactions()).toBeLessThan(20);
     expect(await salesAsKept()).toEqual(await salesByDefinition());
     expect(await salesAsKept()).toMatchObject([{ purchases_count: 54, earnings: { USD: 54 * 500 } }]);
+  });
+
+  test('a new record of a lone sender takes one round trip, and any other record one more transaction', async () => {
+    await imported(user(1), game(1), purchase(1));
+    const connections = jest.spyOn(theApp().get(Database), 'connection');
+    try {
+      await imported(purchase(2));
+      expect(connections).toHaveBeenCalledTimes(0);
+      await imported(purchase(2, { amount: 700 }));
+      expect(await problemsOf(purchase(3, { game_id: 9 }))).toEqual([
+        'line 1: purchase 3: game 9 does not exist',
+      ]);
+      expect(connections).toHaveBeenCalledTimes(2);
+    } finally {
+      connections.mockRestore();
+    }
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 2, earnings: { USD: 1200 } }]);
   });
 
   test('one record of many senders is one record', async () => {

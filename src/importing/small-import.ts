@@ -190,7 +190,7 @@ export async function mergeSmall(
       .map((name) => [name, rowsBySender(relations.jsonOf(name), imports.length)]),
   );
   return imports.map((one, sender) =>
-    summaryOf(types, (name) => kept.get(name)?.[sender] ?? one.rowsOf(name).length),
+    summaryOf(given, (name) => kept.get(name)?.[sender] ?? one.rowsOf(name).length),
   );
 }
 
