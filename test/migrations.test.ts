@@ -1,4 +1,3 @@
-import { stripVTControlCharacters } from 'node:util';
 import { DataSource } from 'typeorm';
 import { Client } from 'pg';
 import { dataSourceOptions } from '../src/database/data-source';
@@ -23,8 +22,7 @@ afterEach(() => void jest.restoreAllMocks());
 /** What TypeORM prints of migrations that fail, where a test makes them fail. */
 function failures() {
   const { calls } = jest.spyOn(console, 'log').mockImplementation().mock;
-  // TypeORM underlines what it prints where colours are on.
-  return () => [...new Set(calls.map(([line]) => stripVTControlCharacters(String(line))))];
+  return () => [...new Set(calls.map(([line]) => String(line)))];
 }
 
 const tables = async () =>
