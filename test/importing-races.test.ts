@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
 import { FrontDoor } from '../src/http/front-door';
 import { SmallImport } from '../src/importing/small-import';
 import { SmallImports } from '../src/importing/small-imports.service';
@@ -19,8 +18,20 @@ import {
   sendSmall,
   user,
 } from './support/importing';
+import { blocked, hold } from './support/locks';
 import { FaultyProxy } from './support/proxy';
-import { baseUrl, databaseUrl, make, ok, openApp, send, sql, theApp, useStore } from './support/store';
+import {
+  baseUrl,
+  databaseUrl,
+  failure,
+  make,
+  ok,
+  openApp,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from './support/store';
 import { until } from './support/time';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
@@ -29,31 +40,6 @@ beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases, download_keys, collections CASCADE');
   await imported(user(1), game(1));
 });
-
-const holders: Client[] = [];
-afterEach(async () => void (await Promise.all(holders.splice(0).map((holder) => holder.end()))));
-
-/** Holds what the statements lock, until it is released. */
-async function hold(statements: string) {
-  const holder = new Client({ connectionString: databaseUrl() });
-  holders.push(holder);
-  await holder.connect();
-  await holder.query(`BEGIN; ${statements}`);
-  return {
-    query: (text: string) => holder.query(text),
-    release: () => holder.query('ROLLBACK'),
-    commit: () => holder.query('COMMIT'),
-  };
-}
-
-/** Until so many transactions wait for a lock. */
-const blocked = (count = 1) =>
-  until(async () => {
-    const waiting = await sql(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    return waiting.length >= count;
-  });
 
 const key = { type: 'download_key', id: 1, key: 'a-key', game_id: 1 };
 const summaryOf = (...summary: string[]) => ok(expect.objectContaining({ summary }));
@@ -134,6 +120,38 @@ bothWays('a purchase that others write while an import runs', () => {
     await release();
     await answer;
     expect(await sql('SELECT status FROM purchases')).toEqual([{ status: 'refunded' }]);
+  });
+});
+
+bothWays('games whose sales an import changes', () => {
+  const MOST = Number.MAX_SAFE_INTEGER;
+
+  test.each([
+    ['a purchase that costs more', 1, { amount: 501 }],
+    ['a purchase that moves to the game', 2, { game_id: 1 }],
+  ])('%s waits for what others earn the game', async (_, game_id, change) => {
+    await imported(game(2), purchase(1, { game_id }));
+    const { commit } = await hold(`SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE;
+      INSERT INTO game_earnings VALUES (1, 'USD', ${MOST})
+      ON CONFLICT (game_id, currency) DO UPDATE SET amount = ${MOST}`);
+    const answer = sendImport([{ type: 'purchase', id: 1, ...change }]);
+    await blocked();
+    await commit();
+    expect(await answer).toEqual(failure(400, `game 1: earnings in USD would be more than ${MOST}`));
+  });
+
+  test.each([
+    ['new', 2],
+    ['changed', 1],
+  ])('games of a %s purchase are locked in the order of their ids', async (_, id) => {
+    await imported(game(2), game(3), purchase(1, { game_id: [2, 3] }));
+    const { query, release } = await hold('SELECT FROM games WHERE id = 1 FOR UPDATE');
+    const answer = sendImport([purchase(id, { game_id: [3, 2, 1] })]);
+    await blocked();
+    await query('SELECT FROM games WHERE id > 1 FOR UPDATE NOWAIT');
+    await release();
+    expect(await answer).toMatchObject({ status: 200 });
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
   });
 });
 

@@ -10,6 +10,7 @@ import {
   wrongAccounts,
   wrongBuyers,
 } from './support/importing';
+import { blocked, hold } from './support/locks';
 import {
   type Actor,
   type Answer,
@@ -547,6 +548,94 @@ describe('takes back', () => {
   });
 });
 
+describe('while others write', () => {
+  /** What may be deleted. */
+  async function refunded(fields: Fields = {}): Promise<number> {
+    const { purchase } = await sold({ with_key: false, ...fields });
+    await refund(purchase.id);
+    return purchase.id;
+  }
+
+  test('a sale whose reference is that of a purchase that is just deleted is refused for now, and then sold', async () => {
+    const gone = await refunded({ reference: 'deleted' });
+    const { query, commit } = await hold('LOCK TABLE purchases');
+    const answer = sell({ reference: 'deleted' });
+    await blocked();
+    await query(`DELETE FROM purchases WHERE id = ${gone}`);
+    await commit();
+    expect(await answer).toEqual(failure(503, 'service unavailable'));
+    expect((await sold({ reference: 'deleted' })).purchase).toMatchObject({ status: 'complete' });
+  });
+
+  test('a purchase that is just deleted is not refunded', async () => {
+    const gone = await refunded();
+    const { commit } = await hold(`DELETE FROM purchases WHERE id = ${gone}`);
+    const answer = refund(gone);
+    await blocked();
+    await commit();
+    expect(await answer).toEqual(failure(404, 'invalid purchase'));
+  });
+
+  test('games are locked in the order of their ids', async () => {
+    const games = [await make.game({ owner }), await make.game({ owner }), await make.game({ owner })];
+    const [low, ...others] = games.map(({ id }) => id);
+    const inOrder = async (ask: () => Promise<Answer>) => {
+      const { query, release } = await hold(`SELECT FROM games WHERE id = ${low} FOR UPDATE`);
+      const answer = ask();
+      await blocked();
+      await query(`SELECT FROM games WHERE id IN (${others.join()}) FOR UPDATE NOWAIT`);
+      await release();
+      expect((await answer).status).toBe(200);
+      return (await answer).body as Sold;
+    };
+    const { purchase } = await inOrder(() => sell({ game_id: [...others, low] }));
+    await inOrder(() => refund(purchase.id));
+    await expectExact();
+  });
+
+  describe('what fails', () => {
+    // The source of a purchase is the error that the database answers, as often as the sequence has numbers left.
+    beforeAll(() =>
+      sql(`
+        CREATE SEQUENCE failures;
+        CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          IF nextval('failures') < 1 THEN RAISE 'meanwhile' USING ERRCODE = NEW.source; END IF;
+          RETURN NEW;
+        END $$;
+        CREATE TRIGGER fail BEFORE INSERT OR UPDATE OF status ON purchases FOR EACH ROW
+          WHEN (NEW.source ~ '^[0-9P]{5}$') EXECUTE FUNCTION fail()`),
+    );
+    afterAll(() => sql('DROP FUNCTION fail CASCADE; DROP SEQUENCE failures'));
+    const fail = (times: number) =>
+      sql(`ALTER SEQUENCE failures MINVALUE -9 RESTART WITH ${1 - times}; SELECT`);
+    const attempts = async (times: number) =>
+      (await sql<{ made: number }>('SELECT (last_value + $1)::int AS made FROM failures', [times]))[0]!.made;
+
+    test.each(['23503', '23505', '40P01'])('with %s is tried five times at most', async (source) => {
+      await fail(4);
+      const { purchase } = await sold({ source });
+      expect(await attempts(4)).toBe(5);
+      await nothingIsSold(async () => {
+        await fail(9);
+        expect((await sell({ source })).status).toBe(source === '40P01' ? 503 : 500);
+        expect(await attempts(9)).toBe(5);
+        await fail(9);
+        expect((await refund(purchase.id)).status).toBe(source === '40P01' ? 503 : 500);
+        expect(await attempts(9)).toBe(5);
+      });
+      await fail(4);
+      expect(await refund(purchase.id)).toMatchObject(ok({ purchase: { status: 'refunded' } }));
+      await expectExact();
+    });
+
+    test.each(['23514', '57014'])('with %s is tried once', async (source) => {
+      await fail(9);
+      await nothingIsSold(() => sell({ source }));
+      expect(await attempts(9)).toBe(1);
+    });
+  });
+});
+
 /** As the guide has clients do it: 503 says that nothing was written, and when to ask again. */
 async function patiently(ask: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
@@ -596,7 +685,8 @@ test('counts and earnings are exact after any mixture at once', async () => {
 }, 60_000);
 
 test('each that happened is an audit event, without the person, and a count', async () => {
-  const all = `SELECT event, user_id, details, request_id FROM audit_events WHERE details->>'currency' = 'SEK' ORDER BY id`;
+  const all = `SELECT event, user_id, details, request_id FROM audit_events
+    WHERE details->>'currency' = 'SEK' OR event IN ('sold', 'refunded') AND NOT details ? 'currency' ORDER BY id`;
   const fields = {
     email: 'secret@example.com',
     currency: 'SEK',

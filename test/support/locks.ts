@@ -1,0 +1,28 @@
+import { Client } from 'pg';
+import { databaseUrl, sql } from './store';
+import { until } from './time';
+
+const holders: Client[] = [];
+afterEach(async () => void (await Promise.all(holders.splice(0).map((holder) => holder.end()))));
+
+/** Holds what the statements lock, until it is released or the test ends. */
+export async function hold(statements: string) {
+  const holder = new Client({ connectionString: databaseUrl() });
+  holders.push(holder);
+  await holder.connect();
+  await holder.query(`BEGIN; ${statements}`);
+  return {
+    query: (text: string) => holder.query(text),
+    release: () => holder.query('ROLLBACK'),
+    commit: () => holder.query('COMMIT'),
+  };
+}
+
+/** Until so many transactions wait for a lock. */
+export const blocked = (count = 1) =>
+  until(async () => {
+    const waiting = await sql(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return waiting.length >= count;
+  });
