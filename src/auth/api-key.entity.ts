@@ -1,13 +1,4 @@
-import {
-  Check,
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryGeneratedColumn,
-  type ObjectLiteral,
-} from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type ObjectLiteral } from 'typeorm';
 
 @Entity('api_keys')
 @Check('api_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
@@ -21,11 +12,7 @@ import {
 @Index('api_keys_grant_id_idx', ['grant_id'], { where: 'grant_id IS NOT NULL' })
 @Index('api_keys_expires_at_idx', ['expires_at'], { where: 'expires_at IS NOT NULL' })
 export class ApiKey {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'BY DEFAULT',
-    primaryKeyConstraintName: 'api_keys_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('bytea')
@@ -67,11 +54,9 @@ export class ApiKey {
   grant_id: number | null;
 
   @ManyToOne('OauthGrant', { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'api_keys_grant_id_fkey' })
   grant?: ObjectLiteral;
 
   // By name: `auth` may not import from `users`.
   @ManyToOne('User', { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'api_keys_user_id_fkey' })
   user?: ObjectLiteral;
 }

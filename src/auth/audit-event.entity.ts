@@ -5,11 +5,7 @@ import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 @Check('audit_events_id_check', `id >= 1 AND id <= '9007199254740991'::bigint`)
 @Index('audit_events_user_id_id_idx', ['user_id', 'id'])
 export class AuditEventRow {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    primaryKeyConstraintName: 'audit_events_pkey',
-    generatedIdentity: 'BY DEFAULT',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('timestamptz', { default: () => 'now()' })

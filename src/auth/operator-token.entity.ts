@@ -12,11 +12,7 @@ import type { OperatorRight } from './operator-rights';
 @Index('operator_tokens_token_hash_key', ['token_hash'], { unique: true })
 @Index('operator_tokens_name_key', ['name'], { unique: true, where: 'revoked_at IS NULL' })
 export class OperatorToken {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'BY DEFAULT',
-    primaryKeyConstraintName: 'operator_tokens_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('text')

@@ -6,7 +6,7 @@ import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 @Check('signing_keys_token_lifetime_check', 'token_lifetime > 0')
 export class SigningKey {
   /** The key's RFC 7638 thumbprint. */
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'signing_keys_pkey' })
+  @PrimaryColumn('text')
   kid: string;
 
   @Column('bytea')

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { User } from '../users/user.entity';
 import { Collection } from './collection.entity';
@@ -9,10 +9,10 @@ import { Collection } from './collection.entity';
 @Index('collection_games_game_id_idx', ['game_id'])
 @Index('collection_games_user_id_idx', ['user_id'])
 export class CollectionGame {
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'collection_games_pkey' })
+  @PrimaryColumn('bigint')
   collection_id: number;
 
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'collection_games_pkey' })
+  @PrimaryColumn('bigint')
   game_id: number;
 
   /** Orders the entries, with gaps; the position that readers see is the rank, counted when read. */
@@ -29,14 +29,11 @@ export class CollectionGame {
   created_at: string;
 
   @ManyToOne(() => Collection, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'collection_id', foreignKeyConstraintName: 'collection_games_collection_id_fkey' })
   collection?: Relation<Collection>;
 
   @ManyToOne(() => Game)
-  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'collection_games_game_id_fkey' })
   game?: Relation<Game>;
 
   @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'collection_games_user_id_fkey' })
   user?: Relation<User>;
 }

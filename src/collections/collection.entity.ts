@@ -1,13 +1,4 @@
-import {
-  Check,
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryGeneratedColumn,
-  type Relation,
-} from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../users/user.entity';
 
 export const COLLECTION_LAYOUTS = ['grid', 'list'] as const;
@@ -20,11 +11,7 @@ export const COLLECTION_LAYOUTS = ['grid', 'list'] as const;
 @Check('collections_games_count_check', 'games_count >= 0')
 @Index('collections_user_id_idx', ['user_id'])
 export class Collection {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'BY DEFAULT',
-    primaryKeyConstraintName: 'collections_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('bigint')
@@ -52,6 +39,5 @@ export class Collection {
   updated_at: string;
 
   @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'collections_user_id_fkey' })
   user?: Relation<User>;
 }

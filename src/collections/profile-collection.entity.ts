@@ -1,4 +1,4 @@
-import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from '../users/user.entity';
 import { Collection } from './collection.entity';
 
@@ -6,17 +6,15 @@ import { Collection } from './collection.entity';
 @Entity('profile_collections')
 @Index('profile_collections_user_id_idx', ['user_id'])
 export class ProfileCollection {
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'profile_collections_pkey' })
+  @PrimaryColumn('bigint')
   collection_id: number;
 
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'profile_collections_pkey' })
+  @PrimaryColumn('bigint')
   user_id: number;
 
   @ManyToOne(() => Collection, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'collection_id', foreignKeyConstraintName: 'profile_collections_collection_id_fkey' })
   collection?: Relation<Collection>;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'profile_collections_user_id_fkey' })
   user?: Relation<User>;
 }

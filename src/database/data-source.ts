@@ -4,6 +4,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions';
 import type { Settings } from '../config/settings';
 import { DatabaseClient } from './client';
+import { Naming } from './naming';
 import { pgTypes } from './pool/pipeline';
 
 const compiled = join(__dirname, '..', '..');
@@ -29,6 +30,7 @@ export function dataSourceOptions(
     entities: [join(compiled, 'src', '**', '*.entity.{js,ts}')],
     migrations: [join(compiled, 'migrations', '*.{js,ts}')],
     migrationsTransactionMode: 'each',
+    namingStrategy: new Naming(),
     synchronize: false,
     installExtensions: false,
     parseInt8: true,

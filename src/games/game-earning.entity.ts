@@ -1,4 +1,4 @@
-import { Check, Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Check, Column, Entity, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from './game.entity';
 
 /** The earnings of a game in minor units, updated in the transaction of each purchase. */
@@ -7,16 +7,15 @@ import { Game } from './game.entity';
 @Check('game_earnings_amount_check', 'amount >= 0')
 @Check('game_earnings_amount_max', 'amount <= 9007199254740991')
 export class GameEarning {
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'game_earnings_pkey' })
+  @PrimaryColumn('bigint')
   game_id: number;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'game_earnings_pkey' })
+  @PrimaryColumn('text')
   currency: string;
 
   @Column('bigint')
   amount: number;
 
   @ManyToOne(() => Game, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'game_earnings_game_id_fkey' })
   game?: Relation<Game>;
 }

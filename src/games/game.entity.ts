@@ -1,13 +1,4 @@
-import {
-  Check,
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryGeneratedColumn,
-  type Relation,
-} from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../users/user.entity';
 
 export const GAME_TYPES = ['default', 'flash', 'unity', 'java', 'html'] as const;
@@ -50,11 +41,7 @@ const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`)
 @Index('games_hidden_idx', { synchronize: false })
 @Index('games_hash_idx', { synchronize: false })
 export class Game {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'BY DEFAULT',
-    primaryKeyConstraintName: 'games_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('bigint')
@@ -107,6 +94,5 @@ export class Game {
   purchases_count: number;
 
   @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'games_user_id_fkey' })
   user?: Relation<User>;
 }

@@ -4,10 +4,10 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Entity('idempotency_keys')
 @Index('idempotency_keys_created_at_idx', ['created_at'])
 export class IdempotencyKey {
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
+  @PrimaryColumn('text')
   credential: string;
 
-  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
+  @PrimaryColumn('bytea')
   key_hash: Buffer;
 
   /** The user of the credential; null: written by an older version. */

@@ -1,13 +1,4 @@
-import {
-  Check,
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryGeneratedColumn,
-  type Relation,
-} from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { User } from '../users/user.entity';
 import { Purchase } from './purchase.entity';
@@ -33,11 +24,7 @@ import { Purchase } from './purchase.entity';
 @Index('download_keys_unowned_address_idx', { synchronize: false })
 @Index('download_keys_unowned_purchase_email_idx', { synchronize: false })
 export class DownloadKey {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'BY DEFAULT',
-    primaryKeyConstraintName: 'download_keys_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('text')
@@ -74,14 +61,11 @@ export class DownloadKey {
   revoked_at: string | null;
 
   @ManyToOne(() => Game)
-  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'download_keys_game_id_fkey' })
   game?: Relation<Game>;
 
   @ManyToOne(() => Purchase)
-  @JoinColumn({ name: 'purchase_id', foreignKeyConstraintName: 'download_keys_purchase_id_fkey' })
   purchase?: Relation<Purchase>;
 
   @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'download_keys_user_id_fkey' })
   user?: Relation<User>;
 }

@@ -1,4 +1,4 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { Purchase } from './purchase.entity';
 
@@ -7,10 +7,10 @@ import { Purchase } from './purchase.entity';
 @Index('purchase_games_user_id_game_id_purchase_id_idx', { synchronize: false })
 @Index('purchase_games_newest_idx', ['game_id', 'sold_at', 'purchase_id'], { where: 'sold_at IS NOT NULL' })
 export class PurchaseGame {
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'purchase_games_pkey' })
+  @PrimaryColumn('bigint')
   purchase_id: number;
 
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'purchase_games_pkey' })
+  @PrimaryColumn('bigint')
   game_id: number;
 
   /** The purchase's user, copied by triggers. */
@@ -26,10 +26,8 @@ export class PurchaseGame {
   sold_at: string | null;
 
   @ManyToOne(() => Purchase, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'purchase_id', foreignKeyConstraintName: 'purchase_games_purchase_id_fkey' })
   purchase?: Relation<Purchase>;
 
   @ManyToOne(() => Game)
-  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'purchase_games_game_id_fkey' })
   game?: Relation<Game>;
 }

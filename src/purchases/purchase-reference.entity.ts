@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Purchase } from './purchase.entity';
 
 /** A checkout's own name for a sale. Not a column of purchases, so that it is unique where purchases are partitions. */
@@ -6,13 +6,12 @@ import { Purchase } from './purchase.entity';
 @Check('purchase_references_reference_check', 'length(reference) BETWEEN 1 AND 200')
 @Index('purchase_references_purchase_id_key', ['purchase_id'], { unique: true })
 export class PurchaseReference {
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'purchase_references_pkey' })
+  @PrimaryColumn('text')
   reference: string;
 
   @Column('bigint')
   purchase_id: number;
 
   @ManyToOne(() => Purchase, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'purchase_id', foreignKeyConstraintName: 'purchase_references_purchase_id_fkey' })
   purchase?: Relation<Purchase>;
 }

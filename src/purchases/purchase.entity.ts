@@ -1,13 +1,4 @@
-import {
-  Check,
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryGeneratedColumn,
-  type Relation,
-} from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../users/user.entity';
 
 export const PURCHASE_TYPES = ['game', 'bundle', 'sub_product'] as const;
@@ -23,11 +14,7 @@ export const PURCHASE_STATUSES = ['complete', 'pending', 'failed', 'refunded'] a
 @Check('purchases_status_check', `status IN ('complete', 'pending', 'failed', 'refunded')`)
 @Index('purchases_user_id_idx', ['user_id'], { where: 'user_id IS NOT NULL' })
 export class Purchase {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'BY DEFAULT',
-    primaryKeyConstraintName: 'purchases_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('text', { default: 'game' })
@@ -64,6 +51,5 @@ export class Purchase {
   donation: boolean;
 
   @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'purchases_user_id_fkey' })
   user?: Relation<User>;
 }

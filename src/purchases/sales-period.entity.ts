@@ -1,4 +1,4 @@
-import { Check, Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Check, Column, Entity, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 
 /** Completed purchases of a game in a day and in a month of UTC, and its share of them in minor units; updated in the transaction of each purchase. */
@@ -8,16 +8,16 @@ import { Game } from '../games/game.entity';
 @Check('sales_periods_purchases_check', 'purchases >= 0')
 @Check('sales_periods_amount_check', 'amount BETWEEN 0 AND 9007199254740991')
 export class SalesPeriod {
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'sales_periods_pkey' })
+  @PrimaryColumn('bigint')
   game_id: number;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'sales_periods_pkey' })
+  @PrimaryColumn('text')
   unit: 'day' | 'month';
 
-  @PrimaryColumn('date', { primaryKeyConstraintName: 'sales_periods_pkey' })
+  @PrimaryColumn('date')
   first_day: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'sales_periods_pkey' })
+  @PrimaryColumn('text')
   currency: string;
 
   @Column('bigint')
@@ -27,6 +27,5 @@ export class SalesPeriod {
   amount: number;
 
   @ManyToOne(() => Game, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'sales_periods_game_id_fkey' })
   game?: Relation<Game>;
 }

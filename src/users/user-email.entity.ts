@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from './user.entity';
 
 /** An address in lower case. Several accounts may enter it, one may have verified it. */
@@ -6,16 +6,15 @@ import { User } from './user.entity';
 @Check('user_emails_email_check', `email <> '' AND email = lower(email)`)
 @Index('user_emails_verified_key', { synchronize: false })
 export class UserEmail {
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'user_emails_pkey' })
+  @PrimaryColumn('bigint')
   user_id: number;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'user_emails_pkey' })
+  @PrimaryColumn('text')
   email: string;
 
   @Column('boolean', { default: false })
   verified: boolean;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'user_emails_user_id_fkey' })
   user?: Relation<User>;
 }

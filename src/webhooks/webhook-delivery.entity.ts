@@ -1,4 +1,4 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Column, Entity, Index, ManyToOne, PrimaryColumn } from 'typeorm';
 import type { WebhookEvent } from './announcements';
 import { Webhook } from './webhook.entity';
 
@@ -7,14 +7,13 @@ import { Webhook } from './webhook.entity';
 @Index('webhook_deliveries_due_idx', ['webhook_id', 'due_at'])
 @Index('webhook_deliveries_age_idx', ['webhook_id', 'created_at'])
 export class WebhookDelivery {
-  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'webhook_deliveries_pkey' })
+  @PrimaryColumn('uuid')
   id: string;
 
   @Column('bigint')
   webhook_id: number;
 
   @ManyToOne(() => Webhook, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'webhook_id', foreignKeyConstraintName: 'webhook_deliveries_webhook_id_fkey' })
   webhook: Webhook;
 
   @Column('text')

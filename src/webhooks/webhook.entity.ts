@@ -10,11 +10,7 @@ import type { WebhookEvent } from './announcements';
   "cardinality(events) > 0 AND events <@ '{purchase.completed,purchase.refunded}'",
 )
 export class Webhook {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'BY DEFAULT',
-    primaryKeyConstraintName: 'webhooks_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('text')

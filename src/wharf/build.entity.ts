@@ -1,13 +1,4 @@
-import {
-  Check,
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryGeneratedColumn,
-  type Relation,
-} from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 
 export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as const;
@@ -21,11 +12,7 @@ export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as 
 @Index('builds_newest_idx', { synchronize: false })
 @Index('builds_game_id_idx', ['game_id'])
 export class Build {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'BY DEFAULT',
-    primaryKeyConstraintName: 'builds_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('bigint')
@@ -44,6 +31,5 @@ export class Build {
   created_at: string;
 
   @ManyToOne(() => Game)
-  @JoinColumn({ name: 'game_id', foreignKeyConstraintName: 'builds_game_id_fkey' })
   game?: Relation<Game>;
 }

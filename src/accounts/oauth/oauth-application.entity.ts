@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from '../../users/user.entity';
 
 @Entity('oauth_applications')
@@ -6,7 +6,7 @@ import { User } from '../../users/user.entity';
 @Check('oauth_applications_name_check', 'length(name) BETWEEN 1 AND 100')
 @Index('oauth_applications_user_id_idx', ['user_id'])
 export class OauthApplication {
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'oauth_applications_pkey' })
+  @PrimaryColumn('text')
   client_id: string;
 
   @Column('bigint')
@@ -34,6 +34,5 @@ export class OauthApplication {
   created_at: string;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'oauth_applications_user_id_fkey' })
   user?: Relation<User>;
 }

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { OauthGrant } from './oauth-grant.entity';
 
 @Entity('oauth_codes')
@@ -6,7 +6,7 @@ import { OauthGrant } from './oauth-grant.entity';
 @Index('oauth_codes_grant_id_idx', ['grant_id'])
 @Index('oauth_codes_expires_at_idx', ['expires_at'])
 export class OauthCode {
-  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'oauth_codes_pkey' })
+  @PrimaryColumn('bytea')
   code_hash: Buffer;
 
   @Column('bigint')
@@ -34,6 +34,5 @@ export class OauthCode {
   used_at: string | null;
 
   @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'oauth_codes_grant_id_fkey' })
   grant?: Relation<OauthGrant>;
 }

@@ -10,7 +10,7 @@ import { OauthGrant } from './oauth-grant.entity';
 @Index('oauth_device_requests_grant_id_idx', ['grant_id'])
 @Index('oauth_device_requests_expires_at_idx', ['expires_at'])
 export class OauthDeviceRequest {
-  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'oauth_device_requests_pkey' })
+  @PrimaryColumn('bytea')
   device_code_hash: Buffer;
 
   @Column('text')
@@ -42,10 +42,9 @@ export class OauthDeviceRequest {
   grant_id: number | null;
 
   @ManyToOne(() => OauthApplication, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'client_id', foreignKeyConstraintName: 'oauth_device_requests_client_id_fkey' })
+  @JoinColumn({ name: 'client_id' })
   application?: Relation<OauthApplication>;
 
   @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'oauth_device_requests_grant_id_fkey' })
   grant?: Relation<OauthGrant>;
 }

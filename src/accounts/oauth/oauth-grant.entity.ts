@@ -18,11 +18,7 @@ import { OauthApplication } from './oauth-application.entity';
 @Index('oauth_grants_user_id_idx', ['user_id'])
 @Index('oauth_grants_client_id_idx', ['client_id'])
 export class OauthGrant {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'BY DEFAULT',
-    primaryKeyConstraintName: 'oauth_grants_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('bigint')
@@ -49,10 +45,9 @@ export class OauthGrant {
   revoked_at: string | null;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'oauth_grants_user_id_fkey' })
   user?: Relation<User>;
 
   @ManyToOne(() => OauthApplication, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'client_id', foreignKeyConstraintName: 'oauth_grants_client_id_fkey' })
+  @JoinColumn({ name: 'client_id' })
   application?: Relation<OauthApplication>;
 }

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { ApiKey } from '../../auth/api-key.entity';
 import { OauthGrant } from './oauth-grant.entity';
 
@@ -9,7 +9,7 @@ import { OauthGrant } from './oauth-grant.entity';
 @Index('oauth_refresh_tokens_api_key_id_idx', ['api_key_id'])
 @Index('oauth_refresh_tokens_expires_at_idx', ['expires_at'])
 export class OauthRefreshToken {
-  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'oauth_refresh_tokens_pkey' })
+  @PrimaryColumn('bytea')
   token_hash: Buffer;
 
   @Column('bigint')
@@ -43,10 +43,8 @@ export class OauthRefreshToken {
   answer: Buffer | null;
 
   @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'grant_id', foreignKeyConstraintName: 'oauth_refresh_tokens_grant_id_fkey' })
   grant?: Relation<OauthGrant>;
 
   @ManyToOne(() => ApiKey, { onDelete: 'SET NULL' })
-  @JoinColumn({ name: 'api_key_id', foreignKeyConstraintName: 'oauth_refresh_tokens_api_key_id_fkey' })
   api_key?: Relation<ApiKey>;
 }

@@ -5,7 +5,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Check('attempts_subject_check', 'octet_length(subject) = 32')
 @Index('attempts_expires_at_idx', ['expires_at'])
 export class Attempt {
-  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'attempts_pkey' })
+  @PrimaryColumn('bytea')
   subject: Buffer;
 
   @Column('integer')

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from '../../users/user.entity';
 
 @Entity('sessions')
@@ -6,7 +6,7 @@ import { User } from '../../users/user.entity';
 @Index('sessions_user_id_idx', ['user_id'])
 @Index('sessions_expires_at_idx', ['expires_at'])
 export class Session {
-  @PrimaryColumn('bytea', { primaryKeyConstraintName: 'sessions_pkey' })
+  @PrimaryColumn('bytea')
   token_hash: Buffer;
 
   @Column('bigint')
@@ -26,6 +26,5 @@ export class Session {
   notice: Buffer | null;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id', foreignKeyConstraintName: 'sessions_user_id_fkey' })
   user?: Relation<User>;
 }

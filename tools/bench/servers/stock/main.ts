@@ -25,6 +25,7 @@ import { Collection } from '../../../../src/collections/collection.entity';
 import { GameAdmin } from '../../../../src/games/game-admin.entity';
 import { GameEarning } from '../../../../src/games/game-earning.entity';
 import { Game } from '../../../../src/games/game.entity';
+import { Naming } from '../../../../src/database/naming';
 import { DownloadKey } from '../../../../src/purchases/download-key.entity';
 import { PurchaseGame } from '../../../../src/purchases/purchase-game.entity';
 import { Purchase } from '../../../../src/purchases/purchase.entity';
@@ -188,6 +189,7 @@ const TABLES = [
       type: 'postgres',
       url: process.env.DATABASE_URL,
       entities: [join(__dirname, '..', '..', '..', '..', 'src', '**', '*.entity.js')],
+      namingStrategy: new Naming(),
       parseInt8: true,
       poolSize: Number(process.env.DATABASE_POOL_SIZE),
     }),
