@@ -228,15 +228,17 @@ describe('large imports while one is at work', () => {
     await until(() => room().taken === 1);
     const gone = begun(9141, { bytes: MiB + 1024, chunked: true });
     const unread = begun(9142, { bytes: 64 * MiB });
+    const half = begin(9144, { bytes: MiB + 1024, chunked: true });
     const last = begun(9143);
-    await until(() => room().taken === 4);
-    // All that it sent was read, so that its end is noticed. The end of the other is behind its body.
+    await until(() => room().taken === 5);
+    // All that these two sent was read, so that their end is noticed. The end of the other is behind its body.
     gone.one.socket!.resetAndDestroy();
+    half.one.destroy();
     unread.one.destroy();
     await until(() => room().taken === 3);
     await holder.query('ROLLBACK');
     expect(await last.answer).toEqual(added);
-    expect(await sql('SELECT id FROM users WHERE id BETWEEN 9140 AND 9143 ORDER BY id')).toEqual([
+    expect(await sql('SELECT id FROM users WHERE id BETWEEN 9140 AND 9144 ORDER BY id')).toEqual([
       { id: 9140 },
       { id: 9143 },
     ]);

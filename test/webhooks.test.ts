@@ -374,6 +374,8 @@ test('without webhooks a sale sends the statements that it always sent', async (
   expect(names).toContain('sell');
 });
 
+const INTERIM = 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(1000);
+
 /** Answers that are tried again, the outcome that the list shows, and how the receiver gives them. */
 const FAILURES: [string, string, Answering][] = [
   ['answers 500', '500', status(500)],
@@ -383,6 +385,14 @@ const FAILURES: [string, string, Answering][] = [
     'switches protocols',
     'no answer',
     (res) => res.socket!.end('HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+  ],
+  [
+    'floods with interim answers',
+    'no answer',
+    ({ socket }) => {
+      const more = () => !socket!.destroyed && socket!.write(INTERIM, () => setImmediate(more));
+      more();
+    },
   ],
   ['answers half a head', 'HPE_INVALID|ECONNRESET', (res) => res.socket!.end('HTTP/1.1 204 No')],
 ];

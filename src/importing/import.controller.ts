@@ -49,9 +49,8 @@ export class ImportController {
       }
       req.exchange.takesLong();
       const broken = new AbortController();
-      res.once('close', () => {
-        if (!res.writableEnded) broken.abort();
-      });
+      // Whatever was answered meanwhile: half a body is malformed.
+      res.once('close', () => broken.abort());
       const sent = {
         source: withoutStalls(req),
         length: Number(req.headers['content-length'] ?? 0),
@@ -63,7 +62,8 @@ export class ImportController {
     } catch (error) {
       // Without waiting for the rest of the body.
       if (!req.complete) req.exchange.connection.closeAfter(res);
-      throw answered(error);
+      // A sender that hangs up is no fault of ours.
+      throw error === req.errored ? serviceUnavailable() : answered(error);
     }
   }
 }

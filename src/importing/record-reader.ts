@@ -71,10 +71,10 @@ export class RecordReader {
     const type = this.types.get(record.type);
     if (!type) {
       const name = record.type;
-      return this.refuseLine(
-        line,
-        name === undefined ? 'type is required' : `unknown type ${shown(String(name))}`,
-      );
+      if (name === undefined) return this.refuseLine(line, 'type is required');
+      // Of a list or an object, String() may throw.
+      const isText = typeof name !== 'object' || name === null;
+      return this.refuseLine(line, isText ? `unknown type ${shown(String(name))}` : 'type must be a text');
     }
 
     this.problemsOfRecord = this.mayLetIn ? [] : lettingIn(type, record);

@@ -9,6 +9,8 @@ import { isLoopback, isPublic } from './public-address';
 export const TIMEOUT = 10_000;
 /** Bytes of an answer that are read before the connection is closed. */
 const MAX_ANSWER = 64 * 1024;
+/** Answers such as 103 before the last one. */
+const MAX_INTERIM = 10;
 
 export interface Message {
   id: string;
@@ -74,6 +76,10 @@ export async function send(
         if ((bytes += chunk.length) > MAX_ANSWER) res.destroy();
       });
       res.on('error', () => undefined);
+    });
+    let interim = 0;
+    req.on('information', () => {
+      if (++interim > MAX_INTERIM) req.destroy(new Error('too many interim answers'));
     });
     req.on('error', (error: NodeJS.ErrnoException) => (problem = error.code ?? problem));
     // Status 101 closes the request without an answer and without an error.
