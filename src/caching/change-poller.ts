@@ -80,7 +80,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
   /** The time of each tracked subject's last change, the oldest first. */
   private readonly changedAt = new Map<number, number>();
   private last: (Poll & { at: number }) | undefined;
-  /** The records that it saw are deleted when it is old enough. */
+  /** Records that this poll saw are deleted once it is RECORDS_KEPT_FOR old. */
   private deletable: (Poll & { sent: number }) | undefined;
 
   protected constructor(

@@ -53,7 +53,7 @@ export const FIRST_PAGE = longRead<Packed>(
   pageOf({ before: '0', condition: '' }),
 );
 
-// Two more walks: over the entries that the caller may see, to where the page starts, and over all that lie before it.
+// Walks the index twice more: to the page's first entry that the caller may see, and to count all entries before that.
 export const LATER_PAGE = longRead<Packed>(
   'collection_games_later_page',
   `WITH first AS (

@@ -121,7 +121,7 @@ export class GivenRows implements Relations {
     this.given.set(relation.name, { relation, rows: rows.length, source: sourceOf(relation, rows) });
   }
 
-  /** From here on given rows are there only where this is true. */
+  /** In statements that follow, given rows exist only if this SQL condition is true. */
   onlyIf(condition: string): void {
     this.condition = condition;
   }

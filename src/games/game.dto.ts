@@ -43,7 +43,7 @@ function earningAnswer(earning: string): EarningAnswer {
   return { currency, amount_formatted: formatMoney(amount, currency), amount };
 }
 
-/** The same in the legacy answer. */
+/** The fields that the legacy answer has in the same form. */
 export const gameFigures = (row: GameRow) => ({
   min_price: row.min_price,
   views_count: row.views_count,

@@ -105,7 +105,7 @@ export class IdempotencyService {
   }
 }
 
-/** In a transaction of the caller's: runs work of an operator's request once for each key. `fingerprint`: of the request. */
+/** Runs the work of an operator's request once for each key, in the caller's transaction. `fingerprint` is the request's. */
 export async function oncePerKey<Answer>(
   client: Pick<ClientBase, 'query'>,
   { credential, key_hash }: RetryKey,

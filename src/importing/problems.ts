@@ -26,7 +26,7 @@ export class Problems {
     this.listed = [...this.listed, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED);
   }
 
-  /** A copy that can take more. */
+  /** A copy, to which problems can be added without changing this one. */
   copy(): Problems {
     const copy = new Problems();
     copy.addFound(this.listed, this.count);

@@ -28,7 +28,7 @@ interface Waiting {
   small: SmallImport;
   signal: AbortSignal;
   since: number;
-  /** In a transaction, which says that its records are not all new, or not in order. */
+  /** It failed in a transaction with others: its records are probably not all new and in order. */
   hasFailed: boolean;
   resolve: (summary: ImportSummary) => void;
   reject: (error: unknown) => void;
@@ -184,7 +184,7 @@ export class SmallImports {
     return run(false)(client).finally(() => client.end());
   }
 
-  /** One round trip where nobody waits along, and the records are new and in order. Undefined: nothing was written. */
+  /** Writes new records that are in order in one round trip. Undefined: they are not, and nothing was written. */
   private async writeAtOnce(small: SmallImport): Promise<ImportSummary | undefined> {
     const type = typeToWriteAtOnce(small, this.types, this.ids);
     if (!type) return undefined;
@@ -194,7 +194,7 @@ export class SmallImports {
         await writeAtOnce(small, type, this.types, DATABASE_PREPARED_STATEMENTS),
       );
     } catch (error) {
-      // What is in the way of the records, the next transaction finds out.
+      // The next transaction finds out what the conflict is.
       if (isConflict(error)) return undefined;
       throw error;
     }

@@ -53,8 +53,8 @@ export const dropEmptyPeriods = (sales: string) => `
   DELETE FROM sales_periods s USING ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND s.purchases = 0`;
 
 /**
- * All that sales add to: counts first, for which the games are locked in the order of their ids, then earnings, and then periods.
- * `isCounted`: a condition on the game of a sale `s` that was written with its count.
+ * Adds sales to counts, earnings and periods, in this order. Locks the games first, in the order of their ids.
+ * `isCounted` is a condition on a sale `s`: the count of its game has it already.
  */
 export const addSales = (sales: string, isCounted = 'false') => {
   const after = (written: string) =>

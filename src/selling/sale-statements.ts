@@ -13,7 +13,7 @@ import { announceRefund, announceSale, HAS_WEBHOOKS } from '../webhooks/announce
 
 export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
   reference: string | null;
-  /** Of a bundle or not. */
+  /** All games of the purchase; `game_ids` is null where it is no bundle. */
   all_game_ids: number[];
   keys: { id: number; game_id: number; key: string }[];
 }

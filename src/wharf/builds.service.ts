@@ -9,7 +9,7 @@ import { ExpiringCache, maxAge, SingleFlight } from '../caching/expiring-cache';
 import type { Build } from './build.entity';
 import { BuildChanges } from './build-changes';
 
-// For many requests at once; `n` is the number of the request. A private game is no game.
+// Answers many requests at once; `n` is the place of a request in the arrays. A private game counts as none.
 const newestFinishedBuilds = (arrays: string, columns: string, games: string) => `
   SELECT asked.n, b.id IS NOT NULL AS found, b.user_version
   FROM unnest(${arrays}) WITH ORDINALITY AS asked (${columns}, n)

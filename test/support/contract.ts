@@ -11,7 +11,7 @@ interface Media {
 interface Operation {
   parameters?: { name: string; in: string; required?: boolean; schema: Schema }[];
   requestBody?: { required?: boolean; content: Record<string, Media> };
-  responses: Record<string, { content?: Record<string, Media> }>;
+  responses: Record<string, { description: string; content?: Record<string, Media> }>;
 }
 
 interface Found {
@@ -71,6 +71,15 @@ export class Contract {
     if (status === 400 && (body as { errors?: string[] }).errors?.[0] === 'malformed request') return;
     if (!answer && ![404, 405, 408, 409, 413, 415, 431].includes(status))
       throw new Error(`${name} answers ${status}, which its description does not list`);
+    const [text = ''] = (body as { errors?: string[] }).errors ?? [];
+    // A path that Express does not match is not about an object.
+    if (
+      status === 404 &&
+      answer &&
+      text !== 'invalid api endpoint' &&
+      !answer.description.includes(`\`${text}\``)
+    )
+      throw new Error(`${name} answers 404 with "${text}", which its @Fails does not list`);
     if (status < 400 && !answer?.content?.['application/json']?.schema)
       throw new Error(`${name}: the description has no schema for ${status}`);
     const schema = `${found.pointer}/responses/${status}/content/application~1json/schema`;

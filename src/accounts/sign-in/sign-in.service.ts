@@ -4,7 +4,7 @@ import { read } from '../../database/statement';
 import { AttemptsService, guessAtAccount, guessFrom } from './attempts.service';
 import { PasswordQueue } from './password-queue';
 
-/** Of a refused one: the account that was tried, or null. */
+/** `tried`: the account of the name that was typed; null: there is none. */
 type SignIn =
   | { user_id: number }
   | { refused: 'wrong'; tried: number | null }
