@@ -19,6 +19,9 @@ const administersAny = (user: string) =>
 export const isPublic = (game: string) =>
   `(${game}.visibility = 'public' AND ${game}.published_at IS NOT NULL)`;
 
+/** Everyone may ask for the newest build of games that are not private, published or not. */
+export const showsBuilds = (game: string) => `${game}.visibility <> 'private'`;
+
 /** Everyone may view public, published games; holders of a key restricted ones too; editors all. */
 export const canView = (game: string, user: string) => viewable(game, user, canEdit(game, user));
 

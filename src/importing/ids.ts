@@ -57,7 +57,7 @@ async function moveSequence(client: ClientBase, { table }: RecordType, id: numbe
 const AHEAD = 1024;
 const SHORT_WAIT = 50;
 /** Milliseconds in which a floor holds unasked: a reset puts the sequence back, and so may another server that took over. */
-const TRUSTED = 1000;
+const FLOOR_MAX_AGE = 1000;
 
 /**
  * Moves the sequences for small imports, ahead of the ids that are given, so that only one import of many has to. An import of
@@ -70,7 +70,7 @@ export class IdReservations {
   /** `highest`: of the ids that are given. False: it must be asked. */
   areReserved({ table }: RecordType, highest: number): boolean {
     const floor = this.floors.get(table);
-    return floor !== undefined && highest < floor.id && performance.now() - floor.since < TRUSTED;
+    return floor !== undefined && highest < floor.id && performance.now() - floor.since < FLOOR_MAX_AGE;
   }
 
   async reserve(client: ClientBase, relations: Relations, type: RecordType, highest: number): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Relation } from '../database/relations';
 import { bitOf, ENTRY_FIELDS, type Field, type RecordType } from './record-types';
-import { changedIn, DROPPED, given, isChanged, isNew, PLANNED, stagedIn } from './staged';
+import { changedIn, DROPPED_ENTRIES, given, isChanged, isNew, PLANNED_ENTRIES, stagedIn } from './staged';
 
 /** The rows of other tables that belong to a record type. */
 export interface Lists {
@@ -132,7 +132,7 @@ const listsOfCollections = (type: RecordType): Lists => {
       // The new entries of stored collections. A leading part in the right order keeps its sort_keys; the others get keys
       // above all that are in use, so that no update collides.
       {
-        relation: PLANNED,
+        relation: PLANNED_ENTRIES,
         sql: `WITH staged AS (
          SELECT e.collection_id, e.game_id, e.rank, t.game_id IS NOT NULL AS stored,
                 CASE WHEN ${givenByEntry(blurb)} THEN e.blurb ELSE t.blurb END AS blurb,
@@ -160,7 +160,7 @@ const listsOfCollections = (type: RecordType): Lists => {
        FROM placed`,
       },
       {
-        relation: DROPPED,
+        relation: DROPPED_ENTRIES,
         sql: `SELECT g.collection_id, g.game_id
        FROM stored_collections o
        JOIN import_collections s ON s.id = o.id

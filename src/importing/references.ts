@@ -1,6 +1,6 @@
 import type { Relation, Relations } from '../database/relations';
 import { ENTRY_FIELDS, type Field, type RecordType } from './record-types';
-import { deletedIn, ENTRIES, REFUSED, stagedIn } from './staged';
+import { deletedIn, ENTRIES, REFUSED_IDS, stagedIn } from './staged';
 
 /** A staged column that holds ids of other records. */
 interface Reference {
@@ -63,7 +63,7 @@ export async function findOutside(relations: Relations, types: RecordType[]): Pr
 
 /** Statements that find references to records that the store does not have either, or that the stream deletes. */
 export const missingReferences = (relations: Relations, types: RecordType[], outside: Outside): string[] => {
-  const isRefused = relations.rowsOf(REFUSED.name) > 0;
+  const isRefused = relations.rowsOf(REFUSED_IDS.name) > 0;
   return referencesIn(relations, types)
     .filter(({ parent }) => outside.get(parent)!.rows)
     .flatMap((reference) => {

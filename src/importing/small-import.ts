@@ -14,7 +14,16 @@ import { hashPasswords } from './passwords';
 import { Problems } from './problems';
 import { RecordReader, type ReadRecord } from './record-reader';
 import type { RecordType } from './record-types';
-import { changedIn, deletedIn, deletedOf, ENTRIES, recordsOf, REFUSED, stagedIn, storedIn } from './staged';
+import {
+  changedIn,
+  deletedIn,
+  deletedOf,
+  ENTRIES,
+  recordsOf,
+  REFUSED_IDS,
+  stagedIn,
+  storedIn,
+} from './staged';
 import type { Staging } from './staging';
 import { type ImportSummary, summaryOf } from './summary';
 
@@ -233,7 +242,7 @@ function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordTyp
       ),
     );
   relations.give(
-    REFUSED,
+    REFUSED_IDS,
     imports.flatMap(({ refused }) => refused),
   );
 }

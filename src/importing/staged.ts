@@ -51,7 +51,7 @@ export const ENTRIES: Relation = {
 };
 
 /** Ids of records with a problem, so that references to them are no further problems. */
-export const REFUSED: Relation = {
+export const REFUSED_IDS: Relation = {
   name: 'import_refused',
   columns: [
     { name: 'type', sql: 'text' },
@@ -60,7 +60,7 @@ export const REFUSED: Relation = {
 };
 
 /** The new entries of stored collections. */
-export const PLANNED: Relation = {
+export const PLANNED_ENTRIES: Relation = {
   name: 'planned_entries',
   columns: [
     { name: 'collection_id', sql: 'bigint' },
@@ -75,9 +75,9 @@ export const PLANNED: Relation = {
 };
 
 /** Their entries that the stream leaves out. */
-export const DROPPED: Relation = {
+export const DROPPED_ENTRIES: Relation = {
   name: 'dropped_entries',
-  columns: PLANNED.columns.slice(0, 2),
+  columns: PLANNED_ENTRIES.columns.slice(0, 2),
 };
 
 /** Conditions on a staged record `s`. */

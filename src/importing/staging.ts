@@ -2,7 +2,7 @@ import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Relation, TemporaryTables } from '../database/relations';
 import type { RecordType } from './record-types';
-import { deletedOf, ENTRIES, recordsOf, REFUSED } from './staged';
+import { deletedOf, ENTRIES, recordsOf, REFUSED_IDS } from './staged';
 
 // Large compared with the cost of a round trip; there are some twenty such batches.
 const BATCH_CHARACTERS = 256 * 1024;
@@ -30,7 +30,7 @@ class StagingTable {
 /** Stages in temporary tables of the import's transaction. */
 export class TableStaging implements Staging {
   private readonly entries = new StagingTable(ENTRIES);
-  private readonly refused = new StagingTable(REFUSED);
+  private readonly refused = new StagingTable(REFUSED_IDS);
   private readonly records: Map<RecordType, StagingTable>;
   private readonly deleted: Map<RecordType, StagingTable>;
   private copying: Promise<void> = Promise.resolve();

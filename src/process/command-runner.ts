@@ -14,7 +14,7 @@ interface Closable {
   close(): Promise<unknown>;
 }
 
-const INTERRUPTED = 130;
+const EXIT_INTERRUPTED = 130;
 
 export const runCommand: CommandRunner = async (
   work,
@@ -42,7 +42,7 @@ export const runCommand: CommandRunner = async (
   }
   for (const one of opened.reverse())
     await one.close().catch((error: unknown) => console.error(explain(error)));
-  if (interrupted.aborted) process.exitCode = INTERRUPTED;
+  if (interrupted.aborted) process.exitCode = EXIT_INTERRUPTED;
 };
 
 function unlessClosed(error: NodeJS.ErrnoException): void {

@@ -21,11 +21,11 @@ const announcement = (event: WebhookEvent, status: string) =>
      WHERE p.id = $1 AND p.status <> 'refunded'`,
   );
 
-const COMPLETED = announcement('purchase.completed', 'complete');
-const REFUNDED = announcement('purchase.refunded', 'refunded');
+const SALE = announcement('purchase.completed', 'complete');
+const REFUND = announcement('purchase.refunded', 'refunded');
 
 /** The last statement of a sale's transaction. */
-export const announceSale = (purchase_id: number): BoundStatement => bind(COMPLETED, [purchase_id]);
+export const announceSale = (purchase_id: number): BoundStatement => bind(SALE, [purchase_id]);
 
 /** Runs before the purchase is marked as refunded, so that a repeated refund announces nothing. */
-export const announceRefund = (purchase_id: number): BoundStatement => bind(REFUNDED, [purchase_id]);
+export const announceRefund = (purchase_id: number): BoundStatement => bind(REFUND, [purchase_id]);

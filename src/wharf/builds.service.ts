@@ -5,6 +5,7 @@ import { read, type Statement } from '../database/statement';
 import { type Cacheable, cacheable } from '../http/answer';
 import { failure } from '../http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
+import { showsBuilds } from '../games/visibility';
 import { ExpiringCache, maxAge, SingleFlight } from '../caching/expiring-cache';
 import type { Build } from './build.entity';
 import { BuildChanges } from './build-changes';
@@ -18,7 +19,7 @@ const newestFinishedBuilds = (arrays: string, columns: string, games: string) =>
     SELECT id, user_version FROM builds
     WHERE game_id = g.id AND channel_name = asked.channel_name AND state = 'completed'
     ORDER BY id DESC LIMIT 1) b ON true
-  WHERE g.visibility <> 'private'`;
+  WHERE ${showsBuilds('g')}`;
 
 export const NEWEST_BY_GAME = read<BuildRow>(
   'newest_builds_by_game',
