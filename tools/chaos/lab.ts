@@ -102,6 +102,9 @@ export class Lab {
     await query(at('postgres'), 'CREATE DATABASE gamewharf');
     const url = at('gamewharf');
     await this.fill(url);
+    // Without synchronous replication nothing else waits for the standby to have the store.
+    const replayed = 'SELECT FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()';
+    await until(async () => (await query(url, replayed)).length > 0, 30_000);
     return { cluster, url, administrator: () => url };
   }
 

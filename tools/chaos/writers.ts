@@ -6,6 +6,8 @@ export interface Reckoning {
   acknowledged: number;
   /** Acknowledged, and not in the database. */
   lost: number;
+  /** Seconds from the start of the writers to the first and the last of these acknowledgements. */
+  lostAt: number[];
   /** In the database more than once. */
   doubled: number;
   retries: number;
@@ -18,7 +20,9 @@ const RETRY_AFTER = 100;
 
 /** Writers who keep a ledger: each makes one collection after another and asks again until it has an answer. */
 export class Writers {
-  private readonly acknowledged = new Set<string>();
+  private readonly begun = performance.now();
+  /** Titles, and when each was acknowledged. */
+  private readonly acknowledged = new Map<string, number>();
   private readonly refused: string[] = [];
   private retries = 0;
   private over = false;
@@ -50,9 +54,11 @@ export class Writers {
       [`${this.how.name}-`],
     );
     const copies = new Map(rows.map(({ title, copies }) => [title, copies]));
+    const lost = [...this.acknowledged].filter(([title]) => !copies.has(title)).map(([, at]) => at);
     return {
       acknowledged: this.acknowledged.size,
-      lost: [...this.acknowledged].filter((title) => !copies.has(title)).length,
+      lost: lost.length,
+      lostAt: lost.length > 0 ? [Math.min(...lost), Math.max(...lost)] : [],
       doubled: rows.filter(({ copies }) => copies > 1).length,
       retries: this.retries,
       refused: this.refused,
@@ -73,7 +79,7 @@ export class Writers {
           agent,
           timeout: PATIENCE,
         }).catch(() => undefined);
-        if (answer?.status === 200) this.acknowledged.add(title);
+        if (answer?.status === 200) this.acknowledged.set(title, (performance.now() - this.begun) / 1000);
         else if (answer && answer.status !== 503) this.refused.push(`${answer.status} ${answer.body}`);
         if (answer && answer.status !== 503) break;
         // At the end nobody may be left to answer.
@@ -85,8 +91,10 @@ export class Writers {
   }
 }
 
-export const promisesBroken = ({ lost, doubled, refused }: Reckoning): string[] => [
-  ...(lost > 0 ? [`${lost} acknowledged writes lost`] : []),
+export const promisesBroken = ({ lost, lostAt, doubled, refused }: Reckoning): string[] => [
+  ...(lost > 0
+    ? [`${lost} acknowledged writes lost, after ${lostAt.map((at) => at.toFixed(1)).join(' to ')} s`]
+    : []),
   ...(doubled > 0 ? [`${doubled} writes doubled`] : []),
   ...(refused.length > 0 ? [`refused: ${refused[0]}`] : []),
 ];
