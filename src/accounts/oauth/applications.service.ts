@@ -7,22 +7,10 @@ import { Database } from '../../database/database';
 import { lockUser } from '../lock-user';
 import { OauthApplication } from './oauth-application.entity';
 
-const FIELDS = [
-  'name',
-  'redirect_uris',
-  'scopes',
-  'implicit_allowed',
-  'may_start_games',
-] as const satisfies (keyof OauthApplication)[];
-
-export type ApplicationFields = Pick<OauthApplication, (typeof FIELDS)[number]>;
-
-export interface Application extends ApplicationFields {
-  client_id: string;
-  created_at: string;
-  /** The owner's username. */
-  owner: string;
-}
+export type ApplicationFields = Pick<
+  OauthApplication,
+  'name' | 'redirect_uris' | 'scopes' | 'implicit_allowed' | 'may_start_games'
+>;
 
 export const MAX_APPLICATIONS = 50;
 export const MAX_LISTED = 1000;
@@ -36,21 +24,23 @@ export class ApplicationsService {
     private readonly keys: ApiKeysService,
   ) {}
 
-  application(client_id: string): Promise<Application | undefined> {
-    return this.withOwners().where({ client_id }).getRawOne();
+  /** With the username of its owner. */
+  application(client_id: string): Promise<OauthApplication | null> {
+    return this.applications
+      .createQueryBuilder('a')
+      .innerJoin('a.user', 'u')
+      .addSelect(['u.id', 'u.username'])
+      .where({ client_id })
+      .getOne();
   }
 
-  applicationsOf(user_id: number): Promise<Application[]> {
-    return this.withOwners()
-      .where({ user_id })
-      .orderBy('a.created_at', 'DESC')
-      .addOrderBy('a.client_id')
-      .limit(MAX_LISTED)
-      .getRawMany();
+  applicationsOf(user_id: number): Promise<OauthApplication[]> {
+    const order = { created_at: 'DESC', client_id: 'ASC' } as const;
+    return this.applications.find({ where: { user_id }, order, take: MAX_LISTED });
   }
 
-  applicationOf(user_id: number, client_id: string): Promise<Application | undefined> {
-    return this.withOwners().where({ user_id, client_id }).getRawOne();
+  applicationOf(user_id: number, client_id: string): Promise<OauthApplication | null> {
+    return this.applications.findOneBy({ user_id, client_id });
   }
 
   /** Returns the new client id; undefined: the user has MAX_APPLICATIONS already. */
@@ -81,16 +71,6 @@ export class ApplicationsService {
     });
     if (revoked) this.keys.forget(revoked);
     return revoked !== undefined;
-  }
-
-  private withOwners() {
-    return this.applications
-      .createQueryBuilder('a')
-      .innerJoin('a.user', 'u')
-      .select([
-        ...(['client_id', ...FIELDS, 'created_at'] as const).map((column) => `a.${column} AS ${column}`),
-        'u.username AS owner',
-      ]);
   }
 }
 

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '../../config/settings';
 import { Failure, failure } from '../../http/failure';
 import { Given } from '../../http/parameter-sources';
-import { type Application, ApplicationsService } from './applications.service';
+import { ApplicationsService } from './applications.service';
+import type { OauthApplication } from './oauth-application.entity';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { isSafe, isSameRedirect, policySource } from './redirect-uris';
 import { Form } from '../web/form';
@@ -16,12 +17,13 @@ const FIELDS = [
   'code_challenge',
   'code_challenge_method',
 ] as const;
-const CHALLENGE = /^[\w-]{43}$/;
+/** S256 of RFC 7636. */
+export const CHALLENGE = /^[\w-]{43}$/;
 const MAX_STATE = 4000;
 
 /** A request for consent, with a redirect address that the application registered. */
 export interface Asked {
-  application: Application;
+  application: OauthApplication;
   redirect_uri: string;
   /** The request, for the form that repeats it. */
   fields: Partial<Record<(typeof FIELDS)[number], string>>;
@@ -76,7 +78,7 @@ export class AuthorizationRequests {
   }
 }
 
-function redirectOf(application: Application, asked: string | undefined): string {
+function redirectOf(application: OauthApplication, asked: string | undefined): string {
   const { redirect_uris } = application;
   // With one registered address the parameter is optional.
   const redirect_uri = asked ?? (redirect_uris.length === 1 ? redirect_uris[0] : undefined);

@@ -176,7 +176,7 @@ export class AuthorizationController {
         <div class="card stack">
           <p>
             <strong><bdi>${application.name}</bdi></strong
-            >, an application by ${application.owner}, wants to act for you. It may:
+            >, an application by ${application.user!.username}, wants to act for you. It may:
           </p>
           ${permissionList({ scopes, may_start_games }, grant)}
           <p class="muted">

@@ -3,8 +3,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, Raw, type Repository } from 'typeorm';
 import { Database } from '../../database/database';
-import type { Application } from './applications.service';
 import type { Grant } from './grants.service';
+import type { OauthApplication } from './oauth-application.entity';
 import { OauthCodesService } from './oauth-codes.service';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
@@ -17,22 +17,9 @@ const LIFETIME = 600;
 const INTERVAL = 5;
 const MAX_INTERVAL = 60;
 
-interface NewDeviceRequest {
-  client_id: string;
-  scopes: string[];
-  code_challenge?: string;
-}
-
-interface DeviceAnswer {
-  device_code: string;
-  user_code: string;
-  expires_in: number;
-  interval: number;
-}
-
 /** A request as the consent page shows it. */
 export type ShownRequest = Pick<OauthDeviceRequest, 'user_code' | 'scopes'> &
-  Pick<Application, 'name' | 'owner' | 'may_start_games'>;
+  Pick<OauthApplication, 'name' | 'may_start_games'> & { owner: string };
 
 export type Poll =
   | { status: 'pending' | 'slow_down'; interval: number }
@@ -58,7 +45,7 @@ export class DeviceRequestsService {
     private readonly codes: OauthCodesService,
   ) {}
 
-  async make({ client_id, scopes, code_challenge }: NewDeviceRequest): Promise<DeviceAnswer> {
+  async make(client_id: string, scopes: string[], code_challenge?: string) {
     const device_code = randomToken();
     for (;;) {
       const user_code = newUserCode();

@@ -7,7 +7,8 @@ import { grantsTo } from './applications.service';
 import { type Grant, GrantsService } from './grants.service';
 import { OauthCode } from './oauth-code.entity';
 import { invalidGrant } from './oauth-errors';
-import { OauthTokensService, type Outcome, type Tokens } from './oauth-tokens.service';
+import { OauthTokensService, type Outcome } from './oauth-tokens.service';
+import type { TokensAnswer } from './oauth.dto';
 import { hashOf, randomToken } from '../web/sealed';
 
 // Seconds.
@@ -19,6 +20,8 @@ interface NewCode {
   redirect_uri?: string;
   code_challenge?: string;
 }
+
+const VERIFIER = /^[\w.~-]{43,128}$/;
 
 /** S256 of RFC 7636. */
 const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
@@ -60,7 +63,8 @@ export class OauthCodesService {
     client_id: string,
     code: string,
     { redirect_uri, code_verifier }: { redirect_uri?: string; code_verifier?: string },
-  ): Promise<Tokens> {
+  ): Promise<TokensAnswer> {
+    if (code_verifier !== undefined && !VERIFIER.test(code_verifier)) throw invalidGrant();
     const found = await this.codes.findOneBy({ code_hash: hashOf(code), grant_id: grantsTo(client_id) });
     if (!found) throw invalidGrant();
     const { grant_id, family_id, used_at } = found;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Raw, type Repository } from 'typeorm';
@@ -11,28 +10,19 @@ import { GrantsService, type LockedGrant } from './grants.service';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { commonScopes, listOfScopes } from './oauth-scopes';
+import type { TokensAnswer } from './oauth.dto';
 import { hashOf, randomToken, seal, unseal } from '../web/sealed';
 
-/** A token response of RFC 6749, section 5.1, with the key as an object for the store's own clients. */
-export interface Tokens {
-  access_token: string;
-  token_type: 'bearer';
-  expires_in: number;
-  refresh_token: string;
-  scope: string;
-  key: { id: number; user_id: number; key: string };
-}
-
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
-export type Outcome = Tokens | 'refused' | { revoked: number[] };
+export type Outcome = TokensAnswer | 'refused' | { revoked: number[] };
 
 /** The tokens that come from one sign-in. */
-export interface Family {
+interface Family {
   family_id: string;
   /** Absent: a new family. */
   family_ends_at?: string;
-  /** The scopes that its refresh tokens can give. */
-  refreshable: string[];
+  /** The scopes that its refresh tokens can give; absent: those of the access token. */
+  refreshable?: string[];
 }
 
 const ACCESS_SECONDS = 3600;
@@ -63,8 +53,8 @@ export class OauthTokensService {
     db: EntityManager,
     grant: LockedGrant,
     scopes: string[],
-    { family_id = randomUUID(), family_ends_at, refreshable = scopes }: Partial<Family> = {},
-  ): Promise<Tokens | 'refused'> {
+    { family_id, family_ends_at, refreshable = scopes }: Family,
+  ): Promise<TokensAnswer | 'refused'> {
     const permitted = commonScopes(scopes, grant.registered);
     if (permitted.length === 0) return 'refused';
     const { id, key } = await this.keys.createUnder(db, grant, permitted, { seconds: ACCESS_SECONDS });
@@ -92,7 +82,7 @@ export class OauthTokensService {
    * A refresh token is valid once. A second use means that it was stolen, so its family is revoked; only within
    * RETRY_SECONDS is it a retry, which gets the same answer.
    */
-  async refresh(client_id: string, token: string, scope: string | undefined): Promise<Tokens> {
+  async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensAnswer> {
     const grant_id = await this.grantOf(token, client_id);
     if (grant_id === undefined) throw invalidGrant();
     const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
@@ -100,7 +90,8 @@ export class OauthTokensService {
       const row = grant && (await this.refreshToken(db, token));
       if (!row || row.expired) return 'refused';
       if (row.used_at === null) return this.rotate(db, grant, token, row, scope);
-      if (row.retried && row.answer && row.successor_used === false) return unseal<Tokens>(token, row.answer);
+      if (row.retried && row.answer && row.successor_used === false)
+        return unseal<TokensAnswer>(token, row.answer);
       return { revoked: await this.revokeFamily(db, row.family_id) };
     });
     return this.orRefuse(outcome);
@@ -119,7 +110,7 @@ export class OauthTokensService {
     this.keys.forget(revoked);
   }
 
-  orRefuse(outcome: Outcome): Tokens {
+  orRefuse(outcome: Outcome): TokensAnswer {
     if (outcome === 'refused') throw invalidGrant();
     if ('revoked' in outcome) {
       this.keys.forget(outcome.revoked);
@@ -169,7 +160,7 @@ export class OauthTokensService {
     token: string,
     { family_id, family_ends_at, scopes }: RefreshRow,
     scope: string | undefined,
-  ): Promise<Tokens | 'refused'> {
+  ): Promise<TokensAnswer | 'refused'> {
     const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
     const permitted = commonScopes(scopes, grant.registered);
     if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than was granted');

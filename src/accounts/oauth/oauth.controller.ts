@@ -14,7 +14,8 @@ import { BodyOnly, Post } from '../../http/routes';
 import { Settings } from '../../config/settings';
 import { OwnAddress } from '../../http/own-address';
 import { Parameters } from '../../http/read-parameters';
-import { type Application, ApplicationsService } from './applications.service';
+import { ApplicationsService } from './applications.service';
+import { CHALLENGE } from './authorization-requests.service';
 import { BasicClientGuard } from './basic-client.guard';
 import { DeviceRequestsService } from './device-requests.service';
 import {
@@ -31,12 +32,12 @@ import {
   TokenRequest,
   TokensAnswer,
 } from './oauth.dto';
+import type { OauthApplication } from './oauth-application.entity';
 import { OauthCodesService } from './oauth-codes.service';
 import { OauthErrorFilter } from './oauth-error.filter';
 import {
   invalidBasicClient,
   invalidClient,
-  invalidGrant,
   invalidRequest,
   invalidScope,
   type OauthErrorCode,
@@ -44,9 +45,6 @@ import {
 } from './oauth-errors';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { OauthTokensService } from './oauth-tokens.service';
-
-const CHALLENGE = /^[\w-]{43}$/;
-const VERIFIER = /^[\w.~-]{43,128}$/;
 
 const OauthFails = (status: number, error: OauthErrorCode, ...others: string[]) =>
   ApiResponse({
@@ -112,10 +110,9 @@ export class OauthController {
     if (request.grant_type === 'refresh_token')
       return this.tokens.refresh(request.client_id, required(request, 'refresh_token'), request.scope);
     if (request.grant_type === DEVICE_GRANT) return this.tokenOfDevice(request);
-    const code = required(request, 'code');
-    return this.codes.exchange(request.client_id, code, {
-      ...request,
-      code_verifier: verifierOf(request, true),
+    return this.codes.exchange(request.client_id, required(request, 'code'), {
+      redirect_uri: request.redirect_uri,
+      code_verifier: required(request, 'code_verifier'),
     });
   }
 
@@ -147,11 +144,7 @@ export class OauthController {
     if (problem) throw invalidScope(problem);
     if (code_challenge !== undefined && (code_challenge_method !== 'S256' || !CHALLENGE.test(code_challenge)))
       throw invalidRequest('code_challenge must be the S256 of a verifier, and code_challenge_method S256');
-    const { device_code, user_code, ...times } = await this.devices.make({
-      client_id,
-      scopes,
-      code_challenge,
-    });
+    const { device_code, user_code, ...times } = await this.devices.make(client_id, scopes, code_challenge);
     const verification_uri = `${this.own.url}/user/oauth/device`;
     return {
       device_code,
@@ -203,7 +196,7 @@ export class OauthController {
     };
   }
 
-  private async client(req: Request, client_id: string): Promise<Application> {
+  private async client(req: Request, client_id: string): Promise<OauthApplication> {
     const application = await this.applications.application(client_id);
     if (!application) throw req.parametersInHeaders ? invalidBasicClient() : invalidClient();
     return application;
@@ -213,9 +206,7 @@ export class OauthController {
     const poll = await this.devices.poll(request.client_id, required(request, 'device_code'));
     switch (poll.status) {
       case 'approved':
-        return this.codes.exchange(request.client_id, poll.code, {
-          code_verifier: verifierOf(request, false),
-        });
+        return this.codes.exchange(request.client_id, poll.code, { code_verifier: request.code_verifier });
       case 'pending':
         throw new OauthFailure('authorization_pending', 'the user has not decided yet');
       case 'slow_down':
@@ -233,17 +224,11 @@ function requireBody({ url }: Request): void {
   if (url.includes('?')) throw invalidRequest('parameters belong into the body');
 }
 
-function required(request: TokenRequest, name: 'code' | 'refresh_token' | 'device_code'): string {
+function required(
+  request: TokenRequest,
+  name: 'code' | 'code_verifier' | 'refresh_token' | 'device_code',
+): string {
   const value = request[name];
   if (value === undefined) throw invalidRequest(`${name} is required`);
   return value;
-}
-
-function verifierOf({ code_verifier }: TokenRequest, always: boolean): string | undefined {
-  if (code_verifier === undefined) {
-    if (always) throw invalidRequest('code_verifier is required');
-    return undefined;
-  }
-  if (!VERIFIER.test(code_verifier)) throw invalidGrant();
-  return code_verifier;
 }

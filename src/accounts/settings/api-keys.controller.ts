@@ -1,6 +1,7 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
+import type { ApiKey } from '../../auth/api-key.entity';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { covers } from '../../auth/credential';
 import { failure } from '../../http/failure';
@@ -9,7 +10,7 @@ import { Post } from '../../http/routes';
 import { Audit } from '../../auth/audit';
 import { type KeyDraft, keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
 import { keyFacts, keyForm, keyRow, nameField, nameOf, newKey, PATH } from './key-parts';
-import { KeysService, MAX_KEYS, type OwnKey } from './keys.service';
+import { KeysService, MAX_KEYS } from './keys.service';
 import { SessionsService } from '../sign-in/sessions.service';
 import { formOf } from '../web/form';
 import { html } from '../web/html';
@@ -134,7 +135,7 @@ export class ApiKeysController {
     return seeOther(PATH);
   }
 
-  private async mine({ user }: SignedInVisitor, key_id: string): Promise<OwnKey> {
+  private async mine({ user }: SignedInVisitor, key_id: string): Promise<ApiKey> {
     const key = await this.keys.keyOf(user.id, idOf(key_id));
     if (!key) throw noSuchKey();
     return key;
@@ -174,7 +175,7 @@ export class ApiKeysController {
     );
   }
 
-  private onePage(visitor: Visitor, key: OwnKey, label: string, problem?: string): PageAnswer {
+  private onePage(visitor: Visitor, key: ApiKey, label: string, problem?: string): PageAnswer {
     return this.layout.show(
       visitor,
       {

@@ -4,12 +4,8 @@ import { SignedIn } from '../../auth/access';
 import { SCOPES_OF_OTHERS } from '../../auth/scopes';
 import { failure } from '../../http/failure';
 import { Post } from '../../http/routes';
-import {
-  type Application,
-  type ApplicationFields,
-  ApplicationsService,
-  MAX_APPLICATIONS,
-} from '../oauth/applications.service';
+import { type ApplicationFields, ApplicationsService, MAX_APPLICATIONS } from '../oauth/applications.service';
+import type { OauthApplication } from '../oauth/oauth-application.entity';
 import { Audit } from '../../auth/audit';
 import { draftOf, EMPTY, MAX_NAME } from './application-draft';
 import { SessionsService } from '../sign-in/sessions.service';
@@ -163,9 +159,9 @@ export class ApplicationsController {
     return seeOther(PATH);
   }
 
-  private async mine({ user }: SignedInVisitor, client_id: string): Promise<Application> {
+  private async mine({ user }: SignedInVisitor, client_id: string): Promise<OauthApplication> {
     const application = client_id.includes('\0')
-      ? undefined
+      ? null
       : await this.applications.applicationOf(user.id, client_id);
     if (!application) throw noSuchApplication();
     return application;
@@ -183,7 +179,7 @@ export class ApplicationsController {
       problems = {},
       problem,
       notice,
-    }: { application?: Application; problems?: Problems; problem?: string; notice?: string } = {},
+    }: { application?: OauthApplication; problems?: Problems; problem?: string; notice?: string } = {},
   ): PageAnswer {
     const title = application ? application.name : 'Register an application';
     return this.show(visitor, {
@@ -277,7 +273,7 @@ const pathOf = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`
 
 const noSuchApplication = () => failure(404, 'You have no such application.');
 
-const row = ({ client_id, name, created_at }: Application): Html =>
+const row = ({ client_id, name, created_at }: OauthApplication): Html =>
   html`<tr>
     <th scope="row"><a href="${pathOf(client_id)}">${name}</a></th>
     <td data-label="Client id"><code>${client_id}</code></td>

@@ -1,10 +1,10 @@
+import type { ApiKey } from '../../auth/api-key.entity';
 import { SCOPES, type Scope } from '../../auth/scopes';
 import { html, type Html } from '../web/html';
 import { formToken } from '../web/layout';
 import { copyable, day, described, problemAt, type Problems, scopeBoxes } from '../web/parts';
 import type { Visitor } from '../web/visitor';
 import { DAYS, type KeyDraft, MAX_LABEL } from './key-draft';
-import type { OwnKey } from './keys.service';
 
 export const PATH = '/user/settings/api-keys';
 const DAY = 24 * 60 * 60 * 1000;
@@ -71,27 +71,27 @@ export const newKey = (key: string, request: string): Html =>
     ${copyable('new-key', 'Key', key)} ${copyable('try', 'Try it', request)}
   </section>`;
 
-export const nameOf = ({ label, hint }: OwnKey): string => label ?? `${hint}…`;
+export const nameOf = ({ label, hint }: ApiKey): string => label ?? `${hint}…`;
 
-const reachOf = ({ scopes }: OwnKey): Html =>
+const reachOf = ({ scopes }: ApiKey): Html =>
   scopes
     ? html`<ul class="plain">
         ${scopes.map((scope) => html`<li>${SCOPES[scope as Scope] ?? scope}</li>`)}
       </ul>`
     : html`Everything`;
 
-const lastUse = ({ last_used_at, last_used_from }: OwnKey): Html =>
+const lastUse = ({ last_used_at, last_used_from }: ApiKey): Html =>
   html`${day(last_used_at)}${last_used_from && html`<br /><small>from ${last_used_from}</small>`}`;
 
 /** The last day of the key, and how many days are left of its last week. */
-function expiryOf({ expires_at }: OwnKey): Html {
+function expiryOf({ expires_at }: ApiKey): Html {
   if (expires_at === null) return day(null);
   const left = Math.ceil((Date.parse(expires_at) - Date.now()) / DAY);
   if (left <= 0) return html`${day(expires_at)} <strong class="tag warn">expired</strong>`;
   return html`${day(expires_at)}${left <= WARNING_DAYS && html` <strong class="tag warn">${left === 1 ? 'within a day' : `in ${left} days`}</strong>`}`;
 }
 
-export const keyRow = (key: OwnKey): Html =>
+export const keyRow = (key: ApiKey): Html =>
   html`<tr>
     <th scope="row"><a href="${PATH}/${key.id}">${nameOf(key)}</a><br /><code>${key.hint}…</code></th>
     <td data-label="May do">${reachOf(key)}</td>
@@ -105,7 +105,7 @@ export const keyRow = (key: OwnKey): Html =>
   </tr>`;
 
 /** All about one key. */
-export const keyFacts = (key: OwnKey): Html =>
+export const keyFacts = (key: ApiKey): Html =>
   html`<dl class="facts">
     <dt>Begins with</dt>
     <dd><code>${key.hint}…</code></dd>
