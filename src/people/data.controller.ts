@@ -5,7 +5,7 @@ import { tooManyAttempts } from '../accounts/sign-in/sign-in.controller';
 import { SignInService } from '../accounts/sign-in/sign-in.service';
 import { formOf } from '../accounts/web/form';
 import { html, type Html } from '../accounts/web/html';
-import { formToken, Layout, type PageAnswer } from '../accounts/web/layout';
+import { formToken, Layout, type Page } from '../accounts/web/layout';
 import { Pages } from '../accounts/web/page';
 import { alert, MAX_PASSWORD, passwordField } from '../accounts/web/parts';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../accounts/web/visitor';
@@ -38,17 +38,14 @@ export class DataController {
 
   @Get()
   @SignedIn()
-  show(@CurrentVisitor() visitor: Visitor): PageAnswer {
+  show(@CurrentVisitor() visitor: Visitor) {
     return this.page(visitor);
   }
 
   @Post()
   @SignedIn()
   @Throttle({ 'sign-in': {} })
-  async export(
-    @Req() req: Request,
-    @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer | NdjsonAnswer> {
+  async export(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.page(visitor);
     const password = (await formOf(req)).text('password') ?? '';
     if (password === '' || password.length > MAX_PASSWORD)
@@ -57,8 +54,7 @@ export class DataController {
     if ('refused' in result) {
       this.audit.record({
         event: 'sign-in refused',
-        request_id: req.id,
-        user_id: visitor.user.id,
+        ...visitor.by,
         reason: result.refused,
         address: req.exchange.sender.network,
       });
@@ -74,42 +70,39 @@ export class DataController {
 
   private page(
     visitor: Visitor,
-    { problem, ...more }: { problem?: string; status?: number; headers?: Record<string, string> } = {},
-  ): PageAnswer {
+    { problem, ...answer }: { problem?: string } & Pick<Page, 'status' | 'headers'> = {},
+  ) {
     const store = this.layout.storeName;
-    return this.layout.show(
-      visitor,
-      {
-        title: 'Your data',
-        ...more,
-        main: html`<h1>Your data</h1>
-          <p class="lead">What ${store} stores about you here: yours to take along, and to have erased.</p>
-          ${problem && alert(problem)}
-          <section class="card stack" aria-labelledby="export">
-            <h2 id="export">Take it along</h2>
-            <p>
-              One file with all of it: your account and its addresses, purchases and download keys,
-              collections, API keys and applications, sign-ins and what was written down about them. Each line
-              is a JSON object.
-            </p>
-            ${this.settings.TRUSTED_IDENTITY_HEADER ? this.elsewhere() : passwordForm(visitor)}
-          </section>
-          <section class="card stack" aria-labelledby="erasure">
-            <h2 id="erasure">Have it erased</h2>
-            <p>
-              Ask ${store}. Your name, addresses, picture, collections, API keys and applications go, and your
-              games get a name that says nothing. What you bought stays in the books with its amount, date and
-              game, without you.
-            </p>
-            <p>
-              It cannot be undone: you can no longer sign in, and what you bought can no longer be found by
-              your name or address.
-            </p>
-            <p><a class="button quiet" href="${this.settings.STORE_URL}">Go to ${store}</a></p>
-          </section>`,
-      },
-      PATH,
-    );
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: 'Your data',
+      ...answer,
+      main: html`<h1>Your data</h1>
+        <p class="lead">What ${store} stores about you here: yours to take along, and to have erased.</p>
+        ${problem && alert(problem)}
+        <section class="card stack" aria-labelledby="export">
+          <h2 id="export">Take it along</h2>
+          <p>
+            One file with all of it: your account and its addresses, purchases and download keys, collections,
+            API keys and applications, sign-ins and what was written down about them. Each line is a JSON
+            object.
+          </p>
+          ${this.settings.TRUSTED_IDENTITY_HEADER ? this.elsewhere() : passwordForm(visitor)}
+        </section>
+        <section class="card stack" aria-labelledby="erasure">
+          <h2 id="erasure">Have it erased</h2>
+          <p>
+            Ask ${store}. Your name, addresses, picture, collections, API keys and applications go, and your
+            games get a name that says nothing. What you bought stays in the books with its amount, date and
+            game, without you.
+          </p>
+          <p>
+            It cannot be undone: you can no longer sign in, and what you bought can no longer be found by your
+            name or address.
+          </p>
+          <p><a class="button quiet" href="${this.settings.STORE_URL}">Go to ${store}</a></p>
+        </section>`,
+    });
   }
 
   private elsewhere(): Html {

@@ -8,17 +8,20 @@ import { Database } from '../../database/database';
 import { OwnAddress } from '../../http/own-address';
 import { Post } from '../../http/routes';
 import { type Asked, AuthorizationRequests, type Refusal, refusalOf } from './authorization-requests.service';
+import { consentPage } from './consent-page';
 import { type Consent, type Grant, GrantsService } from './grants.service';
 import { OauthCodesService } from './oauth-codes.service';
 import { isClaimed, isLoopback, OUT_OF_BAND, placeOf, policySource, redirectWith } from './redirect-uris';
-import { SessionsService, type SignedInUser } from '../sign-in/sessions.service';
-import { formOf, queryOf } from '../web/form';
+import { SessionsService } from '../sign-in/sessions.service';
+import { formOf, queryOf, withQuery } from '../web/form';
 import { html, type Html } from '../web/html';
-import { Layout, type PageAnswer, seeOther } from '../web/layout';
+import { Layout, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
-import { copyable, decision, permissionList } from '../web/parts';
+import { copyable } from '../web/parts';
 import { SignInRequired } from '../web/sign-in-required';
-import { CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../web/visitor';
+
+const PATH = '/user/oauth';
 
 /** The authorization endpoint: asks the user for consent, and redirects to the application. */
 @Pages()
@@ -38,23 +41,23 @@ export class AuthorizationController {
 
   @Get()
   @Public()
-  async ask(@Req() req: Request, @CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
+  async ask(@Req() req: Request, @CurrentVisitor() visitor: Visitor) {
     const asked = await this.requests.read(queryOf(req));
     // Only a signed-in user is redirected to an application, even with an error.
-    if (!visitor.user) throw new SignInRequired(req.originalUrl);
+    if (!isSignedIn(visitor)) throw new SignInRequired(req.originalUrl);
     const refusal = refusalOf(asked);
     const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
     if (refusal) return this.refuse(visitor, asked, refusal, grant);
-    if (grant && isRemembered(asked, grant)) return this.allow(req, visitor, asked, 'access given');
-    return this.consent(visitor, visitor.user, asked, grant);
+    if (grant && isRemembered(asked, grant)) return this.allow(visitor, asked, 'access given');
+    return this.consent(visitor, asked, grant);
   }
 
   @Post()
   @Public()
-  async decide(@Req() req: Request, @CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
+  async decide(@Req() req: Request, @CurrentVisitor() visitor: Visitor) {
     const form = await formOf(req);
     const asked = await this.requests.read(form);
-    if (!visitor.user) throw new SignInRequired(pathOf(asked));
+    if (!isSignedIn(visitor)) throw new SignInRequired(withQuery(PATH, asked.fields));
     const refusal = refusalOf(asked);
     if (refusal) {
       const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
@@ -66,7 +69,7 @@ export class AuthorizationController {
         : seeOther(
             this.withRefusal(asked, { error: 'access_denied', error_description: 'the user said no' }),
           );
-    return this.allow(req, visitor, asked, 'grant given', {
+    return this.allow(visitor, asked, 'grant given', {
       may_start_games: form.ticked('may_start_games'),
       implicit_allowed: asked.fields.response_type === 'token',
     });
@@ -75,7 +78,7 @@ export class AuthorizationController {
   /** Shows the token or code of an application without a redirect address, to be copied. */
   @Get('result')
   @SignedIn()
-  async result(@CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
+  async result(@CurrentVisitor() visitor: Visitor) {
     const { application, kind, text } = await this.sessions.takeNotice(visitor.token);
     return this.layout.show(visitor, {
       title: 'Copy this',
@@ -95,27 +98,25 @@ export class AuthorizationController {
 
   /** `consent` is what the user agreed to on the page, beside the scopes; absent: an earlier consent is used. */
   private async allow(
-    req: Request,
-    visitor: Visitor,
+    visitor: SignedInVisitor,
     { application, fields, scopes, redirect_uri }: Asked,
     event: 'grant given' | 'access given',
     consent: Omit<Consent, 'scopes'> = { may_start_games: false, implicit_allowed: false },
-  ): Promise<PageAnswer> {
-    const user_id = visitor.user!.id;
+  ) {
     const { client_id } = application;
     const kind = fields.response_type as 'token' | 'code';
     const { text, replaced } = await this.database.transaction(async (db) => {
-      const grant = await this.grants.give(db, user_id, client_id, { scopes, ...consent });
+      const grant = await this.grants.give(db, visitor.user.id, client_id, { scopes, ...consent });
       if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
       const { redirect_uri: named, code_challenge } = fields;
       const code = await this.codes.make(db, grant, { scopes, redirect_uri: named, code_challenge });
       return { text: code, replaced: [] };
     });
     this.keys.forget(replaced);
-    this.audit.record({ event, request_id: req.id, user_id, client_id, scopes });
+    this.audit.record({ event, ...visitor.by, client_id, scopes });
     if (redirect_uri === OUT_OF_BAND) {
       await this.sessions.leaveNotice(visitor.token, { application: application.name, kind, text });
-      return seeOther('/user/oauth/result');
+      return seeOther(`${PATH}/result`);
     }
     const iss = this.own.url;
     if (kind === 'code')
@@ -132,7 +133,7 @@ export class AuthorizationController {
   }
 
   /** Redirects errors only to applications that the user has granted something: any other could be an open redirect. */
-  private refuse(visitor: Visitor, asked: Asked, refusal: Refusal, grant: Grant | undefined): PageAnswer {
+  private refuse(visitor: Visitor, asked: Asked, refusal: Refusal, grant: Grant | undefined) {
     const { application, redirect_uri } = asked;
     const back = redirect_uri === OUT_OF_BAND ? undefined : this.withRefusal(asked, refusal);
     if (grant && back !== undefined) return seeOther(back);
@@ -161,33 +162,26 @@ export class AuthorizationController {
   }
 
   private consent(
-    visitor: Visitor,
-    user: SignedInUser,
+    visitor: SignedInVisitor,
     { application, redirect_uri, scopes, fields }: Asked,
     grant: Grant | undefined,
-  ): PageAnswer {
+  ) {
     const source = policySource(redirect_uri);
-    const { may_start_games } = application;
-    return this.layout.show(visitor, {
-      title: `Allow ${application.name}?`,
-      single: true,
-      formTargets: source ? [source] : [],
-      main: html`<h1>Allow <bdi>${application.name}</bdi> to act for you?</h1>
-        <div class="card stack">
-          <p>
-            <strong><bdi>${application.name}</bdi></strong
-            >, an application by ${application.user!.username}, wants to act for you. It may:
-          </p>
-          ${permissionList({ scopes, may_start_games }, grant)}
-          <p class="muted">
-            ${afterwards(redirect_uri)}
-            ${fields.response_type === 'token' ? 'It stays signed in until it does nothing for 90 days.' : 'It stays signed in for at most 180 days.'}
-            You can take this back at any time under “Allowed applications”.
-          </p>
-          ${decision(visitor, '/user/oauth', { ...fields, ...(may_start_games && { may_start_games: 'yes' }) })}
-        </div>
-        <p class="muted">You are signed in as <strong>${user.username}</strong>.</p>`,
+    const { name, user, may_start_games } = application;
+    const lasting =
+      fields.response_type === 'token' ? 'until it does nothing for 90 days' : 'for at most 180 days';
+    const page = consentPage(visitor, {
+      name,
+      owner: user!.username,
+      scopes,
+      may_start_games,
+      grant,
+      question: html`Allow <bdi>${name}</bdi> to act for you?`,
+      afterwards: html`${afterwards(redirect_uri)} It stays signed in ${lasting}.`,
+      action: PATH,
+      fields,
     });
+    return this.layout.show(visitor, { ...page, formTargets: source ? [source] : [] });
   }
 }
 
@@ -203,6 +197,3 @@ function afterwards(redirect_uri: string): Html {
   if (isLoopback(redirect_uri)) return html`Then you go back to the program on this computer.`;
   return html`Then you go to <strong>${placeOf(redirect_uri)}</strong>.`;
 }
-
-const pathOf = ({ fields }: Asked) =>
-  `/user/oauth?${new URLSearchParams(fields as Record<string, string>).toString()}`;

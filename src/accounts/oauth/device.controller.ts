@@ -5,14 +5,14 @@ import { Database } from '../../database/database';
 import { Post } from '../../http/routes';
 import { AttemptsService, guessAtDeviceCode } from '../sign-in/attempts.service';
 import { Audit } from '../../auth/audit';
+import { consentPage } from './consent-page';
 import { DeviceRequestsService, type ShownRequest, userCodeOf } from './device-requests.service';
 import { GrantsService } from './grants.service';
-import type { SignedInUser } from '../sign-in/sessions.service';
 import { formOf, queryOf } from '../web/form';
 import { html } from '../web/html';
-import { Layout, type PageAnswer } from '../web/layout';
+import { Layout, type Page } from '../web/layout';
 import { Pages } from '../web/page';
-import { alert, decision, permissionList } from '../web/parts';
+import { alert } from '../web/parts';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/oauth/device';
@@ -32,7 +32,7 @@ export class DeviceController {
 
   @Get()
   @SignedIn()
-  async form(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async form(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const typed = queryOf(req).text('code');
     if (typed === undefined) return this.entry(visitor);
     const user_code = userCodeOf(typed);
@@ -54,7 +54,7 @@ export class DeviceController {
 
   @Post()
   @SignedIn()
-  async decide(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async decide(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const form = await formOf(req);
     const user_code = userCodeOf(form.text('code') ?? '');
     // Without this proof, posting codes would be guessing without a limit.
@@ -65,7 +65,7 @@ export class DeviceController {
       });
     const allowed = form.text('decision') === 'allow';
     const decided = allowed
-      ? await this.approve(req, visitor.user, user_code, form.ticked('may_start_games'))
+      ? await this.approve(visitor, user_code, form.ticked('may_start_games'))
       : await this.devices.deny(user_code);
     if (!decided)
       return this.entry(visitor, '', {
@@ -83,38 +83,28 @@ export class DeviceController {
     });
   }
 
-  private async approve(
-    req: Request,
-    user: SignedInUser,
-    user_code: string,
-    may_start_games: boolean,
-  ): Promise<boolean> {
+  private async approve(visitor: SignedInVisitor, user_code: string, may_start_games: boolean) {
     const approved = await this.database.transaction(async (db) => {
       const request = await this.devices.lockPending(db, user_code);
       if (!request) return undefined;
       const { client_id, scopes } = request;
       const consent = { scopes, may_start_games, implicit_allowed: false };
-      await this.devices.approve(db, request, await this.grants.give(db, user.id, client_id, consent));
+      const grant = await this.grants.give(db, visitor.user.id, client_id, consent);
+      await this.devices.approve(db, request, grant);
       return { client_id, scopes };
     });
-    if (!approved) return false;
-    this.audit.record({ event: 'grant given', request_id: req.id, user_id: user.id, ...approved });
-    return true;
+    if (approved) this.audit.record({ event: 'grant given', ...visitor.by, ...approved });
+    return approved !== undefined;
   }
 
   private entry(
     visitor: Visitor,
     typed = '',
-    {
-      problem,
-      status,
-      headers,
-    }: { problem?: string; status?: number; headers?: Record<string, string> } = {},
-  ): PageAnswer {
+    { problem, ...answer }: { problem?: string } & Pick<Page, 'status' | 'headers'> = {},
+  ) {
     return this.layout.show(visitor, {
       title: 'Connect a device',
-      status,
-      headers,
+      ...answer,
       single: true,
       main: html`<h1>Connect a device</h1>
         ${problem && alert(problem)}
@@ -139,34 +129,18 @@ export class DeviceController {
     });
   }
 
-  private consent(
-    visitor: SignedInVisitor,
-    { user_code, name, owner, scopes, may_start_games }: ShownRequest,
-  ): PageAnswer {
-    return this.layout.show(visitor, {
-      title: `Allow ${name}?`,
-      single: true,
-      main: html`<h1>Allow <bdi>${name}</bdi> on your device to act for you?</h1>
-        <div class="card stack">
-          <p>Go on only if a device in front of you shows this code, and nobody sent it to you:</p>
-          <p class="code-entry">${user_code}</p>
-          <p>
-            <strong><bdi>${name}</bdi></strong
-            >, an application by ${owner}, wants to act for you. It may:
-          </p>
-          ${permissionList({ scopes, may_start_games })}
-          <p class="muted">
-            It stays signed in for at most 180 days. You can take this back at any time under “Allowed
-            applications”.
-          </p>
-          ${decision(visitor, PATH, {
-            code: user_code,
-            shown: visitor.proofOf(shown(user_code)),
-            ...(may_start_games && { may_start_games: 'yes' }),
-          })}
-        </div>
-        <p class="muted">You are signed in as <strong>${visitor.user.username}</strong>.</p>`,
+  private consent(visitor: SignedInVisitor, request: ShownRequest) {
+    const { name, user_code } = request;
+    const page = consentPage(visitor, {
+      ...request,
+      question: html`Allow <bdi>${name}</bdi> on your device to act for you?`,
+      warning: html`<p>Go on only if a device in front of you shows this code, and nobody sent it to you:</p>
+        <p class="code-entry">${user_code}</p>`,
+      afterwards: html`It stays signed in for at most 180 days.`,
+      action: PATH,
+      fields: { code: user_code, shown: visitor.proofOf(shown(user_code)) },
     });
+    return this.layout.show(visitor, page);
   }
 }
 

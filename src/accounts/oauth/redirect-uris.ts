@@ -1,3 +1,5 @@
+import { queryText } from '../web/form';
+
 /** In place of an address: the page shows the answer, and the user copies it. */
 export const OUT_OF_BAND = 'urn:ietf:wg:oauth:2.0:oob';
 
@@ -51,8 +53,7 @@ export function redirectWith(
   part: 'query' | 'fragment',
   values: Record<string, string | undefined>,
 ): string {
-  const given = Object.entries(values).filter((pair): pair is [string, string] => pair[1] !== undefined);
-  const text = new URLSearchParams(given).toString();
+  const text = queryText(values);
   if (part === 'fragment') return `${uri}#${text}`;
   return `${uri}${uri.includes('?') ? (/[?&]$/.test(uri) ? '' : '&') : '?'}${text}`;
 }

@@ -1,5 +1,4 @@
-import { Controller, Get, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get } from '@nestjs/common';
 import { Public, SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { expiryOf } from '../../auth/key-expiry';
@@ -10,7 +9,7 @@ import { KeysService } from '../settings/keys.service';
 import { SessionsService } from '../sign-in/sessions.service';
 import { Assets } from '../web/assets';
 import { html, type Html } from '../web/html';
-import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
+import { formToken, Layout, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
 import { alert } from '../web/parts';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../web/visitor';
@@ -36,73 +35,64 @@ export class ReferencePageController {
 
   @Get()
   @Public()
-  async page(@CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
+  async page(@CurrentVisitor() visitor: Visitor) {
     const notice = visitor.user ? await this.sessions.takeNotice(visitor.token) : {};
     const parts = (this.parts ??= this.render());
-    return this.layout.show(
-      visitor,
-      {
-        title: 'API reference',
-        styles: [this.assets.referenceStyle],
-        scripts: [this.assets.referenceScript],
-        sendsRequests: true,
-        main: html`<h1>API reference</h1>
-          <p class="lead">
-            All requests that this API takes. Your tools can read it too, as
-            <a href="/openapi.json">OpenAPI</a>.
-          </p>
-          <div class="reference" data-base="${this.own.url}">
-            <div class="aside">
-              <label class="field" for="find" hidden
-                >Find an endpoint <input id="find" type="search" autocomplete="off"
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: 'API reference',
+      styles: [this.assets.referenceStyle],
+      scripts: [this.assets.referenceScript],
+      sendsRequests: true,
+      main: html`<h1>API reference</h1>
+        <p class="lead">
+          All requests that this API takes. Your tools can read it too, as
+          <a href="/openapi.json">OpenAPI</a>.
+        </p>
+        <div class="reference" data-base="${this.own.url}">
+          <div class="aside">
+            <label class="field" for="find" hidden
+              >Find an endpoint <input id="find" type="search" autocomplete="off"
+            /></label>
+            <p id="found" role="status" class="muted"></p>
+            <details class="menu">
+              <summary>Endpoints</summary>
+              ${parts.menu}
+            </details>
+          </div>
+          <div class="content">
+            <section class="card stack" aria-labelledby="your-key">
+              <h2 id="your-key">Your key</h2>
+              ${notice.problem && alert(notice.problem)}
+              <label class="field" for="credential"
+                >An API key or a JWT, for the code below
+                <input
+                  id="credential"
+                  type="password"
+                  value="${notice.made ?? ''}"
+                  autocomplete="off"
+                  spellcheck="false"
+                  aria-describedby="credential-help"
               /></label>
-              <p id="found" role="status" class="muted"></p>
-              <details class="menu">
-                <summary>Endpoints</summary>
-                ${parts.menu}
-              </details>
-            </div>
-            <div class="content">
-              <section class="card stack" aria-labelledby="your-key">
-                <h2 id="your-key">Your key</h2>
-                ${notice.problem && alert(notice.problem)}
-                <label class="field" for="credential"
-                  >An API key or a JWT, for the code below
-                  <input
-                    id="credential"
-                    type="password"
-                    value="${notice.made ?? ''}"
-                    autocomplete="off"
-                    spellcheck="false"
-                    aria-describedby="credential-help"
-                /></label>
-                <small id="credential-help">It stays in this page, and is forgotten when you leave it.</small>
-                ${this.keyFor(visitor)}
-              </section>
-              <details class="introduction">
-                <summary>Before the first request: parameters, credentials, errors, limits</summary>
-                <div class="stack">${parts.introduction}</div>
-              </details>
-              ${parts.sections}
-            </div>
-          </div>`,
-      },
-      PATH,
-    );
+              <small id="credential-help">It stays in this page, and is forgotten when you leave it.</small>
+              ${this.keyFor(visitor)}
+            </section>
+            <details class="introduction">
+              <summary>Before the first request: parameters, credentials, errors, limits</summary>
+              <div class="stack">${parts.introduction}</div>
+            </details>
+            ${parts.sections}
+          </div>
+        </div>`,
+    });
   }
 
   /** Makes a key for who is signed in, that is good for a day. */
   @Post('key')
   @SignedIn()
-  async makeKey(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async makeKey(@CurrentVisitor() visitor: SignedInVisitor) {
     const made = await this.keys.make(visitor.user.id, { label: 'API reference', expires_at: expiryOf('1') });
-    if (made)
-      this.audit.record({
-        event: 'api key made',
-        request_id: req.id,
-        user_id: visitor.user.id,
-        api_key_id: made.id,
-      });
+    if (made) this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
     const problem = 'You have too many keys. Revoke one that you no longer use first.';
     await this.sessions.leaveNotice(visitor.token, made ? { made: made.key } : { problem });
     return seeOther(PATH);

@@ -6,11 +6,11 @@ import { modernTimestamp } from '../../formats/timestamps';
 import { failure } from '../../http/failure';
 import { LongLists } from '../../http/long-lists';
 import { GameSalesService, type Place, type SaleRow } from '../../purchases/game-sales.service';
-import { queryOf } from '../web/form';
+import { queryOf, withQuery } from '../web/form';
 import { html, type Html } from '../web/html';
-import { Layout, type PageAnswer } from '../web/layout';
+import { Layout } from '../web/layout';
 import { Pages } from '../web/page';
-import { day, idOf } from '../web/parts';
+import { day, idOf, pageLinks, table } from '../web/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../web/visitor';
 import { type Cell, CsvAnswer } from './csv';
 import { PATH } from './sales.controller';
@@ -36,7 +36,7 @@ export class BuyersController {
     @Req() req: Request,
     @Param('game_id') game_id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  ) {
     const id = idOf(game_id);
     const title = await this.titleOf(id, visitor.user.id);
     const find = findOf(req);
@@ -45,47 +45,37 @@ export class BuyersController {
     const rows = found as SaleRow[];
     const shown = rows.slice(0, ON_A_PAGE);
     const path = `${PATH}/${id}/buyers`;
-    const query = (fields: Record<string, string | undefined>) => {
-      const given = Object.entries(fields).filter(([, value]) => value !== undefined) as [string, string][];
-      return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
-    };
-    return this.layout.show(
-      visitor,
-      {
-        title: `Buyers of ${title}`,
-        main: html`<div class="head">
-            <h1>Buyers of ${title}</h1>
-            <div class="buttons">
-              <a class="button quiet" href="${PATH}?game=${id}">Sales</a>
-              <a class="button quiet" href="${path}.csv${query({ find })}">Download as CSV</a>
-            </div>
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: `Buyers of ${title}`,
+      main: html`<div class="head">
+          <h1>Buyers of ${title}</h1>
+          <div class="buttons">
+            <a class="button quiet" href="${PATH}?game=${id}">Sales</a>
+            <a class="button quiet" href="${withQuery(`${path}.csv`, { find })}">Download as CSV</a>
           </div>
-          <form action="${path}" class="card row" role="search">
-            <label class="field" for="find"
-              >E-mail or user name
-              <input
-                id="find"
-                name="find"
-                value="${find ?? ''}"
-                maxlength="${MAX_FIND}"
-                autocapitalize="none"
-                autocomplete="off"
-                spellcheck="false"
-            /></label>
-            <button>Find</button>
-            ${find !== undefined && html`<a class="button quiet" href="${path}">Show all</a>`}
-          </form>
-          ${shown.length === 0 ? none(find, after) : table(shown)}
-          ${
-            (after !== undefined || rows.length > ON_A_PAGE) &&
-            html`<nav class="buttons" aria-label="Pages">
-              ${after !== undefined && html`<a class="button quiet" href="${path}${query({ find })}">Newest</a>`}
-              ${rows.length > ON_A_PAGE && html`<a class="button quiet" href="${path}${query({ find, after: textOf(shown.at(-1)!) })}">Older</a>`}
-            </nav>`
-          }`,
-      },
-      PATH,
-    );
+        </div>
+        <form action="${path}" class="card row" role="search">
+          <label class="field" for="find"
+            >E-mail or user name
+            <input
+              id="find"
+              name="find"
+              value="${find ?? ''}"
+              maxlength="${MAX_FIND}"
+              autocapitalize="none"
+              autocomplete="off"
+              spellcheck="false"
+          /></label>
+          <button>Find</button>
+          ${find !== undefined && html`<a class="button quiet" href="${path}">Show all</a>`}
+        </form>
+        ${shown.length === 0 ? none(find, after) : table('Buyers, newest first', COLUMNS, shown.map(rowOf), 'cards buyers')}
+        ${pageLinks({
+          Newest: after !== undefined && withQuery(path, { find }),
+          Older: rows.length > ON_A_PAGE && withQuery(path, { find, after: textOf(shown.at(-1)!) }),
+        })}`,
+    });
   }
 
   @Get('buyers.csv')
@@ -94,7 +84,7 @@ export class BuyersController {
     @Req() req: Request,
     @Param('game_id') game_id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<CsvAnswer<SaleRow>> {
+  ) {
     const id = idOf(game_id);
     await this.titleOf(id, visitor.user.id);
     const rows = await this.sales.find(id, visitor.user.id, { buyer: findOf(req) });
@@ -162,26 +152,9 @@ const none = (find: string | undefined, after: Place | undefined): Html =>
     }
   </p>`;
 
-const table = (rows: SaleRow[]): Html =>
-  html`<table class="cards buyers">
-    <caption class="hidden">
-      Buyers, newest first
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Buyer</th>
-        <th scope="col">Bought</th>
-        <th scope="col" class="number">Price</th>
-        <th scope="col">Status</th>
-        <th scope="col">Key</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(line)}
-    </tbody>
-  </table>`;
+const COLUMNS = ['Buyer', 'Bought', { numbers: 'Price' }, 'Status', 'Key'];
 
-const line = ({ id, email, buyer, created_at, source, amount, currency, status, ...sale }: SaleRow): Html =>
+const rowOf = ({ id, email, buyer, created_at, source, amount, currency, status, ...sale }: SaleRow): Html =>
   html`<tr>
     <th scope="row">${email}${buyer && html`<br /><small>${buyer.username}</small>`}</th>
     <td data-label="Bought">${day(created_at)} <small>No. ${id}, ${source}</small></td>

@@ -14,33 +14,27 @@ const HEIGHT = 344;
 const LABELS = 5;
 const LETTER = 7.4;
 
-/** 1, 2 or 5 times a power of ten, so that about three steps reach the largest value. */
-function stepFor(largest: number, least: number): number {
-  const rough = Math.max(largest / 3, least);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].find((factor) => factor * power >= rough)! * power;
-  return Math.max(step, least);
-}
-
-/** The values of the lines of an axis, from 0 to the largest value or above. */
-function ticksFor(largest: number, least: number): number[] {
-  const step = stepFor(largest, least);
-  return Array.from({ length: Math.max(1, Math.ceil(largest / step)) + 1 }, (_, i) => i * step);
-}
-
+/** The vertical axis of one row of bars. */
 interface Scale {
+  /** The values of its lines, from 0 to the largest value or above. */
   ticks: number[];
   yOf: (value: number) => number;
 }
 
-function scaleOf(values: number[], { top, height }: typeof REVENUE, least: number): Scale {
-  const ticks = ticksFor(Math.max(...values), least);
-  return { ticks, yOf: (value) => top + height - (value / ticks.at(-1)!) * height };
+/** A step is 1, 2 or 5 times a power of ten, so that about three steps reach the largest value. */
+function scaleOf(values: number[], { top, height }: typeof REVENUE, smallestStep: number): Scale {
+  const largest = Math.max(...values);
+  const third = Math.max(largest / 3, smallestStep);
+  const power = 10 ** Math.floor(Math.log10(third));
+  const step = Math.max([1, 2, 5, 10].find((factor) => factor * power >= third)! * power, smallestStep);
+  const count = Math.max(1, Math.ceil(largest / step));
+  const ticks = Array.from({ length: count + 1 }, (_, i) => i * step);
+  return { ticks, yOf: (value) => top + height - (value / (count * step)) * height };
 }
 
 /**
  * Two rows of bars over the same time: the revenue, and the number of sales. Positions across are percentages, so that letters
- * keep their size on a phone. A column that is pointed at or focused says its figures above the bars.
+ * keep their size on a phone. A column that is pointed at or focused shows its figures above the bars.
  */
 export function chart(columns: Column[], currency: string, label: string): Html {
   const revenue = scaleOf(
@@ -73,7 +67,7 @@ export function chart(columns: Column[], currency: string, label: string): Html 
   </div>`;
 }
 
-/** Of one whole unit: the axis has lines at $1 and not at $0.50. */
+/** How many minor units make one whole: the axis has lines at $1, not at $0.50. */
 const minorUnits = (currency: string) => 10 ** (/\.(0+)$/.exec(formatMoney(0, currency))?.[1]?.length ?? 0);
 
 const percent = (share: number) => `${Number((share * 100).toFixed(3))}%`;
@@ -90,7 +84,7 @@ function bars(
   const [x, width] = [percent((i + gap) / count), percent((1 - 2 * gap) / count)];
   const words = `${name}: ${formatMoney(amount, currency)}, ${salesOf(purchases)}`;
   const bar = (kind: string, value: number, { yOf }: Scale) => {
-    // What is not nothing shows.
+    // However small, a bar is visible.
     const height = Math.max(yOf(0) - yOf(value), 1.5);
     return (
       value > 0 &&

@@ -1,30 +1,27 @@
-export const RANGES = {
-  '30d': 'Last 30 days',
-  '90d': 'Last 90 days',
-  '12m': 'Last 12 months',
-  '5y': 'Last 5 years',
-  all: 'All time',
-} as const;
-type Range = keyof typeof RANGES;
+import { MONTHS } from '../web/parts';
 
 export const UNITS = { day: 'By day', week: 'By week', month: 'By month' } as const;
 type Unit = keyof typeof UNITS;
 
-/** The units in which a range has few enough columns; the first is what is shown unless another one is asked for. */
-const UNITS_OF: Record<Range, Unit[]> = {
-  '30d': ['day', 'week'],
-  '90d': ['day', 'week', 'month'],
-  '12m': ['month', 'week', 'day'],
-  '5y': ['month', 'week'],
-  all: ['month'],
+/** `units`: those that give few enough columns; the first is shown unless another one is asked for. */
+type Range = { name: string; units: Unit[] } & (
+  | { days: number }
+  /** From the first of a month on, this month included. */
+  | { months: number }
+);
+
+export const RANGES: Readonly<Record<string, Range>> = {
+  '30d': { name: 'Last 30 days', units: ['day', 'week'], days: 30 },
+  '90d': { name: 'Last 90 days', units: ['day', 'week', 'month'], days: 90 },
+  '12m': { name: 'Last 12 months', units: ['month', 'week', 'day'], months: 12 },
+  '5y': { name: 'Last 5 years', units: ['month', 'week'], months: 60 },
+  all: { name: 'All time', units: ['month'], months: 400 },
 };
-/** Those that begin with the first of a month. */
-const WHOLE_MONTHS: Range[] = ['12m', '5y', 'all'];
-const MAX_MONTHS = 400;
 
 /** Days are those of UTC, as `YYYY-MM-DD`. */
 export interface Period {
-  range: Range;
+  /** A name of RANGES. */
+  range: string;
   unit: Unit;
   units: Unit[];
   from: string;
@@ -34,13 +31,14 @@ export interface Period {
 }
 
 export function periodOf(range: string | undefined, unit: string | undefined, now = new Date()): Period {
-  const known = range !== undefined && range in RANGES ? (range as Range) : '12m';
-  const units = UNITS_OF[known];
+  const known = range !== undefined && Object.hasOwn(RANGES, range) ? range : '12m';
+  const chosen = RANGES[known]!;
+  const { units } = chosen;
   const by = units.find((one) => one === unit) ?? units[0]!;
-  const to = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()));
+  const to = shifted(now, 0);
   const sorted = (Object.keys(UNITS) as Unit[]).filter((one) => units.includes(one));
-  const first = firstOf(known, to);
-  const summed = WHOLE_MONTHS.includes(known) || by === 'month' ? 'month' : 'day';
+  const first = 'months' in chosen ? firstOfMonth(to, 1 - chosen.months) : shifted(to, 1 - chosen.days);
+  const summed = 'months' in chosen || by === 'month' ? 'month' : 'day';
   // Months have no whole weeks: the first week then has the days since the first of the month.
   const from = dayOf(summed === 'month' ? startOf(first, 'month') : startOf(first, by));
   return { range: known, unit: by, units: sorted, from, to: dayOf(to), summed };
@@ -55,37 +53,20 @@ export function columnsOf({ unit, to }: Period, from: string): string[] {
 
 const dayOf = (date: Date) => date.toISOString().slice(0, 10);
 
-const shifted = (date: Date, months: number, days: number) =>
-  new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, date.getUTCDate() + days));
+const shifted = (date: Date, days: number) =>
+  new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + days));
 
 const firstOfMonth = (date: Date, months: number) =>
   new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1));
 
-function firstOf(range: Range, to: Date): Date {
-  switch (range) {
-    case '30d':
-      return shifted(to, 0, -29);
-    case '90d':
-      return shifted(to, 0, -89);
-    case '12m':
-      return firstOfMonth(to, -11);
-    case '5y':
-      return firstOfMonth(to, -59);
-    case 'all':
-      return firstOfMonth(to, 1 - MAX_MONTHS);
-  }
-}
-
 /** Weeks begin on Monday, as PostgreSQL's do. */
 function startOf(date: Date, unit: Unit): Date {
   if (unit === 'month') return firstOfMonth(date, 0);
-  return unit === 'week' ? shifted(date, 0, -((date.getUTCDay() + 6) % 7)) : date;
+  return unit === 'week' ? shifted(date, -((date.getUTCDay() + 6) % 7)) : date;
 }
 
 const after = (date: Date, unit: Unit) =>
-  unit === 'month' ? firstOfMonth(date, 1) : shifted(date, 0, unit === 'week' ? 7 : 1);
-
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+  unit === 'month' ? firstOfMonth(date, 1) : shifted(date, unit === 'week' ? 7 : 1);
 
 /** A column's name: `12 Mar 2026`, `Week of 9 Mar 2026`, `Mar 2026`. */
 export function nameOf(first: string, unit: Unit): string {
@@ -99,6 +80,6 @@ export function nameOf(first: string, unit: Unit): string {
 export function shortNameOf(first: string, { unit, range }: Period): string {
   const [year, month, day] = first.split('-');
   const name = MONTHS[Number(month) - 1]!;
-  const withYear = unit === 'month' || WHOLE_MONTHS.includes(range) ? `${name} ${year}` : name;
+  const withYear = unit === 'month' || 'months' in RANGES[range]! ? `${name} ${year}` : name;
   return unit === 'month' ? withYear : `${Number(day)} ${withYear}`;
 }

@@ -3,11 +3,11 @@ import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { failure } from '../../http/failure';
 import { formatMoney } from '../../formats/money';
-import { queryOf } from '../web/form';
+import { queryOf, withQuery } from '../web/form';
 import { html, type Html } from '../web/html';
-import { Layout, type PageAnswer } from '../web/layout';
+import { Layout } from '../web/layout';
 import { Pages } from '../web/page';
-import { idOf, pageOf } from '../web/parts';
+import { idOf, pageLinks, pageOf, table } from '../web/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../web/visitor';
 import { chart, type Column, salesOf } from './chart';
 import { columnsOf, nameOf, type Period, periodOf, RANGES, shortNameOf, UNITS } from './period';
@@ -15,16 +15,10 @@ import { type Figures, GAMES_ON_A_PAGE, type GameSold, MAX_KEYS, SalesService } 
 
 export const PATH = '/user/settings/sales';
 
-/** What the address of the page says. */
-interface Asked {
-  range?: string;
-  by?: string;
-  currency?: string;
-  game?: string;
-  page?: string;
-}
+const FIELDS = ['range', 'by', 'currency', 'game', 'page'] as const;
 
-const FIELDS = ['range', 'by', 'currency', 'game', 'page'] as const satisfies (keyof Asked)[];
+/** The query of the page's address. */
+type Asked = Partial<Record<(typeof FIELDS)[number], string>>;
 
 /** The page of what was sold, over time and by game. */
 @Pages()
@@ -37,7 +31,7 @@ export class SalesController {
 
   @Get()
   @SignedIn()
-  async show(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async show(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const query = queryOf(req);
     const asked: Asked = Object.fromEntries(FIELDS.map((name) => [name, query.text(name)]));
     const game_id = asked.game === undefined ? null : idOf(asked.game);
@@ -55,32 +49,26 @@ export class SalesController {
     if (game_id !== null && games.length === 0) throw failure(404, 'You have no such game.');
     const here: Asked = { ...asked, page: undefined, range: period.range, by: period.unit };
     const title = game_id === null ? 'Sales' : games[0]!.title;
-    return this.layout.show(
-      visitor,
-      {
-        title: game_id === null ? 'Sales' : `Sales of ${title}`,
-        main: html`<div class="head">
-            <h1>${game_id === null ? 'Sales' : html`Sales of ${title}`}</h1>
-            ${
-              game_id !== null &&
-              html`<div class="buttons">
-                <a class="button quiet" href="${address(here, { game: undefined })}">All games</a>
-                <a class="button quiet" href="${PATH}/${game_id}/buyers">Buyers</a>
-              </div>`
-            }
-          </div>
-          ${choices(here, period)} ${currencies(here, figures)} ${over(figures, period, title)}
-          ${games.length === 0 ? noGames(page) : ranking(here, games, currency, page)}`,
-      },
-      PATH,
-    );
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: game_id === null ? 'Sales' : `Sales of ${title}`,
+      main: html`<div class="head">
+          <h1>${game_id === null ? 'Sales' : html`Sales of ${title}`}</h1>
+          ${
+            game_id !== null &&
+            html`<div class="buttons">
+              <a class="button quiet" href="${address(here, { game: undefined })}">All games</a>
+              <a class="button quiet" href="${PATH}/${game_id}/buyers">Buyers</a>
+            </div>`
+          }
+        </div>
+        ${choices(here, period)} ${currencies(here, figures)} ${over(figures, period, title)}
+        ${games.length === 0 ? noGames(page) : ranking(here, games, currency, page)}`,
+    });
   }
 }
 
-const address = (asked: Asked, changed: Partial<Asked> = {}): string => {
-  const fields = Object.entries({ ...asked, ...changed }).filter(([, value]) => value !== undefined);
-  return `${PATH}?${new URLSearchParams(fields as [string, string][]).toString()}`;
-};
+const address = (asked: Asked, changed: Asked): string => withQuery(PATH, { ...asked, ...changed });
 
 const choice = (href: string, label: string, chosen: boolean): Html =>
   html`<a href="${href}" ${chosen && html` aria-current="true"`}>${label}</a> `;
@@ -88,7 +76,7 @@ const choice = (href: string, label: string, chosen: boolean): Html =>
 const choices = (asked: Asked, { range, unit, units }: Period): Html =>
   html`<div class="choices">
     <nav class="choice" aria-label="Time">
-      ${Object.entries(RANGES).map(([name, label]) => choice(address(asked, { range: name }), label, name === range))}
+      ${Object.entries(RANGES).map(([key, { name }]) => choice(address(asked, { range: key }), name, key === range))}
     </nav>
     ${
       units.length > 1 &&
@@ -125,32 +113,19 @@ function over({ currency, columns: sold }: Figures, period: Period, title: strin
     ...(sold.get(day) ?? { purchases: 0, amount: 0 }),
   }));
   const label = `${title}: revenue in ${currency} and number of sales, ${UNITS[period.unit].toLowerCase()}`;
+  const rows = columns.toReversed().map(
+    ({ name, purchases, amount }) =>
+      html`<tr>
+        <th scope="row">${name}</th>
+        <td class="number">${purchases.toLocaleString('en-US')}</td>
+        <td class="number">${formatMoney(amount, currency)}</td>
+      </tr>`,
+  );
   return html`<figure class="card stack">
     ${chart(columns, currency, label)}
     <details>
       <summary>Show as table</summary>
-      <table>
-        <caption class="hidden">
-          ${label}
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">Time (UTC)</th>
-            <th scope="col" class="number">Sales</th>
-            <th scope="col" class="number">Revenue</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${columns.toReversed().map(
-            ({ name, purchases, amount }) =>
-              html`<tr>
-                <th scope="row">${name}</th>
-                <td class="number">${purchases.toLocaleString('en-US')}</td>
-                <td class="number">${formatMoney(amount, currency)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
+      ${table(label, ['Time (UTC)', { numbers: 'Sales' }, { numbers: 'Revenue' }], rows, '')}
     </details>
   </figure>`;
 }
@@ -161,30 +136,15 @@ const noGames = (page: number): Html =>
 const ranking = (asked: Asked, games: GameSold[], currency: string | undefined, page: number): Html =>
   html`<section class="stack" aria-labelledby="ranking">
     <h2 id="ranking">${asked.game === undefined ? 'Games, most earned first' : 'In this time'}</h2>
-    <table class="cards">
-      <caption class="hidden">
-        Games by what they earned
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Game</th>
-          <th scope="col" class="number">Sales</th>
-          <th scope="col" class="number">Revenue</th>
-          <th scope="col">Keys claimed</th>
-          <th scope="col"><span class="hidden">More</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${games.slice(0, GAMES_ON_A_PAGE).map((game) => rankedGame(asked, game, currency))}
-      </tbody>
-    </table>
-    ${
-      (page > 1 || games.length > GAMES_ON_A_PAGE) &&
-      html`<nav class="buttons" aria-label="Pages">
-        ${page > 1 && html`<a class="button quiet" href="${address(asked, { page: String(page - 1) })}">Back</a>`}
-        ${games.length > GAMES_ON_A_PAGE && html`<a class="button quiet" href="${address(asked, { page: String(page + 1) })}">More</a>`}
-      </nav>`
-    }
+    ${table(
+      'Games by what they earned',
+      ['Game', { numbers: 'Sales' }, { numbers: 'Revenue' }, 'Keys claimed', { buttons: 'More' }],
+      games.slice(0, GAMES_ON_A_PAGE).map((game) => rankedGame(asked, game, currency)),
+    )}
+    ${pageLinks({
+      Back: page > 1 && address(asked, { page: String(page - 1) }),
+      More: games.length > GAMES_ON_A_PAGE && address(asked, { page: String(page + 1) }),
+    })}
     <p class="muted">
       Sales and revenue are of completed purchases; refunds are taken off the day of the purchase. The price
       of a bundle is split among its games. Keys are those that came with purchases, and count as claimed once

@@ -97,7 +97,7 @@ export class SalesService {
   async figures(
     user_id: number,
     { from, to, unit, summed }: Period,
-    { game_id = null, currency = null }: { game_id?: number | null; currency?: string | null },
+    { game_id, currency }: { game_id: number | null; currency?: string },
   ): Promise<Figures> {
     const totals = await this.database.rows(TOTALS, [user_id, game_id, from, to, summed]);
     const chosen = (totals.find((one) => one.currency === currency) ?? totals[0])?.currency;
@@ -112,11 +112,7 @@ export class SalesService {
   rankedGames(
     user_id: number,
     { from, to, summed }: Period,
-    {
-      game_id = null,
-      currency,
-      page,
-    }: { game_id?: number | null; currency: string | undefined; page: number },
+    { game_id, currency, page }: { game_id: number | null; currency?: string; page: number },
   ): Promise<GameSold[]> {
     const offset = (page - 1) * GAMES_ON_A_PAGE;
     return this.database.rows(RANKED_GAMES, [user_id, game_id, from, to, currency ?? null, summed, offset]);

@@ -9,12 +9,12 @@ import { OwnAddress } from '../../http/own-address';
 import { Post } from '../../http/routes';
 import { Audit } from '../../auth/audit';
 import { type KeyDraft, keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
-import { keyFacts, keyForm, keyRow, nameField, nameOf, newKey, PATH } from './key-parts';
+import { keyFacts, keyForm, keyRow, labelField, nameOf, newKey, PATH } from './key-parts';
 import { KeysService, MAX_KEYS } from './keys.service';
 import { SessionsService } from '../sign-in/sessions.service';
 import { formOf } from '../web/form';
 import { html } from '../web/html';
-import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
+import { formToken, Layout, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
 import { alert, confirmation, done, idOf, isWrong, type Problems, table } from '../web/parts';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../web/visitor';
@@ -33,19 +33,19 @@ export class ApiKeysController {
 
   @Get()
   @SignedIn()
-  settingsPage(@CurrentVisitor() visitor: SignedInVisitor): PageAnswer {
+  settingsPage(@CurrentVisitor() visitor: SignedInVisitor) {
     return seeOther(visitor.user.sells ? '/user/settings/sales' : PATH);
   }
 
   @Get('api-keys')
   @SignedIn()
-  async list(@CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
+  async list(@CurrentVisitor() visitor: Visitor) {
     return this.page(visitor, { takesNotice: true });
   }
 
   @Post('api-keys')
   @SignedIn()
-  async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const { draft, problems, key } = keyDraftOf(await formOf(req));
     if (isWrong(problems)) return this.page(visitor, { draft, problems });
     const made = await this.keys.make(visitor.user.id, key);
@@ -54,12 +54,7 @@ export class ApiKeysController {
         draft,
         problem: `You have ${MAX_KEYS} keys. Revoke one that you no longer use first.`,
       });
-    this.audit.record({
-      event: 'api key made',
-      request_id: req.id,
-      user_id: visitor.user.id,
-      api_key_id: made.id,
-    });
+    this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
     const path = !key.scopes || covers(key.scopes, 'profile:me') ? '/profile' : '/credentials/info';
     await this.sessions.leaveNotice(visitor.token, { made: made.key, path });
     return seeOther(PATH);
@@ -67,10 +62,7 @@ export class ApiKeysController {
 
   @Get('api-keys/:key_id')
   @SignedIn()
-  async one(
-    @Param('key_id') key_id: string,
-    @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  async one(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const key = await this.mine(visitor, key_id);
     return this.onePage(visitor, key, key.label ?? '');
   }
@@ -81,7 +73,7 @@ export class ApiKeysController {
     @Req() req: Request,
     @Param('key_id') key_id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  ) {
     const key = await this.mine(visitor, key_id);
     const label = labelOf(await formOf(req));
     const problem = problemOfLabel(label);
@@ -93,14 +85,12 @@ export class ApiKeysController {
 
   @Get('api-keys/:key_id/revoke')
   @SignedIn()
-  async confirm(
-    @Param('key_id') key_id: string,
-    @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  async confirm(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const key = await this.mine(visitor, key_id);
     return this.layout.show(
       visitor,
       confirmation(visitor, {
+        section: PATH,
         title: 'Revoke a key',
         question: 'Revoke this key?',
         facts: html`<p>
@@ -111,26 +101,15 @@ export class ApiKeysController {
         button: 'Revoke the key',
         back: PATH,
       }),
-      PATH,
     );
   }
 
   @Post('api-keys/:key_id/revoke')
   @SignedIn()
-  async revoke(
-    @Req() req: Request,
-    @Param('key_id') key_id: string,
-    @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  async revoke(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const key = await this.mine(visitor, key_id);
-    const { id } = key;
-    if (!(await this.apiKeys.revoke(id, visitor.user.id))) throw noSuchKey();
-    this.audit.record({
-      event: 'api key revoked',
-      request_id: req.id,
-      user_id: visitor.user.id,
-      api_key_id: id,
-    });
+    if (!(await this.apiKeys.revoke(key.id, visitor.user.id))) throw noSuchKey();
+    this.audit.record({ event: 'api key revoked', ...visitor.by, api_key_id: key.id });
     await this.sessions.leaveNotice(visitor.token, { done: `The key “${nameOf(key)}” is revoked.` });
     return seeOther(PATH);
   }
@@ -149,50 +128,48 @@ export class ApiKeysController {
       problems = {},
       problem,
     }: { takesNotice?: boolean; draft?: KeyDraft; problems?: Problems; problem?: string },
-  ): Promise<PageAnswer> {
+  ) {
     const keys = await this.keys.keysOf(visitor.user!.id);
     const notice = takesNotice ? await this.sessions.takeNotice(visitor.token) : {};
-    return this.layout.show(
-      visitor,
-      {
-        title: 'API keys',
-        status: problem || isWrong(problems) ? 400 : 200,
-        main: html`<h1>API keys</h1>
-          <p class="lead">
-            With a key a program uses the API as you. Give it no more than the program needs, and keep it like
-            a password.
-          </p>
-          ${problem && alert(problem)} ${done(notice.done)}
-          ${notice.made && newKey(notice.made, `curl -H "Authorization: Bearer ${notice.made}" ${this.own.url}${notice.path}`)}
-          ${keyForm(visitor, draft, problems)}
-          ${
-            keys.length === 0
-              ? html`<p class="empty">You have no keys yet.</p>`
-              : table('Your keys', ['Key', 'May do', 'Last used', 'Expires', 'Change'], keys.map(keyRow))
-          }`,
-      },
-      PATH,
-    );
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: 'API keys',
+      status: problem || isWrong(problems) ? 400 : 200,
+      main: html`<h1>API keys</h1>
+        <p class="lead">
+          With a key a program uses the API as you. Give it no more than the program needs, and keep it like a
+          password.
+        </p>
+        ${problem && alert(problem)} ${done(notice.done)}
+        ${notice.made && newKey(notice.made, `curl -H "Authorization: Bearer ${notice.made}" ${this.own.url}${notice.path}`)}
+        ${keyForm(visitor, draft, problems)}
+        ${
+          keys.length === 0
+            ? html`<p class="empty">You have no keys yet.</p>`
+            : table(
+                'Your keys',
+                ['Key', 'May do', 'Last used', 'Expires', { buttons: 'Change' }],
+                keys.map(keyRow),
+              )
+        }`,
+    });
   }
 
-  private onePage(visitor: Visitor, key: ApiKey, label: string, problem?: string): PageAnswer {
-    return this.layout.show(
-      visitor,
-      {
-        title: nameOf(key),
-        status: problem ? 400 : 200,
-        main: html`<h1>${nameOf(key)}</h1>
-          <section class="card stack" aria-label="About this key">${keyFacts(key)}</section>
-          <form method="post" action="${PATH}/${key.id}" class="card stack">
-            ${formToken(visitor)} ${nameField(label, problem)}
-            <div class="buttons">
-              <button>Save</button>
-              <a class="button quiet" href="${PATH}">Cancel</a>
-            </div>
-          </form>`,
-      },
-      PATH,
-    );
+  private onePage(visitor: Visitor, key: ApiKey, label: string, problem?: string) {
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: nameOf(key),
+      status: problem ? 400 : 200,
+      main: html`<h1>${nameOf(key)}</h1>
+        <section class="card stack" aria-label="About this key">${keyFacts(key)}</section>
+        <form method="post" action="${PATH}/${key.id}" class="card stack">
+          ${formToken(visitor)} ${labelField(label, problem)}
+          <div class="buttons">
+            <button>Save</button>
+            <a class="button quiet" href="${PATH}">Cancel</a>
+          </div>
+        </form>`,
+    });
   }
 }
 

@@ -1,10 +1,9 @@
 import type { ApplicationFields } from '../oauth/applications.service';
 import { problemOf } from '../oauth/redirect-uris';
 import type { Form } from '../web/form';
-import { ALL_SCOPES, type Problems } from '../web/parts';
+import { ALL_SCOPES, problemOfName, type Problems } from '../web/parts';
 
-export const MAX_NAME = 100;
-export const MAX_ADDRESSES = 20;
+const MAX_ADDRESSES = 20;
 
 interface Draft extends ApplicationFields {
   problems: Problems<'name' | 'redirect_uris' | 'scopes'>;
@@ -30,12 +29,7 @@ export function draftOf(form: Form): Draft {
     implicit_allowed: form.ticked('implicit_allowed'),
     may_start_games: form.ticked('may_start_games'),
     problems: {
-      name:
-        name === ''
-          ? 'Give the application a name.'
-          : [...name].length > MAX_NAME
-            ? `The name must be at most ${MAX_NAME} characters.`
-            : undefined,
+      name: problemOfName(name, 'Give the application a name.'),
       redirect_uris: problemOfAddresses(redirect_uris),
       scopes: scopes.length === 0 ? 'Choose at least one thing that it may ask for.' : undefined,
     },

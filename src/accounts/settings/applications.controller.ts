@@ -7,20 +7,22 @@ import { Post } from '../../http/routes';
 import { type ApplicationFields, ApplicationsService, MAX_APPLICATIONS } from '../oauth/applications.service';
 import type { OauthApplication } from '../oauth/oauth-application.entity';
 import { Audit } from '../../auth/audit';
-import { draftOf, EMPTY, MAX_NAME } from './application-draft';
+import { draftOf, EMPTY } from './application-draft';
 import { SessionsService } from '../sign-in/sessions.service';
 import { formOf } from '../web/form';
 import { html, type Html } from '../web/html';
-import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
+import { formToken, Layout, type Page, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
 import {
   alert,
+  checkbox,
   confirmation,
   copyable,
   day,
   described,
   done,
   isWrong,
+  nameField,
   problemAt,
   type Problems,
   scopeBoxes,
@@ -43,7 +45,7 @@ export class ApplicationsController {
 
   @Get()
   @SignedIn()
-  async list(@CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async list(@CurrentVisitor() visitor: SignedInVisitor) {
     const applications = await this.applications.applicationsOf(visitor.user.id);
     const notice = await this.sessions.takeNotice(visitor.token);
     return this.show(visitor, {
@@ -64,13 +66,13 @@ export class ApplicationsController {
 
   @Get('new')
   @SignedIn()
-  blank(@CurrentVisitor() visitor: Visitor): PageAnswer {
+  blank(@CurrentVisitor() visitor: Visitor) {
     return this.form(visitor, EMPTY);
   }
 
   @Post()
   @SignedIn()
-  async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const { problems, ...fields } = draftOf(await formOf(req));
     if (isWrong(problems)) return this.form(visitor, fields, { problems });
     const client_id = await this.applications.make(visitor.user.id, fields);
@@ -78,17 +80,14 @@ export class ApplicationsController {
       return this.form(visitor, fields, {
         problem: `You have ${MAX_APPLICATIONS} applications. Delete one first.`,
       });
-    this.audit.record({ event: 'application made', request_id: req.id, user_id: visitor.user.id, client_id });
+    this.audit.record({ event: 'application made', ...visitor.by, client_id });
     await this.sessions.leaveNotice(visitor.token, { done: `${fields.name} is registered.` });
     return seeOther(pathOf(client_id));
   }
 
   @Get(':client_id')
   @SignedIn()
-  async one(
-    @Param('client_id') client_id: string,
-    @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  async one(@Param('client_id') client_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const application = await this.mine(visitor, client_id);
     return this.form(visitor, application, {
       application,
@@ -102,27 +101,19 @@ export class ApplicationsController {
     @Req() req: Request,
     @Param('client_id') client_id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  ) {
     const application = await this.mine(visitor, client_id);
     const { problems, ...fields } = draftOf(await formOf(req));
     if (isWrong(problems)) return this.form(visitor, fields, { application, problems });
     if (!(await this.applications.change(visitor.user.id, client_id, fields))) throw noSuchApplication();
-    this.audit.record({
-      event: 'application changed',
-      request_id: req.id,
-      user_id: visitor.user.id,
-      client_id,
-    });
+    this.audit.record({ event: 'application changed', ...visitor.by, client_id });
     await this.sessions.leaveNotice(visitor.token, { done: 'Your changes are saved.' });
     return seeOther(pathOf(client_id));
   }
 
   @Get(':client_id/delete')
   @SignedIn()
-  async confirm(
-    @Param('client_id') client_id: string,
-    @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  async confirm(@Param('client_id') client_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const { name } = await this.mine(visitor, client_id);
     return this.show(
       visitor,
@@ -142,19 +133,10 @@ export class ApplicationsController {
 
   @Post(':client_id/delete')
   @SignedIn()
-  async delete(
-    @Req() req: Request,
-    @Param('client_id') client_id: string,
-    @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  async delete(@Param('client_id') client_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const { name } = await this.mine(visitor, client_id);
     if (!(await this.applications.delete(visitor.user.id, client_id))) throw noSuchApplication();
-    this.audit.record({
-      event: 'application deleted',
-      request_id: req.id,
-      user_id: visitor.user.id,
-      client_id,
-    });
+    this.audit.record({ event: 'application deleted', ...visitor.by, client_id });
     await this.sessions.leaveNotice(visitor.token, { done: `${name} is deleted.` });
     return seeOther(PATH);
   }
@@ -167,8 +149,8 @@ export class ApplicationsController {
     return application;
   }
 
-  private show(visitor: Visitor, page: Parameters<Layout['show']>[1]): PageAnswer {
-    return this.layout.show(visitor, page, PATH);
+  private show(visitor: Visitor, page: Page) {
+    return this.layout.show(visitor, { ...page, section: PATH });
   }
 
   private form(
@@ -180,7 +162,7 @@ export class ApplicationsController {
       problem,
       notice,
     }: { application?: OauthApplication; problems?: Problems; problem?: string; notice?: string } = {},
-  ): PageAnswer {
+  ) {
     const title = application ? application.name : 'Register an application';
     return this.show(visitor, {
       title,
@@ -194,20 +176,7 @@ export class ApplicationsController {
           </section>`
         }
         <form method="post" action="${application ? pathOf(application.client_id) : PATH}" class="card stack">
-          ${formToken(visitor)}
-          <div class="field">
-            <label for="name">Name</label>
-            <input
-              id="name"
-              name="name"
-              value="${name}"
-              required
-              maxlength="${MAX_NAME}"
-              autocomplete="off"
-              ${described('name', problems.name)}
-            />
-            ${problemAt('name', problems.name)}
-          </div>
+          ${formToken(visitor)} ${nameField({ id: 'name', label: 'Name' }, name, problems.name)}
           <div class="field">
             <label for="redirect_uris">Redirect addresses</label>
             <textarea
@@ -230,34 +199,24 @@ ${redirect_uris.join('\n')}</textarea>
           <fieldset ${problems.scopes && html` aria-describedby="scopes-problem"`}>
             <legend>It may ask to</legend>
             ${problemAt('scopes', problems.scopes)} ${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
-            <label class="check"
-              ><input
-                type="checkbox"
-                name="may_start_games"
-                value="yes"
-                ${may_start_games && html` checked`}
-              /><span
-                >Start games as a person<br /><small
+            ${checkbox(
+              'may_start_games',
+              may_start_games,
+              html`Start games as a person<br /><small
                   >For launchers: it gets tokens with which games know who plays.</small
-                ></span
-              ></label
-            >
+                >`,
+            )}
           </fieldset>
           <fieldset>
             <legend>Ways to sign in</legend>
-            <label class="check"
-              ><input
-                type="checkbox"
-                name="implicit_allowed"
-                value="yes"
-                ${implicit_allowed && html` checked`}
-              /><span
-                >Also take tokens in the redirect address<br /><small
+            ${checkbox(
+              'implicit_allowed',
+              implicit_allowed,
+              html`Also take tokens in the redirect address<br /><small
                   >For programs that ask with <code>response_type=token</code>. New ones should use codes,
                   which is always possible.</small
-                ></span
-              ></label
-            >
+                >`,
+            )}
           </fieldset>
           <div class="buttons">
             <button>${application ? 'Save' : 'Register'}</button>

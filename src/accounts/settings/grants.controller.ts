@@ -1,5 +1,4 @@
-import { Controller, Get, Param, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get, Param } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import { failure } from '../../http/failure';
 import { Post } from '../../http/routes';
@@ -8,7 +7,7 @@ import { TokenRevocations } from '../../auth/token-revocations.service';
 import { GrantsService, type ListedGrant } from '../oauth/grants.service';
 import { SessionsService } from '../sign-in/sessions.service';
 import { html, type Html } from '../web/html';
-import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
+import { formToken, Layout, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
 import { confirmation, day, done, idOf, permissionList } from '../web/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../web/visitor';
@@ -29,36 +28,33 @@ export class GrantsController {
 
   @Get()
   @SignedIn()
-  async list(@CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async list(@CurrentVisitor() visitor: SignedInVisitor) {
     const grants = await this.grants.grantsOf(visitor.user.id);
     const notice = await this.sessions.takeNotice(visitor.token);
-    return this.layout.show(
-      visitor,
-      {
-        title: 'Allowed applications',
-        main: html`<h1>Allowed applications</h1>
-          <p class="lead">You allowed these to act for you. Take it back from those that you do not use.</p>
-          ${done(notice.done)}
-          ${grants.length === 0 ? html`<p class="empty">No application may act for you.</p>` : grants.map(card)}
-          <h2>Games that you started</h2>
-          <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
-            ${formToken(visitor)}
-            <p>
-              A game that you start gets a token, by which it knows you for an hour. End all of them if
-              somebody else got one.
-            </p>
-            <div class="buttons"><button class="quiet danger">End all tokens of games</button></div>
-          </form>`,
-      },
-      PATH,
-    );
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: 'Allowed applications',
+      main: html`<h1>Allowed applications</h1>
+        <p class="lead">You allowed these to act for you. Take it back from those that you do not use.</p>
+        ${done(notice.done)}
+        ${grants.length === 0 ? html`<p class="empty">No application may act for you.</p>` : grants.map(card)}
+        <h2>Games that you started</h2>
+        <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
+          ${formToken(visitor)}
+          <p>
+            A game that you start gets a token, by which it knows you for an hour. End all of them if somebody
+            else got one.
+          </p>
+          <div class="buttons"><button class="quiet danger">End all tokens of games</button></div>
+        </form>`,
+    });
   }
 
   @Post('game-tokens/revoke')
   @SignedIn()
-  async revokeTokens(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async revokeTokens(@CurrentVisitor() visitor: SignedInVisitor) {
     await this.tokens.revokeAllOf(visitor.user.id);
-    this.audit.record({ event: 'tokens revoked', request_id: req.id, user_id: visitor.user.id });
+    this.audit.record({ event: 'tokens revoked', ...visitor.by });
     await this.sessions.leaveNotice(visitor.token, {
       done: 'All tokens of games that you started are over.',
     });
@@ -67,15 +63,13 @@ export class GrantsController {
 
   @Get(':grant_id/revoke')
   @SignedIn()
-  async confirm(
-    @Param('grant_id') grant_id: string,
-    @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  async confirm(@Param('grant_id') grant_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const grant = await this.grants.grantOf(visitor.user.id, idOf(grant_id));
     if (!grant) throw noSuchGrant();
     return this.layout.show(
       visitor,
       confirmation(visitor, {
+        section: PATH,
         title: 'Take back',
         question: `Shall ${grant.name} no longer act for you?`,
         facts: html`<p>It is signed out at once, and has to ask you again.</p>`,
@@ -83,27 +77,17 @@ export class GrantsController {
         button: 'Revoke its access',
         back: PATH,
       }),
-      PATH,
     );
   }
 
   @Post(':grant_id/revoke')
   @SignedIn()
-  async revoke(
-    @Req() req: Request,
-    @Param('grant_id') grant_id: string,
-    @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  async revoke(@Param('grant_id') grant_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const id = idOf(grant_id);
     const shown = await this.grants.grantOf(visitor.user.id, id);
     const grant = await this.grants.revoke(visitor.user.id, id);
     if (!shown || !grant) throw noSuchGrant();
-    this.audit.record({
-      event: 'grant revoked',
-      request_id: req.id,
-      user_id: visitor.user.id,
-      client_id: grant.client_id,
-    });
+    this.audit.record({ event: 'grant revoked', ...visitor.by, client_id: grant.client_id });
     await this.sessions.leaveNotice(visitor.token, { done: `${shown.name} may no longer act for you.` });
     return seeOther(PATH);
   }

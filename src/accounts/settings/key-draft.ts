@@ -2,9 +2,8 @@ import { expiryOf, MAX_DAYS } from '../../auth/key-expiry';
 import { covers } from '../../auth/credential';
 import type { Scope } from '../../auth/scopes';
 import type { Form } from '../web/form';
-import { ALL_SCOPES, type Problems } from '../web/parts';
+import { ALL_SCOPES, problemOfName, type Problems } from '../web/parts';
 
-export const MAX_LABEL = 100;
 export const DAYS = ['30', '90', '365'];
 
 /** The form of a new key, as it was filled in. */
@@ -27,12 +26,8 @@ export const NEW_KEY: KeyDraft = {
 
 type Field = 'label' | 'scopes' | 'expires';
 
-export const problemOfLabel = (label: string): string | undefined =>
-  label === ''
-    ? 'Give the key a name, so that you know it later.'
-    : [...label].length > MAX_LABEL
-      ? `The name must be at most ${MAX_LABEL} characters.`
-      : undefined;
+export const problemOfLabel = (label: string) =>
+  problemOfName(label, 'Give the key a name, so that you know it later.');
 
 export const labelOf = (form: Form): string => (form.text('label') ?? '').trim();
 

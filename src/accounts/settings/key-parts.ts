@@ -2,9 +2,9 @@ import type { ApiKey } from '../../auth/api-key.entity';
 import { SCOPES, type Scope } from '../../auth/scopes';
 import { html, type Html } from '../web/html';
 import { formToken } from '../web/layout';
-import { copyable, day, described, problemAt, type Problems, scopeBoxes } from '../web/parts';
+import { copyable, day, described, nameField, problemAt, type Problems, scopeBoxes } from '../web/parts';
 import type { Visitor } from '../web/visitor';
-import { DAYS, type KeyDraft, MAX_LABEL } from './key-draft';
+import { DAYS, type KeyDraft } from './key-draft';
 
 export const PATH = '/user/settings/api-keys';
 const DAY = 24 * 60 * 60 * 1000;
@@ -23,7 +23,7 @@ export const keyForm = (visitor: Visitor, draft: KeyDraft, problems: Problems): 
   return html`<form method="post" action="${PATH}" class="card stack">
     ${formToken(visitor)}
     <h2>Make a key</h2>
-    ${nameField(label, problems.label, 'such as: build server')}
+    ${labelField(label, problems.label, 'such as: build server')}
     <fieldset class="reach" ${problems.scopes && html` aria-describedby="scopes-problem"`}>
       <legend>It may do</legend>
       ${problemAt('scopes', problems.scopes)}
@@ -47,21 +47,8 @@ export const keyForm = (visitor: Visitor, draft: KeyDraft, problems: Problems): 
   </form>`;
 };
 
-export const nameField = (label: string, problem: string | undefined, placeholder = ''): Html =>
-  html`<div class="field">
-    <label for="label">Name of the key</label>
-    <input
-      id="label"
-      name="label"
-      value="${label}"
-      required
-      maxlength="${MAX_LABEL}"
-      placeholder="${placeholder}"
-      autocomplete="off"
-      ${described('label', problem)}
-    />
-    ${problemAt('label', problem)}
-  </div>`;
+export const labelField = (label: string, problem: string | undefined, placeholder?: string): Html =>
+  nameField({ id: 'label', label: 'Name of the key', placeholder }, label, problem);
 
 /** The key's text and a request that it permits, shown once. */
 export const newKey = (key: string, request: string): Html =>

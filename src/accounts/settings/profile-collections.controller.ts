@@ -8,9 +8,9 @@ import { PER_PAGE, ProfileCollectionsService, type ShownCollection } from './pro
 import { SessionsService } from '../sign-in/sessions.service';
 import { formOf, queryOf } from '../web/form';
 import { html, type Html } from '../web/html';
-import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
+import { formToken, Layout, seeOther } from '../web/layout';
 import { Pages } from '../web/page';
-import { done, idOf, pageOf, table } from '../web/parts';
+import { done, idOf, pageLinks, pageOf, table } from '../web/parts';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../web/visitor';
 
 const PATH = '/user/settings/collections';
@@ -27,33 +27,28 @@ export class ProfileCollectionsController {
 
   @Get()
   @SignedIn()
-  async list(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor): Promise<PageAnswer> {
+  async list(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const page = pageOf(queryOf(req).text('page'));
     const found = await this.collections.collectionsOf(visitor.user.id, page);
     const notice = await this.sessions.takeNotice(visitor.token);
     const row = (collection: ShownCollection) => this.row(visitor, collection, page);
-    return this.layout.show(
-      visitor,
-      {
-        title: 'Collections',
-        main: html`<h1>Collections</h1>
-          <p class="lead">Those that you made or help with. Choose which of them your profile shows.</p>
-          ${done(notice.done)}
-          ${
-            found.length === 0
-              ? html`<p class="empty">
-                  ${page === 1 ? 'You have no collections yet.' : 'There are no more.'}
-                </p>`
-              : table(
-                  'Your collections',
-                  ['Title', 'Games', 'Profile', 'Change'],
-                  found.slice(0, PER_PAGE).map(row),
-                )
-          }
-          ${(page > 1 || found.length > PER_PAGE) && pages(page, found.length > PER_PAGE)}`,
-      },
-      PATH,
-    );
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: 'Collections',
+      main: html`<h1>Collections</h1>
+        <p class="lead">Those that you made or help with. Choose which of them your profile shows.</p>
+        ${done(notice.done)}
+        ${
+          found.length === 0
+            ? html`<p class="empty">${page === 1 ? 'You have no collections yet.' : 'There are no more.'}</p>`
+            : table(
+                'Your collections',
+                ['Title', 'Games', 'Profile', { buttons: 'Change' }],
+                found.slice(0, PER_PAGE).map(row),
+              )
+        }
+        ${pageLinks({ Back: page > 1 && pathOf(page - 1), More: found.length > PER_PAGE && pathOf(page + 1) })}`,
+    });
   }
 
   @Post(':collection_id/on-profile')
@@ -62,7 +57,7 @@ export class ProfileCollectionsController {
     @Req() req: Request,
     @Param('collection_id') collection_id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
-  ): Promise<PageAnswer> {
+  ) {
     const form = await formOf(req);
     const on = form.text('on') === 'yes';
     const title = await this.collections.setOnProfile(visitor.user.id, idOf(collection_id), on);
@@ -71,7 +66,7 @@ export class ProfileCollectionsController {
       done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
     });
     const page = pageOf(form.text('page'));
-    return seeOther(page === 1 ? PATH : `${PATH}?page=${page}`);
+    return seeOther(page === 1 ? PATH : pathOf(page));
   }
 
   private row(
@@ -97,8 +92,4 @@ export class ProfileCollectionsController {
   }
 }
 
-const pages = (page: number, more: boolean): Html =>
-  html`<nav class="buttons" aria-label="Pages">
-    ${page > 1 && html`<a class="button quiet" href="${PATH}?page=${page - 1}">Back</a>`}
-    ${more && html`<a class="button quiet" href="${PATH}?page=${page + 1}">More</a>`}
-  </nav>`;
+const pathOf = (page: number) => `${PATH}?page=${page}`;

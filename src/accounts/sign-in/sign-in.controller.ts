@@ -11,12 +11,13 @@ import { SignInService } from './sign-in.service';
 import { Demo } from '../web/demo';
 import { formOf, queryOf } from '../web/form';
 import { html } from '../web/html';
-import { formToken, Layout, type PageAnswer, seeOther } from '../web/layout';
+import { formToken, Layout, type Page, seeOther } from '../web/layout';
 import { ForBrowsers, Pages } from '../web/page';
 import { alert, MAX_PASSWORD, passwordField } from '../web/parts';
-import { CurrentVisitor, Visitor } from '../web/visitor';
+import { CurrentVisitor, isSignedIn, Visitor } from '../web/visitor';
 import { Visitors } from '../web/visitors';
 
+const PATH = '/login';
 const HOME = '/user/settings';
 // The limit of a request's head.
 const MAX_ADDRESS = 16 * 1024;
@@ -37,7 +38,7 @@ export class SignInController {
 
   @Get('login')
   @Public()
-  async form(@Req() req: Request, @CurrentVisitor() visitor: Visitor): Promise<PageAnswer> {
+  async form(@Req() req: Request, @CurrentVisitor() visitor: Visitor) {
     const return_to = localPath(queryOf(req).text('return_to'));
     if (visitor.user) return seeOther(return_to);
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
@@ -52,7 +53,7 @@ export class SignInController {
     @Req() req: Request,
     @Res({ passthrough: true }) res: Response,
     @CurrentVisitor() visitor: Visitor,
-  ): Promise<PageAnswer> {
+  ) {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
     const form = await formOf(req);
     const return_to = localPath(form.text('return_to'));
@@ -89,13 +90,8 @@ export class SignInController {
 
   @Post('logout')
   @Public()
-  async signOut(
-    @Req() req: Request,
-    @Res({ passthrough: true }) res: Response,
-    @CurrentVisitor() visitor: Visitor,
-  ): Promise<PageAnswer> {
-    if (visitor.user)
-      this.audit.record({ event: 'signed out', request_id: req.id, user_id: visitor.user.id });
+  async signOut(@Res({ passthrough: true }) res: Response, @CurrentVisitor() visitor: Visitor) {
+    if (isSignedIn(visitor)) this.audit.record({ event: 'signed out', ...visitor.by });
     await this.visitors.signOut(visitor, res);
     return seeOther('/');
   }
@@ -106,15 +102,14 @@ export class SignInController {
     {
       name = '',
       problem,
-      status,
-      headers,
-    }: { name?: string; problem?: string; status?: number; headers?: Record<string, string> } = {},
-  ): Promise<PageAnswer> {
-    const page = {
+      ...answer
+    }: { name?: string; problem?: string } & Pick<Page, 'status' | 'headers'> = {},
+  ) {
+    return this.layout.show(visitor, {
       title: 'Sign in',
+      section: PATH,
       formTargets: await this.requests.formTargets(return_to),
-      status,
-      headers,
+      ...answer,
       single: true,
       main: html`<h1>Sign in</h1>
         ${problem && alert(problem)}
@@ -142,11 +137,10 @@ export class SignInController {
           Use your account of ${this.layout.storeName}. Whoever runs it gave you the password there, or sets
           one for you here: ask them if you have none.
         </p>`,
-    };
-    return this.layout.show(visitor, page, '/login');
+    });
   }
 
-  private elsewhere(visitor: Visitor): PageAnswer {
+  private elsewhere(visitor: Visitor) {
     return this.layout.show(visitor, {
       title: 'Sign in',
       single: true,

@@ -11,14 +11,17 @@ export interface Asset {
   content: Buffer;
 }
 
-const TYPES: Record<string, string> = {
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
+const IMAGE_TYPES: Record<string, string> = {
   '.svg': 'image/svg+xml; charset=utf-8',
   '.png': 'image/png',
   '.webp': 'image/webp',
   '.jpg': 'image/jpeg',
   '.jpeg': 'image/jpeg',
+};
+const TYPES: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  ...IMAGE_TYPES,
 };
 
 const ASSET_FOLDER = join(__dirname, 'assets');
@@ -43,13 +46,7 @@ export class Assets {
     this.icon = this.add(join(ASSET_FOLDER, 'icon.svg'));
     if (STORE_CSS_FILE) this.storeStyle = this.add(STORE_CSS_FILE, 'STORE_CSS_FILE', ['.css']);
     if (STORE_LOGO_FILE)
-      this.storeLogo = this.add(STORE_LOGO_FILE, 'STORE_LOGO_FILE', [
-        '.svg',
-        '.png',
-        '.webp',
-        '.jpg',
-        '.jpeg',
-      ]);
+      this.storeLogo = this.add(STORE_LOGO_FILE, 'STORE_LOGO_FILE', Object.keys(IMAGE_TYPES));
   }
 
   at(path: string): Asset | undefined {

@@ -24,6 +24,18 @@ export class Form {
   }
 }
 
+/** The fields that are given, as in a query. */
+export const queryText = (fields: Record<string, string | undefined>): string =>
+  new URLSearchParams(
+    Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined),
+  ).toString();
+
+/** The address of a page with these fields in its query. */
+export function withQuery(path: string, fields: Record<string, string | undefined>): string {
+  const query = queryText(fields);
+  return query === '' ? path : `${path}?${query}`;
+}
+
 export const queryOf = (req: Request): Form => new Form(givenInQuery(req));
 
 const forms = new WeakMap<Request, Form>();

@@ -11,6 +11,8 @@ export interface Page {
   title: string;
   main: Html;
   status?: number;
+  /** The address that the navigation shows as the current one. */
+  section?: string;
   /** Other origins that a form of this page may redirect to: browsers apply form-action to redirects too. */
   formTargets?: string[];
   /** A narrow page; it has navigation only where it belongs to a section. */
@@ -48,13 +50,7 @@ export class PageAnswer extends WebAnswer {
 }
 
 /** Redirects after a form was processed, so that a reload does not repeat it. */
-class SeeOther extends PageAnswer {
-  constructor(location: string) {
-    super(303, '', { Location: location });
-  }
-}
-
-export const seeOther = (location: string): PageAnswer => new SeeOther(location);
+export const seeOther = (location: string) => new PageAnswer(303, '', { Location: location });
 
 /** Only of somebody with games. */
 const SALES = ['/user/settings/sales', 'Sales'] as const;
@@ -74,8 +70,8 @@ export class Layout {
     private readonly assets: Assets,
   ) {}
 
-  show(visitor: Visitor | undefined, page: Page, path = ''): PageAnswer {
-    return new PageAnswer(page.status ?? 200, this.document(visitor, page, path).toString(), {
+  show(visitor: Visitor | undefined, page: Page): PageAnswer {
+    return new PageAnswer(page.status ?? 200, this.document(visitor, page).toString(), {
       'Content-Security-Policy': policy(page),
       ...page.headers,
     });
@@ -87,10 +83,9 @@ export class Layout {
 
   private document(
     visitor: Visitor | undefined,
-    { title, main, single, styles = [], scripts = [] }: Page,
-    path: string,
+    { title, main, single, section = '', styles = [], scripts = [] }: Page,
   ): Html {
-    const { style, script, icon, storeStyle } = this.assets;
+    const { style, script, icon, storeStyle, storeLogo } = this.assets;
     return html`<!doctype html>
       <html lang="en">
         <head>
@@ -107,10 +102,14 @@ export class Layout {
           <a class="skip" href="#main">Skip to the content</a>
           <header class="top">
             <div class="bar">
-              <a class="brand" href="/">${this.logo()}<span>${this.settings.STORE_NAME}</span></a>
-              ${this.account(visitor, path)}
+              <a class="brand" href="/"
+                ><img src="${(storeLogo ?? icon).path}" alt="" height="28" /><span
+                  >${this.settings.STORE_NAME}</span
+                ></a
+              >
+              ${this.account(visitor, section)}
             </div>
-            ${visitor?.user && (!single || path !== '') && this.sections(visitor.user, path)}
+            ${visitor?.user && (!single || section !== '') && this.sections(visitor.user, section)}
           </header>
           <main id="main" class="${single ? 'single' : 'wide'}" tabindex="-1">${main}</main>
           <footer><a href="/docs">API reference</a></footer>
@@ -118,13 +117,8 @@ export class Layout {
       </html> `;
   }
 
-  private logo(): Html {
-    const { storeLogo, icon } = this.assets;
-    return html`<img src="${(storeLogo ?? icon).path}" alt="" height="28" />`;
-  }
-
-  private account(visitor: Visitor | undefined, path: string): Html {
-    if (!visitor || path === '/login') return html``;
+  private account(visitor: Visitor | undefined, section: string): Html {
+    if (!visitor || section === '/login') return html``;
     if (!visitor.user) return html`<a class="button quiet" href="/login">Sign in</a>`;
     const name = visitor.user.display_name ?? visitor.user.username;
     return html`<div class="account">
@@ -133,14 +127,14 @@ export class Layout {
     </div>`;
   }
 
-  private sections({ sells }: SignedInUser, path: string): Html {
+  private sections({ sells }: SignedInUser, current: string): Html {
     const sections = sells ? [SALES, ...SECTIONS] : SECTIONS;
     return html`<nav aria-label="Account">
       <ul>
         ${sections.map(
           ([href, label]) =>
             html`<li>
-              <a href="${href}" ${path.startsWith(href) && html` aria-current="page"`}>${label}</a>
+              <a href="${href}" ${current.startsWith(href) && html` aria-current="page"`}>${label}</a>
             </li> `,
         )}
       </ul>

@@ -1,9 +1,10 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { answerError } from '../../http/answer';
+import type { Failure } from '../../http/failure';
 import { RequestLog } from '../../http/request-log';
 import { html } from './html';
-import { Layout, seeOther } from './layout';
+import { Layout, type Page, seeOther } from './layout';
 import { SignInRequired } from './sign-in-required';
 import { visitorOf } from './visitor';
 import { wantsPage } from './wants-page';
@@ -36,25 +37,25 @@ export class PageErrorFilter implements ExceptionFilter {
       answerError(this.log, res, error);
       return;
     }
-    answerError(this.log, res, error, (_res, { status, errors, headers }) =>
-      this.layout
-        .show(
-          visitorOf(req),
-          {
-            title: TITLES[status] ?? 'Something went wrong',
-            status,
-            headers,
-            single: true,
-            main: html`<h1>${TITLES[status] ?? 'Something went wrong'}</h1>
-              ${errors.map((line) => html`<p>${sentence(line)}</p>`)}
-              <p><a href="/">Back to the start</a></p>`,
-          },
-          req.path,
-        )
-        .sendTo(res),
+    answerError(this.log, res, error, (_res, failure) =>
+      this.layout.show(visitorOf(req), errorPage(req.path, failure)).sendTo(res),
     );
   }
 }
+
+const errorPage = (section: string, { status, errors, headers }: Failure): Page => {
+  const title = TITLES[status] ?? 'Something went wrong';
+  return {
+    title,
+    status,
+    headers,
+    section,
+    single: true,
+    main: html`<h1>${title}</h1>
+      ${errors.map((line) => html`<p>${SENTENCES[line] ?? line}</p>`)}
+      <p><a href="/">Back to the start</a></p>`,
+  };
+};
 
 const SENTENCES: Record<string, string> = {
   'invalid api endpoint': 'The address is mistyped, or what was there has gone.',
@@ -62,5 +63,3 @@ const SENTENCES: Record<string, string> = {
   'service unavailable': 'Please try again in a moment.',
   'rate limit exceeded': 'Please wait a little before you try again.',
 };
-
-const sentence = (line: string) => SENTENCES[line] ?? line;

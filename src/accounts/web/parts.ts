@@ -8,7 +8,7 @@ import { html, type Html } from './html';
 import { formToken, type Page } from './layout';
 import type { Visitor } from './visitor';
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** The day of a timestamp in PostgreSQL's format. */
 export function day(timestamp: string | null, never = 'never'): Html {
@@ -37,6 +37,35 @@ export const described = (field: string, problem: string | undefined, ...others:
   return html`${texts.length > 0 && html` aria-describedby="${texts.join(' ')}"`}${problem !== undefined && html` aria-invalid="true"`}`;
 };
 
+export const MAX_NAME = 100;
+
+/** What is wrong with a name; `missing` is said where there is none. */
+export const problemOfName = (name: string, missing: string): string | undefined => {
+  if (name === '') return missing;
+  return [...name].length > MAX_NAME ? `The name must be at most ${MAX_NAME} characters.` : undefined;
+};
+
+/** The field for the name of a key or an application. */
+export const nameField = (
+  { id, label, placeholder = '' }: { id: string; label: string; placeholder?: string },
+  name: string,
+  problem: string | undefined,
+): Html =>
+  html`<div class="field">
+    <label for="${id}">${label}</label>
+    <input
+      id="${id}"
+      name="${id}"
+      value="${name}"
+      required
+      maxlength="${MAX_NAME}"
+      placeholder="${placeholder}"
+      autocomplete="off"
+      ${described(id, problem)}
+    />
+    ${problemAt(id, problem)}
+  </div>`;
+
 export const MAX_PASSWORD = 1000;
 
 export const passwordField = (label: string, autofocus = false): Html =>
@@ -54,40 +83,44 @@ export const passwordField = (label: string, autofocus = false): Html =>
 
 export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
 
+/** A box to tick, and what it means. */
+export const checkbox = (name: string, checked: boolean, meaning: Html, style: string | false = ''): Html =>
+  html`<label class="check ${style}"
+    ><input type="checkbox" name="${name}" value="yes" ${checked && html` checked`} /><span
+      >${meaning}</span
+    ></label
+  > `;
+
 /** A box for each scope; `words` say what it permits. */
 export const scopeBoxes = (words: Record<Scope, string>, chosen: readonly string[]): Html =>
-  html`${ALL_SCOPES.map(
-    (scope) =>
-      html`<label class="check${scope.includes(':') && ' under'}"
-        ><input
-          type="checkbox"
-          name="scope ${scope}"
-          value="yes"
-          ${chosen.includes(scope) && html` checked`}
-        /><span
-          >${words[scope]} <small><code>${scope}</code></small></span
-        ></label
-      > `,
-  )}`;
+  html`${ALL_SCOPES.map((scope) => {
+    const about = html`${words[scope]} <small><code>${scope}</code></small>`;
+    return checkbox(`scope ${scope}`, chosen.includes(scope), about, scope.includes(':') && 'under');
+  })}`;
 
 /** The result of a form. */
 export const done = (text: string | undefined): Html =>
   html`${text !== undefined && html`<p class="done" role="status">${text}</p>`}`;
 
-/** A table, shown as cards on a phone. The last column holds buttons; its name is for screen readers. */
-export const table = (caption: string, columns: string[], rows: Html[]): Html =>
-  html`<table class="cards">
+/** The name of a column of texts, of numbers, or of buttons, whose name is for screen readers. */
+type Column = string | { numbers: string } | { buttons: string };
+
+function heading(column: Column): Html {
+  if (typeof column === 'string') return html`<th scope="col">${column}</th> `;
+  return 'numbers' in column
+    ? html`<th scope="col" class="number">${column.numbers}</th> `
+    : html`<th scope="col"><span class="hidden">${column.buttons}</span></th> `;
+}
+
+/** A table, which its style `cards` shows as cards on a phone. */
+export const table = (caption: string, columns: Column[], rows: Html[], style = 'cards'): Html =>
+  html`<table class="${style}">
     <caption class="hidden">
       ${caption}
     </caption>
     <thead>
       <tr>
-        ${columns.map(
-          (name, i) =>
-            html`<th scope="col">
-              ${i === columns.length - 1 ? html`<span class="hidden">${name}</span>` : name}
-            </th> `,
-        )}
+        ${columns.map(heading)}
       </tr>
     </thead>
     <tbody>
@@ -95,19 +128,31 @@ export const table = (caption: string, columns: string[], rows: Html[]): Html =>
     </tbody>
   </table>`;
 
+/** Links to other pages of a list, by their words; one without an address is left out. */
+export function pageLinks(links: Record<string, string | false>): Html {
+  const given = Object.entries(links).filter(([, href]) => href !== false);
+  const nav = html`<nav class="buttons" aria-label="Pages">
+    ${given.map(([words, href]) => html`<a class="button quiet" href="${href}">${words}</a> `)}
+  </nav>`;
+  return given.length > 0 ? nav : html``;
+}
+
 /** A page that asks for confirmation; `back` is the address of its other choice. */
 export const confirmation = (
   visitor: Visitor,
   {
-    title,
     question,
     facts,
     action,
     button,
     back,
-  }: { title: string; question: string; facts: Html; action: string; button: string; back: string },
+    ...page
+  }: { question: string; facts: Html; action: string; button: string; back: string } & Pick<
+    Page,
+    'title' | 'section'
+  >,
 ): Page => ({
-  title,
+  ...page,
   single: true,
   main: html`<h1>${question}</h1>
     <div class="card stack">
@@ -157,12 +202,3 @@ export const permissionList = (
     ${may_start_games && line('Start games as you', before?.may_start_games)}
   </ul>`;
 };
-
-/** Buttons to allow or refuse; `fields` are sent with the answer. */
-export const decision = (visitor: Visitor, action: string, fields: Record<string, string>): Html =>
-  html`<form method="post" action="${action}" class="buttons equal">
-    ${formToken(visitor)}
-    ${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
-    <button name="decision" value="allow">Allow</button>
-    <button name="decision" value="deny" class="quiet">Cancel</button>
-  </form>`;

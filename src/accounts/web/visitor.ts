@@ -6,11 +6,17 @@ import type { SignedInUser } from '../sign-in/sessions.service';
 /** A browser and its signed-in user. */
 export class Visitor {
   constructor(
+    private readonly request_id: string,
     /** The value of its cookie. */
     readonly token: string,
     readonly user: SignedInUser | undefined,
     private readonly keep: () => void = () => undefined,
   ) {}
+
+  /** Who did something, for an audit event. */
+  get by() {
+    return { request_id: this.request_id, user_id: this.user?.id };
+  }
 
   /** The CSRF token of each form. A new browser gets its cookie with its first form. */
   get formToken(): string {
@@ -36,7 +42,10 @@ export class Visitor {
 /** The visitor of a handler that is `@SignedIn()`. */
 export interface SignedInVisitor extends Visitor {
   readonly user: SignedInUser;
+  readonly by: { request_id: string; user_id: number };
 }
+
+export const isSignedIn = (visitor: Visitor): visitor is SignedInVisitor => visitor.user !== undefined;
 
 /** Undefined before PageGuard, and outside of pages. */
 export const visitorOf = ({ visitor }: Request): Visitor | undefined =>

@@ -37,10 +37,10 @@ export class Visitors {
         : undefined;
       if (typeof name !== 'string' || name === '') return this.stranger(token, res);
       const user = token && (await this.sessions.userOf(token, name));
-      return user ? new Visitor(token, user) : this.signedInAs(name, res);
+      return user ? new Visitor(req.id, token, user) : this.signedInAs(name, res);
     }
     const user = token && (await this.sessions.userOf(token));
-    return user ? new Visitor(token, user) : this.stranger(token, res);
+    return user ? new Visitor(req.id, token, user) : this.stranger(token, res);
   }
 
   /** Each sign-in gets a new cookie, so that a planted one is never signed in. */
@@ -61,9 +61,10 @@ export class Visitors {
   }
 
   private stranger(token: string | undefined, res: Response): Visitor {
-    if (token) return new Visitor(token, undefined);
+    const { id } = res.req;
+    if (token) return new Visitor(id, token, undefined);
     const fresh = randomToken();
-    return new Visitor(fresh, undefined, () => this.keep(res, fresh));
+    return new Visitor(id, fresh, undefined, () => this.keep(res, fresh));
   }
 
   private async signedInAs(name: string, res: Response): Promise<Visitor> {
@@ -71,7 +72,7 @@ export class Visitors {
     if (!found) throw failure(403, 'Your account is not known here yet.');
     const token = await this.sessions.start(found.id);
     this.keep(res, token);
-    return new Visitor(token, await this.sessions.userOf(token));
+    return new Visitor(res.req.id, token, await this.sessions.userOf(token));
   }
 
   private keep(res: Response, token: string, more = ''): void {
