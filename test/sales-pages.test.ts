@@ -108,6 +108,8 @@ describe('sales', () => {
     expect(columns().at(-1)).toMatch(/: \$19.98, 2 sales$/);
     expect(await ask('range=12m')).toContain('$1,030.97 USD · 9 sales');
     expect(columns()).toHaveLength(12);
+    await ask('range=constructor');
+    expect(columns()).toHaveLength(12);
     await ask('range=5y');
     expect(columns()).toHaveLength(60);
     expect(await ask('range=all&by=day')).toContain('$1,153.97 USD · 10 sales');

@@ -62,7 +62,7 @@ export class DataController {
       this.limits.guesses?.['sign-in'].failed(req);
       return this.page(visitor, { status: 403, problem: 'The password is wrong.' });
     }
-    const lines = this.exports.once(await this.people.themselves(visitor.user.id), (counts) =>
+    const lines = this.exports.limited(await this.people.verified(visitor.user.id), (counts) =>
       this.events.exported({ request_id: req.id }, counts, visitor.user.id),
     );
     return new NdjsonAnswer(lines, { 'Content-Disposition': 'attachment; filename="my-data.ndjson"' });

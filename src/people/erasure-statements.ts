@@ -1,5 +1,5 @@
 import { statement } from '../database/statement';
-import { NOBODY } from './person';
+import { ERASED_ADDRESS } from './person';
 import { PERSON } from './scan';
 
 /** Rows that one statement changes at most. It is run until none is left. */
@@ -28,7 +28,7 @@ export const EMPTY_APPLICATIONS = statement(
 );
 
 /** Grants first: issuing a token locks its grant, so that none is issued afterwards. Codes and tokens go with them. */
-export const CREDENTIALS = [
+export const DELETE_CREDENTIALS = [
   ['sessions', removal('sessions', 'token_hash', 'user_id = $1')],
   [
     'oauth_grants',
@@ -43,7 +43,7 @@ export const CREDENTIALS = [
 ] as const;
 
 /** Rows that are about this account alone. */
-export const ROWS = [
+export const DELETE_ROWS = [
   ['collection_admins', removal('collection_admins', 'collection_id, user_id', 'user_id = $1')],
   ['game_admins', removal('game_admins', 'game_id, user_id', 'user_id = $1')],
   ['user_writes', removal('user_writes', 'user_id', 'user_id = $1')],
@@ -95,15 +95,15 @@ const isTheirs = (email: string, account: string) =>
      WHERE other.email = lower(${email}) AND other.verified AND other.user_id <> person.user_id)))`;
 
 // Triggers copy the buyer of a purchase to its games and keys.
-export const PURCHASES = statement(
+export const FORGET_BUYERS = statement(
   'erase_buyers',
   `WITH ${PERSON}
    UPDATE purchases t SET user_id = nullif(t.user_id, person.user_id),
-     email = CASE WHEN ${isTheirs('t.email', 't.user_id')} THEN '${NOBODY}' ELSE t.email END
+     email = CASE WHEN ${isTheirs('t.email', 't.user_id')} THEN '${ERASED_ADDRESS}' ELSE t.email END
    FROM person WHERE t.id = ANY ($3::bigint[])`,
 );
 
-export const KEYS = statement(
+export const FORGET_KEY_OWNERS = statement(
   'erase_key_owners',
   `WITH ${PERSON}
    UPDATE download_keys t SET user_id = nullif(t.user_id, person.user_id),
@@ -112,28 +112,28 @@ export const KEYS = statement(
 );
 
 /** A reference is the checkout's own name for the sale; only one that names the buyer goes. */
-export const REFERENCES = statement(
+export const DELETE_REFERENCES = statement(
   'erase_references',
   `DELETE FROM purchase_references r
    WHERE r.purchase_id = ANY ($1::bigint[]) AND EXISTS (
      SELECT FROM unnest($2::text[]) AS name WHERE strpos(lower(r.reference), lower(name)) > 0)`,
 );
 
-export const ENTRIES_OF_OWN = removal(
+export const DELETE_ENTRIES_OF_OWN = removal(
   'collection_games',
   'collection_id, game_id',
   'collection_id IN (SELECT id FROM collections WHERE user_id = $1)',
 );
-export const COLLECTIONS = removal('collections', 'id', 'user_id = $1');
+export const DELETE_COLLECTIONS = removal('collections', 'id', 'user_id = $1');
 
-export const ON_PROFILE = statement(
+export const DELETE_ON_PROFILE = statement(
   'erase_on_profile',
   `DELETE FROM profile_collections WHERE (collection_id, user_id) IN (SELECT * FROM unnest($1::bigint[], $2::bigint[]))
    RETURNING 1`,
 );
 
 /** The owner of the collection keeps the entry. The blurb goes: most likely the user who added the game wrote it. */
-export const ENTRIES_ELSEWHERE = statement(
+export const REASSIGN_ENTRIES = statement(
   'erase_entries_elsewhere',
   `UPDATE collection_games e SET user_id = c.user_id, blurb = NULL
    FROM unnest($2::bigint[], $3::bigint[]) AS added (collection_id, game_id) JOIN collections c ON c.id = added.collection_id
@@ -144,7 +144,7 @@ export const TOUCH_COLLECTIONS = statement(
   'UPDATE collections SET updated_at = clock_timestamp() WHERE id = ANY ($1::bigint[])',
 );
 
-export const ANSWERS = statement(
+export const DELETE_ANSWERS = statement(
   'erase_answers',
   `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
    RETURNING 1`,
@@ -156,18 +156,18 @@ export const REPLACE_IN_ANSWERS = statement(
    WHERE (credential, key_hash) IN (SELECT * FROM unnest($3::text[], $4::bytea[])) RETURNING 1`,
 );
 
-export const CLAIMS = statement(
+export const DELETE_CLAIMS = statement(
   'erase_claims',
   `DELETE FROM user_emails WHERE (user_id, email) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) RETURNING 1`,
 );
-export const ADDRESSES = statement(
+export const DELETE_ADDRESSES = statement(
   'erase_addresses',
   'DELETE FROM user_emails WHERE user_id = $1 RETURNING 1',
 );
 
 export const LOCK_USER = statement('erase_lock_user', 'SELECT FROM users WHERE id = $1 FOR UPDATE');
 /** The row stays: games and the books refer to it. A trigger gives the games its new name. */
-export const ACCOUNT = statement(
+export const ERASE_ACCOUNT = statement(
   'erase_account',
   `UPDATE users u SET display_name = NULL, cover_url = NULL, password_hash = NULL, gamer = true, press_user = false,
      username = ${PSEUDONYM('u.id')} || CASE

@@ -6,16 +6,16 @@ import { TokenRevocations } from '../auth/token-revocations.service';
 import { LOCK_COLLECTIONS } from '../collections/collection-lock';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
-import { bind, type Statement, write } from '../database/statement';
-import { CLAIMS, NOBODY, type Person } from './person';
+import { bind, type BoundStatement, type Statement, write } from '../database/statement';
+import { CLAIMS, ERASED_ADDRESS, type Person } from './person';
 import * as sql from './erasure-statements';
 import { columnsOf, type Scan, slicesOf } from './scan';
 import { ANSWERS, ANSWERS_WITH, DOWNLOAD_KEYS, ENTRIES, type Entry, ON_PROFILE, PURCHASES } from './scans';
 
 // Milliseconds until every replica refuses the revoked credentials.
-const CREDENTIALS_END = 1000;
+const REVOCATION_DELAY = 1000;
 // Rows that one transaction changes.
-const SLICE = 500;
+const SLICE_SIZE = 500;
 
 /** How many rows of each table were about the person. */
 type Erased = Record<(typeof sql.ERASED_TABLES)[number], number>;
@@ -40,11 +40,12 @@ export class ErasureService {
   async erase(person: Person): Promise<Erased> {
     const erased = Object.fromEntries(sql.ERASED_TABLES.map((table) => [table, 0])) as Erased;
     const { user_id } = person;
-    if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(CREDENTIALS_END);
+    if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(REVOCATION_DELAY);
     await this.eraseSales(person, erased);
     if (user_id !== null) {
       await this.eraseCollections(user_id, person, erased);
-      for (const [table, statement] of sql.ROWS) erased[table] += await this.all(statement, [user_id]);
+      for (const [table, statement] of sql.DELETE_ROWS)
+        erased[table] += await this.repeat(statement, [user_id]);
       // Again, for credentials that were made while the account could still be used.
       await this.endCredentials(user_id, erased);
     }
@@ -60,7 +61,8 @@ export class ErasureService {
     const rows = await this.database.rows(sql.CLOSE_ACCOUNT, [user_id]);
     await this.tokens.revokeAllOf(user_id);
     await this.database.rows(sql.EMPTY_APPLICATIONS, [user_id]);
-    for (const [table, statement] of sql.CREDENTIALS) erased[table] += await this.all(statement, [user_id]);
+    for (const [table, statement] of sql.DELETE_CREDENTIALS)
+      erased[table] += await this.repeat(statement, [user_id]);
     this.keys.forget();
     return rows.length > 0;
   }
@@ -68,41 +70,40 @@ export class ErasureService {
   /** Earnings and counts are those of the games, and stay. */
   private async eraseSales(person: Person, erased: Erased): Promise<void> {
     const values = [person.user_id, person.addresses];
-    await this.each(DOWNLOAD_KEYS, person, async (slice) => {
+    await this.eachSlice(DOWNLOAD_KEYS, person, async (slice) => {
       const ids = slice.map(({ id }) => id);
-      await this.database.write(
-        write([bind(sql.LOCK_PURCHASES_OF_KEYS, [ids]), bind(sql.KEYS, [...values, ids])], () => undefined),
-      );
+      await this.write([
+        bind(sql.LOCK_PURCHASES_OF_KEYS, [ids]),
+        bind(sql.FORGET_KEY_OWNERS, [...values, ids]),
+      ]);
       erased.download_keys += ids.length;
     });
-    await this.each(PURCHASES, person, async (slice) => {
+    await this.eachSlice(PURCHASES, person, async (slice) => {
       const ids = slice.map(({ id }) => id);
       const names = [...person.addresses, ...(person.username === null ? [] : [person.username])];
-      const statements = [
+      await this.write([
         bind(sql.LOCK_PURCHASES, [ids]),
-        bind(sql.REFERENCES, [ids, names]),
-        bind(sql.PURCHASES, [...values, ids]),
-      ];
-      await this.database.write(write(statements, () => undefined));
+        bind(sql.DELETE_REFERENCES, [ids, names]),
+        bind(sql.FORGET_BUYERS, [...values, ids]),
+      ]);
       erased.purchases += ids.length;
     });
   }
 
   private async eraseCollections(user_id: number, person: Person, erased: Erased): Promise<void> {
-    await this.each(ON_PROFILE, person, async (slice) => {
-      erased.profile_collections += await this.all(sql.ON_PROFILE, columnsOf(ON_PROFILE, slice));
+    await this.eachSlice(ON_PROFILE, person, async (slice) => {
+      erased.profile_collections += await this.repeat(sql.DELETE_ON_PROFILE, columnsOf(ON_PROFILE, slice));
     });
-    erased.collection_games += await this.all(sql.ENTRIES_OF_OWN, [user_id]);
-    erased.collections += await this.all(sql.COLLECTIONS, [user_id]);
-    await this.each(ENTRIES, person, async (slice: Entry[]) => {
+    erased.collection_games += await this.repeat(sql.DELETE_ENTRIES_OF_OWN, [user_id]);
+    erased.collections += await this.repeat(sql.DELETE_COLLECTIONS, [user_id]);
+    await this.eachSlice(ENTRIES, person, async (slice: Entry[]) => {
       const values = columnsOf(ENTRIES, slice);
       const [collection_ids] = values;
-      const statements = [
+      await this.write([
         bind(LOCK_COLLECTIONS, [collection_ids]),
-        bind(sql.ENTRIES_ELSEWHERE, [user_id, ...values]),
+        bind(sql.REASSIGN_ENTRIES, [user_id, ...values]),
         bind(sql.TOUCH_COLLECTIONS, [collection_ids]),
-      ];
-      await this.database.write(write(statements, () => undefined));
+      ]);
       erased.collection_games += slice.length;
     });
   }
@@ -115,8 +116,8 @@ export class ErasureService {
   }
 
   private async eraseClaims(person: Person, erased: Erased): Promise<void> {
-    await this.each(CLAIMS, person, async (slice) => {
-      erased.user_emails += await this.all(sql.CLAIMS, columnsOf(CLAIMS, slice));
+    await this.eachSlice(CLAIMS, person, async (slice) => {
+      erased.user_emails += await this.repeat(sql.DELETE_CLAIMS, columnsOf(CLAIMS, slice));
     });
   }
 
@@ -124,8 +125,8 @@ export class ErasureService {
     await this.database.transaction(async (db) => {
       const [, addresses, names] = await this.database.run(db, [
         bind(sql.LOCK_USER, [user_id]),
-        bind(sql.ADDRESSES, [user_id]),
-        bind(sql.ACCOUNT, [user_id]),
+        bind(sql.DELETE_ADDRESSES, [user_id]),
+        bind(sql.ERASE_ACCOUNT, [user_id]),
       ]);
       erased.user_emails += addresses.length;
       erased.users += names.length;
@@ -134,33 +135,40 @@ export class ErasureService {
 
   /** After the account has its new name, so that no answer is stored with the old one. */
   private async eraseAnswers({ user_id, username, addresses }: Person, erased: Erased): Promise<void> {
-    const texts = new Map(addresses.map((address) => [JSON.stringify(address), JSON.stringify(NOBODY)]));
+    const texts = new Map(
+      addresses.map((address) => [JSON.stringify(address), JSON.stringify(ERASED_ADDRESS)]),
+    );
     if (user_id !== null) {
-      await this.each(ANSWERS, { user_id, addresses: [] }, async (slice) => {
-        erased.idempotency_keys += await this.all(sql.ANSWERS, columnsOf(ANSWERS, slice));
+      await this.eachSlice(ANSWERS, { user_id, addresses: [] }, async (slice) => {
+        erased.idempotency_keys += await this.repeat(sql.DELETE_ANSWERS, columnsOf(ANSWERS, slice));
       });
       const renamed = (await this.database.row(sql.USERNAME, [user_id]))!;
       if (username !== null && username !== renamed.username)
         texts.set(`"${this.links.user(username)}/`, `"${this.links.user(renamed.username)}/`);
     }
     for (const [from, to] of texts)
-      await this.each(ANSWERS_WITH, { user_id, addresses: [from] }, async (slice) => {
+      await this.eachSlice(ANSWERS_WITH, { user_id, addresses: [from] }, async (slice) => {
         const values = [from.replace(/[^\w@"/]/g, '\\$&'), to, ...columnsOf(ANSWERS_WITH, slice)];
-        erased.idempotency_keys += await this.all(sql.REPLACE_IN_ANSWERS, values);
+        erased.idempotency_keys += await this.repeat(sql.REPLACE_IN_ANSWERS, values);
       });
   }
 
-  private async each<Keys>(
+  private async eachSlice<Keys>(
     scan: Scan<Keys>,
     person: Pick<Person, 'user_id' | 'addresses'>,
     work: (slice: Keys[]) => Promise<void>,
   ): Promise<void> {
     for await (const rows of scan.rows(this.database, person))
-      for (const slice of slicesOf(rows, SLICE)) await work(slice);
+      for (const slice of slicesOf(rows, SLICE_SIZE)) await work(slice);
+  }
+
+  /** Sends the statements as one transaction. */
+  private write(statements: BoundStatement[]): Promise<void> {
+    return this.database.write(write(statements, () => undefined));
   }
 
   /** Runs a statement that changes at most so many rows until none is left. */
-  private async all(statement: Statement, values: unknown[]): Promise<number> {
+  private async repeat(statement: Statement, values: unknown[]): Promise<number> {
     for (let count = 0; ;) {
       const { length } = await this.database.rows(statement, values);
       count += length;

@@ -27,7 +27,7 @@ export class ExportService {
   constructor(private readonly database: Database) {}
 
   /** The lines for an answer. Refuses while MAX_RUNNING others are written; `onEnd` gets the number of lines of each type. */
-  async *once(person: Person, onEnd: (counts: Record<string, number>) => void): AsyncGenerator<string> {
+  async *limited(person: Person, onEnd: (counts: Record<string, number>) => void): AsyncGenerator<string> {
     if (this.running === MAX_RUNNING) throw serviceUnavailable();
     this.running++;
     const counts = {};

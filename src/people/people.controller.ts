@@ -32,7 +32,9 @@ export class PeopleController {
   @Fails(404, 'invalid user')
   async export(@CurrentOperator() by: By, @Parameters() { user_id }: UserRequest): Promise<NdjsonAnswer> {
     const person = await this.withId(user_id);
-    return new NdjsonAnswer(this.exports.once(person, (counts) => this.events.exported(by, counts, user_id)));
+    return new NdjsonAnswer(
+      this.exports.limited(person, (counts) => this.events.exported(by, counts, user_id)),
+    );
   }
 
   @Post('users/:user_id/erase')

@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AccountsModule } from '../accounts/accounts.module';
+import { User } from '../users/user.entity';
 import { DataController } from './data.controller';
 import { ErasureService } from './erasure.service';
 import { ExportService } from './export.service';
@@ -7,7 +9,7 @@ import { PeopleController } from './people.controller';
 import { People } from './person';
 
 @Module({
-  imports: [AccountsModule],
+  imports: [AccountsModule, TypeOrmModule.forFeature([User])],
   controllers: [PeopleController, DataController],
   providers: [People, ExportService, ErasureService],
 })

@@ -1,6 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
 import { Database } from '../database/database';
+import { ignoringCase } from '../database/ignoring-case';
 import { read } from '../database/statement';
+import { User } from '../users/user.entity';
 import { scanOf } from './scan';
 
 /** The person whose data are exported or erased. */
@@ -13,7 +17,7 @@ export interface Person {
 }
 
 /** Replaces the address of an erased buyer; no mail reaches it, and nobody can verify it. */
-export const NOBODY = 'nobody@erased.invalid';
+export const ERASED_ADDRESS = 'nobody@erased.invalid';
 
 interface Account {
   user_id: number;
@@ -31,11 +35,6 @@ const ACCOUNT = read<Account>(
    FROM users u WHERE u.id = $1`,
 );
 
-const BY_NAME = read<{ id: number }>(
-  'person_by_name',
-  'SELECT id FROM users WHERE lower(username) = lower($1)',
-);
-
 const BY_ADDRESS = read<{ email: string; user_id: number | null }>(
   'person_by_address',
   `SELECT typed.email, e.user_id FROM (SELECT lower($1) AS email) typed
@@ -50,7 +49,10 @@ export const CLAIMS = scanOf<{ user_id: number; email: string }>(
 
 @Injectable()
 export class People {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(User) private readonly users: Repository<User>,
+  ) {}
 
   /** For an operator. An address that nobody verified is theirs if no other account has entered it. */
   async withId(user_id: number): Promise<Person | undefined> {
@@ -68,21 +70,21 @@ export class People {
     };
   }
 
-  /** For themselves: anybody can enter anybody's address, so only verified ones count. */
-  async themselves(user_id: number): Promise<Person> {
+  /** For the person's own request: anybody can enter anybody's address, so only verified ones count. */
+  async verified(user_id: number): Promise<Person> {
     const { username, verified } = (await this.database.row(ACCOUNT, [user_id]))!;
     return { user_id, username, addresses: verified };
   }
 
   async withName(name: string): Promise<Person | undefined> {
-    const user = await this.database.row(BY_NAME, [name]);
-    return user && this.withId(user.id);
+    const user = await this.users.findOneBy({ username: ignoringCase(name) });
+    return user ? this.withId(user.id) : undefined;
   }
 
   /** The account that verified the address, or the person with that address. */
   async withAddress(given: string): Promise<Person> {
     const { email, user_id } = (await this.database.row(BY_ADDRESS, [given]))!;
     const account = user_id === null ? undefined : await this.withId(user_id);
-    return account ?? { user_id: null, username: null, addresses: email === NOBODY ? [] : [email] };
+    return account ?? { user_id: null, username: null, addresses: email === ERASED_ADDRESS ? [] : [email] };
   }
 }

@@ -22,13 +22,13 @@ export const MAX_AT_ONCE = 4;
 const LEASE = 2 * TIMEOUT;
 /** Seconds until the next attempt; the last one again and again. */
 const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
-const LONGEST = DELAYS.at(-1)!;
-/** Only these say when to come back; on others the header is for a browser. */
-const BUSY = [429, 503];
+const MAX_DELAY = DELAYS.at(-1)!;
+/** Retry-After counts only with these: with others it is for a browser. */
+const BUSY_STATUSES = [429, 503];
 /** Seconds after which an attempt that fails is the last. */
 export const MAX_AGE = 3 * 24 * 3600;
 // Seconds after which a delivery that was never tried is dropped.
-const DROPPED_AGE = MAX_AGE + 24 * 3600;
+const MAX_UNTRIED_AGE = MAX_AGE + 24 * 3600;
 /** Waiting deliveries of one webhook. Of more, the oldest are dropped. */
 export const MAX_WAITING = 100_000;
 const BATCH = 1000;
@@ -82,7 +82,7 @@ const DROP = statement(
        (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_WAITING} LIMIT ${BATCH})
        UNION
        (SELECT id FROM webhook_deliveries
-        WHERE webhook_id = w.id AND created_at < now() - interval '${DROPPED_AGE} s' ORDER BY created_at LIMIT ${BATCH})) d)
+        WHERE webhook_id = w.id AND created_at < now() - interval '${MAX_UNTRIED_AGE} s' ORDER BY created_at LIMIT ${BATCH})) d)
    RETURNING 1`,
 );
 
@@ -90,8 +90,8 @@ const DROP = statement(
 @Injectable()
 export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly log = new Logger(WebhookDeliveries.name);
-  private readonly counted;
-  private readonly underWay = new Map<AbortController, number>();
+  private readonly results;
+  private readonly running = new Map<AbortController, number>();
   private waiting = 0;
   private oldest = 0;
   private polledAt = -Infinity;
@@ -105,7 +105,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     private readonly host: HttpAdapterHost,
     measurements: Measurements,
   ) {
-    this.counted = measurements.results(
+    this.results = measurements.results(
       'gamewharf_webhook_deliveries_total',
       'Attempts to deliver to a webhook, by result; dropped: never tried in time, or too many waiting',
       ...(['delivered', 'failed', 'given_up', 'dropped'] as const),
@@ -127,7 +127,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     this.stopped = true;
     this.wake();
     // When their lease expires, another process tries again.
-    for (const delivery of this.underWay.keys()) delivery.abort();
+    for (const delivery of this.running.keys()) delivery.abort();
   }
 
   /** Begun here and not by requests, or each delivery would be part of a request's trace. */
@@ -148,12 +148,12 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       this.polledAt = now;
       const { waiting, oldest } = (await this.database.row(POLL, []))!;
       Object.assign(this, { waiting, oldest });
-      if (waiting > MAX_WAITING || oldest > DROPPED_AGE) await this.drop();
+      if (waiting > MAX_WAITING || oldest > MAX_UNTRIED_AGE) await this.drop();
       if (waiting === 0) return;
     }
-    for (const due of await this.database.rows(CLAIM, [[...this.underWay.values()]]))
+    for (const due of await this.database.rows(CLAIM, [[...this.running.values()]]))
       void this.attempt(due).catch((error: Error) =>
-        this.log.warn(`The outcome of a delivery was not written: ${error.message}`),
+        this.log.warn(`The outcome of a delivery could not be stored: ${error.message}`),
       );
   }
 
@@ -163,14 +163,14 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     const message = { id: `msg_${id}`, type: event, timestamp, data: { ...data, reference } };
     const delivery = new AbortController();
     const timer = setTimeout(() => delivery.abort(), TIMEOUT);
-    this.underWay.set(delivery, webhook_id);
+    this.running.set(delivery, webhook_id);
     try {
       const webhook = { id: webhook_id, url, secret };
       const answer = await this.webhooks.send(message, webhook, delivery.signal).catch(noAnswer);
       if (!this.stopped) await this.settle(due, answer);
     } finally {
       clearTimeout(timer);
-      this.underWay.delete(delivery);
+      this.running.delete(delivery);
       this.wake();
     }
   }
@@ -180,26 +180,26 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     { status, retryAfter }: Answer | Unanswered,
   ): Promise<void> {
     if (Number(status) >= 200 && Number(status) < 300) {
-      this.counted.delivered.value++;
+      this.results.delivered.value++;
       await this.database.rows(FINISH, [id, status, webhook_id]);
       return;
     }
-    this.counted.failed.value++;
+    this.results.failed.value++;
     if (status === 410) await this.webhooks.end(webhook_id);
     if (age < MAX_AGE) {
-      const pause = (DELAYS[attempts - 1] ?? LONGEST) * (0.9 + Math.random() / 5);
-      const asked = BUSY.includes(Number(status)) ? Math.min(retryAfter ?? 0, LONGEST) : 0;
+      const pause = (DELAYS[attempts - 1] ?? MAX_DELAY) * (0.9 + Math.random() / 5);
+      const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY) : 0;
       await this.database.rows(POSTPONE, [id, status, webhook_id, Math.max(pause, asked)]);
       return;
     }
-    this.counted.given_up.value++;
+    this.results.given_up.value++;
     this.log.warn(`Message ${id} to webhook ${webhook_id} is given up; the last attempt: ${status}`);
     await this.database.rows(FINISH, [id, status, webhook_id]);
   }
 
   private async drop(): Promise<void> {
     const { length } = await this.database.rows(DROP, []);
-    this.counted.dropped.value += length;
+    this.results.dropped.value += length;
     if (length > 0) this.log.warn(`${length} deliveries are dropped: they waited too long, or were too many`);
   }
 }

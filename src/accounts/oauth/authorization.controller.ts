@@ -115,7 +115,7 @@ export class AuthorizationController {
     this.keys.forget(replaced);
     this.audit.record({ event, ...visitor.by, client_id, scopes });
     if (redirect_uri === OUT_OF_BAND) {
-      await this.sessions.leaveNotice(visitor.token, { application: application.name, kind, text });
+      await this.sessions.setNotice(visitor.token, { application: application.name, kind, text });
       return seeOther(`${PATH}/result`);
     }
     const iss = this.own.url;

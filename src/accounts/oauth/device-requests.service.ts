@@ -99,7 +99,7 @@ export class DeviceRequestsService {
       if (row.grant_id !== null) {
         const code = codeFor(device_code);
         const { scopes, code_challenge } = row;
-        const unused = await this.codes.put(db, row.grant_id, code, {
+        const unused = await this.codes.store(db, row.grant_id, code, {
           scopes,
           code_challenge: code_challenge ?? undefined,
         });

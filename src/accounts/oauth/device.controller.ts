@@ -58,7 +58,7 @@ export class DeviceController {
     const form = await formOf(req);
     const user_code = userCodeOf(form.text('code') ?? '');
     // Without this proof, posting codes would be guessing without a limit.
-    if (!visitor.hasProofOf(shown(user_code), form.text('shown')))
+    if (!visitor.hasSigned(shown(user_code), form.text('shown')))
       return this.entry(visitor, '', {
         status: 403,
         problem: 'Enter the code that your device shows first.',
@@ -138,7 +138,7 @@ export class DeviceController {
         <p class="code-entry">${user_code}</p>`,
       afterwards: html`It stays signed in for at most 180 days.`,
       action: PATH,
-      fields: { code: user_code, shown: visitor.proofOf(shown(user_code)) },
+      fields: { code: user_code, shown: visitor.signatureOf(shown(user_code)) },
     });
     return this.layout.show(visitor, page);
   }

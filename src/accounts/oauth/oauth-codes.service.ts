@@ -37,12 +37,12 @@ export class OauthCodesService {
 
   async make(db: EntityManager, grant: Grant, code: NewCode): Promise<string> {
     const text = randomToken();
-    await this.put(db, grant.id, text, code);
+    await this.store(db, grant.id, text, code);
     return text;
   }
 
   /** Stores a code or extends its expiry; false: it was used. A device gets the same code at each poll. */
-  async put(
+  async store(
     db: EntityManager,
     grant_id: number,
     code: string,
@@ -73,14 +73,14 @@ export class OauthCodesService {
       if (!grant) return 'refused';
       if (used_at !== null) return { revoked: await this.tokens.revokeFamily(db, family_id) };
       // Two concurrent exchanges are a race and no leak: the second finds the code used only here.
-      const scopes = await this.use(db, code, redirect_uri, code_verifier);
+      const scopes = await this.redeem(db, code, redirect_uri, code_verifier);
       return scopes ? this.tokens.issue(db, grant, scopes, { family_id }) : 'refused';
     });
-    return this.tokens.orRefuse(outcome);
+    return this.tokens.tokensOrThrow(outcome);
   }
 
   /** Marks the code as used and returns its scopes; undefined: it is not valid with these parameters. */
-  private async use(
+  private async redeem(
     db: EntityManager,
     code: string,
     redirect_uri: string | undefined,

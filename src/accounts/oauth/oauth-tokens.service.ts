@@ -94,7 +94,7 @@ export class OauthTokensService {
         return unseal<TokensAnswer>(token, row.answer);
       return { revoked: await this.revokeFamily(db, row.family_id) };
     });
-    return this.orRefuse(outcome);
+    return this.tokensOrThrow(outcome);
   }
 
   /** RFC 7009: revokes an access token, or the family of a refresh token. Other clients' tokens count as unknown. */
@@ -110,7 +110,7 @@ export class OauthTokensService {
     this.keys.forget(revoked);
   }
 
-  orRefuse(outcome: Outcome): TokensAnswer {
+  tokensOrThrow(outcome: Outcome): TokensAnswer {
     if (outcome === 'refused') throw invalidGrant();
     if ('revoked' in outcome) {
       this.keys.forget(outcome.revoked);

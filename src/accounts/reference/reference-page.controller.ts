@@ -94,7 +94,7 @@ export class ReferencePageController {
     const made = await this.keys.make(visitor.user.id, { label: 'API reference', expires_at: expiryOf('1') });
     if (made) this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
     const problem = 'You have too many keys. Revoke one that you no longer use first.';
-    await this.sessions.leaveNotice(visitor.token, made ? { made: made.key } : { problem });
+    await this.sessions.setNotice(visitor.token, made ? { made: made.key } : { problem });
     return seeOther(PATH);
   }
 

@@ -40,9 +40,9 @@ export class BuyersController {
     const id = idOf(game_id);
     const title = await this.titleOf(id, visitor.user.id);
     const find = findOf(req);
-    const after = placeOf(queryOf(req).text('after'));
-    const found = await this.sales.find(id, visitor.user.id, { buyer: find, after, limit: ON_A_PAGE + 1 });
-    const rows = found as SaleRow[];
+    const after = placeIn(queryOf(req).text('after'));
+    const page = { buyer: find, after, limit: ON_A_PAGE + 1 };
+    const rows = (await this.sales.find(id, visitor.user.id, page)) as SaleRow[];
     const shown = rows.slice(0, ON_A_PAGE);
     const path = `${PATH}/${id}/buyers`;
     return this.layout.show(visitor, {
@@ -70,10 +70,10 @@ export class BuyersController {
           <button>Find</button>
           ${find !== undefined && html`<a class="button quiet" href="${path}">Show all</a>`}
         </form>
-        ${shown.length === 0 ? none(find, after) : table('Buyers, newest first', COLUMNS, shown.map(rowOf), 'cards buyers')}
+        ${shown.length === 0 ? noBuyers(find, after) : table('Buyers, newest first', COLUMNS, shown.map(rowOf), 'cards buyers')}
         ${pageLinks({
           Newest: after !== undefined && withQuery(path, { find }),
-          Older: rows.length > ON_A_PAGE && withQuery(path, { find, after: textOf(shown.at(-1)!) }),
+          Older: rows.length > ON_A_PAGE && withQuery(path, { find, after: cursorOf(shown.at(-1)!) }),
         })}`,
     });
   }
@@ -132,16 +132,16 @@ function findOf(req: Request): string | undefined {
 // The timestamp is in PostgreSQL's own format.
 const PLACE = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?\+00),(\d{1,15})$/;
 
-const textOf = ({ created_at, id }: Place) => `${created_at},${id}`;
+const cursorOf = ({ created_at, id }: Place) => `${created_at},${id}`;
 
 /** Undefined: from the newest on. */
-function placeOf(text: string | undefined): Place | undefined {
+function placeIn(text: string | undefined): Place | undefined {
   const [, created_at, id] = PLACE.exec(text ?? '') ?? [];
   const isTime = created_at !== undefined && !Number.isNaN(Date.parse(created_at.replace('+00', 'Z')));
   return isTime ? { created_at, id: Number(id) } : undefined;
 }
 
-const none = (find: string | undefined, after: Place | undefined): Html =>
+const noBuyers = (find: string | undefined, after: Place | undefined): Html =>
   html`<p class="empty">
     ${
       find === undefined

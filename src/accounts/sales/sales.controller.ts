@@ -62,7 +62,7 @@ export class SalesController {
             </div>`
           }
         </div>
-        ${choices(here, period)} ${currencies(here, figures)} ${over(figures, period, title)}
+        ${choices(here, period)} ${currencies(here, figures)} ${chartCard(figures, period, title)}
         ${games.length === 0 ? noGames(page) : ranking(here, games, currency, page)}`,
     });
   }
@@ -104,7 +104,7 @@ const currencies = (asked: Asked, { totals, currency }: Figures): Html =>
   }`;
 
 /** The chart, and its figures as a table. */
-function over({ currency, columns: sold }: Figures, period: Period, title: string): Html {
+function chartCard({ currency, columns: sold }: Figures, period: Period, title: string): Html {
   if (currency === undefined) return html`<p class="empty">Nothing was sold in this time.</p>`;
   const first = period.range === 'all' ? [...sold.keys()].sort()[0]! : period.from;
   const columns: Column[] = columnsOf(period, first).map((day) => ({

@@ -56,14 +56,14 @@ export class ApiKeysController {
       });
     this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
     const path = !key.scopes || covers(key.scopes, 'profile:me') ? '/profile' : '/credentials/info';
-    await this.sessions.leaveNotice(visitor.token, { made: made.key, path });
+    await this.sessions.setNotice(visitor.token, { made: made.key, path });
     return seeOther(PATH);
   }
 
   @Get('api-keys/:key_id')
   @SignedIn()
   async one(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const key = await this.mine(visitor, key_id);
+    const key = await this.ownKey(visitor, key_id);
     return this.onePage(visitor, key, key.label ?? '');
   }
 
@@ -74,19 +74,19 @@ export class ApiKeysController {
     @Param('key_id') key_id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const key = await this.mine(visitor, key_id);
+    const key = await this.ownKey(visitor, key_id);
     const label = labelOf(await formOf(req));
     const problem = problemOfLabel(label);
     if (problem) return this.onePage(visitor, key, label, problem);
     if (!(await this.keys.rename(visitor.user.id, key.id, label))) throw noSuchKey();
-    await this.sessions.leaveNotice(visitor.token, { done: `The key is now called “${label}”.` });
+    await this.sessions.setNotice(visitor.token, { done: `The key is now called “${label}”.` });
     return seeOther(PATH);
   }
 
   @Get('api-keys/:key_id/revoke')
   @SignedIn()
   async confirm(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const key = await this.mine(visitor, key_id);
+    const key = await this.ownKey(visitor, key_id);
     return this.layout.show(
       visitor,
       confirmation(visitor, {
@@ -107,14 +107,14 @@ export class ApiKeysController {
   @Post('api-keys/:key_id/revoke')
   @SignedIn()
   async revoke(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const key = await this.mine(visitor, key_id);
+    const key = await this.ownKey(visitor, key_id);
     if (!(await this.apiKeys.revoke(key.id, visitor.user.id))) throw noSuchKey();
     this.audit.record({ event: 'api key revoked', ...visitor.by, api_key_id: key.id });
-    await this.sessions.leaveNotice(visitor.token, { done: `The key “${nameOf(key)}” is revoked.` });
+    await this.sessions.setNotice(visitor.token, { done: `The key “${nameOf(key)}” is revoked.` });
     return seeOther(PATH);
   }
 
-  private async mine({ user }: SignedInVisitor, key_id: string): Promise<ApiKey> {
+  private async ownKey({ user }: SignedInVisitor, key_id: string): Promise<ApiKey> {
     const key = await this.keys.keyOf(user.id, idOf(key_id));
     if (!key) throw noSuchKey();
     return key;

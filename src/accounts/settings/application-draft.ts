@@ -3,7 +3,7 @@ import { problemOf } from '../oauth/redirect-uris';
 import type { Form } from '../web/form';
 import { ALL_SCOPES, problemOfName, type Problems } from '../web/parts';
 
-const MAX_ADDRESSES = 20;
+export const MAX_ADDRESSES = 20;
 
 interface Draft extends ApplicationFields {
   problems: Problems<'name' | 'redirect_uris' | 'scopes'>;

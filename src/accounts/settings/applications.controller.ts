@@ -59,7 +59,11 @@ export class ApplicationsController {
         ${
           applications.length === 0
             ? html`<p class="empty">You have registered no application yet.</p>`
-            : table('Your applications', ['Name', 'Client id', 'Registered', 'Change'], applications.map(row))
+            : table(
+                'Your applications',
+                ['Name', 'Client id', 'Registered', { buttons: 'Change' }],
+                applications.map(row),
+              )
         }`,
     });
   }
@@ -81,14 +85,14 @@ export class ApplicationsController {
         problem: `You have ${MAX_APPLICATIONS} applications. Delete one first.`,
       });
     this.audit.record({ event: 'application made', ...visitor.by, client_id });
-    await this.sessions.leaveNotice(visitor.token, { done: `${fields.name} is registered.` });
+    await this.sessions.setNotice(visitor.token, { done: `${fields.name} is registered.` });
     return seeOther(pathOf(client_id));
   }
 
   @Get(':client_id')
   @SignedIn()
   async one(@Param('client_id') client_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const application = await this.mine(visitor, client_id);
+    const application = await this.ownApplication(visitor, client_id);
     return this.form(visitor, application, {
       application,
       notice: (await this.sessions.takeNotice(visitor.token)).done,
@@ -102,19 +106,19 @@ export class ApplicationsController {
     @Param('client_id') client_id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const application = await this.mine(visitor, client_id);
+    const application = await this.ownApplication(visitor, client_id);
     const { problems, ...fields } = draftOf(await formOf(req));
     if (isWrong(problems)) return this.form(visitor, fields, { application, problems });
     if (!(await this.applications.change(visitor.user.id, client_id, fields))) throw noSuchApplication();
     this.audit.record({ event: 'application changed', ...visitor.by, client_id });
-    await this.sessions.leaveNotice(visitor.token, { done: 'Your changes are saved.' });
+    await this.sessions.setNotice(visitor.token, { done: 'Your changes are saved.' });
     return seeOther(pathOf(client_id));
   }
 
   @Get(':client_id/delete')
   @SignedIn()
   async confirm(@Param('client_id') client_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { name } = await this.mine(visitor, client_id);
+    const { name } = await this.ownApplication(visitor, client_id);
     return this.show(
       visitor,
       confirmation(visitor, {
@@ -134,14 +138,14 @@ export class ApplicationsController {
   @Post(':client_id/delete')
   @SignedIn()
   async delete(@Param('client_id') client_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { name } = await this.mine(visitor, client_id);
+    const { name } = await this.ownApplication(visitor, client_id);
     if (!(await this.applications.delete(visitor.user.id, client_id))) throw noSuchApplication();
     this.audit.record({ event: 'application deleted', ...visitor.by, client_id });
-    await this.sessions.leaveNotice(visitor.token, { done: `${name} is deleted.` });
+    await this.sessions.setNotice(visitor.token, { done: `${name} is deleted.` });
     return seeOther(PATH);
   }
 
-  private async mine({ user }: SignedInVisitor, client_id: string): Promise<OauthApplication> {
+  private async ownApplication({ user }: SignedInVisitor, client_id: string): Promise<OauthApplication> {
     const application = client_id.includes('\0')
       ? null
       : await this.applications.applicationOf(user.id, client_id);

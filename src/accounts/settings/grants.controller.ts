@@ -55,7 +55,7 @@ export class GrantsController {
   async revokeTokens(@CurrentVisitor() visitor: SignedInVisitor) {
     await this.tokens.revokeAllOf(visitor.user.id);
     this.audit.record({ event: 'tokens revoked', ...visitor.by });
-    await this.sessions.leaveNotice(visitor.token, {
+    await this.sessions.setNotice(visitor.token, {
       done: 'All tokens of games that you started are over.',
     });
     return seeOther(PATH);
@@ -88,7 +88,7 @@ export class GrantsController {
     const grant = await this.grants.revoke(visitor.user.id, id);
     if (!shown || !grant) throw noSuchGrant();
     this.audit.record({ event: 'grant revoked', ...visitor.by, client_id: grant.client_id });
-    await this.sessions.leaveNotice(visitor.token, { done: `${shown.name} may no longer act for you.` });
+    await this.sessions.setNotice(visitor.token, { done: `${shown.name} may no longer act for you.` });
     return seeOther(PATH);
   }
 }

@@ -62,7 +62,7 @@ export class ProfileCollectionsController {
     const on = form.text('on') === 'yes';
     const title = await this.collections.setOnProfile(visitor.user.id, idOf(collection_id), on);
     if (title === undefined) throw failure(404, 'You have no such collection.');
-    await this.sessions.leaveNotice(visitor.token, {
+    await this.sessions.setNotice(visitor.token, {
       done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
     });
     const page = pageOf(form.text('page'));

@@ -29,7 +29,7 @@ export const guessAtDeviceCode = (user_id: number): Guess => ({
   longest_seconds: 900,
 });
 
-const RESERVE = `
+const COUNT = `
   INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
   VALUES ($1, 1, now(), now() + interval '1 day')
   ON CONFLICT (subject) DO UPDATE SET
@@ -43,6 +43,14 @@ const RESERVE = `
 
 class Blocked extends Error {}
 
+type Subject = ReturnType<typeof inLockOrder>[number];
+
+/** Counts a guess as a failure; false: guesses at the subject are blocked. */
+async function count(db: EntityManager, { hash, free, longest_seconds }: Subject): Promise<boolean> {
+  const rows: unknown[] = await db.query(COUNT, [hash, free, longest_seconds]);
+  return rows.length > 0;
+}
+
 /** Counts guesses in the database, so that the waits hold over all replicas. */
 @Injectable()
 export class AttemptsService {
@@ -50,18 +58,12 @@ export class AttemptsService {
 
   constructor(private readonly database: Database) {}
 
-  /**
-   * Counts each guess as a failure before the guess is checked, so that concurrent guesses are all counted.
-   * Returns the seconds to wait; 0: the guess may be checked now.
-   */
+  /** Counts guesses before they are checked, so that concurrent ones are all counted. Returns the seconds to wait. */
   async reserve(guesses: Guess[]): Promise<number> {
     const subjects = inLockOrder(guesses);
     try {
       await this.database.transaction(async (db) => {
-        for (const { hash, free, longest_seconds } of subjects) {
-          const rows: unknown[] = await db.query(RESERVE, [hash, free, longest_seconds]);
-          if (rows.length === 0) throw new Blocked();
-        }
+        for (const subject of subjects) if (!(await count(db, subject))) throw new Blocked();
       });
       return 0;
     } catch (error) {
@@ -70,23 +72,19 @@ export class AttemptsService {
     }
   }
 
-  /**
-   * Checks a guess in the transaction that counts it. Only a wrong guess stays counted. Returns the seconds to wait where
-   * the guess may not be checked yet.
-   */
+  /** Checks a guess in the transaction that counts it; only a wrong one stays counted. `seconds`: wait, it is not checked. */
   async guess<Found>(
     guess: Guess,
     find: (db: EntityManager) => Promise<Found | undefined>,
   ): Promise<{ found?: Found; seconds?: number }> {
-    const subjects = inLockOrder([guess]);
-    const { subject, hash, free, longest_seconds } = subjects[0]!;
+    const [counted] = inLockOrder([guess]) as [Subject];
+    const { subject, hash } = counted;
     // Guesses at one subject wait for the same row lock: many of them would use up the connection pool.
     if (this.running.has(subject)) return { seconds: 1 };
     this.running.add(subject);
     try {
       return await this.database.transaction(async (db) => {
-        const counted: unknown[] = await db.query(RESERVE, [hash, free, longest_seconds]);
-        if (counted.length === 0) return { seconds: await this.wait(db, subjects) };
+        if (!(await count(db, counted))) return { seconds: await this.wait(db, [counted]) };
         const found = await find(db);
         if (found) await uncount(db, hash);
         return { found };
@@ -98,7 +96,7 @@ export class AttemptsService {
 
   /** After a right guess: deletes the failures of `forgotten`, and uncounts this guess for the others. */
   async succeeded(forgotten: Guess, ...others: Guess[]): Promise<void> {
-    await this.takeBack(async (db) => {
+    await this.retrying(async (db) => {
       for (const { hash, subject } of inLockOrder([forgotten, ...others]))
         if (subject === forgotten.subject) await db.delete(Attempt, { subject: hash });
         else await uncount(db, hash);
@@ -116,14 +114,14 @@ export class AttemptsService {
   }
 
   /** Uncounts a guess that could not be checked. */
-  async withdrawn(...guesses: Guess[]): Promise<void> {
-    await this.takeBack(async (db) => {
+  async cancel(...guesses: Guess[]): Promise<void> {
+    await this.retrying(async (db) => {
       for (const { hash } of inLockOrder(guesses)) await uncount(db, hash);
     });
   }
 
-  /** Once more when the connection was lost: what stays counted makes others at the address wait, for a day. */
-  private async takeBack(work: (db: EntityManager) => Promise<void>): Promise<void> {
+  /** Retries after a lost connection: a guess that stays counted blocks others at the address for a day. */
+  private async retrying(work: (db: EntityManager) => Promise<void>): Promise<void> {
     try {
       await this.database.transaction(work);
     } catch (error) {

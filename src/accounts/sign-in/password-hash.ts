@@ -13,7 +13,7 @@ export const verifyPassword = async (passwordHash: string, password: string): Pr
   (await argon2()).verify(passwordHash, password);
 
 /** Takes as long to verify as any other hash; no password matches it. */
-export function hashOfNoPassword(): string {
+export function decoyHash(): string {
   const { memoryCost, timeCost, parallelism } = COST;
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
   return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${random(16)}$${random(32)}`;

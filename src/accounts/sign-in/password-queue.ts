@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { serviceUnavailable } from '../../http/failure';
-import { hashOfNoPassword, verifyPassword } from './password-hash';
+import { decoyHash, verifyPassword } from './password-hash';
 
 const CONCURRENCY = 2;
 const MAX_WAITING = 8;
@@ -10,7 +10,7 @@ const MAX_WAITING = 8;
 export class PasswordQueue {
   private running = 0;
   private readonly waiting: (() => void)[] = [];
-  private readonly decoy = hashOfNoPassword();
+  private readonly decoy = decoyHash();
 
   /** Takes the same time for an unknown account, an account without a password and a wrong password. */
   async matches(passwordHash: string | null | undefined, password: string): Promise<boolean> {

@@ -85,7 +85,7 @@ export class SessionsService {
     await this.sessions.delete({ user_id });
   }
 
-  async leaveNotice(token: string, notice: Notice): Promise<void> {
+  async setNotice(token: string, notice: Notice): Promise<void> {
     await this.sessions.update({ token_hash: hashOf(token) }, { notice: seal(token, notice) });
   }
 

@@ -45,7 +45,7 @@ export class SignInService {
     const { id, password_hash } = account;
     if (seconds > 0) return { refused: 'wait', tried: id, seconds };
     const matches = await this.passwords.matches(password_hash, password).catch(async (error: unknown) => {
-      await this.attempts.withdrawn(...guesses);
+      await this.attempts.cancel(...guesses);
       throw error;
     });
     if (!matches || id === null) return { refused: 'wrong', tried: id };

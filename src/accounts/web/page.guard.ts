@@ -35,7 +35,7 @@ export class PageGuard implements CanActivate {
 
   private async requireOwnForm(req: Request, visitor: Visitor): Promise<void> {
     const form = await formOf(req);
-    if (!this.isSameSite(req) || !visitor.owns(form.text('form_token')))
+    if (!this.isSameSite(req) || !visitor.isOwnFormToken(form.text('form_token')))
       throw failure(
         403,
         'This form was not sent from this page, or is too old. Go back, reload the page and try again.',

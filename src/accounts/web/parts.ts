@@ -84,8 +84,8 @@ export const passwordField = (label: string, autofocus = false): Html =>
 export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
 
 /** A box to tick, and what it means. */
-export const checkbox = (name: string, checked: boolean, meaning: Html, style: string | false = ''): Html =>
-  html`<label class="check ${style}"
+export const checkbox = (name: string, checked: boolean, meaning: Html, style = 'check'): Html =>
+  html`<label class="${style}"
     ><input type="checkbox" name="${name}" value="yes" ${checked && html` checked`} /><span
       >${meaning}</span
     ></label
@@ -95,7 +95,8 @@ export const checkbox = (name: string, checked: boolean, meaning: Html, style: s
 export const scopeBoxes = (words: Record<Scope, string>, chosen: readonly string[]): Html =>
   html`${ALL_SCOPES.map((scope) => {
     const about = html`${words[scope]} <small><code>${scope}</code></small>`;
-    return checkbox(`scope ${scope}`, chosen.includes(scope), about, scope.includes(':') && 'under');
+    const style = scope.includes(':') ? 'check under' : 'check';
+    return checkbox(`scope ${scope}`, chosen.includes(scope), about, style);
   })}`;
 
 /** The result of a form. */
@@ -114,7 +115,7 @@ function heading(column: Column): Html {
 
 /** A table, which its style `cards` shows as cards on a phone. */
 export const table = (caption: string, columns: Column[], rows: Html[], style = 'cards'): Html =>
-  html`<table class="${style}">
+  html`<table ${style && html` class="${style}"`}>
     <caption class="hidden">
       ${caption}
     </caption>

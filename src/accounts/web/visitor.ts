@@ -10,7 +10,7 @@ export class Visitor {
     /** The value of its cookie. */
     readonly token: string,
     readonly user: SignedInUser | undefined,
-    private readonly keep: () => void = () => undefined,
+    private readonly setCookie: () => void = () => undefined,
   ) {}
 
   /** Who did something, for an audit event. */
@@ -20,21 +20,21 @@ export class Visitor {
 
   /** The CSRF token of each form. A new browser gets its cookie with its first form. */
   get formToken(): string {
-    this.keep();
-    return this.proofOf('form');
+    this.setCookie();
+    return this.signatureOf('form');
   }
 
-  owns(formToken: string | undefined): boolean {
-    return this.hasProofOf('form', formToken);
+  isOwnFormToken(formToken: string | undefined): boolean {
+    return this.hasSigned('form', formToken);
   }
 
-  /** A form returns it as proof that its page showed this text in this session. */
-  proofOf(text: string): string {
+  /** A form sends it back, which proves that its page showed the text in this session. */
+  signatureOf(text: string): string {
     return createHmac('sha256', this.token).update(text).digest('base64url');
   }
 
-  hasProofOf(text: string, proof: string | undefined): boolean {
-    const [own, given] = [Buffer.from(this.proofOf(text)), Buffer.from(proof ?? '')];
+  hasSigned(text: string, signature: string | undefined): boolean {
+    const [own, given] = [Buffer.from(this.signatureOf(text)), Buffer.from(signature ?? '')];
     return own.length === given.length && timingSafeEqual(own, given);
   }
 }

@@ -52,30 +52,30 @@ export class Visitors {
       throw serviceUnavailable();
     }
     await this.sessions.end(previous.token);
-    this.keep(res, token, `; Max-Age=${this.settings.SESSION_DAYS * DAY}`);
+    this.setCookie(res, token, `; Max-Age=${this.settings.SESSION_DAYS * DAY}`);
   }
 
   async signOut(visitor: Visitor, res: Response): Promise<void> {
     await this.sessions.end(visitor.token);
-    this.keep(res, '', '; Max-Age=0');
+    this.setCookie(res, '', '; Max-Age=0');
   }
 
   private stranger(token: string | undefined, res: Response): Visitor {
     const { id } = res.req;
     if (token) return new Visitor(id, token, undefined);
     const fresh = randomToken();
-    return new Visitor(id, fresh, undefined, () => this.keep(res, fresh));
+    return new Visitor(id, fresh, undefined, () => this.setCookie(res, fresh));
   }
 
   private async signedInAs(name: string, res: Response): Promise<Visitor> {
     const found = await this.users.findOneBy({ username: ignoringCase(name) });
     if (!found) throw failure(403, 'Your account is not known here yet.');
     const token = await this.sessions.start(found.id);
-    this.keep(res, token);
+    this.setCookie(res, token);
     return new Visitor(res.req.id, token, await this.sessions.userOf(token));
   }
 
-  private keep(res: Response, token: string, more = ''): void {
+  private setCookie(res: Response, token: string, more = ''): void {
     if (!res.writableEnded) res.setHeader('Set-Cookie', `${this.cookie}=${token}${this.attributes}${more}`);
   }
 
