@@ -129,7 +129,7 @@ bothWays('games whose sales an import changes', () => {
   test.each([
     ['a purchase that costs more', 1, { amount: 501 }],
     ['a purchase that moves to the game', 2, { game_id: 1 }],
-  ])('%s waits for what others earn the game', async (_, game_id, change) => {
+  ])('%s is compared with what others earn the game meanwhile', async (_, game_id, change) => {
     await imported(game(2), purchase(1, { game_id }));
     const { commit } = await hold(`SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE;
       INSERT INTO game_earnings VALUES (1, 'USD', ${MOST})
@@ -145,10 +145,10 @@ bothWays('games whose sales an import changes', () => {
     ['changed', 1],
   ])('games of a %s purchase are locked in the order of their ids', async (_, id) => {
     await imported(game(2), game(3), purchase(1, { game_id: [2, 3] }));
-    const { query, release } = await hold('SELECT FROM games WHERE id = 1 FOR UPDATE');
+    const { query, release } = await hold('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE');
     const answer = sendImport([purchase(id, { game_id: [3, 2, 1] })]);
     await blocked();
-    await query('SELECT FROM games WHERE id > 1 FOR UPDATE NOWAIT');
+    await query('SELECT FROM games WHERE id > 1 FOR NO KEY UPDATE NOWAIT');
     await release();
     expect(await answer).toMatchObject({ status: 200 });
     expect(await salesAsKept()).toEqual(await salesByDefinition());
