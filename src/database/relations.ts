@@ -18,7 +18,7 @@ export interface Relations {
   derive(relation: Relation, sql: string): Promise<{ from: string; rows: number }>;
   /** Sets columns of the rows `s`, to expressions of a row `t` of a table that is joined with them. */
   update(relation: Relation, columns: Record<string, string>, join?: Join): Promise<void>;
-  rowsOf(name: string): number;
+  rowsOf(relation: Relation): number;
   /** There are so few rows that statements cost more than what they do. */
   readonly few: boolean;
 }
@@ -39,19 +39,20 @@ export class TemporaryTables implements Relations {
     return this.client.query<Row>(sql);
   }
 
-  async keep({ name }: Relation, sql: string): Promise<number> {
+  async keep(relation: Relation, sql: string): Promise<number> {
+    const { name } = relation;
     const { rowCount } = await this.query(`CREATE TEMP TABLE ${name} ON COMMIT DROP AS ${sql}`);
     // Autovacuum ignores temporary tables, and without statistics the statements are planned for empty ones.
     await this.query(`ANALYZE ${name}`);
     const rows = rowCount ?? 0;
-    this.count(name, rows);
+    this.count(relation, rows);
     return rows;
   }
 
-  async keepNone({ name, columns }: Relation) {
-    const defined = columns.map((column) => `${column.name} ${column.sql}`).join(', ');
-    await this.query(`CREATE TEMP TABLE ${name} (${defined}) ON COMMIT DROP`);
-    this.count(name, 0);
+  async keepNone(relation: Relation) {
+    const defined = relation.columns.map((column) => `${column.name} ${column.sql}`).join(', ');
+    await this.query(`CREATE TEMP TABLE ${relation.name} (${defined}) ON COMMIT DROP`);
+    this.count(relation, 0);
   }
 
   async derive(relation: Relation, sql: string) {
@@ -64,11 +65,11 @@ export class TemporaryTables implements Relations {
     await this.query(`UPDATE ${name} s SET ${assignments.join(', ')} ${from}`);
   }
 
-  count(name: string, rows: number): void {
+  count({ name }: Relation, rows: number): void {
     this.rows.set(name, rows);
   }
 
-  rowsOf(name: string): number {
+  rowsOf({ name }: Relation): number {
     return this.rows.get(name) ?? 0;
   }
 }
@@ -188,11 +189,11 @@ export class GivenRows implements Relations {
     await this.keep(relation, `SELECT ${values.join(', ')} FROM ${relation.name} s ${joined}`);
   }
 
-  rowsOf(name: string): number {
+  rowsOf({ name }: Relation): number {
     return this.given.get(name)?.rows ?? 0;
   }
 
-  jsonOf(name: string): string {
+  jsonOf({ name }: Relation): string {
     const { source } = this.given.get(name)!;
     return source.form === 'json' ? source.json : '[]';
   }

@@ -9,11 +9,11 @@ export const NOUNS = words(
     'Expedition Factory Farm Forest Galaxy Garden Glacier Harbor Island Kingdom Lagoon Lantern Library Lighthouse ' +
     'Machine Meadow Mountain Museum Orchard Planet Railway River Signal Station Temple Voyage',
 );
-export const COLOURS = words(
+const COLOURS = words(
   'amber ash azure birch bramble cedar clover cobalt coral crimson dune fern flint frost hazel heather indigo ivory ' +
     'jade juniper lilac maple marble mint moss ochre onyx pepper plum rowan saffron willow',
 );
-export const ANIMALS = words(
+const ANIMALS = words(
   'badger beetle bison crane cricket dormouse egret falcon ferret finch gecko hedgehog heron ibex jackdaw kestrel ' +
     'lark lynx magpie marten mole newt otter owl puffin raven robin seal shrew sparrow stoat swift vole',
 );
@@ -23,7 +23,22 @@ export const GENRES = words(
 export const SHELVES = words(
   'Evening Weekend Family Couch Speedrun Relaxing Rainy-Day Two-Player Favourite Short',
 );
+const DOMAINS = ['example.com', 'example.org', 'example.net'];
 
 function words(text: string) {
   return text.split(' ');
 }
+
+export function nameOf(id: number) {
+  const pairs = COLOURS.length * ANIMALS.length;
+  const [colour, animal] = [COLOURS[id % COLOURS.length]!, ANIMALS[id % ANIMALS.length]!];
+  const round = Math.floor(id / pairs) || '';
+  return { username: `${colour}-${animal}${round}`, display_name: `${capital(colour)} ${capital(animal)}` };
+}
+
+export const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1);
+export const withArticle = (word: string) => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;
+export const emailOf = (user: number) => `${nameOf(user).username}@${DOMAINS[user % DOMAINS.length]}`;
+export const otherEmailOf = (user: number) =>
+  `games+${nameOf(user).username}@${DOMAINS[(user + 1) % DOMAINS.length]}`;
+export const guestEmail = (id: number) => `guest${id}@example.net`;

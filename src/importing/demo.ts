@@ -1,49 +1,22 @@
-import { ADJECTIVES, ANIMALS, COLOURS, GENRES, NOUNS, SHELVES } from './demo-words';
-
-export interface DemoOptions {
-  seed: number;
-  users: number;
-  games: number;
-  purchases: number;
-  download_keys: number;
-  collections: number;
-  /** Games in each collection. */
-  collection_size: number;
-  /** Games in one additional collection; 0: none. */
-  large_collection: number;
-  builds: number;
-  /** Keys that are derived from the seed, and so not secret. */
-  api_keys: number;
-  /** The key of the first developer. */
-  api_key?: string;
-  /** The password of the first three users. */
-  password?: string;
-}
-
-export const SMALL_STORE: DemoOptions = {
-  seed: 1,
-  users: 24,
-  games: 18,
-  purchases: 80,
-  download_keys: 40,
-  collections: 6,
-  collection_size: 7,
-  large_collection: 0,
-  builds: 90,
-  api_keys: 0,
-};
-
-type JsonObject = Record<string, unknown>;
-type Random = ReturnType<typeof randomOf>;
+import { type DemoOptions, SMALL_STORE } from './demo-options';
+import { DAYS, type Random, randomOf, timeAt } from './demo-random';
+import {
+  ADJECTIVES,
+  capital,
+  emailOf,
+  GENRES,
+  guestEmail,
+  nameOf,
+  NOUNS,
+  otherEmailOf,
+  SHELVES,
+  withArticle,
+} from './demo-words';
+import type { JsonObject } from './record-types/fields';
 
 /** One user in so many is a developer, the first user included. */
 const USERS_PER_DEVELOPER = 10;
-const START = Date.UTC(2013, 0, 1);
-const DAY = 24 * 60 * 60 * 1000;
-const DAYS = 4000;
-const UNFINISHED_STATES = ['started', 'processing', 'failed'];
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
-const DOMAINS = ['example.com', 'example.org', 'example.net'];
 
 /** Generates the records of a store, the same for the same options. */
 export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
@@ -111,7 +84,8 @@ class DemoStore {
     const title = `${adjective} ${noun}${sequel ? ` ${sequel + 1}` : ''}`;
     const created = random.days();
     // The first five cover all cases: public, restricted, private, unpublished, two developers.
-    const visibility = id === 3 ? 'restricted' : id === 4 ? 'private' : this.visibility(random, id);
+    const other = id > 5 && random.chance(0.05) ? random.of(['restricted', 'private']) : 'public';
+    const visibility = id === 3 ? 'restricted' : id === 4 ? 'private' : other;
     const published = id !== 5 && (id < 5 || random.chance(0.93));
     const game_type = random.chance(0.8) ? 'default' : random.of(['html', 'unity', 'flash', 'java']);
     return {
@@ -238,8 +212,7 @@ class DemoStore {
   build(id: number): JsonObject {
     const random = this.random('build', id);
     const round = Math.floor((id - 1) / this.options.games);
-    const state =
-      round && id % 29 === 0 ? UNFINISHED_STATES[(id / 29) % UNFINISHED_STATES.length]! : 'completed';
+    const state = round && id % 29 === 0 ? ['started', 'processing', 'failed'][(id / 29) % 3]! : 'completed';
     return {
       type: 'build',
       id,
@@ -310,10 +283,6 @@ class DemoStore {
     return user === than ? 1 + (user % this.options.users) : user;
   }
 
-  private visibility(random: Random, id: number) {
-    return id > 5 && random.chance(0.05) ? random.of(['restricted', 'private']) : 'public';
-  }
-
   private platforms(random: Random, id: number) {
     const traits = ['p_windows', 'p_linux', 'p_osx', 'p_android', 'can_be_bought', 'has_demo'];
     return traits.filter(
@@ -327,45 +296,4 @@ class DemoStore {
     const met = Array.from({ length: count }, (_, n) => 1 + ((first - 1 + n * this.step) % games));
     return asMet ? met : met.sort((a, b) => a - b);
   }
-}
-
-function nameOf(id: number) {
-  const pairs = COLOURS.length * ANIMALS.length;
-  const [colour, animal] = [COLOURS[id % COLOURS.length]!, ANIMALS[id % ANIMALS.length]!];
-  const round = Math.floor(id / pairs) || '';
-  return { username: `${colour}-${animal}${round}`, display_name: `${capital(colour)} ${capital(animal)}` };
-}
-
-const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1);
-const withArticle = (word: string) => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;
-const emailOf = (user: number) => `${nameOf(user).username}@${DOMAINS[user % DOMAINS.length]}`;
-const otherEmailOf = (user: number) =>
-  `games+${nameOf(user).username}@${DOMAINS[(user + 1) % DOMAINS.length]}`;
-const guestEmail = (id: number) => `guest${id}@example.net`;
-const timeAt = (day: number, seconds = 0) =>
-  new Date(START + day * DAY + seconds * 1000).toISOString().replace('.000', '');
-
-/** Random numbers that depend only on the names. */
-function randomOf(seed: number, what: string, id: number) {
-  let state = 2_166_136_261 ^ seed;
-  for (let i = 0; i < what.length; i++) state = Math.imul(state ^ what.charCodeAt(i), 16_777_619);
-  // An odd factor gives each id another start, so that no two keys are the same; then mulberry32.
-  state = Math.imul(state ^ id, 0x9e3779b1);
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  const below = (limit: number) => Math.floor(next() * limit);
-  const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
-  return {
-    next,
-    below,
-    chance: (share: number) => next() < share,
-    of: <T>(values: readonly T[]) => values[below(values.length)]!,
-    days: () => below(DAYS - 400),
-    time: () => timeAt(below(DAYS), below(86_400)),
-    text: (length: number) => Array.from({ length }, () => LETTERS[below(LETTERS.length)]).join(''),
-  };
 }

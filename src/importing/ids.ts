@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, DatabaseError } from 'pg';
 import { OperatorError } from '../config/operator-error';
 import type { Relations } from '../database/relations';
-import type { RecordType } from './record-types';
-import { stagedIn } from './staged';
+import type { RecordType } from './record-types/record-type';
 
 /** Ids from here on are ignored: moving the sequence so far would leave no ids. */
 export const MAX_RESERVED = 2 ** 52;
@@ -11,13 +10,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
 /** The advisory locks of sequences. */
 const SEQUENCE_LOCKS = 7_305_812;
 
-/**
- * Moves the sequence of ids past those of the stream. The lock waits for transactions that hold smaller ids, and keeps new
- * ones out; rolling back to the savepoint releases it.
- */
+/** Moves the sequence of ids past those of the stream. The lock waits for transactions that hold smaller ids, and keeps new ones out. */
 export async function reserveIds(client: ClientBase, type: RecordType): Promise<void> {
   const { rows } = await client.query<{ id: string | number | null }>(
-    `SELECT max(id) AS id FROM ${stagedIn(type)} WHERE id < ${MAX_RESERVED}`,
+    `SELECT max(id) AS id FROM ${type.records.name} WHERE id < ${MAX_RESERVED}`,
   );
   if (rows[0]!.id === null) return;
   const id = Number(rows[0]!.id);
@@ -49,6 +45,7 @@ async function moveSequence(client: ClientBase, { table }: RecordType, id: numbe
     if (lock && error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) return undefined;
     throw error;
   } finally {
+    // Releases the lock, and leaves the sequence as it is.
     await client.query('ROLLBACK TO SAVEPOINT reserve').catch(() => {});
   }
 }
@@ -59,10 +56,7 @@ const SHORT_WAIT = 50;
 /** Milliseconds in which a floor holds unasked: a reset puts the sequence back, and so may another server that took over. */
 const FLOOR_MAX_AGE = 1000;
 
-/**
- * Moves the sequences for small imports, ahead of the ids that are given, so that only one import of many has to. An import of
- * many records may keep the lock from them for minutes: then the sequence is moved without it.
- */
+/** Moves the sequences for small imports, and ahead of the ids that are given: so only one import of many has to. */
 export class IdReservations {
   /** By table: smaller ids are not drawn from the sequence any more, and no transaction holds one. */
   private readonly floors = new Map<string, { id: number; since: number }>();
@@ -79,13 +73,14 @@ export class IdReservations {
     const since = performance.now();
     if (await this.isBelowFloor(relations, table, highest, since)) return;
     const { rows } = await relations.query<{ id: string | number | null }>(
-      `SELECT max(s.id) AS id FROM ${stagedIn(type)} s
+      `SELECT max(s.id) AS id FROM ${type.records.name} s
        WHERE s.id < ${MAX_RESERVED} AND NOT EXISTS (SELECT FROM ${table} t WHERE t.id = s.id)`,
     );
     if (rows[0]!.id === null) return;
     const id = Number(rows[0]!.id);
     const ahead = Math.min(id + AHEAD, MAX_RESERVED - 1);
     const floor = await moveSequence(client, type, id, ahead, lockOf(type, SHORT_WAIT));
+    // A large import may hold the lock for minutes.
     if (floor === undefined) await moveSequence(client, type, id, ahead);
     else this.floors.set(table, { id: floor, since });
   }

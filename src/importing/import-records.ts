@@ -4,17 +4,17 @@ import { DatabaseClient } from '../database/client';
 import { pgTypes } from '../database/pool/pipeline';
 import { TemporaryTables } from '../database/relations';
 import { skipForeignKeyTriggers } from './foreign-keys';
-import { merge } from './merge';
 import { reserveIds } from './ids';
-import { tablesOf } from './merges';
+import { merge } from './merge';
 import { linesOf } from './ndjson';
-import { hashPasswords } from './passwords';
+import { stageWithPasswords } from './passwords';
 import { Problems, StoreChanged } from './problems';
-import { recordTypes, type RecordType } from './record-types';
-import { type ReadRecord, RecordReader } from './record-reader';
-import { stagedIn, storedIn } from './staged';
+import { RecordReader } from './record-reader';
+import { recordTypes } from './record-types';
+import type { RecordType } from './record-types/record-type';
 import { TableStaging } from './staging';
 import { type ImportSummary, summaryOf } from './summary';
+import { tablesOf } from './write-records';
 
 /** Bytes: enough for a collection of a hundred thousand games. */
 export const MAX_LINE = 16 * 1024 * 1024;
@@ -57,8 +57,9 @@ export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>
 export async function importRecords(
   connect: () => Promise<Client>,
   source: AsyncIterable<Buffer>,
-  { pepper, mayLetIn, progress = () => {}, signal }: ImportOptions,
+  options: ImportOptions,
 ): Promise<ImportSummary> {
+  const { signal } = options;
   signal?.throwIfAborted();
   const client = await connect();
   let pid: number | undefined;
@@ -68,7 +69,7 @@ export async function importRecords(
     await client.query('BEGIN');
     // In the transaction: behind a pooler the client does not know the server's process.
     pid = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
-    const summary = await transfer(client, source, { pepper, mayLetIn, progress, signal });
+    const summary = await transfer(client, source, options);
     signal?.removeEventListener('abort', cancel);
     signal?.throwIfAborted();
     await client.query('COMMIT');
@@ -77,7 +78,8 @@ export async function importRecords(
     // Fails on a lost connection, where the server rolls back itself.
     await client.query('ROLLBACK').catch(() => {});
     if (signal?.aborted) throw signal.reason;
-    throw error instanceof DatabaseError ? explained(error) : error;
+    // After the checks, a constraint fails because of what others wrote.
+    throw isConflict(error) ? new StoreChanged() : error;
   } finally {
     signal?.removeEventListener('abort', cancel);
     await client.end().catch(() => {});
@@ -91,18 +93,16 @@ async function cancelStatement(connect: () => Promise<Client>, pid: number | und
   await client?.end().catch(() => {});
 }
 
-/** A constraint that fails after the checks: a concurrent write by the service. */
-const explained = (error: DatabaseError) => (isConflict(error) ? new StoreChanged() : error);
-
-type TransferOptions = Required<Pick<ImportOptions, 'pepper' | 'progress'>> & ImportOptions;
-
 async function transfer(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
-  { pepper, mayLetIn, progress, signal }: TransferOptions,
+  { pepper, mayLetIn, progress = () => {}, signal }: ImportOptions,
 ): Promise<ImportSummary> {
   await prepareSession(client);
-  if (!(await lockImports(client))) {
+  const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS locked', [
+    IMPORT_LOCK,
+  ]);
+  if (!rows[0]!.locked) {
     progress({ phase: 'waiting' });
     await client.query('SELECT pg_advisory_xact_lock($1)', [IMPORT_LOCK]);
   }
@@ -113,21 +113,20 @@ async function transfer(
   const problems = new Problems();
   await staging.create();
   const reader = new RecordReader(types, staging, problems, mayLetIn);
-  const { records, partial } = await stage(client, source, reader, staging, progress, signal);
+  await stage(client, source, reader, staging, progress, signal);
 
-  const given = types.filter((type) => relations.rowsOf(stagedIn(type)));
-  const totals = { records, written: 0 };
+  const { records } = reader;
   for (let attempt = 1; ; attempt++) {
     await client.query('SAVEPOINT merge');
     try {
       progress({ phase: 'checking', records });
-      totals.written = 0;
-      await merge(relations, types, partial, problems, {
-        reserveIds: async (type) => reserveIds(client, type),
-        beforeWrites: async (outside) => void (await skipForeignKeyTriggers(relations, types, outside)),
+      let written = 0;
+      await merge(relations, types, reader.partial, problems, {
+        reserveIds: (type) => reserveIds(client, type),
+        beforeWrites: (outside) => skipForeignKeyTriggers(relations, types, outside),
         onWrite: (type) => {
-          progress({ phase: 'writing', table: type.table, ...totals });
-          totals.written += relations.rowsOf(stagedIn(type));
+          progress({ phase: 'writing', table: type.table, records, written });
+          written += relations.rowsOf(type.records);
         },
       });
       break;
@@ -137,12 +136,11 @@ async function transfer(
       await client.query('ROLLBACK TO SAVEPOINT merge');
     }
   }
-  const created = given.reduce(
-    (sum, type) => sum + relations.rowsOf(stagedIn(type)) - relations.rowsOf(storedIn(type)),
-    0,
-  );
+  const given = types.filter((type) => relations.rowsOf(type.records));
+  const summary = summaryOf(types, (relation) => relations.rowsOf(relation));
+  const created = Object.values(summary).reduce((sum, counts) => sum + counts.new, 0);
   if (created >= MIN_NEW_TO_ANALYZE) await analyze(client, given);
-  return summaryOf(types, (name) => relations.rowsOf(name));
+  return summary;
 }
 
 /** Somebody else changed what the checks had found: a unique value, a reference, or the order of locks. */
@@ -157,11 +155,6 @@ async function prepareSession(client: ClientBase) {
       'idle_in_transaction_session_timeout', 'transaction_timeout')`);
 }
 
-async function lockImports(client: ClientBase) {
-  const { rows } = await client.query('SELECT pg_try_advisory_xact_lock($1) AS locked', [IMPORT_LOCK]);
-  return rows[0].locked as boolean;
-}
-
 async function stage(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
@@ -170,42 +163,27 @@ async function stage(
   progress: (progress: Progress) => void,
   signal?: AbortSignal,
 ) {
-  const withPassword: ReadRecord[] = [];
   let bytes = 0;
-  let records = 0;
-
-  const stagePasswords = async () => {
-    await staging.idle();
-    await hashPasswords(client, withPassword, signal);
-    for (const { row } of withPassword) staging.add(row.type, row.line, row.present, row.cells);
-    withPassword.length = 0;
-  };
-
   const counted = async function* () {
     for await (const chunk of signal ? untilAborted(source, signal) : source) {
       bytes += chunk.length;
       yield chunk;
     }
   };
+  const stagePasswords = async () => {
+    await staging.idle();
+    await stageWithPasswords(client, reader.withPassword, staging, signal);
+  };
   for await (const lines of linesOf(counted(), MAX_LINE)) {
     for (const line of lines) {
-      const read = reader.read(line);
-      if (!read) continue;
-      records++;
-      const { row, record } = read;
-      if (typeof record.password === 'string') {
-        withPassword.push(read);
-        if (withPassword.length >= PASSWORD_BATCH) await stagePasswords();
-      } else {
-        staging.add(row.type, row.line, row.present, row.cells);
-      }
+      reader.read(line);
+      if (reader.withPassword.length >= PASSWORD_BATCH) await stagePasswords();
     }
     await staging.flushFull();
-    progress({ phase: 'reading', bytes, records });
+    progress({ phase: 'reading', bytes, records: reader.records });
   }
-  if (withPassword.length) await stagePasswords();
+  if (reader.withPassword.length) await stagePasswords();
   await staging.finish();
-  return { records, partial: reader.partial };
 }
 
 /** Ends when the signal is aborted, even if the source is silent, as a terminal is. */

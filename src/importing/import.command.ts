@@ -8,8 +8,9 @@ import { OperatorError } from '../config/operator-error';
 import { Settings } from '../config/settings';
 import { ask } from '../config/terminal';
 import { OwnAddress } from '../http/own-address';
-import { demoRecords, type DemoOptions, SMALL_STORE } from './demo';
+import { demoRecords } from './demo';
 import { ndjsonOf } from './demo-file';
+import { DEMO_NUMBERS, type DemoOptions } from './demo-options';
 import { loadDemoStore, resetDemoStore } from './demo-store';
 import { ImportService } from './import.service';
 import { ImportProblems } from './problems';
@@ -74,22 +75,8 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
     .command('demo')
     .description('Write a demo store, the same for the same options, as records to import.')
     .argument('<FILE>', 'where to; - for standard output');
-  const count = (flag: string, what: string, fallback: number) =>
-    demo.option(`${flag} <N>`, what, demoCountIn, fallback);
-  count('--seed', 'another number makes another store', SMALL_STORE.seed);
-  count('--users', 'accounts, of which every tenth makes games', SMALL_STORE.users);
-  count('--games', 'games', SMALL_STORE.games);
-  count('--purchases', 'purchases', SMALL_STORE.purchases);
-  count('--download-keys', 'download keys', SMALL_STORE.download_keys);
-  count('--collections', 'collections', SMALL_STORE.collections);
-  count('--collection-size', 'games in each collection', SMALL_STORE.collection_size);
-  count('--large-collection', 'games in one more collection; 0: without it', SMALL_STORE.large_collection);
-  count('--builds', 'builds', SMALL_STORE.builds);
-  count(
-    '--api-keys',
-    'API keys that anybody can compute from the seed: for tests only',
-    SMALL_STORE.api_keys,
-  );
+  for (const [name, [fallback, what]] of Object.entries(DEMO_NUMBERS))
+    demo.option(`--${name.replace('_', '-')} <N>`, what, demoCountIn, fallback);
   demo
     .option('--api-key <KEY>', 'the API key of the first developer')
     .option('--password <PASSWORD>', 'with which the first three users sign in')

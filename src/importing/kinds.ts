@@ -1,3 +1,5 @@
+import { SCOPES } from '../auth/scopes';
+import { isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from '../collections/html';
 import { isTimestamp } from '../formats/timestamps';
 
 /** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
@@ -64,17 +66,16 @@ export function fit(
 
 const copied = (text: string) => (SPECIAL_CHARACTERS.test(text) ? escaped(text) : text);
 
-const allowedText = ({ max, form }: TextRules) =>
-  `text of at most ${max.toLocaleString('en-US')} characters${form ? `, which must ${form}` : ''}`;
-
 export const text = (rules: TextRules): Kind => ({
   sql: 'text',
-  allows: allowedText(rules),
+  allows: `text of at most ${rules.max.toLocaleString('en-US')} characters${rules.form ? `, which must ${rules.form}` : ''}`,
   encode(value, refuse) {
     const found = fit(value, rules, refuse);
     return found === undefined ? '' : copied(found);
   },
 });
+
+export const title = (max: number) => text({ max, stored: (given) => given.trim() });
 
 export const email: TextRules = {
   max: 254,
@@ -84,25 +85,19 @@ export const email: TextRules = {
 
 export const url = text({ max: 2000, pattern: /^https?:\/\/[^\s/]\S*$/i, form: 'be an http or https URL' });
 
-interface HtmlRules {
-  max: number;
-  sanitise: (html: string) => string | null;
-  isWorthSanitising: (html: string) => boolean;
-}
-
 /** HTML, stored sanitised. */
-export const html = ({ max, sanitise, isWorthSanitising }: HtmlRules): Kind => ({
+export const html: Kind = {
   sql: 'text',
-  allows: `HTML, of which at most ${max.toLocaleString('en-US')} characters are left when it is sanitised`,
+  allows: `HTML, of which at most ${MAX_HTML_CHARACTERS.toLocaleString('en-US')} characters are left when it is sanitised`,
   encode(value, refuse) {
     const given = fit(value, { min: 0, max: Infinity }, refuse);
     if (given === undefined) return '';
-    const clean = isWorthSanitising(given) ? sanitise(given) : given;
+    const clean = isWorthSanitising(given) ? sanitiseHtml(given) : given;
     if (clean === null) return NULL;
-    const found = fit(clean, { max }, refuse);
+    const found = fit(clean, { max: MAX_HTML_CHARACTERS }, refuse);
     return found === undefined ? '' : copied(found);
   },
-});
+};
 
 export const boolean: Kind = {
   sql: 'boolean',
@@ -212,6 +207,8 @@ export const texts = (rules: TextRules & { known?: readonly string[]; required?:
     return arrayLiteral([...seen]);
   },
 });
+
+export const scopes = texts({ max: 100, known: Object.keys(SCOPES) });
 
 /** A list of `{email, verified}`, staged as two arrays. */
 export const emails: Kind = {

@@ -1,14 +1,16 @@
 import type { GivenRows, Relations } from '../database/relations';
 import type { BoundStatement } from '../database/statement';
 import { checksOf, checkTogether } from './checks';
-import { complete } from './completions';
 import { deleteRecords } from './deletions';
-import { addingSales, changeSales, defineSales, findSales } from './earnings';
-import { findChanged, findStored, insertOf, storedQuery, write } from './merges';
+import { ADD_SALES, changeSales, defineSales, findSales } from './earnings';
+import { completePartial } from './partial-records';
 import type { Problems } from './problems';
-import type { RecordType } from './record-types';
+import { COLLECTION, ENTRIES } from './record-types/collection';
+import { GAME } from './record-types/game';
+import { PURCHASE } from './record-types/purchase';
+import { isNew, type RecordType } from './record-types/record-type';
 import { findOutside, type Outside } from './references';
-import { changedOf, deletedIn, ENTRIES, isNew, recordsOf, stagedIn, storedIn, storedOf } from './staged';
+import { findChanged, findStored, insertAtOnce, storedQuery, writeRecords } from './write-records';
 
 interface Steps {
   /** Called with each type that has records of given ids, before any is written. */
@@ -27,102 +29,103 @@ export async function merge(
   problems: Problems,
   { reserveIds, beforeWrites, onWrite, commit }: Steps,
 ): Promise<void> {
-  const given = types.filter((type) => relations.rowsOf(stagedIn(type)));
-  const purchase = given.find(({ name }) => name === 'purchase');
-  const named = purchase && partial.has(purchase) && recordsOf(purchase);
-  if (named)
+  const given = types.filter(({ records }) => relations.rowsOf(records));
+  const hasPurchases = given.includes(PURCHASE);
+  const mayLackIds = hasPurchases && partial.has(PURCHASE);
+  if (mayLackIds)
     await relations.update(
-      named,
+      PURCHASE.records,
       { id: 't.purchase_id' },
       { table: 'purchase_references', on: 't.reference = s.reference AND s.id IS NULL' },
     );
-  for (const type of given) if (partial.has(type)) await complete(relations, type, problems);
+  for (const type of given) if (partial.has(type)) await completePartial(relations, type, problems);
   const outside = await findOutside(relations, types);
-  // Collections first, in the order in which the service locks them.
-  const inOrderOfLocks = [...given].sort(
-    (a, b) => Number(b.name === 'collection') - Number(a.name === 'collection'),
-  );
+
   const presumeNew = async () => {
-    if (!purchase) return;
-    await relations.keepNone(storedOf(purchase));
-    await relations.keepNone(changedOf(purchase));
-    await findSales(relations, purchase);
+    if (!hasPurchases) return;
+    await relations.keepNone(PURCHASE.stored);
+    await relations.keepNone(PURCHASE.changed);
+    await findSales(relations);
   };
   const findAllStored = async () => {
-    for (const type of inOrderOfLocks)
+    // Collections first, in the order in which the service locks them.
+    for (const type of given.toSorted((a, b) => Number(b === COLLECTION) - Number(a === COLLECTION)))
       if (await findStored(relations, type)) await findChanged(relations, type);
-      else await relations.keepNone(changedOf(type));
+      else await relations.keepNone(type.changed);
   };
-  const check = checkTogether(relations, types, outside, problems);
+  const checked = checkTogether(relations, types, outside, problems);
   // With few records, round trips take the time: so the stored ones are found while the checks run.
-  if (relations.few) await pipelined(check, pipelined(presumeNew(), findAllStored()));
-  else await check;
+  if (relations.few) await pipelined(checked, pipelined(presumeNew(), findAllStored()));
+  else await checked;
   problems.throwIfAny();
   for (const type of given) if (type.key === 'id') await reserveIds(type);
   if (!relations.few) await findAllStored();
 
-  if (purchase && (!relations.few || relations.rowsOf(storedIn(purchase))))
-    await findSales(relations, purchase);
+  if (hasPurchases && (!relations.few || relations.rowsOf(PURCHASE.stored))) await findSales(relations);
   // What is new by now stays so: an id that somebody else gives meanwhile is refused by the table, and not taken for a stored record.
-  if (named) await relations.update(named, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
+  if (mayLackIds)
+    await relations.update(PURCHASE.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
   await beforeWrites?.(outside);
 
   const writeAll = async () => {
     for (const type of given) {
       onWrite?.(type);
-      await write(relations, type, purchase !== undefined);
+      await writeRecords(relations, type, hasPurchases);
     }
     await deleteRecords(relations, types, problems);
   };
-  const game = given.find(({ name }) => name === 'game');
-  const newGames = game && `SELECT s.id FROM ${stagedIn(game)} s WHERE ${isNew(game)}`;
-  const sell = async () => purchase && changeSales(relations, purchase, newGames);
-  const onlyNew = given.length === 1 && relations.rowsOf(storedIn(given[0]!)) === 0;
-  if (!relations.few || !onlyNew || types.some((type) => relations.rowsOf(deletedIn(type)))) {
+  const newGames = given.includes(GAME)
+    ? `SELECT s.id FROM ${GAME.records.name} s WHERE ${isNew(GAME.table)}`
+    : undefined;
+  const sell = async () => hasPurchases && changeSales(relations, newGames);
+  const isOneInsert =
+    relations.few &&
+    given.length === 1 &&
+    relations.rowsOf(given[0]!.stored) === 0 &&
+    !types.some(({ deleted }) => relations.rowsOf(deleted));
+  if (!isOneInsert) {
     await writeAll();
     await sell();
     return;
   }
-  // New records of one type are written by one statement, and the next need not wait for its answer. Nor need COMMIT: a sum
-  // that is a problem violates the table's constraint as well, and then nothing is left to commit.
+  // The next statements need not wait for its answer. Nor need COMMIT: a sum that is a problem violates the table's constraint
+  // as well, and then nothing is left to commit.
   const sent = pipelined(writeAll(), sell());
   await pipelined(sent, Promise.resolve(commit?.()));
 }
 
-/**
- * Statements to send at once: the first one checks the records of a type, and the others write them if all are new and pass, and
- * do nothing otherwise. What others store meanwhile, the tables refuse.
- */
+/** Statements to send at once: the first checks the records of a type, and the others write them if all are new and pass. */
 export async function statementsIfNew(
   relations: GivenRows,
   type: RecordType,
   types: RecordType[],
 ): Promise<[BoundStatement<{ is_new: string }>, ...BoundStatement[]]> {
-  const check = relations.bind<{ is_new: string }>(await checkIfNew(relations, type, types));
+  const several = relations.rowsOf(type.records) > 1;
+  const key = `${type.name} ${several} ${relations.rowsOf(ENTRIES) > 0}`;
+  let texts = textsIfNew.get(key);
+  if (!texts) {
+    texts = { check: await checkIfNew(relations, type, types), insert: insertAtOnce(type, false) };
+    textsIfNew.set(key, texts);
+  }
+  const check = relations.bind<{ is_new: string }>(texts.check);
   relations.onlyIf(`current_setting('${ALL_NEW}') = 'yes'`);
-  await relations.keepNone(storedOf(type));
-  await relations.keepNone(changedOf(type));
-  const insert = relations.bind(insertOf(type));
-  if (type.name !== 'purchase') return [check, insert];
-  defineSales(relations, type);
-  return [check, insert, relations.bind(addingSales)];
+  await relations.keepNone(type.stored);
+  await relations.keepNone(type.changed);
+  const insert = relations.bind(texts.insert);
+  if (type !== PURCHASE) return [check, insert];
+  defineSales(relations);
+  return [check, insert, relations.bind(ADD_SALES)];
 }
 
 // Set by the first statement for those after it.
 const ALL_NEW = 'gamewharf.import_is_new';
 
-const checksIfNew = new Map<string, string>();
+const textsIfNew = new Map<string, { check: string; insert: string }>();
 
 async function checkIfNew(relations: GivenRows, type: RecordType, types: RecordType[]): Promise<string> {
-  const several = relations.rowsOf(stagedIn(type)) > 1;
-  const key = `${type.name} ${several} ${relations.rowsOf(ENTRIES.name) > 0}`;
-  const known = checksIfNew.get(key);
-  if (known) return known;
   const checks = checksOf(relations, types, await findOutside(relations, types));
   const found = [...checks, storedQuery(type)].map((query) => `EXISTS (SELECT FROM (${query}) found)`);
-  const made = `SELECT set_config('${ALL_NEW}', CASE WHEN ${found.join(' OR ')} THEN '' ELSE 'yes' END, true) AS is_new`;
-  checksIfNew.set(key, made);
-  return made;
+  return `SELECT set_config('${ALL_NEW}', CASE WHEN ${found.join(' OR ')} THEN '' ELSE 'yes' END, true) AS is_new`;
 }
 
 /** Waits for work whose statements were sent one after the other. The first error is the cause of later ones. */

@@ -1,25 +1,22 @@
 import type { Line } from './ndjson';
 import { isId, type Refuse, shown } from './kinds';
 import type { Problems } from './problems';
-import { ENTRY_FIELDS, type Field, type JsonObject, type RecordType } from './record-types';
-import type { Staging } from './staging';
+import { ENTRY_FIELDS, COLLECTION } from './record-types/collection';
+import { bitOf, type Field, type JsonObject } from './record-types/fields';
+import { PURCHASE } from './record-types/purchase';
+import type { RecordType } from './record-types/record-type';
+import { USER } from './record-types/user';
+import type { StagedRecord, Staging } from './staging';
 
-interface StagedRecord {
-  type: RecordType;
-  line: number;
-  present: number;
-  cells: string[];
-}
-
-export interface ReadRecord {
-  row: StagedRecord;
-  record: JsonObject;
+/** A user to stage when the password is hashed. */
+export interface WithPassword {
+  record: StagedRecord;
+  user_id: number;
+  password: string;
 }
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const keyOf = ({ key, fields }: RecordType) => fields.find(({ columns }) => columns[0]!.name === key)!;
 
 /** Refuses a record that lets somebody act for a user: it needs the right `users` as well. */
 function lettingIn({ name }: RecordType, { password }: JsonObject): string[] {
@@ -28,14 +25,22 @@ function lettingIn({ name }: RecordType, { password }: JsonObject): string[] {
   return name === 'user' && password !== undefined ? [`password: ${refusal}`] : [];
 }
 
-/** Parses lines into rows to stage, and reports problems. */
+/** Parses lines, stages their records, and reports problems. */
 export class RecordReader {
+  /** Without problems. */
+  records = 0;
+  readonly withPassword: WithPassword[] = [];
   /** Types with a record that leaves out required fields. */
   readonly partial = new Set<RecordType>();
   private readonly types: Map<unknown, RecordType>;
-  private readonly refusals = new Map<Field, Refuse>();
   private problemsOfRecord: string[] = [];
-  private at = '';
+  /** What is read now: the entry of a list, and the field. */
+  private entry = '';
+  private field = '';
+  private readonly refuse: Refuse = (why, at = '') => {
+    this.problemsOfRecord.push(`${this.entry}${this.field}${at} ${why}`);
+    return '';
+  };
 
   constructor(
     types: RecordType[],
@@ -46,56 +51,49 @@ export class RecordReader {
     this.types = new Map(types.map((type) => [type.name, type]));
   }
 
-  private refuse(field: Field): Refuse {
-    let refuse = this.refusals.get(field);
-    if (!refuse) {
-      refuse = (why, at = '') => {
-        this.problemsOfRecord.push(`${this.at}${field.name}${at} ${why}`);
-        return '';
-      };
-      this.refusals.set(field, refuse);
-    }
-    return refuse;
-  }
-
-  /** The row of a line; undefined: there is none to add, as the line is blank, has a problem, or deletes a record. */
-  read(line: Line): ReadRecord | undefined {
-    if (line.problem) return this.refuseLine(line, line.problem);
+  read({ number: line, text, problem }: Line): void {
+    if (problem) return this.problems.add(line, problem);
     let record: unknown;
     try {
-      record = JSON.parse(line.text);
+      record = JSON.parse(text);
     } catch {
-      return line.text.trim() === '' ? undefined : this.refuseLine(line, 'is not valid JSON');
+      return text.trim() === '' ? undefined : this.problems.add(line, 'is not valid JSON');
     }
-    if (!isObject(record)) return this.refuseLine(line, 'is not a JSON object');
+    if (!isObject(record)) return this.problems.add(line, 'is not a JSON object');
     const type = this.types.get(record.type);
-    if (!type) {
-      const name = record.type;
-      if (name === undefined) return this.refuseLine(line, 'type is required');
-      // Of a list or an object, String() may throw.
-      const isText = typeof name !== 'object' || name === null;
-      return this.refuseLine(line, isText ? `unknown type ${shown(String(name))}` : 'type must be a text');
-    }
+    if (type) return this.readRecord(type, record, line);
+    const { type: name } = record;
+    if (name === undefined) return this.problems.add(line, 'type is required');
+    // Of a list or an object, String() may throw.
+    const isText = typeof name !== 'object' || name === null;
+    this.problems.add(line, isText ? `unknown type ${shown(String(name))}` : 'type must be a text');
+  }
 
+  private readRecord(type: RecordType, record: JsonObject, line: number): void {
     this.problemsOfRecord = this.mayLetIn ? [] : lettingIn(type, record);
-    if (record.deleted === true) return this.readDeleted(type, record, line);
-    if (record.deleted !== undefined && record.deleted !== null && record.deleted !== false)
+    const { deleted } = record;
+    if (deleted === true) return this.readDeleted(type, record, line);
+    if (deleted !== undefined && deleted !== null && deleted !== false)
       this.problemsOfRecord.push('deleted must be true or false');
     const { present, cells, isPartial } = this.encode(
       type.fields,
       record,
-      record.deleted === undefined ? ['type'] : ['type', 'deleted'],
-      record[keyOf(type).name] != null || (type.name === 'purchase' && record.reference != null),
+      deleted === undefined ? ['type'] : ['type', 'deleted'],
+      record[type.fields[0]!.name] != null || (type === PURCHASE && record.reference != null),
     );
     if (isPartial) this.partial.add(type);
-    type.check?.(record, (problem) => this.problemsOfRecord.push(problem));
-    const entries = type.name === 'collection' && isId(record.id) ? this.readEntries(record) : [];
+    type.compare?.(record, (problem) => this.problemsOfRecord.push(problem));
+    const entries = type === COLLECTION && isId(record.id) ? this.readEntries(record) : [];
 
-    if (this.refuseRecord(type, record, line)) return undefined;
+    if (this.isRefused(type, record, line)) return;
+    this.records++;
     entries.forEach((entry, index) =>
-      this.staging.addEntry(line.number, record.id as number, index + 1, entry.present, entry.cells),
+      this.staging.addEntry(line, record.id as number, index + 1, entry.present, entry.cells),
     );
-    return { row: { type, line: line.number, present, cells }, record };
+    const staged = { type, line, present, cells };
+    if (type === USER && typeof record.password === 'string')
+      this.withPassword.push({ record: staged, user_id: record.id as number, password: record.password });
+    else this.staging.add(staged);
   }
 
   private encode(fields: Field[], record: JsonObject, otherNames: string[], mayBePartial: boolean) {
@@ -103,19 +101,21 @@ export class RecordReader {
     let isPartial = false;
     let names = otherNames.length;
     const cells: string[] = [];
-    for (const field of fields) {
+    for (let place = 0; place < fields.length; place++) {
+      const field = fields[place]!;
       let value = record[field.name];
       if (value !== undefined) names++;
       if (field.implied) value = value ?? field.implied(record) ?? value;
+      this.field = field.name;
       if (value === undefined || value === null) {
         if (field.required) {
           if (value === undefined && mayBePartial) isPartial = true;
-          else this.refuse(field)('is required');
-        } else if (value === null && !field.now) present |= field.bit;
+          else this.refuse('is required');
+        } else if (value === null && !field.now) present |= bitOf(place);
         cells.push(field.default);
       } else {
-        present |= field.bit;
-        cells.push(field.kind.encode(value, this.refuse(field)));
+        present |= bitOf(place);
+        cells.push(field.kind.encode(value, this.refuse));
       }
     }
     const given = Object.keys(record);
@@ -123,31 +123,30 @@ export class RecordReader {
       for (const name of given) {
         if (otherNames.includes(name)) continue;
         if (!fields.some((field) => field.name === name)) {
-          this.problemsOfRecord.push(`unknown field ${this.at}${shown(name)}`);
+          this.problemsOfRecord.push(`unknown field ${this.entry}${shown(name)}`);
         }
       }
     }
     return { present, cells, isPartial };
   }
 
-  private readDeleted(type: RecordType, record: JsonObject, line: Line): undefined {
-    const key = keyOf(type);
-    const value = record[key.name];
-    const refuse = this.refuse(key);
-    const cells = value == null ? refuse('is required') : key.kind.encode(value, refuse);
+  private readDeleted(type: RecordType, record: JsonObject, line: number): void {
+    const { name: key, kind } = type.fields[0]!;
+    const value = record[key];
+    this.field = key;
+    const cells = value == null ? this.refuse('is required') : kind.encode(value, this.refuse);
     for (const name of Object.keys(record)) {
-      if (![key.name, 'type', 'deleted'].includes(name))
+      if (![key, 'type', 'deleted'].includes(name))
         this.problemsOfRecord.push(`${shown(name)} must be absent where deleted is true`);
     }
     // The first column is the key itself.
-    if (!this.refuseRecord(type, record, line))
-      this.staging.addDeleted(type, line.number, [cells.split('\t')[0]!]);
+    if (!this.isRefused(type, record, line)) this.staging.addDeleted(type, line, cells.split('\t')[0]!);
   }
 
-  /** Reports the problems of a record; false: there are none. */
-  private refuseRecord(type: RecordType, record: JsonObject, line: Line): boolean {
+  /** Reports the problems of the record that was read. */
+  private isRefused(type: RecordType, record: JsonObject, line: number): boolean {
     for (const problem of this.problemsOfRecord)
-      this.problems.add(line.number, `${subjectOf(type, record)}: ${problem}`);
+      this.problems.add(line, `${subjectOf(type, record)}: ${problem}`);
     if (!this.problemsOfRecord.length) return false;
     if (isId(record.id)) this.staging.addRefused(type, record.id);
     return true;
@@ -158,7 +157,7 @@ export class RecordReader {
     if (!Array.isArray(games)) return [];
     const seen = new Set<unknown>();
     const entries = games.map((entry: unknown, index) => {
-      this.at = `games[${index}].`;
+      this.entry = `games[${index}].`;
       if (!isObject(entry)) {
         this.problemsOfRecord.push(`games[${index}] must be an object`);
         return { present: 0, cells: [] as string[] };
@@ -167,19 +166,14 @@ export class RecordReader {
       seen.add(entry.game_id);
       return this.encode(ENTRY_FIELDS, entry, [], false);
     });
-    this.at = '';
+    this.entry = '';
     return entries;
-  }
-
-  private refuseLine(line: Line, problem: string): undefined {
-    this.problems.add(line.number, problem);
   }
 }
 
-/** The name of a record in a problem. API keys have none, since the key is secret. */
-function subjectOf(type: RecordType, record: JsonObject) {
-  if (type.name === 'oauth_application') {
-    return typeof record.client_id === 'string' ? `${type.name} ${shown(record.client_id)}` : type.name;
-  }
-  return type.key === 'id' && isId(record.id) ? `${type.name} ${record.id}` : type.name;
+/** As `subject` of the type. */
+function subjectOf({ name, key, fields }: RecordType, record: JsonObject) {
+  const value = record[key];
+  if (key === 'id') return isId(value) ? `${name} ${value}` : name;
+  return key === fields[0]!.name && typeof value === 'string' ? `${name} ${shown(value)}` : name;
 }

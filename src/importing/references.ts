@@ -1,6 +1,8 @@
 import type { Relation, Relations } from '../database/relations';
-import { ENTRY_FIELDS, type Field, type RecordType } from './record-types';
-import { deletedIn, ENTRIES, REFUSED_IDS, stagedIn } from './staged';
+import { ENTRIES, ENTRY_FIELDS } from './record-types/collection';
+import type { Field } from './record-types/fields';
+import type { RecordType } from './record-types/record-type';
+import { REFUSED_IDS } from './staging';
 
 /** A staged column that holds ids of other records. */
 interface Reference {
@@ -26,17 +28,12 @@ function referencesIn(relations: Relations, types: RecordType[]): Reference[] {
       const column = columns[0]!.name;
       return parent ? [{ rows, subject, id: kind.many ? `unnest(${column})` : column, parent }] : [];
     });
+  const given = types.filter(({ records }) => relations.rowsOf(records));
   return [
-    ...types
-      .filter((type) => relations.rowsOf(stagedIn(type)))
-      .flatMap((type) =>
-        within(
-          type.fields,
-          stagedIn(type),
-          type.key === 'id' ? `concat('${type.name}', ' ' || id)` : `'${type.name}'`,
-        ),
-      ),
-    ...(relations.rowsOf(ENTRIES.name)
+    ...given.flatMap((type) =>
+      within(type.fields, type.records.name, type.key === 'id' ? type.subject : `'${type.name}'`),
+    ),
+    ...(relations.rowsOf(ENTRIES)
       ? within(ENTRY_FIELDS, ENTRIES.name, `'collection ' || collection_id`)
       : []),
   ];
@@ -53,8 +50,8 @@ export async function findOutside(relations: Relations, types: RecordType[]): Pr
     if (ids.length === 0) continue;
     const all = `(${ids.join(' UNION ALL ')}) r WHERE r.id IS NOT NULL`;
     // EXCEPT is hashed or sorted; an anti-join may be planned as a slow nested loop.
-    const sql = relations.rowsOf(stagedIn(type))
-      ? `SELECT r.id FROM ${all} EXCEPT SELECT id FROM ${stagedIn(type)}`
+    const sql = relations.rowsOf(type.records)
+      ? `SELECT r.id FROM ${all} EXCEPT SELECT id FROM ${type.records.name}`
       : `SELECT DISTINCT r.id FROM ${all}`;
     outside.set(type, await relations.derive(outsideOf(type), sql));
   }
@@ -63,25 +60,25 @@ export async function findOutside(relations: Relations, types: RecordType[]): Pr
 
 /** Statements that find references to records that the store does not have either, or that the stream deletes. */
 export const missingReferences = (relations: Relations, types: RecordType[], outside: Outside): string[] => {
-  const isRefused = relations.rowsOf(REFUSED_IDS.name) > 0;
+  const isRefused = relations.rowsOf(REFUSED_IDS) > 0;
   return referencesIn(relations, types)
     .filter(({ parent }) => outside.get(parent)!.rows)
     .flatMap((reference) => {
       const { rows, subject, id, parent } = reference;
       const refused = isRefused ? `EXCEPT SELECT id FROM import_refused WHERE type = '${parent.name}'` : '';
       const referring = `SELECT r.line, r.subject || ': ${parent.name} ' || r.reference`;
-      const from = `FROM (SELECT line, ${subject} AS subject, ${id} AS reference FROM ${rows}) r`;
+      const from = `FROM (SELECT line, ${subject} AS subject, ${id} AS reference FROM ${rows} s) r`;
       const missing = `
         ${referring} || ' does not exist' AS text ${from}
         JOIN (
           SELECT o.id FROM ${outside.get(parent)!.from} o
           WHERE NOT EXISTS (SELECT FROM ${parent.table} t WHERE t.id = o.id)
           ${refused}) missing ON missing.id = r.reference`;
-      if (!relations.rowsOf(deletedIn(parent))) return [missing];
+      if (!relations.rowsOf(parent.deleted)) return [missing];
       return [
         missing,
         `${referring} || ' is deleted on line ' || d.line AS text ${from}
-         JOIN ${deletedIn(parent)} d ON d.id = r.reference AND EXISTS (SELECT FROM ${parent.table} t WHERE t.id = d.id)`,
+         JOIN ${parent.deleted.name} d ON d.id = r.reference AND EXISTS (SELECT FROM ${parent.table} t WHERE t.id = d.id)`,
       ];
     });
 };

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../idempotency/idempotency.service';
 import type { ClientPipeline } from '../database/pool/pipeline';
-import { type GivenRow, GivenRows } from '../database/relations';
+import { type GivenRow, GivenRows, type Relation } from '../database/relations';
 import { bind, statement, write, type Write } from '../database/statement';
 import { SENDER_BITS } from './checks';
 import { type IdReservations, MAX_RESERVED } from './ids';
@@ -10,21 +10,12 @@ import { untilAborted } from './import-records';
 import { NULL } from './kinds';
 import { merge, statementsIfNew } from './merge';
 import { linesOf } from './ndjson';
-import { hashPasswords } from './passwords';
+import { stageWithPasswords } from './passwords';
 import { Problems } from './problems';
-import { RecordReader, type ReadRecord } from './record-reader';
-import type { RecordType } from './record-types';
-import {
-  changedIn,
-  deletedIn,
-  deletedOf,
-  ENTRIES,
-  recordsOf,
-  REFUSED_IDS,
-  stagedIn,
-  storedIn,
-} from './staged';
-import type { Staging } from './staging';
+import { RecordReader } from './record-reader';
+import { ENTRIES } from './record-types/collection';
+import type { RecordType } from './record-types/record-type';
+import { REFUSED_IDS, type StagedRecord, type Staging } from './staging';
 import { type ImportSummary, summaryOf } from './summary';
 
 export const MAX_BYTES = 1024 * 1024;
@@ -62,50 +53,45 @@ interface Row {
 
 /** The records of a small import, as rows that are sent along with statements. */
 export class SmallImport implements Staging {
-  partial: ReadonlySet<RecordType> = new Set();
   readonly problems = new Problems();
-  readonly withPassword: ReadRecord[] = [];
+  readonly reader: RecordReader;
   /** The Idempotency-Key of the request, and what it stands for. */
   once: { key: RetryKey; fingerprint: Buffer } | undefined;
+  /** Lines with a record, in order or not. */
   records = 0;
   bytes = 0;
   /** Something to delete may hang on many rows, for which a request's connection would not wait. */
   deletes = false;
   readonly refused: GivenRow[] = [];
   private readonly rows = new Map<string, Row[]>();
-  private readonly highest = new Map<RecordType, number>();
 
-  constructor(private readonly types: RecordType[]) {}
-
-  add(type: RecordType, line: number, present: number, cells: string[]) {
-    this.push(stagedIn(type), line, [String(present), ...cells]);
-    const id = type.key === 'id' ? Number(cells[0]) : 0;
-    if (id < MAX_RESERVED && id > this.highestOf(type)) this.highest.set(type, id);
+  constructor(types: RecordType[], mayLetIn = true) {
+    this.reader = new RecordReader(types, this, this.problems, mayLetIn);
   }
 
-  addDeleted(type: RecordType, line: number, cells: string[]) {
+  add({ type, line, present, cells }: StagedRecord) {
+    this.push(type.records, line, [String(present), ...cells]);
+  }
+
+  addDeleted(type: RecordType, line: number, key: string) {
     this.deletes = true;
-    this.push(deletedIn(type), line, cells);
+    this.push(type.deleted, line, [key]);
   }
 
   addEntry(line: number, collection: number, rank: number, present: number, cells: string[]) {
-    this.push(ENTRIES.name, line, [String(collection), String(rank), String(present), ...cells]);
+    this.push(ENTRIES, line, [String(collection), String(rank), String(present), ...cells]);
   }
 
   addRefused(type: RecordType, id: number) {
     this.refused.push([type.name, String(id)]);
   }
 
-  highestOf(type: RecordType): number {
-    return this.highest.get(type) ?? 0;
+  highestId({ records }: RecordType): number {
+    const ids = this.rowsOf(records).map(({ cells: [, id] }) => Number(id));
+    return Math.max(0, ...ids.filter((id) => id < MAX_RESERVED));
   }
 
-  /** Records of the type, or some to delete. */
-  has(type: RecordType): boolean {
-    return this.rows.has(stagedIn(type)) || this.rows.has(deletedIn(type));
-  }
-
-  rowsOf(name: string): readonly Row[] {
+  rowsOf({ name }: Relation): readonly Row[] {
     return this.rows.get(name) ?? [];
   }
 
@@ -116,11 +102,11 @@ export class SmallImport implements Staging {
 
   /** Whether it needs a connection of its own, as it takes long. */
   get takesLong(): boolean {
-    return this.deletes || this.withPassword.length > 0;
+    return this.deletes || this.reader.withPassword.length > 0;
   }
 
   /** A column of several has its cells in one, separated by tabs. */
-  private push(name: string, line: number, cells: string[]) {
+  private push({ name }: Relation, line: number, cells: string[]) {
     const row = { line, cells: cells.join('\t').split('\t').map(textOf) };
     const rows = this.rows.get(name);
     if (rows) rows.push(row);
@@ -136,26 +122,19 @@ export async function readSmall(
   mayLetIn: boolean,
   signal: AbortSignal,
 ): Promise<SmallImport | undefined> {
-  const small = new SmallImport(types);
+  const small = new SmallImport(types, mayLetIn);
   for await (const chunk of untilAborted({ [Symbol.asyncIterator]: () => source }, signal)) {
     chunks.push(chunk);
     small.bytes += chunk.length;
     if (small.bytes > MAX_BYTES) return undefined;
   }
-  const reader = new RecordReader(types, small, small.problems, mayLetIn);
-  small.partial = reader.partial;
   let until = performance.now() + SLICE;
   // With a newline at its end the stream is one batch of lines.
   const whole = [Buffer.concat([...chunks, Buffer.from('\n')])];
   for await (const lines of linesOf(whole, MAX_BYTES)) {
     if (small.bytes > MAX_LINE && lines.some(({ text }) => text.length > MAX_LINE)) return undefined;
     for (const line of lines) {
-      const read = reader.read(line);
-      if (read) {
-        const { row, record } = read;
-        if (typeof record.password === 'string') small.withPassword.push(read);
-        else small.add(row.type, row.line, row.present, row.cells);
-      }
+      small.reader.read(line);
       if (line.text.length > 2) small.records++;
       if (small.records > MAX_RECORDS) return undefined;
       if (performance.now() < until) continue;
@@ -166,79 +145,76 @@ export async function readSmall(
   return small;
 }
 
+/** What all small imports of a service have in common. */
+export interface Common {
+  types: RecordType[];
+  ids: IdReservations;
+  /** Whether connections keep prepared statements. */
+  prepared: boolean;
+}
+
 /** In a transaction: merges several imports as if they came one after the other. Returns the summary of each. */
 export async function mergeSmall(
   client: ClientBase,
   pipeline: ClientPipeline,
   imports: SmallImport[],
-  types: RecordType[],
   problems: Problems,
-  ids: IdReservations,
-  keepsPrepared: boolean,
+  { types, ids, prepared }: Common,
   commit?: () => Promise<unknown>,
 ): Promise<ImportSummary[]> {
-  const [first] = imports as [SmallImport];
-  if (first.withPassword.length) {
-    await hashPasswords(client, first.withPassword);
-    for (const { row } of first.withPassword.splice(0)) first.add(row.type, row.line, row.present, row.cells);
-  }
+  const { withPassword } = imports[0]!.reader;
+  if (withPassword.length) await stageWithPasswords(client, withPassword, imports[0]!);
   const given = givenIn(imports, types);
   // Statements over several types are too many different ones to keep.
-  const relations = new GivenRows(pipeline, keepsPrepared && given.length === 1);
+  const relations = new GivenRows(pipeline, prepared && given.length === 1);
   giveRows(relations, imports, types);
-  const partial = new Set(imports.flatMap((one) => [...one.partial]));
+  const partial = new Set(imports.flatMap(({ reader }) => [...reader.partial]));
   await merge(relations, types, partial, problems, {
     reserveIds: (type) =>
-      ids.reserve(client, relations, type, Math.max(...imports.map((one) => one.highestOf(type)))),
+      ids.reserve(client, relations, type, Math.max(...imports.map((one) => one.highestId(type)))),
     commit,
   });
-  if (imports.length === 1) return [summaryOf(types, (name) => relations.rowsOf(name))];
+  if (imports.length === 1) return [summaryOf(types, (relation) => relations.rowsOf(relation))];
   const kept = new Map(
     given
-      .flatMap((type) => [storedIn(type), changedIn(type)])
-      .map((name) => [name, rowsBySender(relations.jsonOf(name), imports.length)]),
+      .flatMap(({ stored, changed }) => [stored, changed])
+      .map((relation) => [relation, rowsBySender(relations.jsonOf(relation), imports.length)]),
   );
   return imports.map((one, sender) =>
-    summaryOf(given, (name) => kept.get(name)?.[sender] ?? one.rowsOf(name).length),
+    summaryOf(given, (relation) => kept.get(relation)?.[sender] ?? one.rowsOf(relation).length),
   );
 }
 
-/** The type of an import that may be written at once: complete records of one type, for whose ids nothing is to be done. */
-export function typeToWriteAtOnce(
+/** Writes complete records of one type if all are new and their ids are reserved. Answers undefined where nothing was written. */
+export async function writeIfNew(
   small: SmallImport,
-  types: RecordType[],
-  ids: IdReservations,
-): RecordType | undefined {
+  { types, ids, prepared }: Common,
+): Promise<Write<ImportSummary | undefined> | undefined> {
   const [type, ...others] = givenIn([small], types);
-  if (!type || others.length > 0 || small.isAlone || small.partial.size > 0) return undefined;
-  return type.key !== 'id' || ids.areReserved(type, small.highestOf(type)) ? type : undefined;
-}
-
-/** Writes the records of an import if all are new, and nothing otherwise. Undefined: nothing was written. */
-export async function writeAtOnce(
-  small: SmallImport,
-  type: RecordType,
-  types: RecordType[],
-  keepsPrepared: boolean,
-): Promise<Write<ImportSummary | undefined>> {
-  const relations = new GivenRows(undefined, keepsPrepared);
+  if (!type || others.length > 0 || small.isAlone || small.reader.partial.size > 0) return undefined;
+  if (type.key === 'id' && !ids.areReserved(type, small.highestId(type))) return undefined;
+  const relations = new GivenRows(undefined, prepared);
   giveRows(relations, [small], types);
   const statements = await statementsIfNew(relations, type, types);
   return write([bind(SHORT_TRANSACTION, []), ...statements], ([, [checked]]) =>
-    checked!.is_new ? summaryOf([type], (name) => relations.rowsOf(name)) : undefined,
+    checked!.is_new ? summaryOf([type], (relation) => relations.rowsOf(relation)) : undefined,
   );
 }
 
 const givenIn = (imports: SmallImport[], types: RecordType[]) =>
-  types.filter((type) => imports.some((one) => one.rowsOf(stagedIn(type)).length));
+  types.filter(({ records }) => imports.some((one) => one.rowsOf(records).length));
 
 function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordType[]): void {
-  const given = types.filter((type) => imports.some((one) => one.has(type)));
-  for (const relation of [...given.map(recordsOf), ...given.map(deletedOf), ENTRIES])
+  const given = types
+    .filter(({ records, deleted }) =>
+      imports.some((one) => one.rowsOf(records).length + one.rowsOf(deleted).length),
+    )
+    .flatMap(({ records, deleted }) => [records, deleted]);
+  for (const relation of [...given, ENTRIES])
     relations.give(
       relation,
       imports.flatMap((one, sender) =>
-        one.rowsOf(relation.name).map(({ line, cells }) => [String(sender * SENDER + line), ...cells]),
+        one.rowsOf(relation).map(({ line, cells }) => [String(sender * SENDER + line), ...cells]),
       ),
     );
   relations.give(

@@ -15,12 +15,12 @@ import { pipelined } from './merge';
 import { ImportProblems, Problems } from './problems';
 import { recordTypes } from './record-types';
 import {
+  type Common,
   MAX_RECORDS,
   mergeSmall,
   SHORT_TRANSACTION,
   type SmallImport,
-  typeToWriteAtOnce,
-  writeAtOnce,
+  writeIfNew,
 } from './small-import';
 import type { ImportSummary } from './summary';
 
@@ -50,14 +50,11 @@ const MAX_ATTEMPTS = 6;
 /** An answer takes about 0.1 ms. */
 const ANSWERS_A_TURN = 25;
 
-/**
- * Small imports wait here and not on connections. What waits while transactions are under way shares the next one; where that
- * fails, its imports are tried apart, so that each gets the answer that it would have got alone.
- */
+/** Small imports wait here and not on connections. Those that wait share a transaction; where it fails, they are tried apart. */
 @Injectable()
 export class SmallImports {
   readonly types;
-  private readonly ids = new IdReservations();
+  private readonly common: Common;
   private readonly short: Queue = { waiting: new Set(), underWay: 0, most: MAX_TRANSACTIONS };
   /** For imports that need a connection of their own. */
   private readonly long: Queue = { waiting: new Set(), underWay: 0, most: 1 };
@@ -68,6 +65,8 @@ export class SmallImports {
     private readonly database: Database,
   ) {
     this.types = recordTypes(Buffer.from(settings.API_KEY_PEPPER ?? ''));
+    const prepared = settings.DATABASE_PREPARED_STATEMENTS;
+    this.common = { types: this.types, ids: new IdReservations(), prepared };
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {
@@ -117,7 +116,7 @@ export class SmallImports {
   }
 
   /** Never rejects: each import is told. */
-  private async commit(together: Waiting[]): Promise<void> {
+  private async commit(together: Waiting[], attempt = 1): Promise<void> {
     const [first] = together as [Waiting];
     const problems = together.length === 1 ? first.small.problems.copy() : new Problems();
     try {
@@ -125,7 +124,7 @@ export class SmallImports {
       await inTurns(together, ({ resolve }, index) => resolve(summaries[index]!));
     } catch (error) {
       for (const waiting of together) waiting.hasFailed = true;
-      if (together.length === 1) return this.retryOrReject(first, error);
+      if (together.length === 1) return this.retryOrReject(first, error, attempt);
       if (error instanceof ImportProblems && problems.count > 0) {
         const senders = new Set(problems.lines.map((line) => Math.floor(line / 2 ** SENDER_BITS)));
         const others = together.filter((_, sender) => !senders.has(sender));
@@ -147,52 +146,39 @@ export class SmallImports {
     if (others.length > 0) await this.commit(others);
   }
 
-  private async retryOrReject(waiting: Waiting, error: unknown, attempt = 1): Promise<void> {
-    const { small, resolve, reject } = waiting;
+  private async retryOrReject(waiting: Waiting, error: unknown, attempt: number): Promise<void> {
     // A lock that is held, a deadlock, or what others have changed meanwhile.
     const mayPass = isConflict(error) || (concernsOneStatement(error) && faultOf(error) === 'unavailable');
-    if (!mayPass) return reject(error);
-    if (isLate(waiting) || attempt === MAX_ATTEMPTS) return reject(serviceUnavailable());
+    if (!mayPass) return waiting.reject(error);
+    if (isLate(waiting) || attempt === MAX_ATTEMPTS) return waiting.reject(serviceUnavailable());
     await sleep(2 ** attempt * 5 * (0.5 + Math.random()));
-    try {
-      const [summary] = await this.merge([waiting], small.problems.copy());
-      resolve(summary!);
-    } catch (another) {
-      await this.retryOrReject(waiting, another, attempt + 1);
-    }
+    await this.commit([waiting], attempt + 1);
   }
 
   private async merge(together: Waiting[], problems: Problems): Promise<ImportSummary[]> {
     const imports = together.map(({ small }) => small);
-    const [first, ...others] = together;
-    const written = others.length > 0 || first!.hasFailed ? undefined : await this.writeAtOnce(first!.small);
+    const [{ small: first, hasFailed }] = together as [Waiting];
+    const written = together.length > 1 || hasFailed ? undefined : await this.writeIfNew(first);
     if (written) return [written];
-    const { once } = imports[0]!;
-    const run = (prepared: boolean) => (client: ClientBase) => {
-      const merge = (pipeline: ClientPipeline, commit?: () => Promise<unknown>) =>
-        mergeSmall(client, pipeline, imports, this.types, problems, this.ids, prepared, commit);
-      if (!once && !imports[0]!.takesLong) return inTransaction(client, prepared, merge);
-      return inTransaction(client, prepared, async (pipeline, _, begun) => {
+    const { once, takesLong } = first;
+    const run = (common: Common) => (client: ClientBase) =>
+      inTransaction(client, common.prepared, async (pipeline, commit, begun) => {
+        const merge = (end?: typeof commit) => mergeSmall(client, pipeline, imports, problems, common, end);
+        if (!once && !takesLong) return merge(commit);
         await begun;
-        if (!once) return merge(pipeline);
-        return oncePerKey(client, once.key, once.fingerprint, () => merge(pipeline));
+        return once ? oncePerKey(client, once.key, once.fingerprint, () => merge()) : merge();
       });
-    };
-    if (!imports[0]!.takesLong)
-      return this.database.connection(run(this.settings.DATABASE_PREPARED_STATEMENTS));
+    if (!takesLong) return this.database.connection(run(this.common));
     const client = await connectTo(this.settings);
-    return run(false)(client).finally(() => client.end());
+    return run({ ...this.common, prepared: false })(client).finally(() => client.end());
   }
 
   /** Writes new records that are in order in one round trip. Undefined: they are not, and nothing was written. */
-  private async writeAtOnce(small: SmallImport): Promise<ImportSummary | undefined> {
-    const type = typeToWriteAtOnce(small, this.types, this.ids);
-    if (!type) return undefined;
-    const { DATABASE_PREPARED_STATEMENTS } = this.settings;
+  private async writeIfNew(small: SmallImport): Promise<ImportSummary | undefined> {
+    const writing = await writeIfNew(small, this.common);
+    if (!writing) return undefined;
     try {
-      return await this.database.write(
-        await writeAtOnce(small, type, this.types, DATABASE_PREPARED_STATEMENTS),
-      );
+      return await this.database.write(writing);
     } catch (error) {
       // The next transaction finds out what the conflict is.
       if (isConflict(error)) return undefined;

@@ -1,16 +1,34 @@
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Relation, TemporaryTables } from '../database/relations';
-import type { RecordType } from './record-types';
-import { deletedOf, ENTRIES, recordsOf, REFUSED_IDS } from './staged';
+import { ENTRIES } from './record-types/collection';
+import type { RecordType } from './record-types/record-type';
+
+/** Ids of records with a problem, so that references to them are no further problems. */
+export const REFUSED_IDS: Relation = {
+  name: 'import_refused',
+  columns: [
+    { name: 'type', sql: 'text' },
+    { name: 'id', sql: 'bigint' },
+  ],
+};
+
+export interface StagedRecord {
+  type: RecordType;
+  line: number;
+  /** The fields that it has, by their bits. */
+  present: number;
+  /** Of a field with several columns, all in one, separated by tabs. */
+  cells: string[];
+}
 
 // Large compared with the cost of a round trip; there are some twenty such batches.
 const BATCH_CHARACTERS = 256 * 1024;
 
 /** Takes the records of a stream as they are read, in the text format of COPY. */
 export interface Staging {
-  add(type: RecordType, line: number, present: number, cells: string[]): void;
-  addDeleted(type: RecordType, line: number, cells: string[]): void;
+  add(record: StagedRecord): void;
+  addDeleted(type: RecordType, line: number, key: string): void;
   addEntry(line: number, collection: number, rank: number, present: number, cells: string[]): void;
   addRefused(type: RecordType, id: number): void;
 }
@@ -39,8 +57,8 @@ export class TableStaging implements Staging {
     private readonly temporary: TemporaryTables,
     types: RecordType[],
   ) {
-    this.records = new Map(types.map((type) => [type, new StagingTable(recordsOf(type))]));
-    this.deleted = new Map(types.map((type) => [type, new StagingTable(deletedOf(type))]));
+    this.records = new Map(types.map((type) => [type, new StagingTable(type.records)]));
+    this.deleted = new Map(types.map((type) => [type, new StagingTable(type.deleted)]));
   }
 
   async create() {
@@ -51,12 +69,12 @@ export class TableStaging implements Staging {
     await this.client.query(tables.join('; '));
   }
 
-  add(type: RecordType, line: number, present: number, cells: string[]) {
+  add({ type, line, present, cells }: StagedRecord) {
     this.records.get(type)!.add(`${line}\t${present}\t${cells.join('\t')}\n`);
   }
 
-  addDeleted(type: RecordType, line: number, cells: string[]) {
-    this.deleted.get(type)!.add(`${line}\t${cells.join('\t')}\n`);
+  addDeleted(type: RecordType, line: number, key: string) {
+    this.deleted.get(type)!.add(`${line}\t${key}\n`);
   }
 
   addEntry(line: number, collection: number, rank: number, present: number, cells: string[]) {
@@ -78,7 +96,7 @@ export class TableStaging implements Staging {
     // Autovacuum ignores temporary tables, and without statistics the merges are planned for empty tables.
     await this.client.query('SET LOCAL default_statistics_target = 10');
     for (const { rows, relation } of this.tables) {
-      this.temporary.count(relation.name, rows);
+      this.temporary.count(relation, rows);
       if (!rows) continue;
       const ids = relation.columns.filter(({ name, sql }) => sql === 'bigint' || name === 'key_hash');
       await this.client.query(`ANALYZE ${relation.name} (${ids.map(({ name }) => name).join(', ')})`);

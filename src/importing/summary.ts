@@ -1,30 +1,19 @@
-import type { RecordType } from './record-types';
-import { changedIn, deletedIn, goneIn, stagedIn, storedIn } from './staged';
-
-interface TypeCounts {
-  new: number;
-  changed: number;
-  unchanged: number;
-  /** Only of a type of which the stream deletes records. */
-  deleted?: number;
-}
+import type { Relation } from '../database/relations';
+import type { TypeCountsAnswer } from './import.dto';
+import type { RecordType } from './record-types/record-type';
 
 /** The results by type of record. */
-export type ImportSummary = Record<string, TypeCounts>;
+export type ImportSummary = Record<string, TypeCountsAnswer>;
 
 /** `rowsOf`: how many rows a relation has. */
-export function summaryOf(types: RecordType[], rowsOf: (relation: string) => number): ImportSummary {
+export function summaryOf(types: RecordType[], rowsOf: (relation: Relation) => number): ImportSummary {
   const summary: ImportSummary = {};
   for (const type of types) {
-    const [staged, stored, changed] = [stagedIn(type), storedIn(type), changedIn(type)].map(rowsOf) as [
-      number,
-      number,
-      number,
-    ];
-    const [toDelete, deleted] = [rowsOf(deletedIn(type)), rowsOf(goneIn(type))];
-    if (staged + toDelete === 0) continue;
+    const [given, stored, changed] = [rowsOf(type.records), rowsOf(type.stored), rowsOf(type.changed)];
+    const [toDelete, deleted] = [rowsOf(type.deleted), rowsOf(type.gone)];
+    if (given + toDelete === 0) continue;
     summary[type.table] = {
-      new: staged - stored,
+      new: given - stored,
       changed,
       // A record that is deleted and was not stored counts as unchanged.
       unchanged: stored - changed + toDelete - deleted,

@@ -18,15 +18,6 @@ export const addEarnings = (sales: string) => `
   SELECT game_id, currency, amount FROM ${byCurrency(sales)} d WHERE amount > 0
   ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount`;
 
-/** Takes the amounts below 0; dropEmptyEarnings then deletes rows that are 0. */
-export const takeEarnings = (sales: string) => `
-  UPDATE game_earnings e SET amount = e.amount + d.amount
-  FROM ${byCurrency(sales)} d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount < 0`;
-
-export const dropEmptyEarnings = (sales: string) => `
-  DELETE FROM game_earnings e USING ${sales} d
-  WHERE d.game_id = e.game_id AND d.currency = e.currency AND e.amount = 0`;
-
 /** The days and months whose sales have changed. */
 export const periodsOf = (sales: string) =>
   `(SELECT game_id, unit, date_trunc(unit, day::timestamp)::date AS first_day, currency,
@@ -44,13 +35,20 @@ export const addToPeriods = (sales: string) => `
   ON CONFLICT (game_id, unit, first_day, currency)
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
 
-/** Takes from periods with less of either; dropEmptyPeriods then deletes those without purchases. */
-export const takeFromPeriods = (sales: string) => `
-  UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amount + d.amount
-  FROM ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND (d.purchases < 0 OR d.amount < 0)`;
-
-export const dropEmptyPeriods = (sales: string) => `
-  DELETE FROM sales_periods s USING ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND s.purchases = 0`;
+/** What takes sales back, in this order. Rows without sales go. */
+export const takeSales = (sales: string) => ({
+  earnings: `
+    UPDATE game_earnings e SET amount = e.amount + d.amount
+    FROM ${byCurrency(sales)} d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount < 0`,
+  empty_earnings: `
+    DELETE FROM game_earnings e USING ${sales} d
+    WHERE d.game_id = e.game_id AND d.currency = e.currency AND e.amount = 0`,
+  periods: `
+    UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amount + d.amount
+    FROM ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND (d.purchases < 0 OR d.amount < 0)`,
+  empty_periods: `
+    DELETE FROM sales_periods s USING ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND s.purchases = 0`,
+});
 
 /**
  * Adds sales to counts, earnings and periods, in this order. Locks the games first, in the order of their ids.

@@ -19,10 +19,7 @@ const recountOf = (game_id: number) => `
     CROSS JOIN LATERAL (SELECT * FROM purchase_shares WHERE purchase_id = pg.purchase_id OFFSET 0) v
     WHERE pg.game_id = ${game_id} AND v.game_id = pg.game_id)`)}`;
 
-/**
- * Counts the sales of days and months anew from the purchases of the games whose figures differ; answers how many those
- * were. Each of them is locked for its own count alone, so the service may go on to sell.
- */
+/** Counts the sales of games whose figures differ anew, and answers how many. Each is locked alone, so the service may go on to sell. */
 export async function recountSales(
   { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
   signal: AbortSignal,

@@ -1,12 +1,5 @@
 import { bind, type BoundStatement, read, statement } from '../database/statement';
-import {
-  addSales,
-  countPurchases,
-  dropEmptyPeriods,
-  dropEmptyEarnings,
-  takeFromPeriods,
-  takeEarnings,
-} from '../purchases/earnings';
+import { addSales, countPurchases, takeSales } from '../purchases/earnings';
 import type { Purchase } from '../purchases/purchase.entity';
 import { PURCHASE, type PurchaseRow } from '../purchases/purchases.service';
 import { announceRefund, announceSale, HAS_WEBHOOKS } from '../webhooks/announcements';
@@ -54,10 +47,7 @@ interface OrderRow {
   has_webhooks: boolean;
 }
 
-/**
- * What a sale must know before it is made: games $1, account $2, address $3, reference $4. Drawing an id is all that it changes,
- * and nothing undoes that.
- */
+/** What a sale must know before it is made: games $1, account $2, address $3, reference $4. All that it changes is the next id. */
 export const ORDER = read<OrderRow>(
   'order',
   `SELECT r.purchase_id AS sold,
@@ -84,13 +74,25 @@ const LOCK_GAMES = statement(
   `SELECT id FROM games WHERE id = ANY (${GIVEN_GAMES}) ORDER BY id FOR NO KEY UPDATE`,
 );
 
+const COLUMNS = [
+  'id',
+  'purchase_type',
+  'email',
+  'user_id',
+  'source',
+  'currency',
+  'amount',
+  'sale_rate',
+  'quantity',
+  'donation',
+] as const satisfies (keyof Purchase)[];
+
 // The copies of the purchase are written here: a trigger would look for a purchase that this statement writes.
 const SELL = statement(
   'sell',
   `WITH sold AS (
-     INSERT INTO purchases
-       (id, purchase_type, email, user_id, created_at, source, currency, amount, sale_rate, quantity, donation)
-     VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, now()), $6, $7, $8, $9, $10, $11)
+     INSERT INTO purchases (${COLUMNS.join(', ')}, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, now()))
      RETURNING id, user_id, lower(email) AS email, created_at
    ), referred AS (
      INSERT INTO purchase_references (reference, purchase_id) SELECT $12, id FROM sold WHERE $12::text IS NOT NULL
@@ -112,10 +114,9 @@ const COUNT = statement('sale_count', addSales(sharesTimes(1)));
 
 const LOCK_PURCHASE = statement('refund_lock', 'SELECT id FROM purchases WHERE id = $1 FOR NO KEY UPDATE');
 const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
-const PAY_BACK = statement('refund_earnings', takeEarnings(sharesTimes(-1)));
-const DROP_EMPTY = statement('refund_empty_earnings', dropEmptyEarnings(sharesTimes(-1)));
-const TAKE_FROM_PERIODS = statement('refund_periods', takeFromPeriods(sharesTimes(-1)));
-const DROP_EMPTY_PERIODS = statement('refund_empty_periods', dropEmptyPeriods(sharesTimes(-1)));
+const TAKE_BACK = Object.entries(takeSales(sharesTimes(-1))).map(([of, text]) =>
+  statement(`refund_${of}`, text),
+);
 // No row: it was refunded before.
 const REFUND = statement<{ id: number }>(
   'refund',
@@ -126,19 +127,7 @@ const REVOKE = statement(
   'UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $1 AND revoked_at IS NULL AND NOT $2',
 );
 
-export interface Sale extends Pick<
-  Purchase,
-  | 'id'
-  | 'purchase_type'
-  | 'email'
-  | 'user_id'
-  | 'source'
-  | 'currency'
-  | 'amount'
-  | 'sale_rate'
-  | 'quantity'
-  | 'donation'
-> {
+export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
   created_at: string | null;
   reference: string | null;
   /** Ascending. */
@@ -150,17 +139,8 @@ export interface Sale extends Pick<
 
 export const sell = (sale: Sale): BoundStatement[] => [
   bind(SELL, [
-    sale.id,
-    sale.purchase_type,
-    sale.email,
-    sale.user_id,
+    ...COLUMNS.map((column) => sale[column]),
     sale.created_at,
-    sale.source,
-    sale.currency,
-    sale.amount,
-    sale.sale_rate,
-    sale.quantity,
-    sale.donation,
     sale.reference,
     sale.game_ids,
     sale.keys,
@@ -175,10 +155,7 @@ export const refund = (purchase_id: number, game_ids: number[], keep_keys: boole
     ...(has_webhooks ? [announceRefund(purchase_id)] : []),
     bind(LOCK_GAMES, [game_ids]),
     bind(UNCOUNT, [purchase_id]),
-    bind(PAY_BACK, [purchase_id]),
-    bind(DROP_EMPTY, [purchase_id]),
-    bind(TAKE_FROM_PERIODS, [purchase_id]),
-    bind(DROP_EMPTY_PERIODS, [purchase_id]),
+    ...TAKE_BACK.map((one) => bind(one, [purchase_id])),
     bind(REVOKE, [purchase_id, keep_keys]),
     bind(REFUND, [purchase_id]),
     bind(SALE, [purchase_id]),

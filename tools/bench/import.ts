@@ -9,8 +9,9 @@ import type { Client } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
 import { migrate } from '../../src/database/migrate';
-import { type DemoOptions, demoRecords } from '../../src/importing/demo';
+import { demoRecords } from '../../src/importing/demo';
 import { ndjsonOf } from '../../src/importing/demo-file';
+import type { DemoOptions } from '../../src/importing/demo-options';
 import { connectTo, importRecords } from '../../src/importing/import-records';
 import { postgresFor } from './store';
 

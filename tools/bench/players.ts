@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
-import { demoApiKey, type DemoOptions } from '../../src/importing/demo';
+import { demoApiKey } from '../../src/importing/demo';
 import { ndjsonOf } from '../../src/importing/demo-file';
+import type { DemoOptions } from '../../src/importing/demo-options';
 import { connectTo, importRecords } from '../../src/importing/import-records';
 
 export const PLAYERS = 10;

@@ -7,8 +7,9 @@ import { Client } from 'pg';
 import { keptSecret } from '../../src/config/kept-secrets';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
 import { migrate } from '../../src/database/migrate';
-import { type DemoOptions, demoRecords } from '../../src/importing/demo';
+import { demoRecords } from '../../src/importing/demo';
 import { ndjsonOf } from '../../src/importing/demo-file';
+import type { DemoOptions } from '../../src/importing/demo-options';
 import { connectTo, importRecords } from '../../src/importing/import-records';
 import { addPlayers } from './players';
 

@@ -144,7 +144,7 @@ ${limits(
 
 ${limits(
   ['a line', kib(of('importing/import-records').MAX_LINE), '400'],
-  ['games of a bundle', number(of('importing/record-types').MAX_BUNDLE), '400'],
+  ['games of a bundle', number(of('importing/record-types/purchase').MAX_BUNDLE), '400'],
   ['problems in an answer', number(of('importing/problems').MAX_LISTED), 'are counted'],
   ['records of a small import', number(MAX_RECORDS), 'is a large import'],
   ['bytes of a small import', kib(MAX_BYTES), 'is a large import'],
@@ -209,7 +209,8 @@ function fieldsTable(fields) {
 
 /** The page of the import, with the table of each record's fields written anew. */
 export function importingPage(page) {
-  const { recordTypes, ENTRY_FIELDS } = of('importing/record-types');
+  const { recordTypes } = of('importing/record-types');
+  const { ENTRY_FIELDS } = of('importing/record-types/collection');
   const types = [...recordTypes(Buffer.alloc(0)), { name: 'entry', fields: ENTRY_FIELDS }];
   let text = page;
   for (const { name, fields } of types) {

@@ -1,0 +1,24 @@
+/** What a demo store has of each, unless an option of the command says otherwise, and what that option says. */
+export const DEMO_NUMBERS = {
+  seed: [1, 'another number makes another store'],
+  users: [24, 'accounts, of which every tenth makes games'],
+  games: [18, 'games'],
+  purchases: [80, 'purchases'],
+  download_keys: [40, 'download keys'],
+  collections: [6, 'collections'],
+  collection_size: [7, 'games in each collection'],
+  large_collection: [0, 'games in one more collection; 0: without it'],
+  builds: [90, 'builds'],
+  api_keys: [0, 'API keys that anybody can compute from the seed: for tests only'],
+} as const;
+
+export interface DemoOptions extends Record<keyof typeof DEMO_NUMBERS, number> {
+  /** The key of the first developer. */
+  api_key?: string;
+  /** The password of the first three users. */
+  password?: string;
+}
+
+export const SMALL_STORE = Object.fromEntries(
+  Object.entries(DEMO_NUMBERS).map(([name, [number]]) => [name, number]),
+) as Record<keyof typeof DEMO_NUMBERS, number>;

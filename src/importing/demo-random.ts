@@ -1,0 +1,33 @@
+const START = Date.UTC(2013, 0, 1);
+const DAY = 24 * 60 * 60 * 1000;
+export const DAYS = 4000;
+
+export const timeAt = (day: number, seconds = 0) =>
+  new Date(START + day * DAY + seconds * 1000).toISOString().replace('.000', '');
+
+/** Random numbers that depend only on the names. */
+export function randomOf(seed: number, what: string, id: number) {
+  let state = 2_166_136_261 ^ seed;
+  for (let i = 0; i < what.length; i++) state = Math.imul(state ^ what.charCodeAt(i), 16_777_619);
+  // An odd factor gives each id another start, so that no two keys are the same; then mulberry32.
+  state = Math.imul(state ^ id, 0x9e3779b1);
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const below = (limit: number) => Math.floor(next() * limit);
+  const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+  return {
+    next,
+    below,
+    chance: (share: number) => next() < share,
+    of: <T>(values: readonly T[]) => values[below(values.length)]!,
+    days: () => below(DAYS - 400),
+    time: () => timeAt(below(DAYS), below(86_400)),
+    text: (length: number) => Array.from({ length }, () => LETTERS[below(LETTERS.length)]).join(''),
+  };
+}
+
+export type Random = ReturnType<typeof randomOf>;

@@ -1,0 +1,28 @@
+import { amount, email, id, idOf, NULL, text } from '../kinds';
+import { optional, required, time, timeOrNow } from './fields';
+import { recordType } from './record-type';
+
+const purchaseOf = (column: string, of: (column: string) => string) =>
+  `(SELECT ${column} FROM purchases p WHERE p.id = ${of('purchase_id')} FOR SHARE)`;
+
+export const DOWNLOAD_KEY = recordType({
+  name: 'download_key',
+  table: 'download_keys',
+  fields: [
+    required('id', id),
+    required('key', text({ max: 512 })),
+    required('game_id', idOf('game'), { meaning: 'the game that it opens' }),
+    optional('purchase_id', idOf('purchase'), NULL, { meaning: 'the purchase that it belongs to' }),
+    optional('email', text(email)),
+    optional('user_id', idOf('user'), NULL, { meaning: 'the account that claimed it' }),
+    timeOrNow('created_at'),
+    optional('downloads', amount, '0', { meaning: 'how often it was used' }),
+    time('revoked_at'),
+  ],
+  unique: [{ what: 'the key', columns: 'key', stored: 'download_keys t ON t.key = s.key' }],
+  swap: { value: 'key', clash: 's.key = t.key' },
+  copies: [
+    { name: 'account_id', value: (of) => `coalesce(${of('user_id')}, ${purchaseOf('p.user_id', of)})` },
+    { name: 'purchase_email', value: (of) => purchaseOf('lower(p.email)', of) },
+  ],
+});

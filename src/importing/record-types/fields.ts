@@ -1,0 +1,51 @@
+import { type Kind, NULL, timestamp } from '../kinds';
+
+export type JsonObject = Record<string, unknown>;
+
+export interface Field {
+  name: string;
+  kind: Kind;
+  /** The columns of the staging table that the field fills. */
+  columns: { name: string; sql: string }[];
+  required: boolean;
+  /** As COPY text. */
+  default: string;
+  /** The default is the time of the import, for null too. */
+  now: boolean;
+  /** Stored in other tables than the type's own. */
+  elsewhere: boolean;
+  /** What the name and the kind do not say, for docs/reference/importing.md. */
+  meaning: string;
+  /** The default from other fields of the record. */
+  implied?: (record: JsonObject) => unknown;
+}
+
+type Options = Partial<Pick<Field, 'columns' | 'elsewhere' | 'implied' | 'meaning' | 'now'>>;
+
+export const required = (name: string, kind: Kind, options: Options = {}): Field => ({
+  name,
+  kind,
+  columns: [{ name, sql: kind.sql }],
+  required: true,
+  default: NULL,
+  now: false,
+  elsewhere: false,
+  meaning: '',
+  ...options,
+});
+
+export const optional = (name: string, kind: Kind, fallback = NULL, options: Options = {}): Field => ({
+  ...required(name, kind, options),
+  required: false,
+  default: fallback,
+});
+
+export const time = (name: string, meaning = '') => optional(name, timestamp, NULL, { meaning });
+export const timeOrNow = (name: string) => optional(name, timestamp, NULL, { now: true });
+
+/** The bit of a field in `present`, by its place among the fields. */
+export const bitOf = (place: number) => 1 << place;
+
+/** Whether a staged record `s` has the field. */
+export const given = (fields: Field[], field: string, record = 's') =>
+  `${record}.present & ${bitOf(fields.findIndex(({ name }) => name === field))} <> 0`;

@@ -1,0 +1,101 @@
+import { boolean, emails, fit, id, type Kind, NULL, text, url } from '../kinds';
+import { given, optional, required, timeOrNow } from './fields';
+import { each, isChanged, isNew, recordType } from './record-type';
+
+/** Holds a plain password until it is hashed; not a column. */
+const password: Kind = {
+  sql: 'text',
+  allows: 'text of at most 1,000 characters',
+  encode: (value, refuse) => (fit(value, { max: 1000 }, refuse) === undefined ? '' : NULL),
+};
+
+const fields = [
+  required('id', id),
+  required(
+    'username',
+    text({ max: 63, pattern: /^[A-Za-z0-9_-]+$/, form: 'consist of letters, digits, _ and -' }),
+  ),
+  optional('display_name', text({ max: 200 })),
+  optional('gamer', boolean, 't'),
+  optional('developer', boolean, 'f'),
+  optional('press_user', boolean, 'f'),
+  optional('cover_url', url),
+  optional('password', password, NULL, {
+    columns: [{ name: 'password_hash', sql: 'text' }],
+    meaning: 'plain here, stored as a hash',
+  }),
+  optional('emails', emails, '{}\t{}', {
+    columns: [
+      { name: 'emails', sql: 'text[]' },
+      { name: 'emails_verified', sql: 'boolean[]' },
+    ],
+    elsewhere: true,
+    meaning: 'replaces the stored list',
+  }),
+  timeOrNow('created_at'),
+];
+
+const hasEmails = given(fields, 'emails');
+const staged = 'unnest(s.emails, s.emails_verified) AS e (email, verified)';
+const insertEmails = `
+  INSERT INTO user_emails (user_id, email, verified)
+  SELECT s.id, lower(e.email), e.verified FROM import_users s, ${staged}`;
+
+export const USER = recordType({
+  name: 'user',
+  table: 'users',
+  fields,
+  unique: [
+    {
+      what: 'the username',
+      rows: '(SELECT line, id, lower(username) AS name FROM import_users)',
+      columns: 'name',
+      stored: 'users t ON lower(t.username) = s.name',
+    },
+    `SELECT s.line, concat('user', ' ' || s.id) || ': an address is in emails twice' AS text
+     FROM import_users s
+     WHERE cardinality(s.emails) > 1
+       AND cardinality(s.emails) > (SELECT count(DISTINCT lower(email)) FROM unnest(s.emails) AS email)`,
+    {
+      what: 'a verified address',
+      rows: `(SELECT DISTINCT s.line, s.id, lower(e.email) AS email FROM import_users s, ${staged} WHERE e.verified)`,
+      columns: 'email',
+      stored: 'user_emails t ON t.email = s.email AND t.verified',
+      owner: 't.user_id',
+      taken: 'an address is already verified by user',
+      field: 'emails',
+    },
+  ],
+  swap: { value: 'username', clash: 'lower(s.username) = lower(t.username)' },
+  lists: {
+    tables: ['user_emails'],
+    differ: `${hasEmails} AND
+      ARRAY(SELECT lower(e.email) || ' ' || e.verified AS one FROM ${staged} ORDER BY one) IS DISTINCT FROM
+      ARRAY(SELECT e.email || ' ' || e.verified AS one FROM user_emails e WHERE e.user_id = s.id ORDER BY one)`,
+    // Deleted and inserted again, since no order of updates suits all swaps of addresses.
+    change: [
+      `DELETE FROM user_emails t USING import_users s
+       WHERE t.user_id = s.id AND ${isChanged('users')} AND ${hasEmails}
+         AND NOT EXISTS (SELECT FROM ${staged} WHERE lower(e.email) = t.email AND e.verified = t.verified)`,
+      `${insertEmails} WHERE ${isChanged('users')} AND ${hasEmails} ON CONFLICT (user_id, email) DO NOTHING`,
+      `UPDATE games g SET owner_name = u.username
+       FROM changed_users s JOIN users u ON u.id = s.id
+       WHERE g.user_id = s.id AND g.owner_name <> u.username`,
+    ],
+    create: [`${insertEmails} WHERE ${isNew('users')}`],
+  },
+  deletion: {
+    holds: {
+      game: 'games g WHERE g.user_id = t.id',
+      purchase: 'purchases p WHERE p.user_id = t.id',
+      'download key': 'download_keys k WHERE k.user_id = t.id',
+      collection: 'collections c WHERE c.user_id = t.id',
+    },
+    advice: 'erase the person instead, with gamewharf users erase',
+    // Entries that they added to other collections stay, as added by the owner.
+    before: [
+      `UPDATE collection_games g SET user_id = c.user_id
+       FROM ${each('gone_users')}, collections c WHERE g.user_id = t.id AND c.id = g.collection_id`,
+    ],
+  },
+});
