@@ -75,8 +75,9 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
     .command('demo')
     .description('Write a demo store, the same for the same options, as records to import.')
     .argument('<FILE>', 'where to; - for standard output');
+  const anyCount = wholeNumber(0, 999_999_999, 'It must be a whole number.');
   for (const [name, [fallback, what]] of Object.entries(DEMO_NUMBERS))
-    demo.option(`--${name.replace('_', '-')} <N>`, what, demoCountIn, fallback);
+    demo.option(`--${name.replace('_', '-')} <N>`, what, anyCount, fallback);
   demo
     .option('--api-key <KEY>', 'the API key of the first developer')
     .option('--password <PASSWORD>', 'with which the first three users sign in')
@@ -161,5 +162,3 @@ async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<v
     throw error;
   }
 }
-
-const demoCountIn = wholeNumber(0, 999_999_999, 'It must be a whole number.');

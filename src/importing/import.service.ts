@@ -114,9 +114,10 @@ export class ImportService implements OnModuleDestroy {
     try {
       const types = await work;
       ended(types);
-      const deletions = Object.entries(types).map(([type, { deleted = 0 }]) => [type, deleted] as const);
-      if (deletions.some(([, deleted]) => deleted > 0))
-        this.events.deleted(by, Object.fromEntries(deletions.filter(([, deleted]) => deleted > 0)));
+      const deletions = Object.entries(types).flatMap(([type, { deleted }]) =>
+        deleted ? [[type, deleted] as const] : [],
+      );
+      if (deletions.length > 0) this.events.deleted(by, Object.fromEntries(deletions));
       // This replica must not use cached keys that the import revoked; others notice within a second.
       if (endsKeys(types)) this.keys.forget();
       for (const { new: made, changed, unchanged, deleted = 0 } of Object.values(types))

@@ -24,9 +24,6 @@ const SPECIAL_CHARACTERS = /[\\\n\r\t\0\ud800-\udfff]/;
 const ESCAPES: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 const escaped = (text: string) => text.replace(/[\\\n\r\t]/g, (character) => ESCAPES[character]!);
 
-// String.prototype.isWellFormed is in Node 20 and not yet in the compiler's ES2023 library.
-const isWellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
-
 const codePoints = (text: string) => {
   let count = 0;
   for (const _ of text) count++;
@@ -54,7 +51,7 @@ export function fit(
   const text = stored ? stored(value) : value;
   if (SPECIAL_CHARACTERS.test(text)) {
     if (text.includes('\0')) return void refuse('must not contain NUL', at);
-    if (!isWellFormed(text)) return void refuse('must be valid Unicode', at);
+    if (/\p{Surrogate}/u.test(text)) return void refuse('must be valid Unicode', at);
   }
   if (text.length < min)
     return void refuse(min === 1 ? 'must not be empty' : `must be at least ${min} characters`, at);

@@ -21,8 +21,8 @@ const columnsOf = ({ fields }: RecordType): Column[] =>
     });
 
 /** The new value of a stored record `t`: an absent optional field is unchanged. */
-const valueFor = ({ name, field, given }: Column) =>
-  field.required ? `s.${name}` : `CASE WHEN ${given} THEN s.${name} ELSE t.${name} END`;
+const valueFor = ({ name, field, given }: Column, otherwise = `t.${name}`) =>
+  field.required ? `s.${name}` : `CASE WHEN ${given} THEN s.${name} ELSE ${otherwise} END`;
 
 /** The value of a new record. */
 const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
@@ -48,7 +48,7 @@ export async function findChanged(relations: Relations, type: RecordType) {
     `${storedQuery(type)}
      WHERE s.${key} IN (SELECT ${key} FROM ${type.stored.name})
        AND ((${columns.map(({ name }) => `t.${name}`).join(', ')})
-         IS DISTINCT FROM (${columns.map(valueFor).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
+         IS DISTINCT FROM (${columns.map((column) => valueFor(column)).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
   );
   if (found === 0 || type.isDeletedByService) return;
   // Owners before games, as a rename of an owner locks them.
@@ -83,8 +83,9 @@ async function writeChanged(relations: Relations, type: RecordType) {
         AND EXISTS (SELECT FROM ${records.name} s WHERE ${swap.clash} AND s.id <> t.id)`);
   const assignments = columns
     .filter(({ name }) => name !== key)
+    // A changed collection was updated now, unless the stream says when.
     .map(
-      (column) => `${column.name} = ${column.name === 'updated_at' ? updatedAt(column) : valueFor(column)}`,
+      (column) => `${column.name} = ${valueFor(column, column.name === 'updated_at' ? 'now()' : undefined)}`,
     )
     .concat(copiesOf(type, columns, valueFor).map(({ name, value }) => `${name} = ${value}`));
   await relations.query(`
@@ -120,6 +121,3 @@ const copiesOf = ({ copies = [] }: RecordType, columns: Column[], valueOf: (colu
     name,
     value: value((wanted) => valueOf(columns.find((column) => column.name === wanted)!)),
   }));
-
-/** updated_at of a changed collection: now, unless the stream has a value. */
-const updatedAt = ({ name, given }: Column) => `CASE WHEN ${given} THEN s.${name} ELSE now() END`;

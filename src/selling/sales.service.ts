@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { DatabaseError } from 'pg';
 import { type By, OperatorEvents } from '../auth/operator-events';
 import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
 import { Database } from '../database/database';
@@ -21,11 +22,6 @@ import { differences, gamesOf, purchaseTypeOf, withKey } from './same-sale';
 const ATTEMPTS = 5;
 // The store changed meanwhile: somebody else sold under this reference, imported this id, or deleted a game. Or a deadlock.
 const MEANWHILE = /^(23503|23505|40P01)$/;
-
-interface DatabaseProblem {
-  code?: string;
-  constraint?: string;
-}
 
 @Injectable()
 export class SalesService {
@@ -132,7 +128,7 @@ async function again<Answer>(attempt: () => Promise<Answer>): Promise<Answer> {
     try {
       return await attempt();
     } catch (error) {
-      const { code, constraint } = error as DatabaseProblem;
+      const { code, constraint } = error as Partial<DatabaseError>;
       if (constraint === 'game_earnings_amount_max')
         throw badRequest('amount would bring the earnings of a game above 9007199254740991');
       if (attempts === ATTEMPTS || !MEANWHILE.test(code ?? '')) throw error;
