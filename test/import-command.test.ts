@@ -172,4 +172,8 @@ describe('delete', () => {
     expect(await builds()).toBe(0);
     expect(await run('delete', 'build', '1', '--yes')).toEqual(['There was no build 1.']);
   });
+
+  test('an API key is not quoted', async () => {
+    expect(await run('delete', 'api_key', 'no-such-key', '--yes')).toEqual(['There was no such API key.']);
+  });
 });

@@ -114,14 +114,15 @@ async function deleteRecord(
   const isNumber = found.key === 'id';
   if (isNumber && !/^[1-9]\d{0,15}$/.test(id)) throw new OperatorError(`${id} is no id.`);
   // A key is secret.
-  const what = type === 'api_key' ? 'the API key' : `${type} ${id}`;
+  const [what, nothing] =
+    type === 'api_key' ? ['the API key', 'such API key'] : [`${type} ${id}`, `${type} ${id}`];
   const without = 'Nothing was deleted: --yes deletes without asking.';
   if (!yes && (await ask(`This deletes ${what}. Type yes to go on:`, without, signal)) !== 'yes')
     throw new OperatorError('Nothing was deleted.');
   const record = { type, [found.fields[0]!.name]: isNumber ? Number(id) : id, deleted: true };
   try {
     const summary = await imports.run(Readable.from([Buffer.from(JSON.stringify(record))]), { signal });
-    console.log(summary[found.table]!.deleted ? `Deleted ${what}.` : `There was no ${what}.`);
+    console.log(summary[found.table]!.deleted ? `Deleted ${what}.` : `There was no ${nothing}.`);
   } catch (error) {
     if (!(error instanceof ImportProblems)) throw error;
     throw new OperatorError(error.lines.map((line) => line.replace(/^line 1: /, '')).join('\n'));
