@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { pgTypes } from '../src/database/pool/pipeline';
+import { pgTypes } from '../src/database/pg-types';
 import { MetricsService } from '../src/operations/metrics.service';
 import type { Front } from '../tools/fuzz/front';
 import { Metrics } from '../tools/fuzz/metrics';

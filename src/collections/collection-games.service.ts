@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
 import type { Packed } from '../database/packed-row';
-import { bind, longRead, read, statement, type Write, write } from '../database/statement';
+import { bind, longRead, read, statement, type Write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { type Rows, SHORT_LIST } from '../http/long-lists';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
@@ -18,9 +18,9 @@ import {
 } from './collection-game.dto';
 import { COLLECTION_GAME_ROW } from './collection-game-row';
 import type { SuccessAnswer } from './collection.dto';
-import { cannotEdit, invalidCollection, notInCollection } from './refusals';
-import { lockCollection, lockOf } from './collection-lock';
-import { canEditCollection, canViewCollection } from './visibility';
+import { invalidCollection, notInCollection } from './refusals';
+import { writeCollection } from './collection-lock';
+import { canViewCollection, COLLECTION, type CollectionAccess } from './visibility';
 
 const EVERYTHING = '9223372036854775807';
 
@@ -76,10 +76,6 @@ const LONG_BLURBS = longRead<{ game_id: number; blurb: string | null }>(
   'collection_games_long_blurbs',
   'SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 AND game_id = ANY ($2::bigint[])',
 );
-
-const COLLECTION = `collection AS (
-  SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
-  WHERE c.id = $1 AND ${canViewCollection('c', '$2')})`;
 
 export const ADD = statement<CollectionAccess & { viewable: boolean }>(
   'collection_games_add',
@@ -170,10 +166,6 @@ export const ENTRY = read<Packed>(
    WHERE e.collection_id = $1 AND e.game_id = $3 AND ${canView('g', '$2')}`,
 );
 
-interface CollectionAccess {
-  editable: boolean;
-}
-
 @Injectable()
 export class CollectionGamesService {
   constructor(
@@ -215,31 +207,23 @@ export class CollectionGamesService {
 
   /** Appends the game; where it is already, the entry stays as it stands. */
   add(user_id: number, { collection_id, game_id, blurb }: AddGameRequest): Write<OneCollectionGameAnswer> {
-    return write(
-      [
-        lockCollection(collection_id, user_id),
-        bind(ADD, [collection_id, user_id, game_id, blurb]),
-        bind(ENTRY, [collection_id, user_id, game_id]),
-      ],
-      ([, [collection], [entry]]) => {
-        if (!collection?.editable) throw cannotEdit(collection);
-        if (!collection.viewable) throw invalidGame();
-        return {
-          collection_game: collectionGameAnswer(collection_id, entry!, this.links),
-        };
+    return writeCollection(
+      user_id,
+      collection_id,
+      [bind(ADD, [collection_id, user_id, game_id, blurb]), bind(ENTRY, [collection_id, user_id, game_id])],
+      ({ viewable }, [[entry]]) => {
+        if (!viewable) throw invalidGame();
+        return { collection_game: collectionGameAnswer(collection_id, entry!, this.links) };
       },
-      lockOf(user_id, collection_id),
     );
   }
 
   remove(user_id: number, { collection_id, game_id }: RemoveGameRequest): Write<RemovedAnswer> {
-    return write(
-      [lockCollection(collection_id, user_id), bind(REMOVE, [collection_id, user_id, game_id])],
-      ([, [collection]]) => {
-        if (!collection?.editable) throw cannotEdit(collection);
-        return { success: true, removed: collection.removed };
-      },
-      lockOf(user_id, collection_id),
+    return writeCollection(
+      user_id,
+      collection_id,
+      [bind(REMOVE, [collection_id, user_id, game_id])],
+      ({ removed }) => ({ success: true, removed }),
     );
   }
 
@@ -248,35 +232,27 @@ export class CollectionGamesService {
     user_id: number,
     { collection_id, game_id, blurb }: UpdateCollectionGameRequest,
   ): Write<OneCollectionGameAnswer> {
-    return write(
+    return writeCollection(
+      user_id,
+      collection_id,
       [
-        lockCollection(collection_id, user_id),
         bind(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]),
         bind(ENTRY, [collection_id, user_id, game_id]),
       ],
-      ([, [collection], [entry]]) => {
-        if (!collection?.editable) throw cannotEdit(collection);
+      (_, [[entry]]) => {
         if (!entry) throw notInCollection();
-        return {
-          collection_game: collectionGameAnswer(collection_id, entry, this.links),
-        };
+        return { collection_game: collectionGameAnswer(collection_id, entry, this.links) };
       },
-      lockOf(user_id, collection_id),
     );
   }
 
   /** Removes first; then the listed games come first, in that order, and the others follow as they stood. */
   order(user_id: number, { collection_id, game_ids, remove_game_ids }: OrderRequest): Write<SuccessAnswer> {
-    return write(
-      [
-        lockCollection(collection_id, user_id),
-        bind(ORDER, [collection_id, user_id, game_ids, remove_game_ids]),
-      ],
-      ([, [collection]]) => {
-        if (!collection?.editable) throw cannotEdit(collection);
-        return { success: true };
-      },
-      lockOf(user_id, collection_id),
+    return writeCollection(
+      user_id,
+      collection_id,
+      [bind(ORDER, [collection_id, user_id, game_ids, remove_game_ids])],
+      () => ({ success: true }),
     );
   }
 }

@@ -17,9 +17,9 @@ import {
   type UpdateCollectionRequest,
 } from './collection.dto';
 import { Collection } from './collection.entity';
-import { cannotEdit, invalidCollection } from './refusals';
-import { lockCollection, lockOf } from './collection-lock';
-import { canEditCollection, canViewCollection } from './visibility';
+import { invalidCollection } from './refusals';
+import { lockOf, writeCollection } from './collection-lock';
+import { canEditCollection, canViewCollection, COLLECTION, type CollectionAccess } from './visibility';
 
 const COLUMNS = [
   'id',
@@ -117,17 +117,15 @@ export const CREATE = statement<CollectionRow & { full: boolean; id: number | nu
 );
 
 // $3 to $6 NULL: unchanged. '' clears the description.
-const UPDATE = statement<CollectionRow & { editable: boolean }>(
+const UPDATE = statement<CollectionRow & CollectionAccess>(
   'collection_update',
-  `WITH seen AS (
-     SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
-     WHERE c.id = $1 AND ${canViewCollection('c', '$2')}),
+  `WITH ${COLLECTION},
    shown AS (
      INSERT INTO profile_collections (collection_id, user_id)
-     SELECT id, $2 FROM seen WHERE editable AND $7::boolean ON CONFLICT DO NOTHING),
+     SELECT id, $2 FROM collection WHERE editable AND $7::boolean ON CONFLICT DO NOTHING),
    hidden AS (
-     DELETE FROM profile_collections p USING seen
-     WHERE p.collection_id = seen.id AND p.user_id = $2 AND editable AND NOT $7::boolean),
+     DELETE FROM profile_collections p USING collection
+     WHERE p.collection_id = collection.id AND p.user_id = $2 AND editable AND NOT $7::boolean),
    updated AS (
      UPDATE collections c SET
        title = coalesce($3, c.title),
@@ -137,18 +135,16 @@ const UPDATE = statement<CollectionRow & { editable: boolean }>(
        updated_at = CASE WHEN coalesce($3 = c.title, true) AND coalesce($4 = coalesce(c.description, ''), true)
          AND coalesce($5 = c.private, true) AND coalesce($6 = c.layout, true)
          THEN c.updated_at ELSE clock_timestamp() END
-     FROM seen WHERE c.id = seen.id AND editable
+     FROM collection WHERE c.id = collection.id AND editable
      RETURNING ${columns('c')})
-   SELECT seen.editable, ${columns('updated')} FROM seen LEFT JOIN updated ON true`,
+   SELECT collection.editable, ${columns('updated')} FROM collection LEFT JOIN updated ON true`,
 );
 
-const DELETE = statement<{ editable: boolean }>(
+const DELETE = statement<CollectionAccess>(
   'collection_delete',
-  `WITH seen AS (
-     SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
-     WHERE c.id = $1 AND ${canViewCollection('c', '$2')}),
-   deleted AS (DELETE FROM collections c USING seen WHERE c.id = seen.id AND editable)
-   SELECT seen.editable FROM seen`,
+  `WITH ${COLLECTION},
+   deleted AS (DELETE FROM collections c USING collection WHERE c.id = collection.id AND editable)
+   SELECT collection.editable FROM collection`,
 );
 
 // Raw SQL for the UNION.
@@ -231,27 +227,17 @@ export class CollectionsService {
   update(user_id: number, request: UpdateCollectionRequest): Write<OneCollectionAnswer> {
     const { collection_id, title, private: hidden, layout, on_profile } = request;
     const description = request.description === null ? '' : request.description;
-    return write(
-      [
-        lockCollection(collection_id, user_id),
-        bind(UPDATE, [collection_id, user_id, title, description, hidden, layout, on_profile]),
-      ],
-      ([, [row]]) => {
-        if (!row?.editable) throw cannotEdit(row);
-        return { collection: collectionAnswer(row, this.links) };
-      },
-      lockOf(user_id, collection_id),
+    return writeCollection(
+      user_id,
+      collection_id,
+      [bind(UPDATE, [collection_id, user_id, title, description, hidden, layout, on_profile])],
+      (row) => ({ collection: collectionAnswer(row, this.links) }),
     );
   }
 
   delete(user_id: number, collection_id: number): Write<SuccessAnswer> {
-    return write(
-      [lockCollection(collection_id, user_id), bind(DELETE, [collection_id, user_id])],
-      ([, [row]]) => {
-        if (!row?.editable) throw cannotEdit(row);
-        return { success: true };
-      },
-      lockOf(user_id, collection_id),
-    );
+    return writeCollection(user_id, collection_id, [bind(DELETE, [collection_id, user_id])], () => ({
+      success: true,
+    }));
   }
 }

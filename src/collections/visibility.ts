@@ -7,3 +7,13 @@ export const canEditCollection = (collection: string, user: string) => `(${colle
 
 export const canViewCollection = (collection: string, user: string) =>
   `(NOT ${collection}.private OR ${canEditCollection(collection, user)})`;
+
+/** For a WITH clause: the collection $1, if the user $2 may view it. */
+export const COLLECTION = `collection AS (
+  SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
+  WHERE c.id = $1 AND ${canViewCollection('c', '$2')})`;
+
+/** Selected from it; without a row the user may not view the collection. */
+export interface CollectionAccess {
+  editable: boolean;
+}

@@ -17,74 +17,42 @@ import { OperatorError } from './operator-error';
 import { addressRangesOf, isAddressRange } from './address-ranges';
 import { rateLimitsOf } from './rate-limits';
 
-const WORDS: Record<string, boolean> = {
-  true: true,
-  1: true,
-  yes: true,
-  on: true,
-  false: false,
-  0: false,
-  no: false,
-  off: false,
-};
+/** Reads a text from the environment. A text that cannot be read stays as it is, for the validator to refuse. */
+const Read = (read: (text: string) => unknown) =>
+  Transform(({ value }) => (typeof value === 'string' ? read(value) : (value as unknown)));
+const Satisfies = (name: string, validate: (value: unknown) => boolean, rule: string) =>
+  ValidateBy({ name, validator: { validate } }, { message: `$property must ${rule}` });
+
+const yesOrNo = (text: string) =>
+  /^(true|1|yes|on)$/i.test(text) || (/^(false|0|no|off)$/i.test(text) ? false : text);
+const wholeNumber = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : text);
+const isWithin = (value: unknown, min: number, max: number) =>
+  Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
+const MAX_PORT = 65_535;
+const WEB_ADDRESS = { require_tld: false, require_protocol: true, protocols: ['http', 'https'] };
+const isWebAddress = (text?: string): text is string => isURL(text ?? '', WEB_ADDRESS);
+const withoutSlash = (address: string) => address.replace(/\/+$/, '');
 
 const YesOrNo = () =>
-  applyDecorators(
-    Transform(({ value }) => (typeof value === 'string' ? (WORDS[value.toLowerCase()] ?? value) : value)),
-    IsBoolean({ message: '$property must be true or false' }),
-  );
+  applyDecorators(Read(yesOrNo), IsBoolean({ message: '$property must be true or false' }));
 const WholeNumber = (min: number, max: number) =>
   applyDecorators(
-    Transform(({ value }) => (typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value)),
-    ValidateBy(
-      {
-        name: 'wholeNumber',
-        validator: { validate: (value) => Number.isInteger(value) && value >= min && value <= max },
-      },
-      { message: `$property must be a whole number from ${min} to ${max}` },
+    Read(wholeNumber),
+    Satisfies('wholeNumber', (value) => isWithin(value, min, max), `be a whole number from ${min} to ${max}`),
+  );
+const IsPortOrOff = () =>
+  applyDecorators(
+    Read(wholeNumber),
+    Satisfies(
+      'portOrOff',
+      (value) => value === 'off' || isWithin(value, 0, MAX_PORT),
+      `be off or a whole number from 0 to ${MAX_PORT}`,
     ),
   );
-const SplitAt = (separator: RegExp) =>
-  Transform(({ value }) =>
-    typeof value === 'string' ? value.split(separator).filter((part) => part !== '') : (value as unknown),
-  );
-const WEB_ADDRESS = { require_tld: false, require_protocol: true, protocols: ['http', 'https'] };
-const withoutSlash = (address: string | undefined) => address?.replace(/\/+$/, '');
-const isWebAddress = (text = '') => isURL(text, WEB_ADDRESS);
+const SplitAt = (separator: RegExp) => Read((text) => text.split(separator).filter((part) => part !== ''));
 const IsWebAddress = () => IsUrl(WEB_ADDRESS, { message: '$property must be an http or https address' });
 const IsPostgresAddress = () =>
   Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' });
-
-const IsPortOrOff = () =>
-  applyDecorators(
-    Transform(({ value }) => (typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value)),
-    ValidateBy(
-      {
-        name: 'portOrOff',
-        validator: { validate: (value) => value === 'off' || (Number.isInteger(value) && value <= 65535) },
-      },
-      { message: '$property must be off or a whole number from 0 to 65535' },
-    ),
-  );
-const IsRateLimits = () =>
-  ValidateBy(
-    { name: 'rateLimits', validator: { validate: (value) => rateLimitsOf(String(value)) !== undefined } },
-    {
-      message:
-        '$property must be off, or like credential=600/10s,user=1800/10s,address=600/10s,misses=150/10s,sign-in=10/60s',
-    },
-  );
-const AreAddressRanges = () =>
-  ValidateBy(
-    {
-      name: 'addressRanges',
-      validator: { validate: (value) => addressRangesOf(String(value)).every(isAddressRange) },
-    },
-    {
-      message:
-        '$property must list addresses or ranges such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
-    },
-  );
 
 export const DEFAULT_STORE_URL = 'https://gamewharf.example';
 
@@ -93,7 +61,7 @@ export class Settings {
   @IsIn(['development', 'test', 'production'])
   NODE_ENV: 'development' | 'test' | 'production' = 'development';
 
-  @WholeNumber(0, 65535)
+  @WholeNumber(0, MAX_PORT)
   PORT: number = 3000;
 
   @IsString()
@@ -133,7 +101,7 @@ export class Settings {
 
   // Required in production, where JWT_ISSUER can stand in for it. Default: http://HOST:PORT.
   @IsOptional()
-  @Transform(({ value }) => withoutSlash(value as string))
+  @Read(withoutSlash)
   @IsWebAddress()
   PUBLIC_URL?: string = undefined;
 
@@ -166,7 +134,7 @@ export class Settings {
   LOG_LEVEL: string = 'info';
 
   @IsOptional()
-  @Transform(({ value }) => (typeof value === 'string' ? value.toLowerCase() : value))
+  @Read((text) => text.toLowerCase())
   @Matches(/^([a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[[0-9a-f:.]+\])$/, {
     message: '$property must be a host name alone, without scheme and port',
   })
@@ -179,14 +147,22 @@ export class Settings {
   @YesOrNo()
   LENIENT_CLIENTS: boolean = false;
 
-  @IsRateLimits()
+  @Satisfies(
+    'rateLimits',
+    (value) => rateLimitsOf(String(value)) !== undefined,
+    'be off, or like credential=600/10s,user=1800/10s,address=600/10s,misses=150/10s,sign-in=10/60s',
+  )
   RATE_LIMIT: string = '';
 
   @IsOptional()
   @Matches(/^rediss?:\/\//, { message: '$property must start with redis:// or rediss://' })
   REDIS_URL?: string = undefined;
 
-  @AreAddressRanges()
+  @Satisfies(
+    'addressRanges',
+    (value) => addressRangesOf(String(value)).every(isAddressRange),
+    'list addresses or ranges such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
+  )
   TRUSTED_PROXIES: string = '';
 
   // Concurrent requests; more are refused. One address may have three quarters of them.
@@ -300,7 +276,8 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
   }
   const settings = plainToInstance(Settings, given, { exposeDefaultValues: true });
   for (const { constraints } of validateSync(settings)) problems.push(...Object.values(constraints ?? {}));
-  if (settings.NODE_ENV === 'production') {
+  const production = settings.NODE_ENV === 'production';
+  if (production) {
     if (!settings.DATABASE_URL) problems.push('DATABASE_URL is required in production');
     if (!settings.API_KEY_PEPPER)
       problems.push('API_KEY_PEPPER is required in production: at least 32 random characters');
@@ -314,8 +291,8 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     throw new OperatorError(
       ['The configuration is wrong:', ...problems.map((line) => `  ${line}`)].join('\n'),
     );
-  settings.METRICS_PORT ??= settings.NODE_ENV === 'production' ? 9464 : 'off';
-  settings.DRAIN_SECONDS ??= settings.NODE_ENV === 'production' ? 5 : 0;
-  settings.DEMO_DATA ??= settings.NODE_ENV !== 'production';
+  settings.METRICS_PORT ??= production ? 9464 : 'off';
+  settings.DRAIN_SECONDS ??= production ? 5 : 0;
+  settings.DEMO_DATA ??= !production;
   return settings;
 }

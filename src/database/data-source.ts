@@ -5,7 +5,7 @@ import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/Postgres
 import type { Settings } from '../config/settings';
 import { DatabaseClient } from './client';
 import { Naming } from './naming';
-import { pgTypes } from './pool/pipeline';
+import { pgTypes } from './pg-types';
 
 const compiled = join(__dirname, '..', '..');
 

@@ -1,4 +1,4 @@
-import { listOf } from './pool/pipeline';
+import { listOf } from './pg-types';
 
 /** A column of a row: its SQL, and how to read it from text. Without `read` it is not packed. */
 export interface Column<Value> {

@@ -1,7 +1,7 @@
 import { type Client, type ClientBase, DatabaseError } from 'pg';
 import type { Settings } from '../config/settings';
 import { DatabaseClient } from '../database/client';
-import { pgTypes } from '../database/pool/pipeline';
+import { pgTypes } from '../database/pg-types';
 import { TemporaryTables } from '../database/relations';
 import { skipForeignKeyTriggers } from './foreign-keys';
 import { reserveIds } from './ids';

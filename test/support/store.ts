@@ -9,7 +9,7 @@ import { hashApiKey } from '../../src/auth/api-key';
 import { type Settings, loadSettings } from '../../src/config/settings';
 import { AppModule } from '../../src/app.module';
 import { Database } from '../../src/database/database';
-import { pgTypes } from '../../src/database/pool/pipeline';
+import { pgTypes } from '../../src/database/pg-types';
 import { FrontDoor } from '../../src/http/front-door';
 import { createLogger, NestLogger } from '../../src/http/logger';
 import { describeApi } from '../../src/http/describe-api';

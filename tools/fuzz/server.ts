@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { Pool } from 'pg';
-import { pgTypes } from '../../src/database/pool/pipeline';
+import { pgTypes } from '../../src/database/pg-types';
 import { connectTo, importRecords } from '../../src/importing/import-records';
 import { freePort } from '../../src/database/embedded/server';
 import { cloneDatabase } from '../../test/support/database';

@@ -1,33 +1,8 @@
-import pg, { type ClientBase, type Connection, type Pool, Query, type QueryConfig, types } from 'pg';
+import pg, { type ClientBase, type Connection, type Pool, Query, type QueryConfig } from 'pg';
 import { serialize } from 'pg-protocol';
+import { pgTypes } from '../pg-types';
 import { concernsOneStatement, NotConnected } from '../sqlstates';
 import type { Statement } from '../statement';
-
-/** The elements of an array as PostgreSQL writes it, where they need no quotes. */
-export const listOf = (text: string): string[] => (text === '{}' ? [] : text.slice(1, -1).split(','));
-
-const { INT8, NUMERIC, TIMESTAMPTZ } = types.builtins;
-const INT8_ARRAY = 1016;
-const TEXT_ARRAY = 1009;
-
-const parseTextArray = types.getTypeParser(TEXT_ARRAY as never) as (text: string) => string[];
-
-// Ids and counts are numbers: CHECK constraints keep them below 2^53. Timestamps stay text, which is rearranged for the
-// wire: a Date would cost more than the rest of the row.
-const parsers: Record<number, (text: string) => unknown> = {
-  [INT8]: Number,
-  [NUMERIC]: Number,
-  [TIMESTAMPTZ]: (text) => text,
-  // Arrays without quotes are split, which is faster than pg's parser.
-  [TEXT_ARRAY]: (text) => (/["\\]|NULL/.test(text) ? parseTextArray(text) : listOf(text)),
-  [INT8_ARRAY]: (text) => listOf(text).map(Number),
-};
-
-export const pgTypes = {
-  getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
-    return (format !== 'binary' && parsers[oid]) || types.getTypeParser(oid, format as 'text');
-  },
-};
 
 /** Without a name where a pooler in between does not track prepared statements. */
 export const queryOf = (
