@@ -1,24 +1,18 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { Max, Min } from 'class-validator';
 import type { StoreLinks } from '../config/store-links';
 import { EmbeddedGameAnswer, embeddedGameAnswer } from '../games/embedded-game.dto';
+import { PageAnswer, PageParameter, PerPageParameter } from '../http/paging';
 import { IdListParameter, IntegerParameter } from '../http/parameters';
 import type { Packed } from '../database/packed-row';
 import { modernTimestamp } from '../formats/timestamps';
 import { COLLECTION_GAME_ROW } from './collection-game-row';
 import { CollectionRequest, HtmlParameter, SuccessAnswer } from './collection.dto';
 
-const MAX_PAGE = 1_000_000;
-
 export class CollectionGamesRequest extends CollectionRequest {
-  @IntegerParameter('Which page, from 1', { default: 1 })
-  @Min(1)
-  @Max(MAX_PAGE)
+  @PageParameter()
   page: number = 1;
 
-  @IntegerParameter('Entries on a page', { default: 100 })
-  @Min(1)
-  @Max(500)
+  @PerPageParameter('Entries on a page', 100)
   per_page: number = 100;
 }
 
@@ -86,13 +80,7 @@ export class OneCollectionGameAnswer {
   collection_game: CollectionGameAnswer;
 }
 
-export class CollectionGamesAnswer {
-  @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
-  page: number;
-
-  @ApiProperty({ type: 'integer', description: 'How many a page has at most' })
-  per_page: number;
-
+export class CollectionGamesAnswer extends PageAnswer {
   @ApiProperty({ type: [CollectionGameAnswer], description: 'In display order' })
   collection_games: CollectionGameAnswer[];
 }

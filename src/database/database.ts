@@ -31,12 +31,15 @@ export class Database implements OnApplicationShutdown {
   private batcher: StatementBatcher | undefined;
   /** By table. */
   private readonly writeQueues = new Map<string, WriteQueues>();
+  private readonly prepared: boolean;
   private stopped = false;
 
   constructor(
     @InjectDataSource() readonly source: DataSource,
     private readonly settings: Settings,
-  ) {}
+  ) {
+    this.prepared = settings.DATABASE_PREPARED_STATEMENTS;
+  }
 
   get connected(): boolean {
     return this.pool !== undefined;
@@ -80,7 +83,7 @@ export class Database implements OnApplicationShutdown {
 
   async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotConnected();
-    const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
+    const query = queryOf(statement, values, this.prepared);
     const batcher = this.batcher!;
     return this.traced(statement.name, () => batcher.rows(query, statement));
   }
@@ -108,8 +111,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   private async send<Result>({ statements, result, lock }: Write<Result>): Promise<Result> {
-    const prepared = this.settings.DATABASE_PREPARED_STATEMENTS;
-    const queries = statements.map(({ statement, values }) => queryOf(statement, values, prepared));
+    const queries = statements.map(({ statement, values }) => queryOf(statement, values, this.prepared));
     const rows = lock ? this.queuesOf(lock.of).run(lock, queries) : inTransaction(this.pool!, queries);
     if (this.trace)
       for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
@@ -119,8 +121,7 @@ export class Database implements OnApplicationShutdown {
   private queuesOf(table: string): WriteQueues {
     let queues = this.writeQueues.get(table);
     if (!queues) {
-      const { DATABASE_PREPARED_STATEMENTS } = this.settings;
-      queues = new WriteQueues(this.pool!, DATABASE_PREPARED_STATEMENTS, this.standby && MARK_WRITES);
+      queues = new WriteQueues(this.pool!, this.prepared, this.standby && MARK_WRITES);
       this.writeQueues.set(table, queues);
     }
     return queues;
@@ -179,7 +180,7 @@ export class Database implements OnApplicationShutdown {
     if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
     const client = (await runner.connect()) as PoolClient;
     const rows = statements.map(({ statement, values }) => {
-      const query = queryOf(statement, values, this.settings.DATABASE_PREPARED_STATEMENTS);
+      const query = queryOf(statement, values, this.prepared);
       return this.traced(statement.name, async () => (await client.query(query)).rows as unknown[]);
     });
     return (await Promise.all(rows)) as RowsOf<Statements>;

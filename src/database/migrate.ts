@@ -23,9 +23,7 @@ export async function migrate(
   const lock = await connect(settings.DATABASE_URL).catch((error: unknown) => {
     throw connectionProblem(settings.DATABASE_URL, error) ?? error;
   });
-  const source = new DataSource(
-    dataSourceOptions({ ...settings, DATABASE_POOL_SIZE: 1 }, { connectionTimeoutMillis: 5000 }),
-  );
+  const source = newMigrator(settings);
   try {
     await requireSupportedServer(lock);
     await waitFor(lock);
@@ -49,6 +47,12 @@ export async function migrate(
     await lock.end();
   }
 }
+
+/** One connection, without the timeouts of those that serve requests. */
+export const newMigrator = (settings: Pick<Settings, 'DATABASE_URL'>) =>
+  new DataSource(
+    dataSourceOptions({ ...settings, DATABASE_POOL_SIZE: 1 }, { connectionTimeoutMillis: 5000 }),
+  );
 
 /** Polls: a statement that waited would hold a snapshot, for which CREATE INDEX CONCURRENTLY waits. */
 async function waitFor(lock: Client): Promise<void> {

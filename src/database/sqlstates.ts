@@ -27,7 +27,7 @@ const CLOSING_SQLSTATE = /^(08|57P0)/;
 
 /** The connection is lost, or does not answer any more: no further statement can be sent on it. */
 export function isConnectionLost(error: unknown): boolean {
-  const { code, message } = causeOf(error) as { code?: unknown; message?: string };
+  const { code, message } = causeOf(error);
   if (typeof code === 'string' && (UNREACHABLE.has(code) || CLOSING_SQLSTATE.test(code))) return true;
   return LOST_CONNECTION.test(message ?? '');
 }
@@ -36,8 +36,8 @@ export function isConnectionLost(error: unknown): boolean {
 export const concernsOneStatement = (error: unknown): boolean =>
   error instanceof DatabaseError && !isConnectionLost(error);
 
-const causeOf = (error: unknown): unknown =>
-  (error instanceof QueryFailedError ? error.driverError : error) ?? {};
+const causeOf = (error: unknown): { code?: unknown; message?: string } =>
+  ((error instanceof QueryFailedError ? error.driverError : error) as object | undefined) ?? {};
 
 const NOT_UNICODE = /^(22021|22P05)$/;
 
@@ -50,11 +50,10 @@ export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefin
   // TypeORM reads the entities when it first connects.
   if (error instanceof NotConnected || error instanceof EntityMetadataNotFoundError) return 'unavailable';
   if ('errors' in error && Array.isArray(error.errors)) return error.errors.map(faultOf).find(Boolean);
-  const cause = error instanceof QueryFailedError ? error.driverError : error;
-  const { code } = cause as { code?: unknown };
+  const { code, message } = causeOf(error);
   if (typeof code === 'string') {
     if (UNREACHABLE.has(code) || UNAVAILABLE.test(code)) return 'unavailable';
     if (NOT_UNICODE.test(code)) return 'not unicode';
   }
-  return LOST_CONNECTION.test(cause.message) ? 'unavailable' : undefined;
+  return LOST_CONNECTION.test(message ?? '') ? 'unavailable' : undefined;
 }

@@ -118,10 +118,10 @@ export class LegacyController {
   @ApiOkResponse({ type: LegacyDownloadKeyAnswer })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
-    @Parameters() { game_id, ...selector }: DownloadKeyRequest,
+    @Parameters() request: DownloadKeyRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyDownloadKeyAnswer> {
-    const row = await this.download_keys.find(game_id, selector, user_id);
+    const row = await this.download_keys.find(request, user_id);
     return { download_key: legacyDownloadKey(row, this.links) };
   }
 
@@ -132,11 +132,11 @@ export class LegacyController {
   @ApiOkResponse({ type: LegacyPurchasesAnswer })
   @Fails(404, 'invalid game')
   async purchasesOf(
-    @Parameters() { game_id, ...selector }: PurchasesRequest,
+    @Parameters() request: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyPurchasesAnswer | LongList<PurchaseRow>> {
-    const rows = await this.purchases.find(game_id, selector, user_id);
-    return this.lists.answer('purchases', user_id, rows, (row) => legacyPurchase(row, game_id));
+    const rows = await this.purchases.find(request, user_id);
+    return this.lists.answer('purchases', user_id, rows, (row) => legacyPurchase(row, request.game_id));
   }
 
   @Get('wharf/latest')

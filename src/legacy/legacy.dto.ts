@@ -7,13 +7,13 @@ import { gameUserAnswer, GameWithUserAnswer } from '../games/embedded-game.dto';
 import type { EmbeddedGameRow, GameRow, GameWithUserRow } from '../games/game-row';
 import { formatMoney } from '../formats/money';
 import { legacyTimestamp, timestampOf } from '../formats/timestamps';
-import { DownloadKeyObject } from '../purchases/download-key.dto';
+import { PageAnswer } from '../http/paging';
+import { downloadKeyAnswer, DownloadKeyObject } from '../purchases/download-key.dto';
 import type { DownloadKeyRow } from '../purchases/download-keys.service';
 import { OwnedKeyObject } from '../purchases/owned-key.dto';
 import type { OwnedKeyRow } from '../purchases/owned-keys.service';
 import { PurchaseObject } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchases.service';
-import { userAnswer } from '../users/user.dto';
 
 const TIMESTAMP = { pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$', example: '2013-03-03 23:02:14' };
 
@@ -64,13 +64,7 @@ export class LegacyOwnedKey extends OmitType(OwnedKeyObject, ['created_at', 'gam
   game: LegacyGameWithUser;
 }
 
-export class LegacyOwnedKeysAnswer {
-  @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
-  page: number;
-
-  @ApiProperty({ type: 'integer', description: 'How many a page has at most' })
-  per_page: number;
-
+export class LegacyOwnedKeysAnswer extends PageAnswer {
   @ApiProperty({ type: [LegacyOwnedKey], description: 'Newest first' })
   owned_keys: LegacyOwnedKey[];
 }
@@ -152,12 +146,8 @@ export const legacyOwnedKey = (row: OwnedKeyRow, links: StoreLinks): LegacyOwned
 });
 
 export const legacyDownloadKey = (row: DownloadKeyRow, links: StoreLinks): LegacyDownloadKey => ({
-  id: row.id,
+  ...downloadKeyAnswer(row, links),
   created_at: legacyTimestamp(row.created_at),
-  downloads: row.downloads,
-  key: row.key,
-  game_id: row.game_id,
-  ...(row.owner ? { owner: userAnswer(row.owner, links) } : {}),
 });
 
 export const legacyPurchase = (row: PurchaseRow, game_id: number): LegacyPurchase => ({

@@ -6,14 +6,8 @@ import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../games/key-owners'
 import { canEdit } from '../games/visibility';
 import { failure } from '../http/failure';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';
+import type { DownloadKeyRequest } from './download-key.dto';
 import type { DownloadKey } from './download-key.entity';
-
-/** Exactly one of them is given. */
-interface DownloadKeySelector {
-  download_key?: string;
-  user_id?: number;
-  email?: string;
-}
 
 const COLUMNS = ['created_at', 'downloads', 'key'] as const satisfies (keyof DownloadKey)[];
 type KeyColumns = Pick<DownloadKey, (typeof COLUMNS)[number]>;
@@ -54,9 +48,11 @@ export const KEY_BY_EMAIL = lookup('download_key_by_email', newestOf(keysFoundBy
 export class DownloadKeysService {
   constructor(private readonly database: Database) {}
 
-  /** The newest key that the selector finds; only for users who may edit the game. */
-  async find(game_id: number, selector: DownloadKeySelector, editor_id: number): Promise<DownloadKeyRow> {
-    const { download_key, user_id, email } = selector;
+  /** The newest key that is found; only for users who may edit the game. */
+  async find(
+    { game_id, download_key, user_id, email }: DownloadKeyRequest,
+    editor_id: number,
+  ): Promise<DownloadKeyRow> {
     const row =
       download_key !== undefined
         ? await this.database.row(KEY_BY_KEY, [game_id, editor_id, download_key])

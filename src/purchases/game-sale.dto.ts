@@ -1,13 +1,12 @@
-import { ApiProperty, OmitType } from '@nestjs/swagger';
-import { Max, Min } from 'class-validator';
+import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
 import type { StoreLinks } from '../config/store-links';
 import { modernTimestamp } from '../formats/timestamps';
+import { PageAnswer, PageParameter, PerPageParameter } from '../http/paging';
 import { IntegerParameter, TimestampParameter } from '../http/parameters';
 import { UserAnswer, userAnswer } from '../users/user.dto';
+import { DownloadKeyObject } from './download-key.dto';
 import type { SaleRow } from './game-sales.service';
 import { purchaseAnswer, PurchaseObject } from './purchase.dto';
-
-const MAX_PAGE = 1_000_000;
 
 const BUYER = {
   id: 2,
@@ -27,27 +26,14 @@ export class GameSalesRequest {
   @TimestampParameter('Only sales made at this time or later')
   since?: string;
 
-  @IntegerParameter('Which page, from 1', { default: 1 })
-  @Min(1)
-  @Max(MAX_PAGE)
+  @PageParameter()
   page: number = 1;
 
-  @IntegerParameter('Sales on a page', { default: 100 })
-  @Min(1)
-  @Max(500)
+  @PerPageParameter('Sales on a page', 100)
   per_page: number = 100;
 }
 
-export class SoldKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'The key’s id' })
-  id: number;
-
-  @ApiProperty({ format: 'date-time', description: 'When the key was made' })
-  created_at: string;
-
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'How many times it was used' })
-  downloads: number;
-
+export class SoldKeyObject extends PickType(DownloadKeyObject, ['id', 'created_at', 'downloads']) {
   @ApiProperty({ example: false, description: 'It no longer opens the game' })
   revoked: boolean;
 
@@ -77,13 +63,7 @@ export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
   download_key: SoldKeyObject | null;
 }
 
-export class GameSalesAnswer {
-  @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
-  page: number;
-
-  @ApiProperty({ type: 'integer', example: 100, description: 'How many a page has at most' })
-  per_page: number;
-
+export class GameSalesAnswer extends PageAnswer {
   @ApiProperty({
     type: [SaleObject],
     description: 'Newest first',

@@ -1,22 +1,15 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { Max, Min } from 'class-validator';
 import type { StoreLinks } from '../config/store-links';
 import { modernTimestamp } from '../formats/timestamps';
 import { GameWithUserAnswer, gameWithUserAnswer } from '../games/embedded-game.dto';
-import { IntegerParameter } from '../http/parameters';
+import { PageAnswer, PageParameter, PerPageParameter } from '../http/paging';
 import type { OwnedKeyRow } from './owned-keys.service';
 
-const MAX_PAGE = 1_000_000;
-
 export class OwnedKeysRequest {
-  @IntegerParameter('Which page, from 1', { default: 1 })
-  @Min(1)
-  @Max(MAX_PAGE)
+  @PageParameter()
   page: number = 1;
 
-  @IntegerParameter('Keys on a page', { default: 50 })
-  @Min(1)
-  @Max(500)
+  @PerPageParameter('Keys on a page', 50)
   per_page: number = 50;
 }
 
@@ -46,13 +39,7 @@ export class OwnedKeyObject {
   game: GameWithUserAnswer;
 }
 
-export class OwnedKeysAnswer {
-  @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
-  page: number;
-
-  @ApiProperty({ type: 'integer', example: 50, description: 'How many a page has at most' })
-  per_page: number;
-
+export class OwnedKeysAnswer extends PageAnswer {
   @ApiProperty({ type: [OwnedKeyObject], description: 'Newest first' })
   owned_keys: OwnedKeyObject[];
 }

@@ -32,10 +32,10 @@ export class PurchasesController {
   @ApiOkResponse({ type: DownloadKeyAnswer })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
-    @Parameters() { game_id, ...selector }: DownloadKeyRequest,
+    @Parameters() request: DownloadKeyRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<DownloadKeyAnswer> {
-    const row = await this.download_keys.find(game_id, selector, user_id);
+    const row = await this.download_keys.find(request, user_id);
     return { download_key: downloadKeyAnswer(row, this.links) };
   }
 
@@ -50,10 +50,10 @@ export class PurchasesController {
   @ApiOkResponse({ type: PurchasesAnswer })
   @Fails(404, 'invalid game')
   async purchasesOf(
-    @Parameters() { game_id, ...selector }: PurchasesRequest,
+    @Parameters() request: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<PurchasesAnswer | LongList<PurchaseRow>> {
-    const rows = await this.purchases.find(game_id, selector, user_id);
-    return this.lists.answer('purchases', user_id, rows, (row) => purchaseAnswer(row, game_id));
+    const rows = await this.purchases.find(request, user_id);
+    return this.lists.answer('purchases', user_id, rows, (row) => purchaseAnswer(row, request.game_id));
   }
 }

@@ -4,13 +4,8 @@ import { columnsOf, longRead, read } from '../database/statement';
 import { invalidGame } from '../games/refusals';
 import { canEdit } from '../games/visibility';
 import type { Rows } from '../http/long-lists';
+import type { PurchasesRequest } from './purchase.dto';
 import type { Purchase } from './purchase.entity';
-
-/** Exactly one of them is given. */
-interface PurchaseSelector {
-  email?: string;
-  user_id?: number;
-}
 
 const COLUMNS = [
   'id',
@@ -97,11 +92,7 @@ export class PurchasesService {
   constructor(private readonly database: Database) {}
 
   /** The buyer's completed purchases of the game, newest first; only for users who may edit the game. */
-  async find(
-    game_id: number,
-    { email, user_id }: PurchaseSelector,
-    editor_id: number,
-  ): Promise<Rows<PurchaseRow>> {
+  async find({ game_id, email, user_id }: PurchasesRequest, editor_id: number): Promise<Rows<PurchaseRow>> {
     const asked = [game_id, editor_id, user_id ?? email];
     const rows = await this.database.rowsFor(
       editor_id,

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings';
-import { DatabaseClient } from '../database/client';
+import { withClient } from '../database/client';
 import { addToPeriods, periodsOf } from '../purchases/earnings';
 
 const ALL_SALES = '(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)';
@@ -24,17 +24,11 @@ export async function recountSales(
   { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
   signal: AbortSignal,
 ): Promise<number> {
-  const client = new DatabaseClient({
-    connectionString: DATABASE_URL,
-    application_name: 'gamewharf recount',
-  });
-  await client.connect();
-  signal.addEventListener('abort', () => void client.end());
-  try {
+  const config = { connectionString: DATABASE_URL, application_name: 'gamewharf recount' };
+  return withClient(config, async (client) => {
+    signal.addEventListener('abort', () => void client.end());
     const { rows } = await client.query<{ game_id: number }>(GAMES_THAT_DIFFER);
     for (const { game_id } of rows) await client.query(recountOf(game_id));
     return rows.length;
-  } finally {
-    await client.end();
-  }
+  });
 }

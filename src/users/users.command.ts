@@ -34,7 +34,7 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
     .action((given: string | undefined, options: CreateOptions) =>
       run(async (app, signal) => {
         const name = given ?? (await ask('Which user name?', 'Say which user name.', signal));
-        requireGood(name, options);
+        requireValid(name, options);
         const id = await app
           .get(Database)
           .transaction((db) => create(db, name, options))
@@ -81,12 +81,12 @@ function showRequest(app: INestApplicationContext, name: string): void {
   console.log(`curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${app.get(OwnAddress).announced}/profile"`);
 }
 
-function requireGood(name: string, { displayName = 'x', email = 'x@x' }: CreateOptions): void {
+function requireValid(name: string, { displayName, email }: CreateOptions): void {
   if (!/^[A-Za-z0-9_-]{1,63}$/.test(name))
     throw new OperatorError('A user name has up to 63 letters, digits, _ and -.');
-  if (displayName === '' || [...displayName].length > 200)
+  if (displayName === '' || [...(displayName ?? '')].length > 200)
     throw new OperatorError('A display name has up to 200 characters.');
-  if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254)
+  if (email !== undefined && (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254))
     throw new OperatorError(`${email} is not an e-mail address.`);
 }
 

@@ -57,8 +57,8 @@ type Missing = 'invalid game' | 'invalid channel';
 const CACHE_SIZE = 48 * 1024 * 1024;
 // Measured: the memory of an entry without its texts.
 const BYTES_PER_ENTRY = 160;
-const bytesOf = (address: string, version: string | null) =>
-  BYTES_PER_ENTRY + address.length + (version?.length ?? 0);
+const bytesOf = (url: string, version: string | null) =>
+  BYTES_PER_ENTRY + url.length + (version?.length ?? 0);
 // Few, since most games number their versions alike.
 const MAX_ANSWERS = 5000;
 // In milliseconds. Short, since new games and users are not recorded as changes.
@@ -73,7 +73,7 @@ export class BuildsService {
   // Separate, so that requests for unknown games displace no answers.
   private readonly missing = new ExpiringCache<Missing>(maxAge(MISSING_MAX_AGE), 1000);
   private readonly answers = new ExpiringCache<Cacheable>(maxAge(Infinity), MAX_ANSWERS);
-  private readonly asking = new SingleFlight<NewestBuild | Missing>();
+  private readonly loading = new SingleFlight<NewestBuild | Missing>();
   private readonly byGame = new BatchLoader((asked: unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
   );
@@ -89,29 +89,28 @@ export class BuildsService {
   }
 
   /** The cached answer to a request with the same URL. */
-  remembered(address: string): Cacheable | undefined {
-    const version = this.found.get(address, performance.now());
+  cached(url: string): Cacheable | undefined {
+    const version = this.found.get(url, performance.now());
     return version === undefined ? undefined : this.answerOf(version);
   }
 
-  /** The newest finished build of a channel, of a game that is not private. `address` is the key of the cache, if any. */
-  async latest(request: LatestRequest, address: string | undefined): Promise<Cacheable> {
-    const known = address === undefined ? undefined : this.remembered(address);
-    if (known) return known;
-    const build = await (address === undefined
+  /** The newest finished build of a channel, of a game that is not private. `url`: the key of the cache, if any. */
+  async latest(request: LatestRequest, url: string | undefined): Promise<Cacheable> {
+    const cached = url === undefined ? undefined : this.cached(url);
+    if (cached) return cached;
+    const build = await (url === undefined
       ? this.newestFinishedBuild(request)
-      : (this.missing.get(address, performance.now()) ??
-        this.asking.run(address, () => this.learn(request, address))));
+      : (this.missing.get(url, performance.now()) ?? this.loading.run(url, () => this.load(request, url))));
     if (typeof build === 'string') throw failure(404, build);
     return this.answerOf(build.version);
   }
 
-  private async learn(request: LatestRequest, address: string): Promise<NewestBuild | Missing> {
-    const asked = performance.now();
+  private async load(request: LatestRequest, url: string): Promise<NewestBuild | Missing> {
+    const since = performance.now();
     const build = await this.newestFinishedBuild(request);
-    if (address.length > MAX_URL) return build;
-    if (typeof build === 'string') this.missing.set(address, build, asked);
-    else this.found.set(address, build.version, asked);
+    if (url.length > MAX_URL) return build;
+    if (typeof build === 'string') this.missing.set(url, build, since);
+    else this.found.set(url, build.version, since);
     return build;
   }
 
@@ -131,10 +130,10 @@ export class BuildsService {
 
   private async newestFinishedBuilds(
     statement: Statement<BuildRow>,
-    questions: unknown[][],
+    requests: unknown[][],
   ): Promise<(NewestBuild | Missing)[]> {
-    const columns = questions[0]!.map((_, i) => questions.map((question) => question[i]));
-    const builds = questions.map((): NewestBuild | Missing => 'invalid game');
+    const columns = requests[0]!.map((_, i) => requests.map((request) => request[i]));
+    const builds = requests.map((): NewestBuild | Missing => 'invalid game');
     const rows = await this.database.rows(statement, columns);
     for (const { n, found, user_version } of rows)
       builds[n - 1] = found ? { version: user_version } : 'invalid channel';

@@ -15,8 +15,8 @@ const PATH = '/wharf/latest?';
 const PLAIN_URL =
   /^\/wharf\/latest\?(?:game_id=([1-9]\d{0,14})|target=([\w.-]+\/[\w.-]+))&channel_name=([\w.-]+)$/;
 
-function plainQuestion(address: string): LatestRequest | undefined {
-  const [, game_id, target, channel_name] = PLAIN_URL.exec(address) ?? [];
+function requestIn(url: string): LatestRequest | undefined {
+  const [, game_id, target, channel_name] = PLAIN_URL.exec(url) ?? [];
   if (channel_name === undefined) return undefined;
   return { game_id: game_id === undefined ? undefined : Number(game_id), target, channel_name };
 }
@@ -46,36 +46,36 @@ export class LatestShortcut {
   /** For a request that the router took. */
   async serve(request: LatestRequest, req: Request, res: Response): Promise<void> {
     // With parameters in the body the URL alone is no key for the cache.
-    const address = req.givenInBody ? undefined : PATH + req.url.slice(req.url.indexOf('?') + 1);
-    const answer = await this.builds.latest(request, address);
+    const url = req.givenInBody ? undefined : PATH + req.url.slice(req.url.indexOf('?') + 1);
+    const answer = await this.builds.latest(request, url);
     sendCacheable(req, res, answer, this.cacheControl);
   }
 
   private answers(req: Request, res: ServerResponse): boolean {
     if (!this.route || req.method !== 'GET' || hasBody(req)) return false;
-    const known = this.builds.remembered(req.url) ?? plainQuestion(req.url);
-    if (!known) return false;
+    const found = this.builds.cached(req.url) ?? requestIn(req.url);
+    if (!found) return false;
     req.route = this.route;
     try {
       // A cached answer is no guess.
-      if (!('body' in known)) this.limits.guesses?.address.check(req, res);
+      if (!('body' in found)) this.limits.guesses?.address.check(req, res);
       const spent = this.limits.spendAddress(req, res);
       if (spent instanceof Promise)
         spent.then(
-          () => this.answer(req, res, known),
+          () => this.answer(req, res, found),
           (error: unknown) => answerError(this.log, res, error),
         );
-      else this.answer(req, res, known);
+      else this.answer(req, res, found);
     } catch (error) {
       answerError(this.log, res, error);
     }
     return true;
   }
 
-  private answer(req: Request, res: ServerResponse, known: Cacheable | LatestRequest): void {
-    if ('body' in known) this.send(req, res, known);
+  private answer(req: Request, res: ServerResponse, found: Cacheable | LatestRequest): void {
+    if ('body' in found) this.send(req, res, found);
     else
-      this.builds.latest(known, req.url).then(
+      this.builds.latest(found, req.url).then(
         (answer) => this.send(req, res, answer),
         (error: unknown) => {
           answerError(this.log, res, error);

@@ -6,7 +6,7 @@ import { createGzip } from 'node:zlib';
 import { type Client, escapeIdentifier } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Settings } from '../../config/settings';
-import { DatabaseClient } from '../client';
+import { withClient } from '../client';
 import { END_OF_TABLE, FORMAT, type Header, type Table, type Trailer } from './backup-file';
 
 // Records of recent changes, by transaction ids of this server; and the list of migrations, which the header has.
@@ -32,10 +32,8 @@ export async function backUp(
   target: Writable,
   signal?: AbortSignal,
 ): Promise<Trailer['rows']> {
-  const client = new DatabaseClient({ connectionString: DATABASE_URL, application_name: 'gamewharf backup' });
-  await client.connect();
-  const trailer: Trailer = { rows: {}, sequences: {} };
-  try {
+  const config = { connectionString: DATABASE_URL, application_name: 'gamewharf backup' };
+  return withClient(config, async (client) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const migrations = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
     const header: Header = {
@@ -45,6 +43,7 @@ export async function backUp(
       secrets,
       pepper: API_KEY_PEPPER && fingerprintOf(API_KEY_PEPPER),
     };
+    const trailer: Trailer = { rows: {}, sequences: {} };
     // Standard output stays open.
     const end = target !== process.stdout;
     await pipeline(Readable.from(partsOf(client, header, trailer)), createGzip({ level: 1 }), target, {
@@ -52,9 +51,7 @@ export async function backUp(
       end,
     });
     return trailer.rows;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 const line = (value: Header | Table | Trailer) => `${JSON.stringify(value)}\n`;

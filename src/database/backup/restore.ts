@@ -3,23 +3,21 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Client, escapeIdentifier } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { DataSource } from 'typeorm';
 import { OperatorError } from '../../config/operator-error';
 import type { Settings } from '../../config/settings';
-import { DatabaseClient } from '../client';
-import { dataSourceOptions } from '../data-source';
-import { migrate } from '../migrate';
+import { withClient } from '../client';
+import { migrate, newMigrator } from '../migrate';
 import { fingerprintOf } from './backup';
 import type { BackupReader, Header, Trailer } from './backup-file';
 
-type Where = Pick<Settings, 'DATABASE_URL' | 'API_KEY_PEPPER'>;
+type StoreSettings = Pick<Settings, 'DATABASE_URL' | 'API_KEY_PEPPER'>;
 
 /**
  * Puts a backup in the place of the store. All happens in a new database beside the old one, which is dropped when the new
  * one is complete: a restore that fails changes nothing.
  */
 export async function restore(
-  settings: Where,
+  settings: StoreSettings,
   backup: BackupReader,
   { replace, say }: { replace: boolean; say: (line: string) => void },
 ): Promise<Header & { webhooks: number }> {
@@ -31,7 +29,7 @@ export async function restore(
     );
   const name = databaseOf(settings);
   const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
-  await withClient(settings, async (client) => requireReplaceable(client, replace));
+  await onDatabase(settings, async (client) => requireReplaceable(client, replace));
   await requireRights(settings);
   // Not from template1, into which an operator may have put tables and extensions.
   await administer(settings, (client) =>
@@ -41,9 +39,9 @@ export async function restore(
   try {
     const target = { DATABASE_URL: withDatabase(settings, beside) };
     await migrateTo(target, header.migrations);
-    await withClient(target, (client) => load(client, backup));
+    await onDatabase(target, (client) => load(client, backup));
     await migrate(target, say);
-    await withClient(target, async (client) => {
+    await onDatabase(target, async (client) => {
       await client.query('ANALYZE');
       webhooks = (await client.query('SELECT FROM webhooks WHERE ended_at IS NULL')).rowCount!;
     });
@@ -71,7 +69,7 @@ async function requireReplaceable(client: Client, replace: boolean): Promise<voi
     throw new OperatorError('There is a store already: add --replace to put the backup in its place.');
 }
 
-async function requireRights(settings: Where): Promise<void> {
+async function requireRights(settings: StoreSettings): Promise<void> {
   const { rows } = await administer(settings, (client) =>
     client.query<{ role: string; may: boolean }>(
       `SELECT rolname AS role, rolsuper OR rolcreatedb
@@ -91,8 +89,7 @@ async function requireRights(settings: Where): Promise<void> {
 
 /** Brings an empty database to the schema that the backup was made with. */
 async function migrateTo(target: Pick<Settings, 'DATABASE_URL'>, names: string[]): Promise<void> {
-  const options = dataSourceOptions({ ...target, DATABASE_POOL_SIZE: 1 }, { connectionTimeoutMillis: 5000 });
-  const source = new DataSource(options);
+  const source = newMigrator(target);
   await source.initialize();
   try {
     const known = source.migrations.map((one) => one.name ?? one.constructor.name);
@@ -153,30 +150,20 @@ async function swap(client: Client, name: string, beside: string): Promise<void>
   await client.query(`DROP DATABASE ${old}`);
 }
 
-const databaseOf = ({ DATABASE_URL }: Where) => decodeURIComponent(new URL(DATABASE_URL!).pathname.slice(1));
+const databaseOf = ({ DATABASE_URL }: StoreSettings) =>
+  decodeURIComponent(new URL(DATABASE_URL!).pathname.slice(1));
 
-function withDatabase({ DATABASE_URL }: Where, name: string): string {
+function withDatabase({ DATABASE_URL }: StoreSettings, name: string): string {
   const url = new URL(DATABASE_URL!);
   url.pathname = `/${encodeURIComponent(name)}`;
   return url.href;
 }
 
 /** Works on another database of the server: a connection cannot rename or drop its own. */
-const administer = <T>(settings: Where, work: (client: Client) => Promise<T>) =>
-  withClient({ DATABASE_URL: withDatabase(settings, 'postgres') }, work);
+const administer = <T>(settings: StoreSettings, work: (client: Client) => Promise<T>) =>
+  onDatabase({ DATABASE_URL: withDatabase(settings, 'postgres') }, work);
 
-async function withClient<T>(
+const onDatabase = <T>(
   { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
   work: (client: Client) => Promise<T>,
-): Promise<T> {
-  const client = new DatabaseClient({
-    connectionString: DATABASE_URL,
-    application_name: 'gamewharf restore',
-  });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-}
+) => withClient({ connectionString: DATABASE_URL, application_name: 'gamewharf restore' }, work);

@@ -35,7 +35,7 @@ export interface Attached {
   url: string;
 }
 
-interface Ground {
+interface Installation {
   native: string;
   cluster: string;
   account: Account | undefined;
@@ -60,10 +60,10 @@ class Attempt {
   server?: ServerProcess;
   private cluster?: string;
   private strangerPid?: number;
-  private readonly patience: Patience;
+  private readonly timeout: StartTimeout;
 
   constructor(private readonly options: AttachOptions) {
-    this.patience = new Patience(options);
+    this.timeout = new StartTimeout(options);
   }
 
   async step(): Promise<Attached | undefined> {
@@ -72,7 +72,7 @@ class Attempt {
     const failure = await this.server?.failure();
     if (failure) {
       this.server = undefined;
-      return this.patience.afterFailure(failure);
+      return this.timeout.afterFailure(failure);
     }
 
     this.cluster ??= await folder.cluster();
@@ -85,13 +85,13 @@ class Attempt {
       const answer = running.ready
         ? await Session.connect(this.cluster, running.port, await folder.password(), name)
         : 'not ready';
-      if (answer instanceof Session) return this.moveIn(answer, this.cluster);
-      if (answer === 'busy') return this.patience.withBusy();
+      if (answer instanceof Session) return this.join(answer, this.cluster);
+      if (answer === 'busy') return this.timeout.whileBusy();
       if (this.server) return undefined;
       if (running.pid !== this.strangerPid && (await isServerOf(this.cluster, running.pid))) {
         return answer === 'not ready'
-          ? this.patience.withBusy()
-          : this.patience.withSilent(answer, running.pid);
+          ? this.timeout.whileBusy()
+          : this.timeout.whileSilent(answer, running.pid);
       }
       this.strangerPid = running.pid;
     }
@@ -101,35 +101,35 @@ class Attempt {
 
   private async start(): Promise<void> {
     const { folder, settings, log } = this.options;
-    const ground = await prepare(this.options, this.cluster);
+    const installation = await prepare(this.options, this.cluster);
     const port = this.options.port ?? (await freePort(await folder.lastPort()));
-    const who = ground.account ? `, run by account ${ground.account.name}` : '';
-    log(`PostgreSQL starts on 127.0.0.1:${port}, with its data in ${ground.cluster}${who}`);
+    const who = installation.account ? `, run by account ${installation.account.name}` : '';
+    log(`PostgreSQL starts on 127.0.0.1:${port}, with its data in ${installation.cluster}${who}`);
     this.server = await ServerProcess.start({
-      ...ground,
+      ...installation,
       port,
       settings,
       log: folder.log,
       strangerPid: this.strangerPid,
     });
-    this.cluster = ground.cluster;
+    this.cluster = installation.cluster;
   }
 
   /** Undefined: another process is stopping the server, which must be started again. */
-  private async moveIn(session: Session, cluster: string): Promise<Attached | undefined> {
+  private async join(session: Session, cluster: string): Promise<Attached | undefined> {
     const { folder } = this.options;
     const password = await folder.applicationPassword();
-    if (!(await this.settle(session, password))) return void (await session.close());
+    if (!(await this.register(session, password))) return void (await session.close());
     const url = `postgresql://${ROLE}:${password}@127.0.0.1:${session.port}/${ROLE}`;
     await folder.writeUrl(url);
     return { session, cluster, url };
   }
 
-  private async settle(session: Session, password: string): Promise<boolean> {
+  private async register(session: Session, password: string): Promise<boolean> {
     try {
       const holder = this.options.service ? await session.becomeService() : true;
       if (holder !== true) throw inUse(holder, session.port, this.options.folder);
-      if (!(await session.enter())) return false;
+      if (!(await session.register())) return false;
       await session.provide(ROLE, password);
       return true;
     } catch (error) {
@@ -151,7 +151,7 @@ const inUse = (holder: string, port: number, folder: DataFolder) =>
       'for a store of its own, set DATA_DIR to another folder.',
   );
 
-async function prepare(options: AttachOptions, existing: string | undefined): Promise<Ground> {
+async function prepare(options: AttachOptions, existing: string | undefined): Promise<Installation> {
   const { folder, accounts, shelters, log, signal } = options;
   const account = existing ? await clusterAccount(existing, accounts) : await serverAccount(accounts);
   const shelterOf = async () =>
@@ -173,7 +173,7 @@ async function prepare(options: AttachOptions, existing: string | undefined): Pr
 }
 
 /** Limits how long a start may wait, and for what. */
-class Patience {
+class StartTimeout {
   private since?: number;
   private warned = false;
 
@@ -182,31 +182,31 @@ class Patience {
   /** For failures that may pass: processes of a killed server, a port in use, a server that another process starts. */
   async afterFailure(failure: string): Promise<undefined> {
     const passing = /shared memory|lock file|TCP\/IP|already in use/.test(failure);
-    if (!passing || this.lasts()) {
+    if (!passing || this.isOver()) {
       throw new OperatorError(`PostgreSQL did not start: ${failure} (more in ${this.options.folder.log}).`);
     }
     await sleep(100);
   }
 
   /** Recovery after a crash has no timeout. */
-  withBusy(): undefined {
-    if (this.lasts() && !this.warned)
+  whileBusy(): undefined {
+    if (this.isOver() && !this.warned)
       this.options.log('PostgreSQL is still starting or stopping: waiting for it');
-    this.warned ||= this.lasts();
+    this.warned ||= this.isOver();
   }
 
-  withSilent(answer: string, pid: number): undefined {
+  whileSilent(answer: string, pid: number): undefined {
     const server = `The PostgreSQL of ${this.options.folder.path} (process ${pid})`;
     if (answer === 'refused') {
       throw new OperatorError(
         `${server} refuses the password kept there: restore postgres-password from a backup.`,
       );
     }
-    if (this.lasts())
+    if (this.isOver())
       throw new OperatorError(`${server} runs but does not answer: end that process and start again.`);
   }
 
-  private lasts(): boolean {
+  private isOver(): boolean {
     this.since ??= Date.now();
     return Date.now() - this.since > START_TIMEOUT_MS;
   }

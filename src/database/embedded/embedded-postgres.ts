@@ -77,11 +77,11 @@ export class EmbeddedPostgres {
 
   /** Stops the server within 5 s, unless another process of Gamewharf still uses it: that one stops it then. */
   stop(): Promise<void> {
-    this.stopped ??= this.leave();
+    this.stopped ??= this.disconnect();
     return this.stopped;
   }
 
-  private async leave(): Promise<void> {
+  private async disconnect(): Promise<void> {
     this.stopping.abort();
     await this.recovery;
     const running = await readPostmasterPid(this.dataDir);
@@ -95,7 +95,7 @@ export class EmbeddedPostgres {
 
   private async isLast(): Promise<boolean | undefined> {
     try {
-      const last = await this.session?.leave();
+      const last = await this.session?.unregister();
       if (last === false && !this.joined)
         this.options.log(`PostgreSQL goes on for ${(await this.session?.others())?.join(', ')}`);
       return last;

@@ -50,7 +50,7 @@ export class ServerProcess {
     const { native, cluster, account } = plan;
     // PostgreSQL refuses the permissions that a copy or a backup may have.
     await chmod(cluster, 0o700);
-    const logStart = await turnLog(plan.log);
+    const logStart = await rotateLog(plan.log);
     if (windows) {
       const options = { stdio: 'ignore', windowsHide: true, env: serverEnvironment() } as const;
       return new ServerProcess(spawn(program(native, 'pg_ctl'), pgCtlStart(plan), options), plan, logStart);
@@ -197,8 +197,8 @@ function isAlive(pid: number): boolean {
 }
 
 /** Below the ports of outgoing connections, one of which could use the port at the next start. */
-export async function freePort(wished?: number): Promise<number> {
-  if (wished && (await isFree(wished))) return wished;
+export async function freePort(preferred?: number): Promise<number> {
+  if (preferred && (await isFree(preferred))) return preferred;
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
     if (await isFree(port)) return port;
@@ -213,7 +213,7 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-async function turnLog(path: string): Promise<number> {
+async function rotateLog(path: string): Promise<number> {
   const size = (await stat(path).catch(unlessMissing))?.size ?? 0;
   if (size < LOG_LIMIT) return size;
   await rename(path, `${path}.1`);

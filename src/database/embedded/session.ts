@@ -70,7 +70,7 @@ export class Session {
   }
 
   /** False: another process is stopping the server. */
-  async enter(): Promise<boolean> {
+  async register(): Promise<boolean> {
     return this.lock('pg_try_advisory_lock_shared', USER);
   }
 
@@ -85,7 +85,7 @@ export class Session {
   }
 
   /** True for the last user, which must stop the server; no other process can join any more. */
-  async leave(): Promise<boolean> {
+  async unregister(): Promise<boolean> {
     await this.lock('pg_advisory_unlock_shared', USER);
     return this.lockSoon(USER);
   }
