@@ -944,6 +944,21 @@ bothWays('ids', () => {
     expect(made!.id).toBeLessThan(2 ** 52);
   });
 
+  test('what is counted never gets to ids that are left out', async () => {
+    const [before, first, last, after] = [2 ** 52 - 2 ** 40 - 1, 2 ** 52 - 2 ** 40, 2 ** 52 - 1, 2 ** 52];
+    await imported(user(after));
+    for (const id of [first, last]) {
+      const problem = `user ${id}: id must not be between ${first} and ${last}`;
+      expect(await problemsOf(user(id))).toEqual([`line 1: ${problem}`]);
+      expect(await problemsOf({ type: 'user', id, deleted: true })).toEqual([`line 1: ${problem}`]);
+    }
+    await imported(user(before));
+    await sql(`INSERT INTO users (username) SELECT 'made' || n FROM generate_series(1, 3) n`);
+    expect(await row('users', after)).toMatchObject({ username: `user${after}` });
+    await sql(`DELETE FROM users WHERE id >= $1`, [before]);
+    await sql(`SELECT setval('users_id_seq', 100000)`);
+  });
+
   test('a refused import moves nothing', async () => {
     const sequence = () => sql('SELECT last_value, is_called FROM users_id_seq');
     const before = await sequence();

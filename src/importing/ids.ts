@@ -2,10 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, DatabaseError } from 'pg';
 import { OperatorError } from '../config/operator-error';
 import type { Relations } from '../database/relations';
+import { UNCOUNTED } from './kinds';
 import type { RecordType } from './record-types/record-type';
 
-/** Ids from here on are ignored: moving the sequence so far would leave no ids. */
-export const MAX_RESERVED = 2 ** 52;
 const LOCK_NOT_AVAILABLE = '55P03';
 /** The advisory locks of sequences. */
 const SEQUENCE_LOCKS = 7_305_812;
@@ -13,7 +12,7 @@ const SEQUENCE_LOCKS = 7_305_812;
 /** Moves the sequence of ids past those of the stream. The lock waits for transactions that hold smaller ids, and keeps new ones out. */
 export async function reserveIds(client: ClientBase, type: RecordType): Promise<void> {
   const { rows } = await client.query<{ id: string | number | null }>(
-    `SELECT max(id) AS id FROM ${type.records.name} WHERE id < ${MAX_RESERVED}`,
+    `SELECT max(id) AS id FROM ${type.records.name} WHERE id < ${UNCOUNTED}`,
   );
   if (rows[0]!.id === null) return;
   const id = Number(rows[0]!.id);
@@ -74,11 +73,11 @@ export class IdReservations {
     if (await this.isBelowFloor(relations, table, highest, since)) return;
     const { rows } = await relations.query<{ id: string | number | null }>(
       `SELECT max(s.id) AS id FROM ${type.records.name} s
-       WHERE s.id < ${MAX_RESERVED} AND NOT EXISTS (SELECT FROM ${table} t WHERE t.id = s.id)`,
+       WHERE s.id < ${UNCOUNTED} AND NOT EXISTS (SELECT FROM ${table} t WHERE t.id = s.id)`,
     );
     if (rows[0]!.id === null) return;
     const id = Number(rows[0]!.id);
-    const ahead = Math.min(id + AHEAD, MAX_RESERVED - 1);
+    const ahead = id + AHEAD;
     const floor = await moveSequence(client, type, id, ahead, lockOf(type, SHORT_WAIT));
     // A large import may hold the lock for minutes.
     if (floor === undefined) await moveSequence(client, type, id, ahead);

@@ -148,6 +148,20 @@ export const id: Kind = {
   encode: (value, refuse) => idText(value, refuse),
 };
 
+/** Ids from here on are not counted: moving the sequence so far would leave no ids. */
+export const UNCOUNTED = 2 ** 52;
+/** So many before them are nobody's, or the sequence would come to those that are not counted. */
+const GAP = 2 ** 40;
+
+/** The id of a record itself. */
+export const ownId: Kind = {
+  ...id,
+  encode: (value, refuse) =>
+    isId(value) && value < UNCOUNTED && value >= UNCOUNTED - GAP
+      ? refuse(`must not be between ${UNCOUNTED - GAP} and ${UNCOUNTED - 1}`)
+      : idText(value, refuse),
+};
+
 export const idOf = (type: string): Kind => ({ ...id, references: type, allows: `id of a ${type}` });
 
 /** A set of ids, staged in ascending order. */

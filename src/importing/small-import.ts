@@ -5,9 +5,9 @@ import type { ClientPipeline } from '../database/pool/pipeline';
 import { type GivenRow, GivenRows, type Relation } from '../database/relations';
 import { bind, statement, write, type Write } from '../database/statement';
 import { SENDER_BITS } from './checks';
-import { type IdReservations, MAX_RESERVED } from './ids';
+import type { IdReservations } from './ids';
 import { untilAborted } from './import-records';
-import { NULL } from './kinds';
+import { NULL, UNCOUNTED } from './kinds';
 import { merge, statementsIfNew } from './merge';
 import { linesOf } from './ndjson';
 import { stageWithPasswords } from './passwords';
@@ -88,7 +88,7 @@ export class SmallImport implements Staging {
 
   highestId({ records }: RecordType): number {
     const ids = this.rowsOf(records).map(({ cells: [, id] }) => Number(id));
-    return Math.max(0, ...ids.filter((id) => id < MAX_RESERVED));
+    return Math.max(0, ...ids.filter((id) => id < UNCOUNTED));
   }
 
   rowsOf({ name }: Relation): readonly Row[] {

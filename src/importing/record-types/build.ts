@@ -1,5 +1,5 @@
 import { BUILD_STATES } from '../../wharf/build.entity';
-import { id, idOf, oneOf, text } from '../kinds';
+import { ownId, idOf, oneOf, text } from '../kinds';
 import { optional, required, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
@@ -7,7 +7,7 @@ export const BUILD = recordType({
   name: 'build',
   table: 'builds',
   fields: [
-    required('id', id, { meaning: 'the highest of a channel is the newest build' }),
+    required('id', ownId, { meaning: 'the highest of a channel is the newest build' }),
     required('game_id', idOf('game')),
     required('channel_name', text({ max: 200 })),
     optional('user_version', text({ max: 200 })),

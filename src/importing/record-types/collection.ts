@@ -1,6 +1,6 @@
 import type { Relation } from '../../database/relations';
 import { COLLECTION_LAYOUTS } from '../../collections/collection.entity';
-import { boolean, html, id, idOf, idsOf, type Kind, NULL, oneOf, title } from '../kinds';
+import { boolean, html, ownId, idOf, idsOf, type Kind, NULL, oneOf, title } from '../kinds';
 import { adminsOf } from './admins';
 import { given, optional, required, timeOrNow } from './fields';
 import { isNew, LINE, recordType } from './record-type';
@@ -12,7 +12,7 @@ const counted: Kind = {
 };
 
 const fields = [
-  required('id', id),
+  required('id', ownId),
   required('user_id', idOf('user'), { meaning: 'its owner' }),
   required('title', title(60)),
   optional('private', boolean, 'f'),

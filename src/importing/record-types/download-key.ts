@@ -1,4 +1,4 @@
-import { amount, email, id, idOf, NULL, text } from '../kinds';
+import { amount, email, ownId, idOf, NULL, text } from '../kinds';
 import { optional, required, time, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
@@ -9,7 +9,7 @@ export const DOWNLOAD_KEY = recordType({
   name: 'download_key',
   table: 'download_keys',
   fields: [
-    required('id', id),
+    required('id', ownId),
     required('key', text({ max: 512 })),
     required('game_id', idOf('game'), { meaning: 'the game that it opens' }),
     optional('purchase_id', idOf('purchase'), NULL, { meaning: 'the purchase that it belongs to' }),

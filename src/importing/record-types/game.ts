@@ -1,5 +1,5 @@
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from '../../games/game.entity';
-import { id, idOf, idsOf, integer, oneOf, text, texts, title, url } from '../kinds';
+import { ownId, idOf, idsOf, integer, oneOf, text, texts, title, url } from '../kinds';
 import { adminsOf } from './admins';
 import { optional, required, time, timeOrNow } from './fields';
 import { each, recordType } from './record-type';
@@ -8,7 +8,7 @@ const slug = text({ max: 100, pattern: /^[A-Za-z0-9_.-]+$/, form: 'consist of le
 const count = integer(0, Number.MAX_SAFE_INTEGER);
 
 const fields = [
-  required('id', id),
+  required('id', ownId),
   required('user_id', idOf('user'), { meaning: 'its owner' }),
   required('slug', slug),
   required('title', title(500)),

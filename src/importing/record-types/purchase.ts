@@ -1,5 +1,5 @@
 import { PURCHASE_STATUSES, PURCHASE_TYPES } from '../../purchases/purchase.entity';
-import { amount, boolean, email, id, idOf, idOrIdsOf, integer, NULL, number, oneOf, text } from '../kinds';
+import { amount, boolean, email, ownId, idOf, idOrIdsOf, integer, NULL, number, oneOf, text } from '../kinds';
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
@@ -8,7 +8,7 @@ export const MAX_BUNDLE = 10_000;
 const MAX_INTEGER = 2 ** 31 - 1;
 
 const fields = [
-  required('id', id),
+  required('id', ownId),
   required('game_id', idOrIdsOf('game', MAX_BUNDLE), {
     columns: [{ name: 'game_ids', sql: 'bigint[]' }],
     elsewhere: true,

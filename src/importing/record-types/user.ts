@@ -1,4 +1,4 @@
-import { boolean, emails, fit, id, type Kind, NULL, text, url } from '../kinds';
+import { boolean, emails, fit, ownId, type Kind, NULL, text, url } from '../kinds';
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
@@ -10,7 +10,7 @@ const password: Kind = {
 };
 
 const fields = [
-  required('id', id),
+  required('id', ownId),
   required(
     'username',
     text({ max: 63, pattern: /^[A-Za-z0-9_-]+$/, form: 'consist of letters, digits, _ and -' }),
