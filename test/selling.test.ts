@@ -464,6 +464,16 @@ describe('once', () => {
         failure(400, 'Idempotency-Key was used with other parameters'),
       );
     });
+    // Who has verified the address changes.
+    const now = [{ user_id: buyer.id, email: 'moved@example.com' }, { 'idempotency-key': 'sale 2' }] as const;
+    const second = await sold(...now);
+    await sql(`INSERT INTO user_emails VALUES ($1, 'moved@example.com', true)`, [stranger.id]);
+    await nothingIsSold(async () => {
+      expect((await sell(now[0])).status).toBe(400);
+      expect(await sold(...now)).toEqual(second);
+      expect((await sell({ ...now[0], amount: 1 }, now[1])).status).toBe(400);
+    });
+    await sql(`DELETE FROM user_emails WHERE email = 'moved@example.com'`);
     const taking = { 'idempotency-key': 'refund 1' };
     const answer = await refund(first.purchase.id, {}, taking);
     expect(answer).toMatchObject(ok({ purchase: { status: 'refunded' } }));

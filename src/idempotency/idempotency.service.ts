@@ -70,6 +70,12 @@ const STORED_ANSWER = statement<{ fingerprint: Buffer; answer: string }>(
   'SELECT fingerprint, answer FROM idempotency_keys WHERE credential = $1 AND key_hash = $2',
 );
 
+const RECENT_ANSWER = statement<{ fingerprint: Buffer; answer: string }>(
+  'idempotency_recent',
+  `SELECT fingerprint, answer FROM idempotency_keys
+   WHERE credential = $1 AND key_hash = $2 AND user_id IS NOT DISTINCT FROM $3 AND created_at >= now() - ${LIFE}`,
+);
+
 const STORE_ANSWER = statement(
   'idempotency_keep',
   'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
@@ -80,14 +86,27 @@ const STORE_ANSWER = statement(
 export class IdempotencyService {
   constructor(private readonly database: Database) {}
 
+  /** For a request that is refused: its answer, if it was answered before. What it asked for may have changed since. */
+  async answered<Answer extends object>(
+    key: RetryKey | undefined,
+    request: object,
+  ): Promise<Answer | undefined> {
+    if (!key) return undefined;
+    const { credential, user_id, key_hash } = key;
+    const kept = await this.database.row(RECENT_ANSWER, [credential, key_hash, user_id]);
+    return kept?.fingerprint.equals(fingerprintOf(key, request))
+      ? (JSON.parse(kept.answer) as Answer)
+      : undefined;
+  }
+
   once<Answer extends object>(
     key: RetryKey | undefined,
     request: object,
     write: Write<Answer>,
   ): Promise<Answer> {
     if (!key) return this.database.write(write);
-    const { credential, user_id, key_hash, route } = key;
-    const fingerprint = sha256(JSON.stringify([route, request]));
+    const { credential, user_id, key_hash } = key;
+    const fingerprint = fingerprintOf(key, request);
     return this.database.transaction(async (db) => {
       const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
       const [claimed] = await this.database.run(db, [claim]);
@@ -126,5 +145,7 @@ export async function oncePerKey<Answer>(
   await client.query(STORE_ANSWER.text, [credential, key_hash, JSON.stringify(answer)]);
   return answer;
 }
+
+const fingerprintOf = ({ route }: RetryKey, request: object) => sha256(JSON.stringify([route, request]));
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();

@@ -5,7 +5,7 @@ import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.se
 import { Database } from '../database/database';
 import { bind, write } from '../database/statement';
 import { invalidGame } from '../games/refusals';
-import { badRequest, failure, serviceUnavailable } from '../http/failure';
+import { badRequest, Failure, failure, serviceUnavailable } from '../http/failure';
 import { newDownloadKey } from '../purchases/new-download-key';
 import { WebhookDeliveries } from '../webhooks/webhook-deliveries.service';
 import {
@@ -34,12 +34,30 @@ export class SalesService {
 
   /** Sells once for each reference. */
   sell(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleAnswer> {
-    return again(() => this.trySelling(request, by, retry));
+    return this.asBefore(request, retry, () => this.trySelling(request, by, retry));
   }
 
   /** Takes a purchase back, once. */
   refund(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundAnswer> {
-    return again(() => this.tryRefunding(request, by, retry));
+    return this.asBefore(request, retry, () => this.tryRefunding(request, by, retry));
+  }
+
+  /** What would be refused by now is answered as before, if it was done. */
+  private async asBefore<Answer extends object>(
+    request: object,
+    retry: RetryKey | undefined,
+    attempt: () => Promise<Answer>,
+  ): Promise<Answer> {
+    try {
+      return await again(attempt);
+    } catch (error) {
+      const answer =
+        error instanceof Failure && error.status < 500
+          ? await this.idempotency.answered<Answer>(retry, request)
+          : undefined;
+      if (answer) return answer;
+      throw error;
+    }
   }
 
   private async trySelling(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleAnswer> {
