@@ -512,6 +512,60 @@ describe('an address', () => {
     expect(await user.get('/profile')).toEqual(failure(401, 'invalid key'));
   });
 
+  test('in what a checkout would be told again: a retry finds its sale, without the buyer', async () => {
+    const game = await make.game({ owner: await make.user() });
+    const user = await make.user({ username: 'ilse-korn', emails: [] });
+    const given = 'unverified@harbour.example';
+    const sell = (fields: object, key: string) =>
+      send('POST', '/operator/purchases', {
+        headers: { ...operator.headers, 'content-type': 'application/json', 'idempotency-key': key },
+        body: JSON.stringify({ game_id: game.id, currency: 'USD', amount: 1, ...fields }),
+      });
+    const sales = [
+      { email: '🦭seal.o"r\\x@harbour.example' },
+      { email: 'Rolf@harbour.example', reference: 'order "7" of rolf@harbour.example' },
+      { email: given, user_id: user.id, reference: 'for Ilse-Korn' },
+      { email: 'rolf@harbour.example', reference: 'order 8' },
+    ];
+    const ids = [];
+    for (const [i, sale] of sales.entries())
+      ids.push((await sell(sale, `erased ${i}`)).body as { purchase: { id: number } });
+    for (const { email } of sales.slice(0, 2)) await operator.post('/operator/people/erase', { email });
+    await operator.post(`/operator/users/${user.id}/erase`);
+    expect(await searched(['seal.o', 'rolf@', 'ilse-korn', given])).toEqual([]);
+    const references = [null, null, null, 'order 8'];
+    for (const [i, sale] of sales.entries())
+      expect(await sell(sale, `erased ${i}`)).toMatchObject({
+        status: 200,
+        body: {
+          purchase: { id: ids[i]!.purchase.id, email: 'nobody@erased.invalid', reference: references[i] },
+          download_keys: [{ key: expect.any(String) as string }],
+        },
+      });
+  });
+
+  test('that is sold to while it is erased', async () => {
+    const email = 'busy@harbour.example';
+    const game = await make.game({ owner: await make.user() });
+    const user = await make.user({ username: 'busy-buyer', emails: [{ email, verified: true }] });
+    let erased = false;
+    const statuses = new Set<number>();
+    const buying = [0, 1].map(async () => {
+      while (!erased) {
+        const sale = { game_id: game.id, user_id: user.id, currency: 'USD', amount: 1 };
+        statuses.add((await operator.post('/operator/purchases', sale)).status);
+      }
+    });
+    const answer = await operator.post(`/operator/users/${user.id}/erase`);
+    erased = true;
+    await Promise.all(buying);
+    // Without an address there is nobody to sell to.
+    expect([...statuses].toSorted()).toEqual([200, 400]);
+    expect(answer.status).toBe(200);
+    expect(await searched([email, 'busy-buyer'])).toEqual([]);
+    expect(await sql('SELECT id FROM purchases WHERE user_id = $1', [user.id])).toEqual([]);
+  });
+
   test('that another account has verified, or entered as well, stays theirs', async () => {
     const shared = 'shared@harbour.example';
     const open = 'open@harbour.example';

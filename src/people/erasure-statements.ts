@@ -1,4 +1,4 @@
-import { statement } from '../database/statement';
+import { longRead, statement } from '../database/statement';
 import { ERASED_ADDRESS } from './person';
 import { PERSON } from './scan';
 
@@ -77,6 +77,16 @@ export const ERASED_TABLES = [
   'download_keys',
 ] as const;
 
+// More than are sold at a time: an id is drawn before its row is seen.
+const NEWEST = 10_000;
+const before = (table: string) =>
+  `coalesce((SELECT id FROM ${table} ORDER BY id DESC OFFSET ${NEWEST} LIMIT 1), 0) AS ${table}`;
+/** What is sold from now on comes after these ids. */
+export const NEWEST_SALES = longRead<{ purchases: number; download_keys: number }>(
+  'erase_newest_sales',
+  `SELECT ${before('purchases')}, ${before('download_keys')}`,
+);
+
 // The order in which everybody locks: purchases, then their games and keys.
 export const LOCK_PURCHASES = statement(
   'erase_lock_purchases',
@@ -149,7 +159,20 @@ export const DELETE_ANSWERS = statement(
   `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
    RETURNING 1`,
 );
-/** The answer stays without the name: a retry that found none would sell once more. */
+const JSON_STRING = String.raw`"(?:[^"\\]|\\.)*"`;
+/** An answer says of the buyer what the purchase says. It stays: a retry that found none would sell once more. */
+export const BUYERS_IN_ANSWERS = statement(
+  'erase_buyers_in_answers',
+  `UPDATE idempotency_keys k SET answer = regexp_replace(
+     CASE WHEN EXISTS (SELECT FROM purchases WHERE id = sale.purchase_id AND email <> '${ERASED_ADDRESS}') THEN k.answer
+     ELSE regexp_replace(k.answer, '"email":${JSON_STRING}', '"email":"${ERASED_ADDRESS}"') END,
+     CASE WHEN EXISTS (SELECT FROM purchase_references WHERE purchase_id = sale.purchase_id) THEN '$^'
+     ELSE '"reference":${JSON_STRING}' END, '"reference":null')
+   FROM (
+     SELECT credential, key_hash, (answer::json #>> '{purchase,id}')::bigint AS purchase_id FROM idempotency_keys
+     WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))) sale
+   WHERE (k.credential, k.key_hash) = (sale.credential, sale.key_hash) RETURNING 1`,
+);
 export const REPLACE_IN_ANSWERS = statement(
   'erase_text_in_answers',
   `UPDATE idempotency_keys SET answer = regexp_replace(answer, $1, $2, 'gi')

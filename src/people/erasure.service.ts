@@ -7,13 +7,24 @@ import { LOCK_COLLECTIONS } from '../collections/collection-lock';
 import { StoreLinks } from '../config/store-links';
 import { Database } from '../database/database';
 import { bind, type BoundStatement, type Statement, write } from '../database/statement';
-import { CLAIMS, ERASED_ADDRESS, type Person } from './person';
+import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
 import { columnsOf, type Scan, slicesOf } from './scan';
-import { ANSWERS, ANSWERS_WITH, DOWNLOAD_KEYS, ENTRIES, type Entry, ON_PROFILE, PURCHASES } from './scans';
+import {
+  ANSWERS,
+  ANSWERS_ABOUT_SALES,
+  ANSWERS_WITH,
+  DOWNLOAD_KEYS,
+  ENTRIES,
+  type Entry,
+  ON_PROFILE,
+  PURCHASES,
+} from './scans';
 
 // Milliseconds until every replica refuses the revoked credentials.
 const REVOCATION_DELAY = 1000;
+// Milliseconds until a sale is stored that had asked for the account's address.
+const SALES_DELAY = 1000;
 // Rows that one transaction changes.
 const SLICE_SIZE = 500;
 
@@ -40,6 +51,7 @@ export class ErasureService {
   async erase(person: Person): Promise<Erased> {
     const erased = Object.fromEntries(sql.ERASED_TABLES.map((table) => [table, 0])) as Erased;
     const { user_id } = person;
+    const newest = (await this.database.row(sql.NEWEST_SALES, []))!;
     if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(REVOCATION_DELAY);
     await this.eraseSales(person, erased);
     if (user_id !== null) {
@@ -51,7 +63,9 @@ export class ErasureService {
     }
     await this.eraseAttempts(person, erased);
     await this.eraseClaims(person, erased);
-    if (user_id !== null) await this.eraseAccount(user_id, erased);
+    if (user_id !== null && (await this.eraseAccount(user_id, erased))) await sleep(SALES_DELAY);
+    // What was sold to them meanwhile.
+    await this.eraseSales(person, erased, newest);
     await this.eraseAnswers(person, erased);
     return erased;
   }
@@ -68,17 +82,21 @@ export class ErasureService {
   }
 
   /** Earnings and counts are those of the games, and stay. */
-  private async eraseSales(person: Person, erased: Erased): Promise<void> {
+  private async eraseSales(
+    person: Person,
+    erased: Erased,
+    after = { purchases: 0, download_keys: 0 },
+  ): Promise<void> {
     const values = [person.user_id, person.addresses];
-    await this.eachSlice(DOWNLOAD_KEYS, person, async (slice) => {
+    const eraseKeys = async (slice: { id: number }[]) => {
       const ids = slice.map(({ id }) => id);
       await this.write([
         bind(sql.LOCK_PURCHASES_OF_KEYS, [ids]),
         bind(sql.FORGET_KEY_OWNERS, [...values, ids]),
       ]);
       erased.download_keys += ids.length;
-    });
-    await this.eachSlice(PURCHASES, person, async (slice) => {
+    };
+    const erasePurchases = async (slice: { id: number }[]) => {
       const ids = slice.map(({ id }) => id);
       const names = [...person.addresses, ...(person.username === null ? [] : [person.username])];
       await this.write([
@@ -87,7 +105,9 @@ export class ErasureService {
         bind(sql.FORGET_BUYERS, [...values, ids]),
       ]);
       erased.purchases += ids.length;
-    });
+    };
+    await this.eachSlice(DOWNLOAD_KEYS, person, eraseKeys, [after.download_keys]);
+    await this.eachSlice(PURCHASES, person, erasePurchases, [after.purchases]);
   }
 
   private async eraseCollections(user_id: number, person: Person, erased: Erased): Promise<void> {
@@ -121,8 +141,9 @@ export class ErasureService {
     });
   }
 
-  private async eraseAccount(user_id: number, erased: Erased): Promise<void> {
-    await this.database.transaction(async (db) => {
+  /** Whether there was anything left of it. */
+  private async eraseAccount(user_id: number, erased: Erased): Promise<boolean> {
+    return this.database.transaction(async (db) => {
       const [, addresses, names] = await this.database.run(db, [
         bind(sql.LOCK_USER, [user_id]),
         bind(sql.DELETE_ADDRESSES, [user_id]),
@@ -130,35 +151,40 @@ export class ErasureService {
       ]);
       erased.user_emails += addresses.length;
       erased.users += names.length;
+      return addresses.length + names.length > 0;
     });
   }
 
   /** After the account has its new name, so that no answer is stored with the old one. */
-  private async eraseAnswers({ user_id, username, addresses }: Person, erased: Erased): Promise<void> {
-    const texts = new Map(
-      addresses.map((address) => [JSON.stringify(address), JSON.stringify(ERASED_ADDRESS)]),
-    );
-    if (user_id !== null) {
-      await this.eachSlice(ANSWERS, { user_id, addresses: [] }, async (slice) => {
-        erased.idempotency_keys += await this.repeat(sql.DELETE_ANSWERS, columnsOf(ANSWERS, slice));
-      });
-      const renamed = (await this.database.row(sql.USERNAME, [user_id]))!;
-      if (username !== null && username !== renamed.username)
-        texts.set(`"${this.links.user(username)}/`, `"${this.links.user(renamed.username)}/`);
-    }
-    for (const [from, to] of texts)
-      await this.eachSlice(ANSWERS_WITH, { user_id, addresses: [from] }, async (slice) => {
-        const values = [from.replace(/[^\w@"/]/g, '\\$&'), to, ...columnsOf(ANSWERS_WITH, slice)];
-        erased.idempotency_keys += await this.repeat(sql.REPLACE_IN_ANSWERS, values);
-      });
+  private async eraseAnswers(person: Person, erased: Erased): Promise<void> {
+    const { user_id, username } = person;
+    await this.eachSlice(ANSWERS_ABOUT_SALES, person, async (slice) => {
+      const values = columnsOf(ANSWERS_ABOUT_SALES, slice);
+      erased.idempotency_keys += await this.repeat(sql.BUYERS_IN_ANSWERS, values);
+    });
+    if (user_id === null) return;
+    await this.eachSlice(ANSWERS, { user_id, addresses: [] }, async (slice) => {
+      erased.idempotency_keys += await this.repeat(sql.DELETE_ANSWERS, columnsOf(ANSWERS, slice));
+    });
+    const renamed = (await this.database.row(sql.USERNAME, [user_id]))!;
+    if (username === null || username === renamed.username) return;
+    const [from, to] = [username, renamed.username].map((name) => `"${this.links.user(name)}/`) as [
+      string,
+      string,
+    ];
+    await this.eachSlice(ANSWERS_WITH, { user_id, addresses: [from] }, async (slice) => {
+      const values = [from.replace(/[^\w"/]/g, '\\$&'), to, ...columnsOf(ANSWERS_WITH, slice)];
+      erased.idempotency_keys += await this.repeat(sql.REPLACE_IN_ANSWERS, values);
+    });
   }
 
   private async eachSlice<Keys>(
     scan: Scan<Keys>,
     person: Pick<Person, 'user_id' | 'addresses'>,
     work: (slice: Keys[]) => Promise<void>,
+    after?: number[],
   ): Promise<void> {
-    for await (const rows of scan.rows(this.database, person))
+    for await (const rows of scan.rows(this.database, person, after))
       for (const slice of slicesOf(rows, SLICE_SIZE)) await work(slice);
   }
 

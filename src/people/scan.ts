@@ -15,8 +15,12 @@ export const PERSON = 'person AS (SELECT $1::bigint AS user_id, $2::text[] AS ad
 
 export interface Scan<Keys> {
   keys: Record<keyof Keys & string, KeyType>;
-  /** The keys of the person's rows, a window at a time. */
-  rows(database: Database, person: Pick<Person, 'user_id' | 'addresses'>): AsyncGenerator<Keys[]>;
+  /** The keys of the person's rows, a window at a time. `after`: the key from which on it looks. */
+  rows(
+    database: Database,
+    person: Pick<Person, 'user_id' | 'addresses'>,
+    after?: Key[],
+  ): AsyncGenerator<Keys[]>;
 }
 
 /**
@@ -45,8 +49,8 @@ export function scanOf<Keys>(
   );
   return {
     keys,
-    async *rows(database, { user_id, addresses }) {
-      let position = start;
+    async *rows(database, { user_id, addresses }, after = start) {
+      let position = after;
       for (;;) {
         const rows = await database.rows(WINDOW_OF_TABLE, [user_id, addresses, ...position]);
         const found = rows.filter((row) => row.theirs);

@@ -1,3 +1,4 @@
+import { ERASED_ADDRESS } from './person';
 import { scanOf } from './scan';
 
 export const PURCHASES = scanOf<{ id: number }>(
@@ -45,6 +46,19 @@ export const ANSWERS = scanOf<Answer>(
   ANSWER_KEYS,
   `t.user_id = person.user_id OR t.credential = 'user ' || person.user_id
      OR (t.user_id IS NOT NULL AND strpos(t.answer, '"user_id":' || person.user_id || ',') > 0)`,
+);
+
+/** Answers about sales that name the buyer: by an address, by one that the purchase has lost, or by a lost reference. */
+export const ANSWERS_ABOUT_SALES = scanOf<Answer>(
+  'idempotency_keys',
+  ANSWER_KEYS,
+  `CASE WHEN t.user_id IS NULL AND t.answer LIKE '{"purchase":%' THEN
+     lower(t.answer::json #>> '{purchase,email}') = ANY (person.addresses) OR EXISTS (
+       SELECT FROM purchases p WHERE p.id = (t.answer::json #>> '{purchase,id}')::bigint AND (
+         (p.email = '${ERASED_ADDRESS}' AND t.answer::json #>> '{purchase,email}' <> '${ERASED_ADDRESS}')
+         OR (t.answer::json #>> '{purchase,reference}' IS NOT NULL
+             AND NOT EXISTS (SELECT FROM purchase_references r WHERE r.purchase_id = p.id)))) END`,
+  'scan_answers_about_sales',
 );
 
 /** Answers that hold one of the texts in `addresses`. */
