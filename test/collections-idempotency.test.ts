@@ -1,6 +1,8 @@
 import { request } from 'node:http';
 import { Settings } from '../src/config/settings';
 import { Database } from '../src/database/database';
+import { type AnswerRoom, MAX_STORED } from '../src/idempotency/answer-room';
+import { IdempotencyService } from '../src/idempotency/idempotency.service';
 import { ExpiredRowsService } from '../src/accounts/expired-rows.service';
 import {
   type Actor,
@@ -53,6 +55,24 @@ test('the second answer is the first one, and nothing happens twice', async () =
   expect(await post(owner, '/collections', { title: 'One' }, 'a')).toEqual(first);
   expect(await post(owner, '/collections', { title: 'One' }, 'b')).not.toEqual(first);
   expect(await owned(owner)).toHaveLength(2);
+});
+
+test('no user fills the disk with answers: then what is not answered yet is 429, and changes nothing', async () => {
+  const { owner, stranger } = await actors();
+  const first = await post(owner, '/collections', { title: 'One' }, 'a');
+  const { room } = theApp().get(IdempotencyService) as unknown as { room: AnswerRoom };
+  room.taken.set(owner.id, { bytes: MAX_STORED + 60 * 3108, at: performance.now() });
+  const refused = await send('POST', '/collections', {
+    headers: { ...owner.headers, 'idempotency-key': 'b' },
+  });
+  expect(refused).toMatchObject(failure(429, 'rate limit exceeded'));
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(30);
+  expect(await owned(owner)).toHaveLength(1);
+  expect(await post(owner, '/collections', { title: 'One' }, 'a')).toEqual(first);
+  expect((await owner.post('/collections', { title: 'Two' })).status).toBe(200);
+  expect((await post(stranger, '/collections', { title: 'Two' }, 'b')).status).toBe(200);
+  room.taken.set(owner.id, { bytes: MAX_STORED, at: performance.now() - 1000 });
+  expect((await post(owner, '/collections', { title: 'Two' }, 'b')).status).toBe(200);
 });
 
 test('the parameters count, not how they were sent', async () => {

@@ -7,6 +7,7 @@ import type { Credential } from '../auth/credential';
 import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
 import { badRequest } from '../http/failure';
+import { AnswerRoom } from './answer-room';
 
 const HEADER = 'Idempotency-Key';
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
@@ -84,6 +85,8 @@ const STORE_ANSWER = statement(
 /** Runs a write once for each key, and stores its answer in the same transaction. Failures are not stored. */
 @Injectable()
 export class IdempotencyService {
+  private readonly room = new AnswerRoom();
+
   constructor(private readonly database: Database) {}
 
   /** For a request that is refused: its answer, if it was answered before. What it asked for may have changed since. */
@@ -117,7 +120,9 @@ export class IdempotencyService {
         return JSON.parse(kept.answer) as Answer;
       }
       const answer = write.result(await this.database.run(db, write.statements));
-      await this.database.run(db, [bind(STORE_ANSWER, [credential, key_hash, JSON.stringify(answer)])]);
+      const text = JSON.stringify(answer);
+      if (user_id !== null) this.room.take(user_id, Buffer.byteLength(text));
+      await this.database.run(db, [bind(STORE_ANSWER, [credential, key_hash, text])]);
       if (write.lock) await this.database.mark(db, write.lock.user_ids);
       return answer;
     });

@@ -127,6 +127,11 @@ ${limits(
     number(of('accounts/settings/application-draft').MAX_ADDRESSES),
     'the page says so',
   ],
+  [
+    'answers kept for an `Idempotency-Key`',
+    `${of('idempotency/answer-room').MAX_STORED / 2 ** 20} MiB of a user in 24 hours, in each process`,
+    '429',
+  ],
   ['operator tokens', number(of('auth/operator-tokens.service').MAX_LIVE), 'the command says so'],
   [
     'keys with purchases whose claims the page of sales counts',

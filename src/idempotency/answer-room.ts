@@ -1,0 +1,24 @@
+import { Failure } from '../http/failure';
+
+/** Bytes of answers that one process stores for a user in 24 hours, as long as they are kept. */
+export const MAX_STORED = 256 * 1024 * 1024;
+const PER_MS = MAX_STORED / (24 * 3600 * 1000);
+const MAX_USERS = 100_000;
+
+/** Bounds what the stored answers of a user take of the database's disk. What was taken comes back evenly. */
+export class AnswerRoom {
+  readonly taken = new Map<number, { bytes: number; at: number }>();
+
+  /** Throws where there is no room. */
+  take(user_id: number, bytes: number): void {
+    const now = performance.now();
+    const before = this.taken.get(user_id);
+    const stored = bytes + (before ? Math.max(0, before.bytes - (now - before.at) * PER_MS) : 0);
+    if (stored > MAX_STORED)
+      throw new Failure(429, ['rate limit exceeded'], {
+        'Retry-After': String(Math.ceil((stored - MAX_STORED) / PER_MS / 1000)),
+      });
+    if (!before && this.taken.size === MAX_USERS) this.taken.clear();
+    this.taken.set(user_id, { bytes: stored, at: now });
+  }
+}
