@@ -323,7 +323,7 @@ withRedis('shared by replicas through Redis', () => {
     const counters = await SharedCounters.open(redis.url);
     await until(() => counters.available);
     const { address } = serviceWith('address=5/1s').limits!;
-    const ask = () => counters.spend([address], { network: 'a' });
+    const ask = () => counters.count([address], { network: 'a' }, 1, 'refusable');
     expect([await ask(), Math.round((await ask())![0]! / 100)]).toEqual([[0], 2]);
     redis.hang();
     for (let i = 0; i < 20; i++) {

@@ -5,7 +5,7 @@ import { EntityManager } from 'typeorm';
 import { commandName } from '../config/environment';
 import { type CommandRunner, idIn, wholeNumber } from '../config/operator-command';
 import { ignoringCase } from '../database/ignoring-case';
-import { modernTimestamp, timestampOf } from '../formats/timestamps';
+import { modernTimestamp } from '../formats/timestamps';
 import { OperatorError } from '../config/operator-error';
 import { printTable, timeOrDash } from '../formats/print-table';
 import { ApiKeysService } from './api-keys.service';
@@ -14,7 +14,8 @@ import { EXPIRY_RULE, expiryOf } from './key-expiry';
 import { registerOperatorTokens } from './operator-tokens.command';
 import { routesOf } from './routes';
 import { SCOPES } from './scopes';
-import { type Key, SigningKeysService, timeOf } from './signing-keys.service';
+import { type Key, timeOf } from './signing-key';
+import { SigningKeysService } from './signing-keys.service';
 import { TokenRevocations } from './token-revocations.service';
 import { TokensService } from './tokens.service';
 
@@ -129,7 +130,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
           const { key, expires_at } = await tokens.issue(order);
           app.get(Audit).record({ event: 'token made', user_id, api_key_id: null, game_id: game });
           // A server that was started with another PORT or PUBLIC_URL than this command has refuses the token.
-          console.error(`Good until ${modernTimestamp(timestampOf(expires_at))}, at ${tokens.issuer}.`);
+          console.error(`Good until ${timeOf(expires_at)}, at ${tokens.issuer}.`);
           console.log(key);
         }),
     );

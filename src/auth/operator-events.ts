@@ -72,24 +72,6 @@ export class OperatorEvents {
     this.record('refunded', by, { counts, currency });
   }
 
-  /** Only a command gives, so no server has a count for its metrics. */
-  given(counts: Counts): void {
-    this.record('given', {}, { counts });
-  }
-
-  deleted(by: By, counts: Counts): void {
-    this.record('deleted', by, { counts });
-  }
-
-  /** Of an account, or without one of an address. */
-  exported(by: By, counts: Counts, user_id?: number): void {
-    this.record('exported', by, { counts, user_id });
-  }
-
-  erased(by: By, counts: Counts, user_id?: number): void {
-    this.record('erased', by, { counts, user_id });
-  }
-
   /** `counts`: by type of record, where the import was done. */
   imported(by: By, size: ImportSize, milliseconds: number, counts: Counts | 'failed'): void {
     const { total, seconds } = this.imports[`${size} ${counts === 'failed' ? 'failed' : 'done'}`];
@@ -98,7 +80,8 @@ export class OperatorEvents {
     if (counts !== 'failed') this.record('imported', by, { counts });
   }
 
-  private record(
+  /** An event that no metric counts, or that is counted already. */
+  record(
     event: OperatorEvent,
     { operator, request_id }: By,
     details: { counts: Counts; currency?: string; user_id?: number },

@@ -15,34 +15,16 @@ export const tokenExpired = () => invalid('token expired');
 
 export const noLongerValid = ({ type }: Credential) => (type === 'key' ? invalidKey() : invalidToken());
 
+const insufficient = (text: string, details = `error_description="${text}"`) =>
+  challenge(403, text, `, error="insufficient_scope", ${details}`);
+
 export const insufficientScope = ({ type }: Credential, scope: string) =>
-  challenge(
-    403,
-    `${type === 'key' ? 'api key' : 'token'} does not permit \`${scope}\``,
-    `, error="insufficient_scope", scope="${scope}"`,
-  );
-
+  insufficient(`${type === 'key' ? 'api key' : 'token'} does not permit \`${scope}\``, `scope="${scope}"`);
 export const insufficientRight = (right: string) =>
-  challenge(
-    403,
-    `operator token does not permit \`${right}\``,
-    `, error="insufficient_scope", scope="${right}"`,
-  );
-
+  insufficient(`operator token does not permit \`${right}\``, `scope="${right}"`);
+export const apiKeyRequired = () => insufficient('an api key is required');
 /** The user has not agreed that this application starts games. */
-export const startsNoGames = () =>
-  challenge(
-    403,
-    'the application may not start games',
-    `, error="insufficient_scope", error_description="the application may not start games"`,
-  );
+export const startsNoGames = () => insufficient('the application may not start games');
 
 /** No other credential of this user would help, so the challenge names none. */
 export const forbidden = (text: string) => challenge(403, text, '');
-
-export const apiKeyRequired = () =>
-  challenge(
-    403,
-    'an api key is required',
-    `, error="insufficient_scope", error_description="an api key is required"`,
-  );

@@ -1,10 +1,4 @@
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -15,6 +9,7 @@ import { OperatorError } from '../config/operator-error';
 import { faultOf } from '../database/sqlstates';
 import { peppersOf } from './api-key';
 import { seal, unseal } from './sealed';
+import { type Key, readPem, thumbprintOf, timeOf } from './signing-key';
 import { SigningKey } from './signing-key.entity';
 
 /** Seconds for which others may cache the published keys. */
@@ -41,28 +36,7 @@ type Row = Pick<SigningKey, 'kid' | 'public_key' | 'private_key' | 'token_lifeti
   expired: boolean;
 };
 
-/** A key, with times in seconds since 1970. */
-export interface Key {
-  kid: string;
-  publicKey: KeyObject;
-  privateKey: () => KeyObject;
-  token_lifetime: number;
-  signs_from: number;
-  verifies_until: number;
-}
-
 const now = () => Date.now() / 1000;
-
-export const publicJwk = ({ kid, publicKey }: Key) => {
-  const { x } = publicKey.export({ format: 'jwk' });
-  return { kty: 'OKP', crv: 'Ed25519', x: x!, kid, alg: 'EdDSA', use: 'sig' };
-};
-
-/** RFC 7638. */
-const thumbprintOf = (x: string) =>
-  createHash('sha256')
-    .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
-    .digest('base64url');
 
 /** The keys that JWTs are signed with and verified by: those of the database, or those of the SIGNING_KEYS setting. */
 @Injectable()
@@ -225,11 +199,14 @@ export class SigningKeysService implements OnModuleDestroy {
     );
   }
 
-  /** All keys; a store that has none gets its first. */
+  /** All keys. A store that has none gets its first: only one, although several replicas may start together. */
   private async stored(): Promise<Row[]> {
     const rows = await this.rows();
     if (rows.length > 0) return rows;
-    await this.createFirst();
+    await this.database.transaction(async (db) => {
+      await db.query('LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE');
+      if (!(await db.exists(SigningKey))) await db.insert(SigningKey, this.newKey(0));
+    });
     return this.rows();
   }
 
@@ -251,14 +228,6 @@ export class SigningKeysService implements OnModuleDestroy {
 
   private remember(keys: Key[]): void {
     this.keys = new Map(keys.map((key) => [key.kid, key]));
-  }
-
-  /** Replicas that start together on an empty store create one key. */
-  private createFirst(): Promise<void> {
-    return this.database.transaction(async (db) => {
-      await db.query('LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE');
-      if (!(await db.exists(SigningKey))) await db.insert(SigningKey, this.newKey(0));
-    });
   }
 
   private opened(row: Row): Pick<Key, 'kid' | 'publicKey' | 'privateKey'> {
@@ -289,33 +258,4 @@ export class SigningKeysService implements OnModuleDestroy {
         this.log.warn(`Signing key ${kid} stays sealed under a previous pepper: ${error.message}`),
       );
   }
-}
-
-export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
-
-function readPem(pem: string): Key[] {
-  const blocks = pem.match(/-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----/g) ?? [];
-  const keys = blocks.map((block): Key => {
-    let privateKey: KeyObject;
-    try {
-      privateKey = createPrivateKey(block);
-    } catch {
-      throw new OperatorError('SIGNING_KEYS holds a private key that cannot be read.');
-    }
-    if (privateKey.asymmetricKeyType !== 'ed25519')
-      throw new OperatorError(
-        'SIGNING_KEYS must hold Ed25519 keys: make one with `openssl genpkey -algorithm ed25519`.',
-      );
-    const publicKey = createPublicKey(privateKey);
-    return {
-      kid: thumbprintOf(publicKey.export({ format: 'jwk' }).x!),
-      publicKey,
-      privateKey: () => privateKey,
-      token_lifetime: Infinity,
-      signs_from: -Infinity,
-      verifies_until: Infinity,
-    };
-  });
-  if (keys.length === 0) throw new OperatorError('SIGNING_KEYS holds no private key in PEM form.');
-  return keys;
 }

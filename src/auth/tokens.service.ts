@@ -34,20 +34,6 @@ interface TokenOrder {
   lifetime?: number;
 }
 
-interface Claims {
-  user_id: number;
-  scopes: string[];
-  api_key_id: number | null;
-  game_id: number | undefined;
-  generation: number;
-  expires_at: number;
-}
-
-interface Generation {
-  id: number;
-  token_generation: number;
-}
-
 /** Issues and verifies JWTs, which act for a user in a game. */
 @Injectable()
 export class TokensService {
@@ -95,15 +81,17 @@ export class TokensService {
     if (!key) throw invalidToken();
     const claims = claimsOf(await this.payloadOf(token, key));
     if (!claims) throw invalidToken();
-    const { user_id, scopes, api_key_id, game_id, generation, expires_at } = claims;
+    const { generation, ...credential } = claims;
+    const { user_id, api_key_id } = credential;
     if (!(await this.database.row(LIVE_USER, [user_id, api_key_id, generation]))) throw invalidToken();
-    return { type: 'jwt', user_id, scopes, api_key_id, game_id, expires_at };
+    return credential;
   }
 
   // By name: `auth` may not import from `users`.
   private async generationOf(user_id: number): Promise<number> {
     const select = { id: true, token_generation: true };
-    const user = await this.db.findOne<Generation>('User', { where: { id: user_id }, select });
+    const where = { id: user_id };
+    const user = await this.db.findOne<{ id: number; token_generation: number }>('User', { where, select });
     return user?.token_generation ?? 0;
   }
 
@@ -148,7 +136,7 @@ function claimsOf({
   api_key_id = null,
   game_id,
   generation = 0,
-}: JWTPayload): Claims | undefined {
+}: JWTPayload): (Credential & { generation: number }) | undefined {
   if (typeof sub !== 'string' || !/^[1-9]\d{0,15}$/.test(sub)) return undefined;
   if (!Number.isInteger(exp) || !Number.isInteger(iat)) return undefined;
   if (typeof scope !== 'string' || (api_key_id !== null && !Number.isSafeInteger(api_key_id)))
@@ -156,6 +144,7 @@ function claimsOf({
   if (!Number.isInteger(generation) || (generation as number) > MOST_GENERATIONS) return undefined;
   const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))].sort();
   return {
+    type: 'jwt',
     user_id: Number(sub),
     scopes,
     api_key_id: api_key_id as number | null,

@@ -1,7 +1,8 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Public } from '../auth/access';
-import { PUBLISHED_FOR, publicJwk, SigningKeysService } from '../auth/signing-keys.service';
+import { publicJwk } from '../auth/signing-key';
+import { PUBLISHED_FOR, SigningKeysService } from '../auth/signing-keys.service';
 import { PublishedKeysAnswer } from './credentials.dto';
 
 @ApiTags('Credentials')

@@ -3,7 +3,7 @@ import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
 import type { ClientBase } from 'pg';
-import type { Credential } from '../auth/credential';
+import { type Credential, limitedAs } from '../auth/credential';
 import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
 import { badRequest } from '../http/failure';
@@ -39,8 +39,8 @@ export const RetryKey = createParamDecorator(
 
 function credentialOf(req: Request): Pick<RetryKey, 'credential' | 'user_id'> {
   if (req.operator) return { credential: `operator ${req.operator.name}`, user_id: null };
-  const { api_key_id, user_id } = req.user as Credential;
-  return { credential: api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`, user_id };
+  const credential = req.user as Credential;
+  return { credential: limitedAs(credential).credential, user_id: credential.user_id };
 }
 
 /** On a handler with a RetryKey: describes the header in OpenAPI. */
@@ -66,12 +66,17 @@ const CLAIM = statement(
    RETURNING true AS claimed`,
 );
 
-const STORED_ANSWER = statement<{ fingerprint: Buffer; answer: string }>(
+interface StoredAnswer {
+  fingerprint: Buffer;
+  answer: string;
+}
+
+const STORED_ANSWER = statement<StoredAnswer>(
   'idempotency_kept',
   'SELECT fingerprint, answer FROM idempotency_keys WHERE credential = $1 AND key_hash = $2',
 );
 
-const RECENT_ANSWER = statement<{ fingerprint: Buffer; answer: string }>(
+const RECENT_ANSWER = statement<StoredAnswer>(
   'idempotency_recent',
   `SELECT fingerprint, answer FROM idempotency_keys
    WHERE credential = $1 AND key_hash = $2 AND user_id IS NOT DISTINCT FROM $3 AND created_at >= now() - ${LIFE}`,
@@ -115,9 +120,7 @@ export class IdempotencyService {
       const [claimed] = await this.database.run(db, [claim]);
       if (claimed.length === 0) {
         const [[kept]] = await this.database.run(db, [bind(STORED_ANSWER, [credential, key_hash])]);
-        if (!kept?.fingerprint.equals(fingerprint))
-          throw badRequest(`${HEADER} was used with other parameters`);
-        return JSON.parse(kept.answer) as Answer;
+        return answerOf(kept, fingerprint);
       }
       const answer = write.result(await this.database.run(db, write.statements));
       const text = JSON.stringify(answer);
@@ -138,13 +141,8 @@ export async function oncePerKey<Answer>(
 ): Promise<Answer> {
   const claimed = await client.query(CLAIM.text, [credential, key_hash, fingerprint, null]);
   if (claimed.rowCount === 0) {
-    const { rows } = await client.query<{ fingerprint: Buffer; answer: string }>(STORED_ANSWER.text, [
-      credential,
-      key_hash,
-    ]);
-    if (!rows[0]?.fingerprint.equals(fingerprint))
-      throw badRequest(`${HEADER} was used with other parameters`);
-    return JSON.parse(rows[0].answer) as Answer;
+    const { rows } = await client.query<StoredAnswer>(STORED_ANSWER.text, [credential, key_hash]);
+    return answerOf(rows[0], fingerprint);
   }
   const answer = await work();
   await client.query(STORE_ANSWER.text, [credential, key_hash, JSON.stringify(answer)]);
@@ -152,5 +150,10 @@ export async function oncePerKey<Answer>(
 }
 
 const fingerprintOf = ({ route }: RetryKey, request: object) => sha256(JSON.stringify([route, request]));
+
+function answerOf<Answer>(stored: StoredAnswer | undefined, fingerprint: Buffer): Answer {
+  if (!stored?.fingerprint.equals(fingerprint)) throw badRequest(`${HEADER} was used with other parameters`);
+  return JSON.parse(stored.answer) as Answer;
+}
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();

@@ -117,7 +117,7 @@ export class ImportService implements OnModuleDestroy {
       const deletions = Object.entries(types).flatMap(([type, { deleted }]) =>
         deleted ? [[type, deleted] as const] : [],
       );
-      if (deletions.length > 0) this.events.deleted(by, Object.fromEntries(deletions));
+      if (deletions.length > 0) this.events.record('deleted', by, { counts: Object.fromEntries(deletions) });
       // This replica must not use cached keys that the import revoked; others notice within a second.
       if (endsKeys(types)) this.keys.forget();
       for (const { new: made, changed, unchanged, deleted = 0 } of Object.values(types))

@@ -75,7 +75,7 @@ export class RateLimitsService implements OnApplicationShutdown {
   /** Counts the request for each limit, or refuses it and counts nothing. Sets the rate limit headers. */
   spend(res: ServerResponse, limits: readonly Limit[], caller: Caller): void | Promise<void> {
     if (!this.shared) return this.spendHere(res, limits, caller);
-    return this.shared.spend(limits, caller).then((before) => {
+    return this.shared.count(limits, caller, 1, 'refusable').then((before) => {
       this.learn(limits, caller, before);
       this.spendHere(res, limits, caller);
     });
@@ -89,7 +89,7 @@ export class RateLimitsService implements OnApplicationShutdown {
   /** Counts one more after the decision, or undoes one. */
   add(limits: readonly Limit[], caller: Caller, cost: 1 | -1): void | Promise<void> {
     if (!this.shared) return this.addHere(limits, caller, cost);
-    return this.shared.add(limits, caller, cost).then((before) => {
+    return this.shared.count(limits, caller, cost, 'in any case').then((before) => {
       this.learn(limits, caller, before);
       this.addHere(limits, caller, cost);
     });

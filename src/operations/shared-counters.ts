@@ -73,21 +73,12 @@ export class SharedCounters {
     return this.redis.status === 'ready' && performance.now() >= this.pausedUntil;
   }
 
-  /** Counts one for each limit, or none where a limit is used up. Returns the counters before; undefined: Redis failed. */
-  spend(limits: readonly Limit[], caller: Caller): Promise<number[] | undefined> {
-    return this.count(limits, caller, 1, 'refusable');
-  }
-
-  /** Counts even where a limit is used up. */
-  add(limits: readonly Limit[], caller: Caller, cost: 1 | -1): Promise<number[] | undefined> {
-    return this.count(limits, caller, cost, 'in any case');
-  }
-
   close(): void {
     this.redis.disconnect();
   }
 
-  private async count(
+  /** `refusable`: counts nothing where a limit is used up. Returns the counters before; undefined: Redis failed. */
+  async count(
     limits: readonly Limit[],
     caller: Caller,
     cost: 1 | -1,

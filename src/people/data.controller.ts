@@ -63,7 +63,7 @@ export class DataController {
       return this.page(visitor, { status: 403, problem: 'The password is wrong.' });
     }
     const lines = this.exports.limited(await this.people.verified(visitor.user.id), (counts) =>
-      this.events.exported({ request_id: req.id }, counts, visitor.user.id),
+      this.events.record('exported', { request_id: req.id }, { counts, user_id: visitor.user.id }),
     );
     return new NdjsonAnswer(lines, { 'Content-Disposition': 'attachment; filename="my-data.ndjson"' });
   }

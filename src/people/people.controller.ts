@@ -33,7 +33,7 @@ export class PeopleController {
   async export(@CurrentOperator() by: By, @Parameters() { user_id }: UserRequest): Promise<NdjsonAnswer> {
     const person = await this.withId(user_id);
     return new NdjsonAnswer(
-      this.exports.limited(person, (counts) => this.events.exported(by, counts, user_id)),
+      this.exports.limited(person, (counts) => this.events.record('exported', by, { counts, user_id })),
     );
   }
 
@@ -77,7 +77,8 @@ export class PeopleController {
   private async erased(req: Request, by: By, person: Person): Promise<ErasedAnswer> {
     req.exchange.takesLong();
     const erased = await this.erasure.erase(person);
-    this.events.erased(by, withoutZeros(erased), person.user_id ?? undefined);
+    const counts = withoutZeros(erased);
+    this.events.record('erased', by, { counts, user_id: person.user_id ?? undefined });
     return { erased };
   }
 }

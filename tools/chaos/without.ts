@@ -42,12 +42,12 @@ const PROTECTIONS = {
   /** Redis is asked by a client as it comes, and waited for. */
   'impatience with Redis'() {
     let redis: Redis | undefined;
-    const spend = async (key: string) => {
+    const count = async (key: string) => {
       redis ??= new Redis(process.env.REDIS_URL!);
       await redis.incr(key);
       return undefined;
     };
-    Object.assign(SharedCounters.prototype, { spend });
+    Object.assign(SharedCounters.prototype, { count });
   },
   /** A message is forgotten when it is sent, and not when it is answered. */
   outbox() {

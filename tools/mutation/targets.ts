@@ -100,7 +100,7 @@ export const TARGETS: Record<string, Target> = {
     tests: tests('unit/key-changes', 'credentials', 'auth-command', 'remembered-credentials'),
   },
   tokens: {
-    mutate: under('src/auth', 'signing-keys.service', 'tokens.service'),
+    mutate: under('src/auth', 'signing-key', 'signing-keys.service', 'tokens.service'),
     tests: tests('jwt', 'auth-command'),
   },
   grants: {
