@@ -23,7 +23,6 @@ export function registerAuthCommands(program: Command, run: CommandRunner): void
   registerKeys(program.command('keys').description('API keys'), run);
   const tokens = program.command('tokens').description('JWTs, such as a launched game gets');
   registerTokens(tokens, run);
-  registerTokenRevocation(tokens, run);
   registerSigningKeys(program.command('signing-keys').description('The keys that JWTs are signed with'), run);
   registerOperatorTokens(
     program
@@ -134,9 +133,6 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
           console.log(key);
         }),
     );
-}
-
-function registerTokenRevocation(tokens: Command, run: CommandRunner): void {
   tokens
     .command('revoke')
     .description('End all JWTs of a user, of every game.')

@@ -27,10 +27,7 @@ interface KnownToken {
   readAt: number;
 }
 
-/**
- * Verifies API keys and JWTs, which come as `Authorization: Bearer ...`, bare, or as the KEY of a legacy path, and caches
- * valid ones.
- */
+/** Verifies API keys and JWTs, and caches valid ones. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   // Passport adds these to the copy of the strategy that it makes for each request.
@@ -55,12 +52,11 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   ) {
     super();
     this.keys = new ExpiringCache(changes, MAX_KEYS);
-    this.counters = measurements.results(
+    this.counters = measurements.counters(
       'gamewharf_credential_lookups_total',
       'Checks of credentials, by result',
-      'remembered',
-      'verified',
-      'refused',
+      'result',
+      ['remembered', 'verified', 'refused'],
     );
   }
 

@@ -40,10 +40,7 @@ export function presentedBy(req: Request): Presented | undefined {
   return req.presented ?? undefined;
 }
 
-/**
- * Reads the Authorization header, as `Bearer CREDENTIAL` or bare. On legacy routes the KEY of the path is the credential,
- * or the kind of credential in the header.
- */
+/** On legacy routes the KEY of the path is the credential, or the type of the one in the header. */
 function readCredential(req: Request): Presented | undefined {
   const key = req.params.KEY as string | undefined;
   if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };

@@ -9,6 +9,3 @@ export const OPERATOR_RIGHTS = {
 export type OperatorRight = keyof typeof OPERATOR_RIGHTS;
 
 export const ALL_RIGHTS = Object.keys(OPERATOR_RIGHTS) as OperatorRight[];
-
-/** Whose paths begin so takes operator tokens, and nothing else does. */
-export const OPERATOR_PATH = '/operator/';

@@ -1,9 +1,8 @@
 import { RequestMethod } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { OperatorError } from '../config/operator-error';
-import { handlersOf } from '../http/routes';
+import { handlersOf, OPERATOR_PATH } from '../http/routes';
 import { type Access, accessOf, isForOperators, PAGES } from './access';
-import { OPERATOR_PATH } from './operator-rights';
 
 export interface Route {
   method: string;

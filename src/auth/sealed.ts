@@ -13,7 +13,7 @@ export function seal(text: Buffer, name: string, secret: string): Buffer {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
-/** undefined: sealed under another secret, or tampered with. `reseal` gets what a previous pepper opened, sealed under the current one. */
+/** undefined: no pepper opens it. `reseal` gets what a previous pepper opened, sealed under the current one. */
 export function unseal(
   sealed: Buffer,
   name: string,

@@ -62,10 +62,7 @@ const deletionOf = ({ table }: ChangeTable) =>
      RETURNING 1`,
   );
 
-/**
- * Expiry of a cache by polling a table of changes. While polls find nothing, all values count as read at the last poll:
- * docs/explanation/decisions/remembered-builds.md.
- */
+/** While polls find no change, all values count as read at the last poll: docs/explanation/decisions/remembered-builds.md. */
 export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly pollStatement: Statement<Poll>;
   private readonly deletion: Statement;
@@ -88,7 +85,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     measurements: Measurements,
     private readonly changeTable: ChangeTable,
   ) {
-    this.counters = measurements.results(...changeTable.metric, 'quiet', 'changed', 'failed');
+    this.counters = measurements.counters(...changeTable.metric, 'result', ['quiet', 'changed', 'failed']);
     this.pollStatement = pollOf(changeTable);
     this.deletion = deletionOf(changeTable);
   }

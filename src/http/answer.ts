@@ -11,8 +11,6 @@ import { faultOf } from '../database/sqlstates';
 import { badRequest, Failure, serviceUnavailable } from './failure';
 import type { RequestLog } from './request-log';
 
-export const envelope = (errors: string[]) => JSON.stringify({ errors });
-
 const TEXTS: Record<number, string> = {
   400: 'malformed request',
   404: 'invalid api endpoint',
@@ -88,8 +86,8 @@ export interface Cacheable {
   etag: string;
 }
 
-export function cacheable(answer: object | string): Cacheable {
-  const body = typeof answer === 'string' ? answer : JSON.stringify(answer);
+export function cacheable(answer: object): Cacheable {
+  const body = JSON.stringify(answer);
   // Weak, since a proxy may compress the body.
   return { body, etag: `W/"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
 }
@@ -141,7 +139,7 @@ export class FixedHeader {
 export const fixedHeaders = (headers: Readonly<Record<string, string>>): FixedHeader[] =>
   Object.entries(headers).map(([name, value]) => new FixedHeader(name, value));
 
-/** Private in Node: writes the head. */
+/** Private in Node, as `_contentLength` is: test/outgoing-answer.test.ts has the versions. It writes the head. */
 interface HeadWriter {
   _storeHeader(this: ServerResponse, firstLine: string, headers: unknown): void;
 }
@@ -154,10 +152,7 @@ type Ending = [body?: unknown, encoding?: unknown, done?: unknown];
 
 let ended: OutgoingAnswer[] = [];
 
-/**
- * Sends the answers of one turn of the event loop together, with headers that are formatted once:
- * docs/explanation/decisions/fast-requests.md. Uses private parts of Node; test/outgoing-answer.test.ts has the versions.
- */
+/** Sends the answers of one turn of the event loop together: docs/explanation/decisions/fast-requests.md. */
 export class OutgoingAnswer<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {

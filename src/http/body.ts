@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Request } from 'express';
@@ -9,6 +10,9 @@ const DECODERS: Partial<Record<string, () => ReturnType<typeof createGunzip>>> =
   deflate: createInflate,
   gzip: createGunzip,
 };
+
+export const hasBody = ({ headers }: IncomingMessage) =>
+  headers['content-length'] !== '0' && ('content-length' in headers || 'transfer-encoding' in headers);
 
 /** Reads and decompresses a body. body-parser would ignore the body of a client that closed its half of the connection. */
 export async function readBody(req: Request, limit: number): Promise<Buffer> {

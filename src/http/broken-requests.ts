@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import { envelope, sendFailure } from './answer';
+import { type FixedHeader, headerLine, sendFailure } from './answer';
 import { Failure, failure } from './failure';
-import { Counter, type Measurements } from './measurements';
-import { type FixedHeader, headerLine } from './answer';
+import type { Counter, Measurements } from './measurements';
 import type { ClientSocket } from './request';
 
 interface ParserError extends Error {
@@ -26,21 +25,18 @@ const invalidKey = new Failure(401, ['invalid key'], {
 
 /** Answers requests that the HTTP parser rejects, after the answers to earlier requests of the connection. */
 export class BrokenRequests {
-  private readonly counters = new Map<number, Counter>();
+  private readonly counters: Record<string, Counter>;
 
   constructor(
     private readonly fixed: readonly FixedHeader[],
     measurements: Measurements,
   ) {
-    for (const status of [400, 401, 405, 408, 431])
-      this.counters.set(
-        status,
-        measurements.counter(
-          'gamewharf_http_broken_requests_total',
-          'Requests that the HTTP parser refused',
-          { status: String(status) },
-        ),
-      );
+    this.counters = measurements.counters(
+      'gamewharf_http_broken_requests_total',
+      'Requests that the HTTP parser refused',
+      'status',
+      ['400', '401', '405', '408', '431'],
+    );
   }
 
   answer(error: ParserError, socket: ClientSocket): void {
@@ -58,7 +54,7 @@ export class BrokenRequests {
   }
 
   private refuse({ client }: ClientSocket, refusal: Failure): void {
-    this.counters.get(refusal.status)!.value++;
+    this.counters[refusal.status]!.value++;
     const { newest } = client;
     if (!newest || newest.req.complete) client.closeWith(this.text(refusal));
     // The error is in the body of a request that is answered already.
@@ -70,7 +66,7 @@ export class BrokenRequests {
   }
 
   private text({ status, errors, headers }: Failure): string {
-    const body = envelope(errors);
+    const body = JSON.stringify({ errors });
     const own = {
       'Content-Type': 'application/json',
       'Content-Length': String(Buffer.byteLength(body)),

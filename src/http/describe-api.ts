@@ -3,18 +3,14 @@ import { ModulesContainer } from '@nestjs/core';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
-import { handlersOf, isBodyOnly, isUnlimited } from './routes';
 import { describeAnswers, ERRORS_SCHEMA, HEADERS } from './openapi-answers';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
-import { describeParameters } from './openapi-parameters';
+import { describeParameters, type Json } from './openapi-parameters';
 import { parametersOf } from './parameters';
 import { requestClassOf } from './read-parameters';
-
-type Json = Record<string, unknown>;
+import { handlersOf, isBodyOnly, isUnlimited, OPERATOR_PATH } from './routes';
 
 export type Audience = 'everybody' | 'operator';
-
-const OPERATOR_PATH = '/operator/';
 
 /** The OpenAPI document, from the decorators of routes, requests and answers. */
 export function describeApi(app: INestApplication, audience: Audience = 'everybody'): OpenAPIObject {
@@ -78,13 +74,7 @@ function describeOperation(
   const readsBody = operation.requestBody !== undefined || (method === 'post' && hasParameters);
   describeAnswers(
     operation,
-    {
-      hasParameters: hasParameters || readsBody,
-      readsBody,
-      limited,
-      credential,
-      scope,
-    },
+    { hasParameters: hasParameters || readsBody, readsBody, limited, credential, scope },
     schemas,
   );
 }

@@ -2,9 +2,8 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import { sendJson, WebAnswer } from './answer';
-import type { FrontDoor } from './front-door';
-import { OutgoingAnswer } from './answer';
+import { OutgoingAnswer, sendJson, WebAnswer } from './answer';
+import { type FrontDoor, MAX_HEADERS } from './front-door';
 import type { ClientSocket } from './request';
 
 const SECOND = 1000;
@@ -13,10 +12,7 @@ export const MAX_HEADER_BYTES = 16 * 1024;
 const isEmpty = (body: object) =>
   Object.values(body).every((value) => Array.isArray(value) && value.length === 0);
 
-/**
- * Classes whose prototypes are those of the Express application. Express calls Object.setPrototypeOf on every request and
- * response, which makes V8 drop their hidden classes and costs three quarters of a small answer; here it changes nothing.
- */
+/** Classes with the prototypes that Express would set on each request, which would make V8 forget the request's shape. */
 function nativeClasses(app: express.Express) {
   class Request extends http.IncomingMessage {
     /** Called by Node for each piece of the body. */
@@ -71,7 +67,7 @@ export class GamewharfAdapter extends ExpressAdapter {
       this.frontDoor.before(app),
     );
     // One more than is allowed, so that the front door sees that there are too many.
-    server.maxHeadersCount = this.frontDoor.maxHeaders + 1;
+    server.maxHeadersCount = MAX_HEADERS + 1;
     // A client that closed its half still reads answers.
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on('connection', (socket: ClientSocket) =>

@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Settings } from '../config/settings';
-import { sendFailure } from './answer';
+import { type FixedHeader, fixedHeaders, sendFailure } from './answer';
 import { BrokenRequests } from './broken-requests';
 import { Failure, failure, serviceUnavailable } from './failure';
 import { type Exchange, InFlight } from './in-flight';
 import { type Counter, Measurements } from './measurements';
-import { type FixedHeader, fixedHeaders } from './answer';
 import type { ClientSocket, FrontDoorHooks, Handler, Observer } from './request';
 import { RequestLog } from './request-log';
 import type { Connection, Sender } from './senders';
@@ -31,7 +30,6 @@ export const MAX_HEADERS = 100;
 
 /** Handles every request before Express: id, headers, capacity. Calls the observers after the answer. */
 export class FrontDoor implements FrontDoorHooks {
-  readonly maxHeaders = MAX_HEADERS;
   readonly observers: Observer[] = [];
   shortcut: FrontDoorHooks['shortcut'];
   trace: FrontDoorHooks['trace'];
@@ -45,7 +43,7 @@ export class FrontDoor implements FrontDoorHooks {
 
   constructor(settings: Settings, logger: Logger) {
     this.log = new RequestLog(logger);
-    this.observers.push((req, res, ms) => this.log.answered(req, res, ms));
+    this.observers.push(this.log.answered);
     this.inFlight = new InFlight(settings, this.observers);
     this.fixed = fixedHeaders({
       ...SECURITY_HEADERS,
@@ -68,9 +66,7 @@ export class FrontDoor implements FrontDoorHooks {
       const { client } = req.socket as ClientSocket;
       // An earlier answer had `Connection: close`.
       if (client.isClosing) return client.ignoreRequest();
-      const refusal = this.isCrowded(client)
-        ? serviceUnavailable()
-        : (this.refusal(req) ?? toOriginForm(req));
+      const refusal = this.isCrowded(client) ? serviceUnavailable() : (refusalOf(req) ?? toOriginForm(req));
       const exchange = this.inFlight.open(req, res, client, at);
       const given = req.headers['x-request-id'];
       req.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
@@ -89,28 +85,16 @@ export class FrontDoor implements FrontDoorHooks {
 
   private serve(exchange: Exchange, next: Handler): void {
     const { req, res } = exchange;
-    if (!this.inFlight.admit(exchange)) sendFailure(res, serviceUnavailable());
-    else {
-      if (isPreflight(req)) allowAnyOrigin(res);
-      if (this.trace) this.trace(req, res, next);
-      else next(req, res);
-    }
+    if (!this.inFlight.admit(exchange)) return sendFailure(res, serviceUnavailable());
+    if (isPreflight(req)) allowAnyOrigin(res);
+    if (this.trace) this.trace(req, res, next);
+    else next(req, res);
   }
 
   private isCrowded({ unanswered }: Connection): boolean {
     const crowded = unanswered >= MAX_PIPELINED;
     if (crowded) this.refused.pipelined.value++;
     return crowded;
-  }
-
-  private refusal(req: IncomingMessage): Failure | undefined {
-    if (req.rawHeaders.length > this.maxHeaders * 2) return failure(431, 'request header fields too large');
-    let hosts = 0;
-    for (let i = 0; i < req.rawHeaders.length; i += 2)
-      if (req.rawHeaders[i]!.length === 4 && req.rawHeaders[i]!.toLowerCase() === 'host') hosts++;
-    if (hosts > 1 || (hosts === 0 && req.httpVersion === '1.1'))
-      return failure(400, 'exactly one Host header is required');
-    return undefined;
   }
 
   private measure(): Record<'pipelined' | 'waiting', Counter> {
@@ -127,17 +111,23 @@ export class FrontDoor implements FrontDoorHooks {
     ];
     for (const capacity of [slots, uploads, health, connections])
       this.measurements.total(name, help, () => capacity.refusals, { limit: capacity.name });
-    const counter = (limit: string) => this.measurements.counter(name, help, { limit });
-    return { pipelined: counter('pipelined'), waiting: counter('waiting') };
+    return this.measurements.counters(name, help, 'limit', ['pipelined', 'waiting']);
   }
+}
+
+function refusalOf({ rawHeaders, httpVersion }: IncomingMessage): Failure | undefined {
+  if (rawHeaders.length > MAX_HEADERS * 2) return failure(431, 'request header fields too large');
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') hosts++;
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
+    return failure(400, 'exactly one Host header is required');
+  return undefined;
 }
 
 const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
 
-/**
- * Removes scheme and host of a request target (RFC 9112, 3.2.2). Refuses other targets here: the parsers of Express would
- * write them to the error output.
- */
+/** Removes scheme and host of a request target (RFC 9112, 3.2.2). Others are refused: Express would write them to stderr. */
 function toOriginForm(req: IncomingMessage): Failure | undefined {
   const target = req.url!;
   if (target.startsWith('/')) return undefined;

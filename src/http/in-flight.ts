@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendFailure } from './answer';
+import { hasBody } from './body';
 import { failure, serviceUnavailable } from './failure';
 import { MAX_BODY } from './parameter-sources';
 import type { ClientSocket, Observer } from './request';
@@ -11,7 +12,7 @@ export const ANSWER_TIMEOUT = 2300;
 export const BODY_TIMEOUT = 8000;
 export const READ_TIMEOUT = 10_000;
 const SWEEP_INTERVAL = 100;
-const FORGET_INTERVAL = 10_000;
+const SWEEPS_PER_FORGETTING = 100;
 
 export const MAX_HEALTH = 1000;
 export const MAX_UPLOAD_BYTES = 64 * 1024 * 1024;
@@ -59,7 +60,8 @@ export class Exchange {
   pieceArrived(bytes: number): boolean {
     this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
     if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
-    this.inFlight.refuseChunks(this);
+    this.connection.closeAfter(this.res);
+    if (!this.res.headersSent) sendFailure(this.res, failure(413, 'too many chunks'));
     return false;
   }
 
@@ -74,10 +76,7 @@ export class Exchange {
   }
 }
 
-/**
- * The requests in flight, their deadlines, and the capacity that they hold. A request holds a slot from the end of its body
- * until its answer is sent; before that it holds bytes of `uploads`.
- */
+/** The requests in flight. Each holds bytes of `uploads` until its body is read, then a slot until its answer is sent. */
 export class InFlight {
   readonly connections: Capacity;
   readonly slots: Capacity;
@@ -90,7 +89,8 @@ export class InFlight {
   private readonly senders = new Senders();
   // The first refusal of a slot since one was last taken or given back; 0: none.
   private refusedSince = 0;
-  private timers: NodeJS.Timeout[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private sweeps = 0;
 
   constructor(
     { MAX_IN_FLIGHT, MAX_CONNECTIONS }: { MAX_IN_FLIGHT: number; MAX_CONNECTIONS: number },
@@ -145,11 +145,6 @@ export class InFlight {
     return this.takeSlot(exchange);
   }
 
-  refuseChunks({ res, connection }: Exchange): void {
-    connection.closeAfter(res);
-    if (!res.headersSent) sendFailure(res, failure(413, 'too many chunks'));
-  }
-
   close(exchange: Exchange): void {
     if (exchange.isClosed) return;
     exchange.isClosed = true;
@@ -170,14 +165,11 @@ export class InFlight {
   }
 
   start(): void {
-    this.timers = [
-      setInterval(() => this.sweep(performance.now()), SWEEP_INTERVAL).unref(),
-      setInterval(() => this.senders.forget(), FORGET_INTERVAL).unref(),
-    ];
+    this.timer = setInterval(() => this.sweep(performance.now()), SWEEP_INTERVAL).unref();
   }
 
   stop(): void {
-    for (const timer of this.timers) clearInterval(timer);
+    clearInterval(this.timer);
   }
 
   private takeSlot(exchange: Exchange): boolean {
@@ -247,6 +239,7 @@ export class InFlight {
       if (exchange.isClosed) this.sweepClosed(exchange, now);
       else if (!exchange.isLong) this.enforceDeadline(exchange, now);
     }
+    if (++this.sweeps % SWEEPS_PER_FORGETTING === 0) this.senders.forget();
   }
 
   private sweepClosed(exchange: Exchange, now: number): void {
@@ -277,9 +270,6 @@ export class InFlight {
 function closeExchange(this: ServerResponse): void {
   this.req.exchange.close();
 }
-
-export const hasBody = ({ headers }: IncomingMessage) =>
-  headers['content-length'] !== '0' && ('content-length' in headers || 'transfer-encoding' in headers);
 
 /** Node 20 and 22 emit `close` only for the first unsent answer of a connection, later versions for all. */
 function emitClose(res: ServerResponse): void {

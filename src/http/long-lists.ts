@@ -74,10 +74,7 @@ export class LongLists {
   }
 }
 
-/**
- * Sends a list slice by slice, each when the client has read the previous one. An error breaks the connection, so that part of
- * a list never looks like all of it.
- */
+/** Sends each slice when the client has read the previous one. After an error the connection breaks, and never just ends. */
 export class LongList<Row> extends WebAnswer {
   constructor(
     private readonly lists: LongLists,

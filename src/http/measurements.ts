@@ -1,4 +1,4 @@
-export type Labels = Readonly<Record<string, string>>;
+type Labels = Readonly<Record<string, string>>;
 
 /** Its holder adds to `value` directly, without a lookup. */
 export class Counter {
@@ -22,10 +22,15 @@ export class Measurements {
     return counter;
   }
 
-  /** One counter for each result. */
-  results<Result extends string>(name: string, help: string, ...results: Result[]): Record<Result, Counter> {
-    const counters = results.map((result) => [result, this.counter(name, help, { result })]);
-    return Object.fromEntries(counters) as Record<Result, Counter>;
+  /** A counter for each value of a label. */
+  counters<Value extends string>(
+    name: string,
+    help: string,
+    label: string,
+    values: readonly Value[],
+  ): Record<Value, Counter> {
+    const counters = values.map((value) => [value, this.counter(name, help, { [label]: value })]);
+    return Object.fromEntries(counters) as Record<Value, Counter>;
   }
 
   /** A counter for each value of a label; a value is known once it occurs. */

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { exampleOf, type Json } from './openapi-parameters';
 import { ERRORS } from './routes';
-import { exampleOf } from './openapi-parameters';
-
-type Json = Record<string, unknown>;
 
 /** What the demo store answers, by operation; test/demo.test.ts makes the file. */
 const DEMO_ANSWERS = JSON.parse(

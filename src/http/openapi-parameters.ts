@@ -1,8 +1,7 @@
-import { type Parameter, parametersOf } from './parameters';
+import { type Parameter, parametersOf, type RequestClass } from './parameters';
 import { keywordsOf } from './read-parameters';
 
-type Json = Record<string, unknown>;
-type RequestClass = abstract new () => object;
+export type Json = Record<string, unknown>;
 
 /** The parameters of a request class, with the keywords of their class-validator decorators. */
 const described = (request: RequestClass): Parameter[] =>
@@ -100,8 +99,6 @@ function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
   };
 }
 
-type Schema = Record<string, unknown>;
-
 const BY_FORMAT: Record<string, unknown> = {
   'date-time': '2024-05-06T07:08:09Z',
   uri: 'https://gamewharf.example/',
@@ -129,23 +126,23 @@ const BY_NAME: Record<string, unknown> = {
 };
 
 /** An example of the schema: from the examples of its properties, or a plausible value. */
-export function exampleOf(schema: Schema, schemas: Record<string, Schema>, name = ''): unknown {
+export function exampleOf(schema: Json, schemas: Record<string, Json>, name = ''): unknown {
   if (schema.example !== undefined) return schema.example;
   if (typeof schema.$ref === 'string')
     return exampleOf(schemas[schema.$ref.split('/').at(-1)!]!, schemas, name);
   for (const choice of ['allOf', 'oneOf', 'anyOf'])
-    if (Array.isArray(schema[choice])) return exampleOf((schema[choice] as Schema[])[0]!, schemas, name);
+    if (Array.isArray(schema[choice])) return exampleOf((schema[choice] as Json[])[0]!, schemas, name);
   if (schema.default !== undefined) return schema.default;
   if (Array.isArray(schema.enum)) return schema.enum[0];
   const type = Array.isArray(schema.type) ? (schema.type as string[])[0] : schema.type;
   if (type === 'object')
     return Object.fromEntries(
-      Object.entries((schema.properties ?? {}) as Record<string, Schema>).map(([key, property]) => [
+      Object.entries((schema.properties ?? {}) as Record<string, Json>).map(([key, property]) => [
         key,
         exampleOf(property, schemas, key),
       ]),
     );
-  if (type === 'array') return [exampleOf(schema.items as Schema, schemas, name)];
+  if (type === 'array') return [exampleOf(schema.items as Json, schemas, name)];
   if (typeof schema.format === 'string' && schema.format in BY_FORMAT) return BY_FORMAT[schema.format];
   if (name in BY_NAME) return BY_NAME[name];
   if (type === 'integer' || type === 'number') return Math.max(1, Number(schema.minimum ?? 1));

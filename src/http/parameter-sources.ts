@@ -1,8 +1,7 @@
 import busboy from 'busboy';
 import type { Request } from 'express';
-import { readBody, readJsonObject } from './body';
+import { hasBody, readBody, readJsonObject } from './body';
 import { badRequest, failure } from './failure';
-import { hasBody } from './in-flight';
 
 /** The raw parameters of a request by name, known or not. */
 export class Given {

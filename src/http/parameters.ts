@@ -34,9 +34,6 @@ export function asText(given: unknown): string | undefined {
   return typeof given === 'number' ? digitsOf(String(given)) : undefined;
 }
 
-const isText = (given: unknown): given is string =>
-  typeof given === 'string' && !given.includes('\0') && !LONE_SURROGATE.test(given);
-
 /** Ids above 2^53 become 0, which no row has: they are not found, and never rounded to another id. */
 export const readInteger: Reader<number> = (given) => {
   const digits = asText(given);
@@ -72,26 +69,18 @@ const readTimestamp: Reader<string> = (given) =>
     ? given
     : new Unreadable('must be a timestamp such as 2013-03-03T23:02:14Z');
 
-const BOOLEANS = new Map<unknown, boolean>([
-  ['true', true],
-  ['1', true],
-  ['on', true],
-  ['yes', true],
-  ['false', false],
-  ['0', false],
-  ['off', false],
-  ['no', false],
-]);
-
 export const readBoolean: Reader<boolean> = (given) => {
   if (typeof given === 'boolean') return given;
-  const value = BOOLEANS.get(asText(given)?.toLowerCase());
-  return value ?? new Unreadable('must be a boolean');
+  const text = asText(given)?.toLowerCase() ?? '';
+  if (['true', '1', 'on', 'yes'].includes(text)) return true;
+  if (['false', '0', 'off', 'no'].includes(text)) return false;
+  return new Unreadable('must be a boolean');
 };
 
 export const readText: Reader<string> = (given) => {
   if (typeof given !== 'string') return new Unreadable('must be a string');
-  return isText(given) ? given : new Unreadable('must be valid Unicode text without NUL');
+  if (!given.includes('\0') && !LONE_SURROGATE.test(given)) return given;
+  return new Unreadable('must be valid Unicode text without NUL');
 };
 
 /** A text that may not be empty. */
@@ -156,31 +145,27 @@ export interface Parameter {
   description: string;
 }
 
-interface Declared {
+export interface Declared {
   parameters: Parameter[];
   exactlyOneOf?: string[];
   atLeastOneOf?: string[];
 }
 
-const declared = new WeakMap<object, Declared>();
+export type RequestClass = new () => object;
 
+const DECLARED = 'gamewharf:parameters';
+
+/** What the class declares, and what it inherits. */
 function declarationOf(prototype: object): Declared {
-  let own = declared.get(prototype);
-  if (!own) {
-    const parent = Object.getPrototypeOf(prototype) as object | null;
-    const inherited = parent && parent !== Object.prototype ? declarationOf(parent) : undefined;
-    own = {
-      parameters: [...(inherited?.parameters ?? [])],
-      exactlyOneOf: inherited?.exactlyOneOf,
-      atLeastOneOf: inherited?.atLeastOneOf,
-    };
-    declared.set(prototype, own);
+  if (!Reflect.hasOwnMetadata(DECLARED, prototype)) {
+    const inherited = Reflect.getMetadata(DECLARED, prototype) as Declared | undefined;
+    const own = { ...inherited, parameters: [...(inherited?.parameters ?? [])] };
+    Reflect.defineMetadata(DECLARED, own, prototype);
   }
-  return own;
+  return Reflect.getOwnMetadata(DECLARED, prototype) as Declared;
 }
 
-export const parametersOf = (request: abstract new () => object): Declared =>
-  declarationOf(request.prototype as object);
+export const parametersOf = (request: RequestClass): Declared => declarationOf(request.prototype as object);
 
 interface Options {
   in?: 'path';
@@ -209,16 +194,16 @@ export const parameter =
     });
   };
 
-export const IntegerParameter = parameter(readInteger, { type: 'integer', format: 'int64', minimum: 0 });
+const ID = { type: 'integer', format: 'int64', minimum: 0 };
+const IDS = { type: 'array', items: ID, maxItems: MAX_IDS, uniqueItems: true };
+export const IntegerParameter = parameter(readInteger, ID);
 export const BooleanParameter = parameter(readBoolean, { type: 'boolean' });
 export const TextParameter = parameter(readText, { type: 'string' });
 export const SelectorParameter = parameter(readSelector, { type: 'string', minLength: 1 });
 export const EmailParameter = parameter(readEmail, { type: 'string', minLength: 1 });
-export const AmountParameter = parameter(readAmount, { type: 'integer', format: 'int64', minimum: 0 });
+export const AmountParameter = parameter(readAmount, ID);
 export const NumberParameter = parameter(readNumber, { type: 'number' });
 export const TimestampParameter = parameter(readTimestamp, { type: 'string', format: 'date-time' });
-const ID = { type: 'integer', format: 'int64', minimum: 0 };
-const IDS = { type: 'array', items: ID, maxItems: 500, uniqueItems: true };
 export const IdListParameter = parameter(readIdList, IDS);
 export const IdOrIdsParameter = parameter(readIdOrIds, { oneOf: [ID, { ...IDS, minItems: 1 }] });
 

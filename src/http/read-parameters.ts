@@ -3,10 +3,14 @@ import { validateSync, getMetadataStorage, type ValidationError } from 'class-va
 import type { Request } from 'express';
 import { Failure } from './failure';
 import { Given, givenInBody, givenInQuery } from './parameter-sources';
-import { type Parameter, parametersOf, asText, Unreadable } from './parameters';
-
-type RequestClass = new () => object;
-type AnyRequestClass = abstract new () => object;
+import {
+  asText,
+  type Declared,
+  type Parameter,
+  parametersOf,
+  type RequestClass,
+  Unreadable,
+} from './parameters';
 
 const REQUEST_CLASS = 'gamewharf:request-class';
 
@@ -49,19 +53,19 @@ function readInto(
 ): object | Promise<object> {
   const values: unknown[] = [];
   let waits = false;
-  for (const parameter of parametersOf(request).parameters) {
+  const rules = rulesOf(request);
+  for (const parameter of rules.parameters) {
     const value = valueOf(parameter, given, path);
     waits ||= value instanceof Promise;
     values.push(value);
   }
   // The reader of HTML is asynchronous.
-  if (waits) return Promise.all(values).then((read) => checked(request, given, read));
-  return checked(request, given, values);
+  if (waits) return Promise.all(values).then((read) => checked(request, rules, given, read));
+  return checked(request, rules, given, values);
 }
 
-function checked(request: RequestClass, given: Given, values: unknown[]): object {
-  const { parameters, exactlyOneOf, atLeastOneOf } = parametersOf(request);
-  const { byProperty, requiresSome } = rulesOf(request);
+function checked(request: RequestClass, rules: Rules, given: Given, values: unknown[]): object {
+  const { parameters, exactlyOneOf, atLeastOneOf, byProperty, requiresSome } = rules;
   const result = new request() as Record<string, unknown>;
   const problems: string[] = [];
   // class-validator takes microseconds even without a rule.
@@ -82,7 +86,7 @@ function checked(request: RequestClass, given: Given, values: unknown[]): object
     problems.push(`at least one of ${atLeastOneOf.join(', ')} is required`);
   if (mustCheck)
     for (const error of validateSync(result, { skipMissingProperties: true }))
-      problems.push(...problemsOf(request, error));
+      problems.push(...problemsOf(byProperty.get(error.property) ?? [], error));
   if (problems.length > 0) throw new Failure(400, problems);
   return result;
 }
@@ -150,16 +154,16 @@ const WORDS: Record<
   },
 };
 
-interface Rules {
+interface Rules extends Declared {
   byProperty: ReadonlyMap<string, Rule[]>;
   /** A missing property breaks a rule. */
   requiresSome: boolean;
 }
 
-const known = new WeakMap<AnyRequestClass, Rules>();
+const known = new WeakMap<RequestClass, Rules>();
 
-/** The rules of a request class, cached. */
-function rulesOf(request: AnyRequestClass): Rules {
+/** The parameters and rules of a request class, cached. */
+function rulesOf(request: RequestClass): Rules {
   let rules = known.get(request);
   if (!rules) {
     const byProperty = new Map<string, Rule[]>();
@@ -168,13 +172,14 @@ function rulesOf(request: AnyRequestClass): Rules {
       const rule = { name, constraint: constraints?.[0] as unknown, hasMessage: message !== undefined };
       byProperty.set(propertyName, [...(byProperty.get(propertyName) ?? []), rule]);
     }
-    rules = { byProperty, requiresSome: metadata.some(({ name }) => name === 'isDefined') };
+    const requiresSome = metadata.some(({ name }) => name === 'isDefined');
+    rules = { ...parametersOf(request), byProperty, requiresSome };
     known.set(request, rules);
   }
   return rules;
 }
 
-export const keywordsOf = (request: AnyRequestClass, property: string): Schema =>
+export const keywordsOf = (request: RequestClass, property: string): Schema =>
   Object.assign(
     {},
     ...(rulesOf(request).byProperty.get(property) ?? []).map(({ name, constraint }) =>
@@ -183,8 +188,7 @@ export const keywordsOf = (request: AnyRequestClass, property: string): Schema =
   );
 
 /** The error texts of the rules that a property breaks. */
-function problemsOf(request: AnyRequestClass, { property, constraints = {} }: ValidationError): string[] {
-  const rules = rulesOf(request).byProperty.get(property) ?? [];
+function problemsOf(rules: Rule[], { property, constraints = {} }: ValidationError): string[] {
   const constraintOf = (name: string) => rules.find((rule) => rule.name === name)?.constraint;
   return Object.entries(constraints).map(([name, text]) => {
     const problem = WORDS[name]?.problem;

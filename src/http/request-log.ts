@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { types } from 'node:util';
 import pino, { type DestinationStream, type Logger, symbols } from 'pino';
+import type { Observer } from './request';
 
 const BATCH_LENGTH = 15 * 1024;
 const FLUSH_INTERVAL = 1000;
@@ -60,11 +61,7 @@ export class RequestLog {
   }
 
   // Formatted by hand, as pino took as long as routing: docs/explanation/decisions/fast-requests.md. The values need no redaction.
-  answered(
-    req: IncomingMessage & { id: string; route?: { path?: unknown } },
-    res: ServerResponse,
-    ms: number,
-  ) {
+  readonly answered: Observer = (req, res, ms) => {
     const path = req.route?.path;
     const level = typeof path === 'string' && path.startsWith(HEALTH_PATH) ? 'debug' : 'info';
     if (!this.logger.isLevelEnabled(level)) return;
@@ -75,7 +72,7 @@ export class RequestLog {
         `"route":${typeof path === 'string' ? this.quoted(path) : 'null'},"status":${res.statusCode},` +
         `"ms":${Math.round(ms * 100) / 100},"msg":"request"}\n`,
     );
-  }
+  };
 
   private quoted(route: string): string {
     let text = this.routes.get(route);
@@ -119,12 +116,6 @@ export function traceParentOf(header: unknown): TraceParent | undefined {
 // In seconds.
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** The route of Express that matched the request. */
-interface Route {
-  path?: unknown;
-  methods?: Record<string, boolean>;
-}
-
 interface Series {
   method: string;
   route: string;
@@ -136,23 +127,16 @@ interface Series {
 
 const UNMATCHED_ROUTE = { method: 'other', route: 'other' };
 
-/**
- * A histogram of response times by route template and class of status. Series are found by the route object, so that
- * nothing is hashed and requests cannot create new series.
- */
+/** A histogram of response times, whose series are found by the route object: nothing is hashed. */
 export class RequestDurations {
   private readonly routes = new Map<object, (Series | undefined)[]>();
 
-  readonly observe = (
-    req: IncomingMessage & { route?: Route },
-    { statusCode }: ServerResponse,
-    ms: number,
-  ) => {
-    const route = req.route ?? UNMATCHED_ROUTE;
-    let series = this.routes.get(route);
-    if (!series) this.routes.set(route, (series = []));
+  readonly observe: Observer = ({ route }, { statusCode }, ms) => {
+    const key = route ?? UNMATCHED_ROUTE;
+    let series = this.routes.get(key);
+    if (!series) this.routes.set(key, (series = []));
     const status = Math.floor(statusCode / 100);
-    const one = (series[status] ??= seriesOf(req.route, status));
+    const one = (series[status] ??= seriesOf(route, status));
     const seconds = ms / 1000;
     let bucket = 0;
     while (bucket < BUCKETS.length && seconds > BUCKETS[bucket]!) bucket++;
@@ -181,7 +165,7 @@ export class RequestDurations {
   }
 }
 
-function seriesOf(route: Route | undefined, status: number): Series {
+function seriesOf(route: IncomingMessage['route'], status: number): Series {
   const { methods, path } = route ?? {};
   const [method] = Object.keys(methods ?? {});
   return {

@@ -29,6 +29,8 @@ declare module 'node:http' {
     /** X-Request-Id, from the client or generated. */
     id: string;
     exchange: Exchange;
+    /** The route of Express that matched. */
+    route?: { path?: unknown; methods?: Record<string, boolean> };
     /** Absent when tracing is off. */
     trace_id?: string;
     /** Parameters from a header. */

@@ -29,6 +29,9 @@ export const isUnlimited = (handler: object, controller: object, limit = 'defaul
     .map((target) => Reflect.getMetadata(THROTTLER_SKIP + limit, target) as boolean | undefined)
     .find((skips) => skips !== undefined) ?? false;
 
+/** The routes below it, and no others, take operator tokens. */
+export const OPERATOR_PATH = '/operator/';
+
 /** A handler or its controller. */
 export type Named = object & { name: string };
 type Controller = Named & { prototype: Record<string, Named> };

@@ -79,10 +79,7 @@ export class Senders {
   }
 }
 
-/**
- * The address of the client: the peer, or behind `TRUSTED_PROXIES` the last address in X-Forwarded-For that is not one of
- * them. Entries before it may be forged.
- */
+/** Express takes the last address in X-Forwarded-For that no trusted proxy has: entries before it may be forged. */
 function clientAddress(req: Request): string {
   const address = req.ip ?? '';
   return isIP(address) === 0 ? (req.socket.remoteAddress ?? '') : address;
@@ -119,10 +116,7 @@ function ipv6Network(address: string, groups: number): string {
 // The rest is reserved for addresses that hold less than an equal share.
 const UNRESERVED_SHARE = 3 / 4;
 
-/**
- * A resource that all requests share, of which no address can take everything. Up to three quarters of it go to anybody,
- * so that a proxy which hides its clients' addresses can use most of it.
- */
+/** A resource of which no address can take everything. A proxy that hides its clients' addresses can use most of it. */
 export class Capacity {
   used = 0;
   /** How often `take` failed. */
@@ -162,6 +156,7 @@ export class Capacity {
 // Each of them uses memory until the connection closes.
 const MAX_IGNORED = 100;
 const LINGER_TIMEOUT = 1000;
+
 /** A connection of a client. */
 export class Connection {
   /** Requests whose answer is not sent yet: more than one where the client pipelines. */

@@ -17,7 +17,7 @@ export class ApiDescription {
   asJson(audience: Audience): Cacheable {
     let document = this.documents.get(audience);
     if (!document) {
-      document = cacheable(JSON.stringify(describeApi(this.app!, audience)));
+      document = cacheable(describeApi(this.app!, audience));
       this.documents.set(audience, document);
     }
     return document;

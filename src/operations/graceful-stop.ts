@@ -8,10 +8,7 @@ const POLL_INTERVAL = 50;
 // Longer than the deadlines of requests: see in-flight.ts.
 const CLOSE_TIMEOUT = 5000;
 
-/**
- * Stops without failing a request: answers with `Connection: close` and is not ready while the load balancer drains; then
- * accepts no connections, and closes when the last request is answered.
- */
+/** Is not ready while the load balancer drains; then accepts no connections, and closes after the last answer. */
 export async function gracefulStop(app: INestApplication): Promise<void> {
   const { DRAIN_SECONDS = 0 } = app.get(Settings);
   const frontDoor = app.get(FrontDoor);

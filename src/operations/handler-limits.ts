@@ -21,10 +21,7 @@ export interface HandlerLimits {
   guesses: Guesses | undefined;
 }
 
-/**
- * Reads throttler's decorators. `@Throttle` with one of our names and no numbers (`{ misses: {} }`) applies that limit; with
- * numbers, or another name, it makes a limit for the handler. `@SkipThrottle` turns one limit off, or all.
- */
+/** Reads throttler's decorators. `@Throttle({ misses: {} })`, a name of ours without numbers, applies that limit. */
 export function handlerLimits(
   service: RateLimitsService,
   handler: Named,

@@ -28,15 +28,13 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     private readonly measurements: Measurements,
     database: Database,
   ) {
-    const connections = (state: 'busy' | 'idle') =>
+    for (const state of ['busy', 'idle'] as const)
       measurements.gauge(
         'gamewharf_database_connections',
         'Connections of this process',
         () => database.connections[state],
         { state },
       );
-    connections('busy');
-    connections('idle');
     measurements.gauge(
       'gamewharf_database_pool_size',
       'Connections that this process may have',

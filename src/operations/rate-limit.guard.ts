@@ -9,10 +9,7 @@ import { handlersOf, type Named } from '../http/routes';
 import { type HandlerLimits, handlerLimits } from './handler-limits';
 import { type Limit, RateLimitsService } from './rate-limits.service';
 
-/**
- * Runs before the credential is verified. A cached credential counts for its own limits; anything else counts for its
- * address, so that guesses are limited before they cost a query. CredentialLimitGuard undoes that for valid credentials.
- */
+/** Before the credential is verified: counts a cached one for its own limits, and all else for its address. */
 @Injectable()
 export class RateLimitGuard implements CanActivate, OnModuleInit {
   private readonly handlers = new Map<object, HandlerLimits | null>();
@@ -41,6 +38,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const presented = handler.open ? undefined : presentedTo(req);
     const known = presented && this.credentials.limitedAs(presented);
     if (known) return passed(this.spendAs(known, handler, req, res));
+    // Guesses are limited before they cost a query.
     if (handler.open || presented) handler.guesses?.check(req, res);
     if (handler.open && handler.misses) req.is_lookup = true;
     return passed(this.limits.spend(res, handler.ofStrangers, req.exchange.sender));

@@ -212,10 +212,7 @@ export class LocalCounters {
 /** The names that a caller is counted by: a credential and its user, or the networks of its address. */
 export type Caller = Partial<LimitedAs & Pick<Sender, 'network' | 'site' | 'provider'>>;
 
-/**
- * A limit by the generic cell rate algorithm: a counter is the time at which the whole limit is available again. It needs
- * no timer and no list of hits, and has no bursts at the border of two windows.
- */
+/** By the generic cell rate algorithm: a counter is the time at which the whole limit is available again. */
 export class Limit {
   readonly count: number;
   readonly period_ms: number;
@@ -238,6 +235,10 @@ export class Limit {
     this.counters = new LocalCounters(period_ms);
   }
 
+  spentBy(caller: Caller, now: number): number {
+    return this.counters.spent(caller[this.counts]!, now);
+  }
+
   /** Milliseconds until the next request is allowed. */
   wait(spent_ms: number): number {
     const wait = spent_ms + this.interval_ms - this.period_ms;
@@ -254,10 +255,7 @@ export class Limit {
 // A network's limit is that of so many addresses: docs/reference/rate-limits.md.
 const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
 
-/**
- * Limits failed guesses by the larger networks around an address. Only failures count, so that other requests use up
- * nothing of their network's limit.
- */
+/** Limits failed guesses by the larger networks around an address. Only failures count. */
 export class Guesses {
   private readonly limits: Limit[];
   /** No network has to wait after this time. */
@@ -283,7 +281,7 @@ export class Guesses {
     const { sender } = req.exchange;
     // The local counters are enough: they hold what Redis answered to the last failed guess.
     for (const limit of this.limits) {
-      const spent = limit.counters.spent(sender[limit.counts as keyof typeof ADDRESSES_PER_NETWORK], now);
+      const spent = limit.spentBy(sender, now);
       if (limit.wait(spent) > 0) this.service.refuse(res, limit, spent);
     }
   }
@@ -298,9 +296,7 @@ export class Guesses {
   private note(sender: Sender): void {
     const now = performance.now();
     for (const limit of this.limits) {
-      const wait = limit.wait(
-        limit.counters.spent(sender[limit.counts as keyof typeof ADDRESSES_PER_NETWORK], now),
-      );
+      const wait = limit.wait(limit.spentBy(sender, now));
       if (wait > 0) this.exhausted_until = Math.max(this.exhausted_until, now + wait);
     }
   }

@@ -73,11 +73,10 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
   }
 
   // The route and not the URL: paths hold keys, and queries hold e-mail addresses.
-  private ended(req: IncomingMessage & { route?: { path?: unknown } }, res: ServerResponse): void {
+  private ended(req: IncomingMessage, { statusCode }: ServerResponse): void {
     const span = this.spans.get(req);
     if (!span) return;
     const { path } = req.route ?? {};
-    const { statusCode } = res;
     span.setAttribute('http.request.method', String(req.method));
     span.setAttribute('http.response.status_code', statusCode);
     span.setAttribute('gamewharf.request_id', req.id);
@@ -111,14 +110,10 @@ export function tracesUrl(settings: Settings): string | undefined {
 // Imports the libraries here, so that they cost nothing where tracing is off.
 async function open(url: string): Promise<BasicTracerProvider | undefined> {
   try {
-    const [{ BasicTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }, resources] = await Promise.all(
-      [
-        import('@opentelemetry/sdk-trace-base'),
-        import('@opentelemetry/exporter-trace-otlp-http'),
-        import('@opentelemetry/resources'),
-      ],
-    );
-    const { defaultResource, detectResources, envDetector, resourceFromAttributes } = resources;
+    const { BasicTracerProvider, BatchSpanProcessor } = await import('@opentelemetry/sdk-trace-base');
+    const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http');
+    const { defaultResource, detectResources, envDetector, resourceFromAttributes } =
+      await import('@opentelemetry/resources');
     return new BasicTracerProvider({
       resource: defaultResource()
         .merge(resourceFromAttributes({ 'service.name': 'gamewharf' }))

@@ -105,10 +105,11 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     private readonly host: HttpAdapterHost,
     measurements: Measurements,
   ) {
-    this.results = measurements.results(
+    this.results = measurements.counters(
       'gamewharf_webhook_deliveries_total',
       'Attempts to deliver to a webhook, by result; dropped: never tried in time, or too many waiting',
-      ...(['delivered', 'failed', 'given_up', 'dropped'] as const),
+      'result',
+      ['delivered', 'failed', 'given_up', 'dropped'],
     );
     measurements.gauge('gamewharf_webhook_waiting', 'Waiting deliveries of all replicas', () => this.waiting);
     measurements.gauge(
