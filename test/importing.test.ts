@@ -522,6 +522,11 @@ bothWays('problems', () => {
     ],
     ['a blank title', collection(3, { title: ' ' }), 'collection 3: title must not be empty'],
     [
+      'a title that the API refuses',
+      collection(3, { title: 'two\nlines' }),
+      'collection 3: title must not contain control characters',
+    ],
+    [
       'a long title',
       collection(3, { title: '🎮'.repeat(61) }),
       'collection 3: title must be at most 60 characters',

@@ -72,7 +72,8 @@ export const text = (rules: TextRules): Kind => ({
   },
 });
 
-export const title = (max: number) => text({ max, stored: (given) => given.trim() });
+export const title = (max: number, rules?: Pick<TextRules, 'pattern' | 'form'>) =>
+  text({ max, stored: (given) => given.trim(), ...rules });
 
 export const email: TextRules = {
   max: 254,

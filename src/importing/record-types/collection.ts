@@ -14,7 +14,7 @@ const counted: Kind = {
 const fields = [
   required('id', ownId),
   required('user_id', idOf('user'), { meaning: 'its owner' }),
-  required('title', title(60)),
+  required('title', title(60, { pattern: /^\P{Cc}*$/u, form: 'not contain control characters' })),
   optional('private', boolean, 'f'),
   optional('description', html),
   optional('layout', oneOf(COLLECTION_LAYOUTS), 'grid'),
