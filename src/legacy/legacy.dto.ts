@@ -104,35 +104,39 @@ export const legacyCredentialsInfo = ({ scopes, expires_at }: Credential): Legac
   ...(expires_at === undefined ? {} : { expires_at: legacyTimestamp(timestampOf(expires_at)) }),
 });
 
-const firstFields = (row: EmbeddedGameRow, links: StoreLinks) => ({
+const platformsOf = ({ traits }: Pick<EmbeddedGameRow, 'traits'>) => ({
+  p_android: traits.includes('p_android'),
+  p_linux: traits.includes('p_linux'),
+  p_osx: traits.includes('p_osx'),
+  p_windows: traits.includes('p_windows'),
+});
+
+// Not joined with the next one: V8 takes twice as long to make an answer that begins with a spread.
+export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
   url: links.game(row.owner_name, row.slug),
   cover_url: row.cover_url,
   type: row.type,
-  p_android: row.traits.includes('p_android'),
-  p_linux: row.traits.includes('p_linux'),
-  p_osx: row.traits.includes('p_osx'),
-  p_windows: row.traits.includes('p_windows'),
-});
-
-const timesOf = (row: EmbeddedGameRow) => ({
+  ...platformsOf(row),
+  published: row.published_at !== null,
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
-});
-
-export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
-  ...firstFields(row, links),
-  published: row.published_at !== null,
-  ...timesOf(row),
   ...gameFigures(row),
 });
 
 export const legacyGameWithUser = (row: GameWithUserRow, links: StoreLinks): LegacyGameWithUser => ({
-  ...firstFields(row, links),
+  id: row.id,
+  title: row.title,
+  short_text: row.short_text,
+  url: links.game(row.owner_name, row.slug),
+  cover_url: row.cover_url,
+  type: row.type,
+  ...platformsOf(row),
   min_price: row.min_price,
-  ...timesOf(row),
+  published_at: row.published_at && legacyTimestamp(row.published_at),
+  created_at: legacyTimestamp(row.created_at),
   user: gameUserAnswer(row, links),
 });
 

@@ -17,7 +17,8 @@ import path from 'node:path';
 const root = path.join(__dirname, '..', '..');
 // That of Node 24.11. It installs entries of a lock file that nothing asks for, and the image must not depend on that.
 const NPM = '11.6.2';
-const LIMITS = ['--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024'];
+const PROCESSES = '--ulimit=nproc=1024:1024';
+const LIMITS = ['--ulimit=nofile=1024:1024', PROCESSES];
 
 const PODMAN = ['--cgroup-manager=cgroupfs', '--runtime=runc', '--events-backend=none'];
 
@@ -98,7 +99,11 @@ export class Containers {
   /** The Dockerfile as it stands; what was printed. */
   build(tag: string, seconds: number): Promise<string> {
     const options = ['--format=oci', '--no-cache', '--pull-never', `--timestamp=${seconds}`];
-    const own = ['--runtime=runc', '--network=host', ...LIMITS, ...npmConfiguration()];
+    // npm opens more than a thousand files at a time, and a build may not have more than this machine allows.
+    const [, files = '1024'] =
+      /^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    const limits = [`--ulimit=nofile=${files}:${files}`, PROCESSES];
+    const own = ['--runtime=runc', '--network=host', ...limits, ...npmConfiguration()];
     const arg = `--build-arg=SOURCE_DATE_EPOCH=${seconds}`;
     return finished('buildah', ['build', ...options, ...own, arg, '--tag', tag, '.'], {
       cwd: root,
