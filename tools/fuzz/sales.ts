@@ -135,7 +135,7 @@ class Till {
       case 'sell again': {
         const sold = this.sold[step.sale];
         // What was erased is another person's now, and what was refunded has keys that are revoked.
-        if (!sold?.fields.reference || sold.refunded || this.erased.has(sold.buyer)) return;
+        if (!sold?.fields.reference || sold.refunded || this.gone.has(sold)) return;
         const fields = { ...sold.fields, amount: String(sold.amount + step.amount) };
         const again = await this.post('/operator/purchases', fields, step.amount ? 409 : 200);
         if (step.amount === 0) this.equal('the sale of a reference', again.json, sold.answer);
