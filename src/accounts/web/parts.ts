@@ -37,7 +37,7 @@ export const described = (field: string, problem: string | undefined, ...others:
   return html`${texts.length > 0 && html` aria-describedby="${texts.join(' ')}"`}${problem !== undefined && html` aria-invalid="true"`}`;
 };
 
-export const MAX_NAME = 100;
+const MAX_NAME = 100;
 
 /** What is wrong with a name; `missing` is said where there is none. */
 export const problemOfName = (name: string, missing: string): string | undefined => {

@@ -17,7 +17,7 @@ interface Place {
 }
 
 /** FIFO semaphore with a maximum wait: a waiter that waited longer is refused when its turn comes. */
-export class Semaphore {
+class Semaphore {
   private held = 0;
   private readonly queue: Place[] = [];
 

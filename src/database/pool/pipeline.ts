@@ -71,7 +71,7 @@ const EXECUTE = serialize.execute();
 const DESCRIBE = serialize.describe({ type: 'P', name: '' });
 
 /** Receives the results of a pipeline. */
-export interface PipelineListener {
+interface PipelineListener {
   /** Called with the rows of each statement, in their order. */
   onRows(rows: Row[]): void;
   /** Called once at the end, with the error if any. */
