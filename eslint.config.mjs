@@ -12,8 +12,8 @@ export default tseslint.config(
       'reports/',
       '**/*.config.js',
       // Its types are made when its test runs, which checks it.
-      'test/generated-client/',
-      'test/package-client/',
+      'test/api/generated-client/',
+      'test/deploy/package-client/',
       'client/',
     ],
   },
@@ -31,7 +31,7 @@ export default tseslint.config(
   },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/database/client.ts'],
+    ignores: ['src/platform/database/client.ts'],
     rules: {
       '@typescript-eslint/no-restricted-imports': [
         'error',

@@ -24,7 +24,11 @@ module.exports = {
   rootDir: __dirname,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // They build the image and the package: `npm run test:image`, `npm run test:package`.
-  testPathIgnorePatterns: ['/node_modules/', '/test/(image|image-container|package)\\.test\\.ts$'],
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    '/test/system/',
+    '/test/deploy/(image|image-container|package)\\.test\\.ts$',
+  ],
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', require('./test/support/swc.json')] },
   resolver: '<rootDir>/test/support/resolver.js',
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],

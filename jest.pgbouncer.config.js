@@ -7,13 +7,13 @@ module.exports = {
   testPathIgnorePatterns: [
     ...base.testPathIgnorePatterns,
     // About the database server itself, and how it is reached past any pooler: migrations, plans, partitions, problems.
-    '/test/(database-problems|embedded-postgres|migrations|partitioning|plans|test-database)\\.test\\.ts$',
+    '/test/[a-z]+/(database-problems|embedded-postgres|migrations|partitioning|plans|test-database)\\.test\\.ts$',
     // They bring servers of their own: one that logs every parameter, and one with a standby.
-    '/test/(canary|standby)\\.test\\.ts$',
+    '/test/[a-z]+/(canary|standby)\\.test\\.ts$',
     // About nothing that a database has to do with.
-    '/test/(settings|expiring-cache|walkthroughs|openapi|html-[a-z]+|express-adapter|broken-requests|outgoing-answer)\\.test\\.ts$',
+    '/test/[a-z]+/(settings|expiring-cache|walkthroughs|openapi|html-[a-z]+|express-adapter|broken-requests|outgoing-answer)\\.test\\.ts$',
     // About the processor time, the memory and the connections of one sender, which no pooler changes.
-    '/test/(bodies|bystander|event-loop|one-sender|pipelining|standing-headers)\\.test\\.ts$',
-    '/test/(unit|contract|deploy)/',
+    '/test/[a-z]+/(bodies|bystander|event-loop|one-sender|pipelining|standing-headers)\\.test\\.ts$',
+    '/test/(system|contract|deploy)/',
   ],
 };

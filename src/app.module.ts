@@ -1,25 +1,25 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
-import { AccountsModule } from './accounts/accounts.module';
-import { NoSuchPageFilter } from './accounts/web/no-such-page.filter';
+import { AccountsModule } from './dashboard/dashboard.module';
+import { NoSuchPageFilter } from './dashboard/layout/no-such-page.filter';
 import { AuthModule } from './auth/auth.module';
 import { ScopesGuard } from './auth/scopes.guard';
 import { CollectionsModule } from './collections/collections.module';
-import { ConfigModule } from './config/config.module';
-import type { Settings } from './config/settings';
+import { ConfigModule } from './platform/config/config.module';
+import type { Settings } from './platform/config/settings';
 import { CredentialsModule } from './credentials/credentials.module';
-import { DatabaseModule } from './database/database.module';
-import { ErrorFilter } from './http/error.filter';
-import type { FrontDoor } from './http/front-door';
-import { HttpModule } from './http/http.module';
-import { ImportingModule } from './importing/importing.module';
+import { DatabaseModule } from './platform/database/database.module';
+import { ErrorFilter } from './platform/http/error.filter';
+import type { FrontDoor } from './platform/http/front-door';
+import { HttpModule } from './platform/http/http.module';
+import { ImportingModule } from './operator/import/importing.module';
 import { LegacyModule } from './legacy/legacy.module';
-import { CredentialLimitGuard, RateLimitGuard } from './operations/rate-limit.guard';
-import { OperationsModule } from './operations/operations.module';
-import { PeopleModule } from './people/people.module';
+import { CredentialLimitGuard, RateLimitGuard } from './platform/rate-limits/rate-limit.guard';
+import { OperationsModule } from './platform/operations.module';
+import { PeopleModule } from './operator/people/people.module';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
-import { SellingModule } from './selling/selling.module';
+import { SellingModule } from './operator/sales/sales.module';
 import { WharfModule } from './wharf/wharf.module';
 
 @Module({

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
-import { explain } from './config/environment';
-import { program } from './process/program';
+import { explain } from './platform/config/environment';
+import { program } from './commands/program';
 
 // Not commander's default command, which would take a mistyped one for its argument.
 const words = process.argv.slice(2);

@@ -1,5 +1,5 @@
-import './process/parent';
+import './parent';
 import 'reflect-metadata';
-import { serve } from './process/serve';
+import { serve } from './serve';
 
 serve();

@@ -1,6 +1,6 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
-import type { OperatorRight } from './operator-rights';
+import type { OperatorRight } from '../operator/tokens/operator-rights';
 import type { Scope } from './scopes';
 
 /** `operator`: any operator's token; `operator:RIGHT`: one with this right. */

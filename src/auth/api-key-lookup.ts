@@ -2,10 +2,10 @@ import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/comm
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Request } from 'express';
 import type { Repository } from 'typeorm';
-import { Settings } from '../config/settings';
-import { Database } from '../database/database';
-import { BatchLoader } from '../database/pool/batching';
-import { read, statement } from '../database/statement';
+import { Settings } from '../platform/config/settings';
+import { Database } from '../platform/database/database';
+import { BatchLoader } from '../platform/database/pool/batching';
+import { read, statement } from '../platform/database/statement';
 import { hashApiKey, mayBeApiKey, peppersOf } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { type Credential, limitedAs, type LimitedAs } from './credential';

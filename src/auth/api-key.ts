@@ -1,6 +1,6 @@
 import { type BinaryLike, createHmac, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Settings } from '../config/settings';
+import type { Settings } from '../platform/config/settings';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 // log2(62 ** 32) is 190 bits.

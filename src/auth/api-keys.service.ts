@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository } from 'typeorm';
-import { Settings } from '../config/settings';
+import { Settings } from '../platform/config/settings';
 import { hashApiKey, hintOf, newApiKey, peppersOf } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { isLive } from './api-key-lookup';

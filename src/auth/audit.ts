@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { Database } from '../database/database';
-import { statement } from '../database/statement';
-import { RequestLog } from '../http/request-log';
+import { Database } from '../platform/database/database';
+import { statement } from '../platform/database/statement';
+import { RequestLog } from '../platform/observability/request-log';
 import { AuditEventRow } from './audit-event.entity';
 
 export type OperatorEvent = 'imported' | 'sold' | 'refunded' | 'given' | 'deleted' | 'exported' | 'erased';

@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import { badRequest } from '../http/failure';
-import type { LimitedAs, Presented } from '../http/request';
+import { badRequest } from '../platform/http/failure';
+import type { LimitedAs, Presented } from '../platform/http/request';
 import { invalidKey, invalidToken } from './refusals';
 
 export type { LimitedAs, Presented };

@@ -1,4 +1,4 @@
-import { Failure } from '../http/failure';
+import { Failure } from '../platform/http/failure';
 import type { Credential } from './credential';
 
 const challenge = (status: number, text: string, parameters: string) =>

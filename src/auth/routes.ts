@@ -1,7 +1,7 @@
 import { RequestMethod } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
-import { OperatorError } from '../config/operator-error';
-import { handlersOf, OPERATOR_PATH } from '../http/routes';
+import { OperatorError } from '../platform/config/operator-error';
+import { handlersOf, OPERATOR_PATH } from '../platform/http/routes';
 import { type Access, accessOf, isForOperators, PAGES } from './access';
 
 export interface Route {

@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { failure } from '../http/failure';
+import { failure } from '../platform/http/failure';
 import { type Access, accessOf, isForOperators, type OperatorAccess } from './access';
 import { BearerStrategy } from './bearer.strategy';
 import { authorizationOf, covers, type Credential, type Presented, presentedBy } from './credential';

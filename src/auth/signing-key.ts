@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-import { OperatorError } from '../config/operator-error';
+import { OperatorError } from '../platform/config/operator-error';
 
 /** A key, with times in seconds since 1970. */
 export interface Key {

@@ -1,4 +1,4 @@
-import { freeText, number, PackedRow, text } from '../database/packed-row';
+import { freeText, number, PackedRow, text } from '../platform/database/packed-row';
 import { EMBEDDED_GAME } from '../games/game-row';
 
 /** The entry `e` with its game `g` and its position. */

@@ -1,10 +1,10 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { StoreLinks } from '../config/store-links';
+import type { StoreLinks } from '../platform/config/store-links';
 import { EmbeddedGameAnswer, embeddedGameAnswer } from '../games/embedded-game.dto';
-import { PageAnswer, PageParameter, PerPageParameter } from '../http/paging';
-import { IdListParameter, IntegerParameter } from '../http/parameters';
-import type { Packed } from '../database/packed-row';
-import { modernTimestamp } from '../formats/timestamps';
+import { PageAnswer, PageParameter, PerPageParameter } from '../platform/http/paging';
+import { IdListParameter, IntegerParameter } from '../platform/http/parameters';
+import type { Packed } from '../platform/database/packed-row';
+import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_GAME_ROW } from './collection-game-row';
 import { CollectionRequest, HtmlParameter, SuccessAnswer } from './collection.dto';
 

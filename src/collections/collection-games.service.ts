@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { StoreLinks } from '../config/store-links';
-import { Database } from '../database/database';
-import type { Packed } from '../database/packed-row';
-import { bind, longRead, read, statement, type Write } from '../database/statement';
+import { StoreLinks } from '../platform/config/store-links';
+import { Database } from '../platform/database/database';
+import type { Packed } from '../platform/database/packed-row';
+import { bind, longRead, read, statement, type Write } from '../platform/database/statement';
 import { invalidGame } from '../games/refusals';
-import { type Rows, SHORT_LIST } from '../http/long-lists';
+import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
 import {
   type AddGameRequest,

@@ -6,7 +6,7 @@ import {
   statement,
   type Write,
   write,
-} from '../database/statement';
+} from '../platform/database/statement';
 import { cannotEdit } from './refusals';
 import { canEditCollection, type CollectionAccess } from './visibility';
 

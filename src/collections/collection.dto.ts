@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsNotEmpty, Matches } from 'class-validator';
-import type { StoreLinks } from '../config/store-links';
+import type { StoreLinks } from '../platform/config/store-links';
 import {
   BooleanParameter,
   IntegerParameter,
@@ -11,8 +11,8 @@ import {
   readText,
   Unreadable,
   MaxCharacters,
-} from '../http/parameters';
-import { modernTimestamp } from '../formats/timestamps';
+} from '../platform/http/parameters';
+import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
 import type { CollectionRow } from './collections.service';
 import { fitsHtmlLimit, isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';

@@ -2,11 +2,11 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
-import { StoreLinks } from '../config/store-links';
-import { type LongList, LongLists } from '../http/long-lists';
-import { Fails, Post } from '../http/routes';
-import { Parameters } from '../http/read-parameters';
-import { IdempotencyService, OncePerKey, RetryKey } from '../idempotency/idempotency.service';
+import { StoreLinks } from '../platform/config/store-links';
+import { type LongList, LongLists } from '../platform/http/long-lists';
+import { Fails, Post } from '../platform/http/routes';
+import { Parameters } from '../platform/http/read-parameters';
+import { IdempotencyService, OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
 import {
   collectionAnswer,
   CollectionRequest,

@@ -1,13 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { StoreLinks } from '../config/store-links';
-import { Database } from '../database/database';
-import { bind, columnsOf, longRead, read, statement, type Write, write } from '../database/statement';
+import { StoreLinks } from '../platform/config/store-links';
+import { Database } from '../platform/database/database';
+import {
+  bind,
+  columnsOf,
+  longRead,
+  read,
+  statement,
+  type Write,
+  write,
+} from '../platform/database/statement';
 import { invalidGame } from '../games/refusals';
 import { canView } from '../games/visibility';
-import { badRequest } from '../http/failure';
-import { type Rows, SHORT_LIST, SLICE_BYTES } from '../http/long-lists';
+import { badRequest } from '../platform/http/failure';
+import { type Rows, SHORT_LIST, SLICE_BYTES } from '../platform/http/long-lists';
 import {
   type CollectionAnswer,
   collectionAnswer,

@@ -1,5 +1,5 @@
 import { forbidden } from '../auth/refusals';
-import { failure } from '../http/failure';
+import { failure } from '../platform/http/failure';
 
 export const invalidCollection = () => failure(404, 'invalid collection');
 export const notInCollection = () => failure(404, 'game is not in the collection');

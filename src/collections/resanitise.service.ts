@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { Database } from '../database/database';
-import { bind, statement, type Statement, write } from '../database/statement';
+import { Database } from '../platform/database/database';
+import { bind, statement, type Statement, write } from '../platform/database/statement';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
 import { LOCK_COLLECTIONS } from './collection-lock';

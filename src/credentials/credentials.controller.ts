@@ -4,9 +4,9 @@ import type { Request } from 'express';
 import { AnyApiKey, AnyCredential } from '../auth/access';
 import { Audit } from '../auth/audit';
 import { type Credential, CurrentCredential } from '../auth/credential';
-import { Fails, Post } from '../http/routes';
-import { Parameters } from '../http/read-parameters';
-import { modernTimestamp, timestampOf } from '../formats/timestamps';
+import { Fails, Post } from '../platform/http/routes';
+import { Parameters } from '../platform/http/read-parameters';
+import { modernTimestamp, timestampOf } from '../platform/formats/timestamps';
 import { CredentialsInfoAnswer, SubkeyAnswer, SubkeyRequest } from './credentials.dto';
 import { CredentialsService } from './credentials.service';
 

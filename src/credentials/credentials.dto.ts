@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IntegerParameter, SelectorParameter } from '../http/parameters';
+import { IntegerParameter, SelectorParameter } from '../platform/http/parameters';
 
 export class CredentialsInfoAnswer {
   @ApiProperty({ enum: ['key', 'jwt'], description: 'An API key, or a JWT' })

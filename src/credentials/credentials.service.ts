@@ -4,11 +4,11 @@ import { covers, type Credential } from '../auth/credential';
 import { insufficientScope, startsNoGames } from '../auth/refusals';
 import { SCOPES } from '../auth/scopes';
 import { TokensService } from '../auth/tokens.service';
-import { Settings } from '../config/settings';
+import { Settings } from '../platform/config/settings';
 import { GamesService } from '../games/games.service';
 import { invalidGame } from '../games/refusals';
-import { badRequest } from '../http/failure';
-import { OperatorError } from '../config/operator-error';
+import { badRequest } from '../platform/http/failure';
+import { OperatorError } from '../platform/config/operator-error';
 
 @Injectable()
 export class CredentialsService {

@@ -1,7 +1,7 @@
 import { ApiProperty, PickType } from '@nestjs/swagger';
-import type { StoreLinks } from '../config/store-links';
-import { modernTimestamp } from '../formats/timestamps';
-import { IntegerParameter } from '../http/parameters';
+import type { StoreLinks } from '../platform/config/store-links';
+import { modernTimestamp } from '../platform/formats/timestamps';
+import { IntegerParameter } from '../platform/http/parameters';
 import { UserAnswer } from '../users/user.dto';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
 import type { EmbeddedGameRow, GameWithUserRow } from './game-row';

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { OperatorError } from '../config/operator-error';
-import { ignoringCase } from '../database/ignoring-case';
+import { OperatorError } from '../platform/config/operator-error';
+import { ignoringCase } from '../platform/database/ignoring-case';
 import { Game } from './game.entity';
 
 /** The game that an operator names by id, or as `ash-beetle/brave-arcade`. */

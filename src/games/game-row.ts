@@ -7,7 +7,7 @@ import {
   PackedRow,
   type RowOf,
   text,
-} from '../database/packed-row';
+} from '../platform/database/packed-row';
 import type { Game } from './game.entity';
 
 /** What every answer with a game is made of, for the game `g`. */

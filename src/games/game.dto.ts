@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { StoreLinks } from '../config/store-links';
-import { formatMoney } from '../formats/money';
-import { modernTimestamp } from '../formats/timestamps';
+import type { StoreLinks } from '../platform/config/store-links';
+import { formatMoney } from '../platform/formats/money';
+import { modernTimestamp } from '../platform/formats/timestamps';
 import { EmbeddedGameAnswer } from './embedded-game.dto';
 import type { GameRow } from './game-row';
 

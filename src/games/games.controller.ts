@@ -2,9 +2,9 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
-import { StoreLinks } from '../config/store-links';
-import { Fails } from '../http/routes';
-import { Parameters } from '../http/read-parameters';
+import { StoreLinks } from '../platform/config/store-links';
+import { Fails } from '../platform/http/routes';
+import { Parameters } from '../platform/http/read-parameters';
 import { GameRequest, gameWithUserAnswer, OneGameAnswer } from './embedded-game.dto';
 import { GamesService } from './games.service';
 

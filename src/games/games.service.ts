@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database/database';
-import type { Packed } from '../database/packed-row';
-import { longRead, read } from '../database/statement';
+import { Database } from '../platform/database/database';
+import type { Packed } from '../platform/database/packed-row';
+import { longRead, read } from '../platform/database/statement';
 import { GAME_ROW, GAME_WITH_USER_ROW, type GameRow, type GameWithUserRow } from './game-row';
 import { invalidGame } from './refusals';
-import { type Rows, SHORT_LIST } from '../http/long-lists';
+import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
 import { canEdit, canView } from './visibility';
 
 const editableBy = (user: string, limit: string) => `(

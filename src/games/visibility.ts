@@ -1,4 +1,4 @@
-import { holdsKey } from './key-owners';
+import { holdsKey } from '../purchases/key-owners';
 
 // Without it PostgreSQL may read all games that the user administers: docs/explanation/decisions/one-probe.md.
 const ONE_PROBE = 'OFFSET 0';

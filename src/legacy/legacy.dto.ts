@@ -1,13 +1,13 @@
 import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
 import type { Credential } from '../auth/credential';
-import type { StoreLinks } from '../config/store-links';
+import type { StoreLinks } from '../platform/config/store-links';
 import { CredentialsInfoAnswer } from '../credentials/credentials.dto';
 import { GameAnswer, gameFigures } from '../games/game.dto';
 import { gameUserAnswer, GameWithUserAnswer } from '../games/embedded-game.dto';
 import type { EmbeddedGameRow, GameRow, GameWithUserRow } from '../games/game-row';
-import { formatMoney } from '../formats/money';
-import { legacyTimestamp, timestampOf } from '../formats/timestamps';
-import { PageAnswer } from '../http/paging';
+import { formatMoney } from '../platform/formats/money';
+import { legacyTimestamp, timestampOf } from '../platform/formats/timestamps';
+import { PageAnswer } from '../platform/http/paging';
 import { downloadKeyAnswer, DownloadKeyObject } from '../purchases/download-key.dto';
 import type { DownloadKeyRow } from '../purchases/download-keys.service';
 import { OwnedKeyObject } from '../purchases/owned-key.dto';

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { Given, givenInBody, givenInQuery, hasReadableBody } from '../http/parameter-sources';
+import { Given, givenInBody, givenInQuery, hasReadableBody } from '../platform/http/parameter-sources';
 
 const LEGACY = '/api/1/';
 

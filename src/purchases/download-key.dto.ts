@@ -1,7 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { StoreLinks } from '../config/store-links';
-import { EmailParameter, ExactlyOneOf, IntegerParameter, SelectorParameter } from '../http/parameters';
-import { modernTimestamp } from '../formats/timestamps';
+import type { StoreLinks } from '../platform/config/store-links';
+import {
+  EmailParameter,
+  ExactlyOneOf,
+  IntegerParameter,
+  SelectorParameter,
+} from '../platform/http/parameters';
+import { modernTimestamp } from '../platform/formats/timestamps';
 import { UserAnswer, userAnswer } from '../users/user.dto';
 import type { DownloadKeyRow } from './download-keys.service';
 

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database/database';
-import { columnsOf, read } from '../database/statement';
+import { Database } from '../platform/database/database';
+import { columnsOf, read } from '../platform/database/statement';
 import { invalidGame } from '../games/refusals';
-import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../games/key-owners';
+import { keysFoundBy, keysOf, newestOfGame, ownerOf } from './key-owners';
 import { canEdit } from '../games/visibility';
-import { failure } from '../http/failure';
+import { failure } from '../platform/http/failure';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';
 import type { DownloadKeyRequest } from './download-key.dto';
 import type { DownloadKey } from './download-key.entity';

@@ -1,8 +1,8 @@
 import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
-import type { StoreLinks } from '../config/store-links';
-import { modernTimestamp } from '../formats/timestamps';
-import { PageAnswer, PageParameter, PerPageParameter } from '../http/paging';
-import { IntegerParameter, TimestampParameter } from '../http/parameters';
+import type { StoreLinks } from '../platform/config/store-links';
+import { modernTimestamp } from '../platform/formats/timestamps';
+import { PageAnswer, PageParameter, PerPageParameter } from '../platform/http/paging';
+import { IntegerParameter, TimestampParameter } from '../platform/http/parameters';
 import { UserAnswer, userAnswer } from '../users/user.dto';
 import { DownloadKeyObject } from './download-key.dto';
 import type { SaleRow } from './game-sales.service';

@@ -2,10 +2,10 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
-import { StoreLinks } from '../config/store-links';
-import { type LongList, LongLists } from '../http/long-lists';
-import { Fails } from '../http/routes';
-import { Parameters } from '../http/read-parameters';
+import { StoreLinks } from '../platform/config/store-links';
+import { type LongList, LongLists } from '../platform/http/long-lists';
+import { Fails } from '../platform/http/routes';
+import { Parameters } from '../platform/http/read-parameters';
 import { saleAnswer, GameSalesAnswer, GameSalesRequest } from './game-sale.dto';
 import { GameSalesService, type SaleRow } from './game-sales.service';
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database/database';
-import { read } from '../database/statement';
+import { Database } from '../platform/database/database';
+import { read } from '../platform/database/statement';
 import { invalidGame } from '../games/refusals';
 import { canEdit } from '../games/visibility';
-import type { Rows } from '../http/long-lists';
+import type { Rows } from '../platform/http/long-lists';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';
 import { boughtBy, BY_EMAIL, PURCHASE, type PurchaseRow, SHORT_LIST } from './purchases.service';
 

@@ -1,8 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { StoreLinks } from '../config/store-links';
-import { modernTimestamp } from '../formats/timestamps';
+import type { StoreLinks } from '../platform/config/store-links';
+import { modernTimestamp } from '../platform/formats/timestamps';
 import { GameWithUserAnswer, gameWithUserAnswer } from '../games/embedded-game.dto';
-import { PageAnswer, PageParameter, PerPageParameter } from '../http/paging';
+import { PageAnswer, PageParameter, PerPageParameter } from '../platform/http/paging';
 import type { OwnedKeyRow } from './owned-keys.service';
 
 export class OwnedKeysRequest {

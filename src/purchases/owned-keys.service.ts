@@ -1,9 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database/database';
-import { nullableNumber, number, type Packed, PackedRow, type RowOf, text } from '../database/packed-row';
-import { read } from '../database/statement';
+import { Database } from '../platform/database/database';
+import {
+  nullableNumber,
+  number,
+  type Packed,
+  PackedRow,
+  type RowOf,
+  text,
+} from '../platform/database/packed-row';
+import { read } from '../platform/database/statement';
 import { GAME_WITH_USER } from '../games/game-row';
-import { keysOf } from '../games/key-owners';
+import { keysOf } from './key-owners';
 import type { OwnedKeysRequest } from './owned-key.dto';
 
 /** A key, and its game. */

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Credential } from '../auth/credential';
-import { Database } from '../database/database';
-import { read } from '../database/statement';
-import { holdsKey } from '../games/key-owners';
+import { Database } from '../platform/database/database';
+import { read } from '../platform/database/statement';
+import { holdsKey } from './key-owners';
 import { invalidGame } from '../games/refusals';
 import { canEdit, isPublic } from '../games/visibility';
 import { boughtBy } from './purchases.service';

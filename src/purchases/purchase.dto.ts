@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { formatMoney } from '../formats/money';
-import { EmailParameter, ExactlyOneOf, IntegerParameter } from '../http/parameters';
-import { modernTimestamp } from '../formats/timestamps';
+import { formatMoney } from '../platform/formats/money';
+import { EmailParameter, ExactlyOneOf, IntegerParameter } from '../platform/http/parameters';
+import { modernTimestamp } from '../platform/formats/timestamps';
 import { type Purchase, PURCHASE_TYPES } from './purchase.entity';
 import type { PurchaseRow } from './purchases.service';
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database/database';
-import { columnsOf, longRead, read } from '../database/statement';
+import { Database } from '../platform/database/database';
+import { columnsOf, longRead, read } from '../platform/database/statement';
 import { invalidGame } from '../games/refusals';
 import { canEdit } from '../games/visibility';
-import type { Rows } from '../http/long-lists';
+import type { Rows } from '../platform/http/long-lists';
 import type { PurchasesRequest } from './purchase.dto';
 import type { Purchase } from './purchase.entity';
 

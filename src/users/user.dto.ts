@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { StoreLinks } from '../config/store-links';
+import type { StoreLinks } from '../platform/config/store-links';
 import type { UserRow } from './users.service';
 
 export class UserAnswer {

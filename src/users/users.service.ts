@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Credential } from '../auth/credential';
 import { noLongerValid } from '../auth/refusals';
-import { Database } from '../database/database';
-import { columnsOf, read } from '../database/statement';
+import { Database } from '../platform/database/database';
+import { columnsOf, read } from '../platform/database/statement';
 import type { User } from './user.entity';
 
 export const USER_COLUMNS = [

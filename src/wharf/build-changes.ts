@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { ChangePoller } from '../caching/change-poller';
-import { Database } from '../database/database';
-import { Measurements } from '../http/measurements';
+import { ChangePoller } from '../platform/cache/change-poller';
+import { Database } from '../platform/database/database';
+import { Measurements } from '../platform/observability/measurements';
 
 /** The expiry of cached builds: all expire when any build, game or username changes. */
 @Injectable()

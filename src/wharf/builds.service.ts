@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { BatchLoader } from '../database/pool/batching';
-import { Database } from '../database/database';
-import { read, type Statement } from '../database/statement';
-import { type Cacheable, cacheable } from '../http/answer';
-import { failure } from '../http/failure';
+import { BatchLoader } from '../platform/database/pool/batching';
+import { Database } from '../platform/database/database';
+import { read, type Statement } from '../platform/database/statement';
+import { type Cacheable, cacheable } from '../platform/http/answer';
+import { failure } from '../platform/http/failure';
 import { LatestAnswer, LatestRequest } from './latest.dto';
 import { showsBuilds } from '../games/visibility';
-import { ExpiringCache, maxAge, SingleFlight } from '../caching/expiring-cache';
+import { ExpiringCache, maxAge, SingleFlight } from '../platform/cache/expiring-cache';
 import type { Build } from './build.entity';
 import { BuildChanges } from './build-changes';
 

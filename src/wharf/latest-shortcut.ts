@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Settings } from '../config/settings';
-import { answerError, type Cacheable, sendCacheable } from '../http/answer';
-import { hasBody } from '../http/body';
-import { FrontDoor } from '../http/front-door';
-import type { RequestLog } from '../http/request-log';
-import { RateLimitsService } from '../operations/rate-limits.service';
+import { Settings } from '../platform/config/settings';
+import { answerError, type Cacheable, sendCacheable } from '../platform/http/answer';
+import { hasBody } from '../platform/http/body';
+import { FrontDoor } from '../platform/http/front-door';
+import type { RequestLog } from '../platform/observability/request-log';
+import { RateLimitsService } from '../platform/rate-limits/rate-limits.service';
 import { BuildsService } from './builds.service';
 import type { LatestRequest } from './latest.dto';
 

@@ -1,6 +1,11 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Matches } from 'class-validator';
-import { ExactlyOneOf, IntegerParameter, SelectorParameter, TextParameter } from '../http/parameters';
+import {
+  ExactlyOneOf,
+  IntegerParameter,
+  SelectorParameter,
+  TextParameter,
+} from '../platform/http/parameters';
 
 @ExactlyOneOf('game_id', 'target')
 export class LatestRequest {

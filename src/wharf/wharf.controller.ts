@@ -3,8 +3,8 @@ import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagg
 import { Throttle } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
-import { Fails } from '../http/routes';
-import { Parameters } from '../http/read-parameters';
+import { Fails } from '../platform/http/routes';
+import { Parameters } from '../platform/http/read-parameters';
 import { LatestShortcut } from './latest-shortcut';
 import { LatestAnswer, LatestRequest } from './latest.dto';
 

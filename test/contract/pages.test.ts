@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { demoRecords } from '../../src/importing/demo';
+import { demoRecords } from '../../src/dev/demo/demo';
 
 const pages = [
   'README.md',

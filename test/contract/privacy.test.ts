@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
 import { getMetadataArgsStorage } from 'typeorm';
-import * as erasure from '../../src/people/erasure-statements';
-import { PARTS } from '../../src/people/export-parts';
+import * as erasure from '../../src/operator/people/erasure-statements';
+import { PARTS } from '../../src/operator/people/export-parts';
 import { cloneDatabase } from '../support/database';
 
 const PAGE = 'docs/explanation/privacy.md';

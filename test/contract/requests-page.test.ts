@@ -48,6 +48,6 @@ test('what the page about the architecture says where things are is there', () =
 test('the page has every place where an error becomes an answer', () => {
   const places = having(/\b(?:answerError|sendFailure|envelope)\(|implements ExceptionFilter/);
   expect(firstCells('Where an error becomes an answer').toSorted()).toEqual(
-    places.filter((path) => path !== join('src', 'http', 'answer.ts')).toSorted(),
+    places.filter((path) => path !== join('src', 'platform', 'http', 'answer.ts')).toSorted(),
   );
 });

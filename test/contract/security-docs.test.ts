@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { SECRET_NAMES, SETTING_NAMES } from '../../src/config/settings';
+import { SECRET_NAMES, SETTING_NAMES } from '../../src/platform/config/settings';
 
 const PAGES = ['SECURITY.md', 'docs/explanation/security.md', 'docs/explanation/security-asvs.md'];
 
@@ -90,6 +90,8 @@ test('nothing asks another server by HTTP but webhooks and the exporter of trace
     matching(
       /\bfetch\([^)]|\bhttps?\.(?:get|request)\(|\bnode:http2|'(?:undici|axios|got|node-fetch)'|import\('node:http|\b(?:get|request)\b[^}]*} from 'node:http/,
     ),
-  ).toEqual([join('webhooks', 'send.ts')]);
-  expect(matching(/exporter-trace-otlp-http/)).toEqual([join('operations', 'tracing.service.ts')]);
+  ).toEqual([join('operator', 'webhooks', 'send.ts')]);
+  expect(matching(/exporter-trace-otlp-http/)).toEqual([
+    join('platform', 'observability', 'tracing.service.ts'),
+  ]);
 });

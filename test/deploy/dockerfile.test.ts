@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { SECRET_NAMES, SETTING_NAMES } from '../../src/config/settings';
+import { SECRET_NAMES, SETTING_NAMES } from '../../src/platform/config/settings';
 import { kubernetes } from '../support/manifests';
 
 /** Each name in capitals and underscores that a file holds. */

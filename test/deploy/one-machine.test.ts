@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { loadSettings, SECRET_NAMES, SETTING_NAMES } from '../../src/config/settings';
+import { loadSettings, SECRET_NAMES, SETTING_NAMES } from '../../src/platform/config/settings';
 
 const root = path.join(__dirname, '..', '..');
 const read = (...names: string[]) => readFileSync(path.join(root, ...names), 'utf8');

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
-import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
+import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { kubectlIsThere } from '../support/manifests';
 import { environmentOf, one } from '../support/overlays';
 import { hasPgBouncer, startPooler } from '../support/pgbouncer';

@@ -1,4 +1,4 @@
-import { hashPassword } from '../../src/accounts/sign-in/password-hash';
+import { hashPassword } from '../../src/auth/sign-in/password-hash';
 import { type Actor, baseUrl, sql } from './store';
 
 export interface Page {

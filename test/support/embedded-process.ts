@@ -2,8 +2,8 @@ import { transformFile } from '@swc/core';
 import { ChildProcess, fork } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { packagedBinaries } from '../../src/database/embedded/binaries';
-import type { EmbeddedPostgresOptions } from '../../src/database/embedded/embedded-postgres';
+import { packagedBinaries } from '../../src/dev/embedded/binaries';
+import type { EmbeddedPostgresOptions } from '../../src/dev/embedded/embedded-postgres';
 
 const SRC = join(__dirname, '..', '..', 'src');
 const PACKAGES = join(SRC, '..', 'node_modules');
@@ -28,8 +28,8 @@ export interface Failure {
 
 // What main.ts does with the embedded server, and no more.
 const program = `
-const { openEmbeddedPostgres } = require('./database/embedded/embedded-postgres.js');
-const { OperatorError } = require('./config/operator-error.js');
+const { openEmbeddedPostgres } = require('./dev/embedded/embedded-postgres.js');
+const { OperatorError } = require('./platform/config/operator-error.js');
 const options = JSON.parse(process.argv[2]);
 const start = performance.now();
 const say = (message) => process.send(message);
@@ -64,10 +64,10 @@ openEmbeddedPostgres({
 
 /** The embedded server's code as plain JavaScript, for processes of their own that can be killed. */
 export async function compileEmbedded(target: string): Promise<string> {
-  const folder = 'database/embedded';
+  const folder = 'dev/embedded';
   const files = [
-    'config/operator-error.ts',
-    'database/client.ts',
+    'platform/config/operator-error.ts',
+    'platform/database/client.ts',
     ...(await readdir(join(SRC, folder))).map((name) => `${folder}/${name}`),
   ];
   for (const file of files) {

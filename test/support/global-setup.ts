@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
+import { EmbeddedPostgres, openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { administer, withDatabase } from './database';
 import { migrateTemplate } from './template';
 import { temporaryBase, temporaryFolder } from './temporary';

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { Client } from 'pg';
 import { ApiKeysService } from '../../src/auth/api-keys.service';
-import { type ImportOptions, importRecords } from '../../src/importing/import-records';
-import { ImportProblems } from '../../src/importing/problems';
-import { summaryLines } from '../../src/importing/summary';
+import { type ImportOptions, importRecords } from '../../src/operator/import/import-records';
+import { ImportProblems } from '../../src/operator/import/problems';
+import { summaryLines } from '../../src/operator/import/summary';
 import { type Answer, PEPPER, send, sql, theApp } from './store';
 
 export const OPERATOR_TOKEN = 'the token of the operator in tests';

@@ -1,8 +1,8 @@
 import { type INestApplicationContext, RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
-import { parametersOf } from '../../src/http/parameters';
-import { MAX_BODY } from '../../src/http/parameter-sources';
-import { requestClassOf } from '../../src/http/read-parameters';
+import { parametersOf } from '../../src/platform/http/parameters';
+import { MAX_BODY } from '../../src/platform/http/parameter-sources';
+import { requestClassOf } from '../../src/platform/http/read-parameters';
 
 /** The bytes of a request without its credential. */
 export interface Input {

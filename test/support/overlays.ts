@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { loadSettings } from '../../src/config/settings';
+import { loadSettings } from '../../src/platform/config/settings';
 import { type Container, type Manifest, type PodSpec, kubectlIsThere, kubernetes, render } from './manifests';
 
 export const ENVIRONMENTS = ['staging', 'production'];

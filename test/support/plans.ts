@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import type { Statement } from '../../src/database/statement';
+import type { Statement } from '../../src/platform/database/statement';
 
 interface Node {
   'Node Type': string;

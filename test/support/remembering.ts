@@ -1,5 +1,5 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Database } from '../../src/database/database';
+import { Database } from '../../src/platform/database/database';
 import { FaultyProxy } from './proxy';
 import { baseUrl, databaseUrl, openApp, theApp } from './store';
 import { until } from './time';

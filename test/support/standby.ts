@@ -1,11 +1,11 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { clusterAccount } from '../../src/database/embedded/account';
-import { packagedBinaries, usableBinaries } from '../../src/database/embedded/binaries';
-import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
-import { freePort, readPostmasterPid, ServerProcess, stopServer } from '../../src/database/embedded/server';
-import { shelter } from '../../src/database/embedded/shelter';
+import { clusterAccount } from '../../src/dev/embedded/account';
+import { packagedBinaries, usableBinaries } from '../../src/dev/embedded/binaries';
+import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
+import { freePort, readPostmasterPid, ServerProcess, stopServer } from '../../src/dev/embedded/server';
+import { shelter } from '../../src/dev/embedded/shelter';
 import type { TestDatabase } from './database';
 import { migrateTemplate } from './template';
 import { temporaryFolder } from './temporary';

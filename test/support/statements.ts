@@ -1,7 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner';
-import { Database } from '../../src/database/database';
-import type { Statement } from '../../src/database/statement';
+import { Database } from '../../src/platform/database/database';
+import type { Statement } from '../../src/platform/database/statement';
 import { theApp } from './store';
 
 // Sent by timers, for all requests of some time.

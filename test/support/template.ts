@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { migrate } from '../../src/database/migrate';
+import { migrate } from '../../src/platform/database/migrate';
 
 /** Brings an empty database to the schema that every test file starts from. */
 export async function migrateTemplate(url: string): Promise<void> {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ADD, ENTRY } from '../../src/collections/collection-games.service';
 import { LOCK } from '../../src/collections/collection-lock';
-import { connectTo } from '../../src/importing/import-records';
+import { connectTo } from '../../src/operator/import/import-records';
 import { lineOf, pgbenchRate, transaction } from './pgbench';
 import { LoadGenerator, MeasuredServer } from './servers';
 import { openStore } from './store';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
-import { connectTo } from '../../src/importing/import-records';
+import { connectTo } from '../../src/operator/import/import-records';
 import { CONNECTIONS, inTurns, measure, settle } from './measure';
 import { machine, type Measured, median, ratioOf, shown, table } from './report';
 import { type Workload, workloadOf } from './requests';

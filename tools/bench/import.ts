@@ -7,12 +7,12 @@ import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres';
-import { migrate } from '../../src/database/migrate';
-import { demoRecords } from '../../src/importing/demo';
-import { ndjsonOf } from '../../src/importing/demo-file';
-import type { DemoOptions } from '../../src/importing/demo-options';
-import { connectTo, importRecords } from '../../src/importing/import-records';
+import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
+import { migrate } from '../../src/platform/database/migrate';
+import { demoRecords } from '../../src/dev/demo/demo';
+import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import type { DemoOptions } from '../../src/dev/demo/demo-options';
+import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { postgresFor } from './store';
 
 /** Of a million records; a tenth of each is the small file. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Statement } from '../../src/database/statement';
+import type { Statement } from '../../src/platform/database/statement';
 import { findPgbench } from './servers';
 import type { Store } from './store';
 

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import { demoApiKey } from '../../src/importing/demo';
-import { ndjsonOf } from '../../src/importing/demo-file';
-import type { DemoOptions } from '../../src/importing/demo-options';
-import { connectTo, importRecords } from '../../src/importing/import-records';
+import { demoApiKey } from '../../src/dev/demo/demo';
+import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import type { DemoOptions } from '../../src/dev/demo/demo-options';
+import { connectTo, importRecords } from '../../src/operator/import/import-records';
 
 export const PLAYERS = 10;
 const GAMES_OF_PLAYER = 2000;

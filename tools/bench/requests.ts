@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { connectTo } from '../../src/importing/import-records';
+import { connectTo } from '../../src/operator/import/import-records';
 import type { MeasuredServer } from './servers';
 import type { Store } from './store';
 import { apiKey, type Ask, type Endpoint } from './workload';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
-import { connectTo } from '../../src/importing/import-records';
+import { connectTo } from '../../src/operator/import/import-records';
 import { CONNECTIONS, inTurns, measure, settle } from './measure';
 import { compareAnswers, workloadOf, type Workload } from './requests';
 import { type EndpointResult, type Figure, machine, median, type Results, writeReports } from './report';

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
-import { connectTo } from '../../src/importing/import-records';
+import { connectTo } from '../../src/operator/import/import-records';
 import { periodsOf } from '../../src/purchases/earnings';
 import { pgbenchRate, type Script, transaction } from './pgbench';
 import { median, ratioOf, shown, table } from './report';

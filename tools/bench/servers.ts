@@ -2,7 +2,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { join, resolve } from 'node:path';
-import { freePort } from '../../src/database/embedded/server';
+import { freePort } from '../../src/dev/embedded/server';
 import type { Order, Outcome, Told } from './load';
 import type { Question, Usage } from './probe';
 import type { Store } from './store';

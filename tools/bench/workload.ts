@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { demoApiKey } from '../../src/importing/demo';
+import { demoApiKey } from '../../src/dev/demo/demo';
 import { keyOfPlayer, PLAYERS } from './players';
 import { SEED, type Store } from './store';
 

@@ -4,7 +4,7 @@ import type { Client } from 'pg';
 import { ADD, ENTRY, ORDER } from '../../src/collections/collection-games.service';
 import { LOCK } from '../../src/collections/collection-lock';
 import { CREATE, LOCK_OWNER } from '../../src/collections/collections.service';
-import { connectTo } from '../../src/importing/import-records';
+import { connectTo } from '../../src/operator/import/import-records';
 import { lineOf, pgbenchRate, type Script, transaction } from './pgbench';
 import type { WriteResult } from './report';
 import type { LoadGenerator, MeasuredServer } from './servers';

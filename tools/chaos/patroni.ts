@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { serverAccount, type Account } from '../../src/database/embedded/account';
-import { freePort, readPostmasterPid } from '../../src/database/embedded/server';
+import { serverAccount, type Account } from '../../src/dev/embedded/account';
+import { freePort, readPostmasterPid } from '../../src/dev/embedded/server';
 import { until } from '../../test/support/time';
 import { ask } from './ask';
 import { FaultyProxy } from '../../test/support/proxy';

@@ -1,8 +1,8 @@
 import { chmod, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { type Account, clusterAccount } from '../../src/database/embedded/account';
-import { freePort, readPostmasterPid, ServerProcess, stopServer } from '../../src/database/embedded/server';
+import { type Account, clusterAccount } from '../../src/dev/embedded/account';
+import { freePort, readPostmasterPid, ServerProcess, stopServer } from '../../src/dev/embedded/server';
 import { until } from '../../test/support/time';
 import { familyOf, killFamily, signal } from './processes';
 

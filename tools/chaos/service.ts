@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../../src/database/embedded/server';
+import { freePort } from '../../src/dev/embedded/server';
 import { until } from '../../test/support/time';
 import { ask } from './ask';
 import type { Protection } from './without';

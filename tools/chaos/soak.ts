@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { printTable } from '../../src/formats/print-table';
+import { printTable } from '../../src/commands/print-table';
 import { importUsers, type Place, restart, revokeKey } from './disturbances';
 import { Lab } from './lab';
 import { visit } from './mixed-load';

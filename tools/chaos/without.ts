@@ -5,14 +5,14 @@
 import 'reflect-metadata';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import * as client from '../../src/database/client';
-import * as dataSource from '../../src/database/data-source';
-import * as sqlstates from '../../src/database/sqlstates';
-import { InFlight } from '../../src/http/in-flight';
-import { Database } from '../../src/database/database';
-import { statement } from '../../src/database/statement';
-import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.service';
-import { SharedCounters } from '../../src/operations/shared-counters';
+import * as client from '../../src/platform/database/client';
+import * as dataSource from '../../src/platform/database/data-source';
+import * as sqlstates from '../../src/platform/database/sqlstates';
+import { InFlight } from '../../src/platform/http/in-flight';
+import { Database } from '../../src/platform/database/database';
+import { statement } from '../../src/platform/database/statement';
+import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
+import { SharedCounters } from '../../src/platform/rate-limits/shared-counters';
 
 const PROTECTIONS = {
   /** Nothing ends a wait for the database. */

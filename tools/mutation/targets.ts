@@ -10,8 +10,8 @@ const tests = (...names: string[]) => names.map((name) => `test/${name}.test.ts`
 export const TARGETS: Record<string, Target> = {
   money: {
     mutate: [
-      'src/formats/money.ts',
-      'src/importing/earnings.ts',
+      'src/platform/formats/money.ts',
+      'src/operator/import/earnings.ts',
       ...under('src/games', 'game.dto', 'games.service'),
       ...under('src/purchases', 'purchase.dto', 'purchases.service', 'earnings'),
       ...under('src/purchases', 'game-sale.dto', 'game-sales.service'),
@@ -32,7 +32,7 @@ export const TARGETS: Record<string, Target> = {
     ),
   },
   scopes: {
-    mutate: [...under('src/auth', 'access', 'scopes', 'scopes.guard'), 'src/accounts/oauth/oauth-scopes.ts'],
+    mutate: [...under('src/auth', 'access', 'scopes', 'scopes.guard'), 'src/auth/oauth/oauth-scopes.ts'],
     tests: tests(
       'unit/scopes',
       'unit/oauth-scopes',
@@ -66,7 +66,7 @@ export const TARGETS: Record<string, Target> = {
   keys: {
     mutate: [
       ...under('src/auth', 'api-key', 'credential', 'refusals', 'sealed'),
-      'src/caching/expiring-cache.ts',
+      'src/platform/cache/expiring-cache.ts',
     ],
     tests: tests(
       'unit/api-key',
@@ -95,7 +95,7 @@ export const TARGETS: Record<string, Target> = {
     mutate: [
       ...under('src/auth', 'api-key', 'api-key-lookup', 'api-keys.service'),
       ...under('src/auth', 'bearer.strategy', 'key-changes'),
-      'src/caching/change-poller.ts',
+      'src/platform/cache/change-poller.ts',
     ],
     tests: tests('unit/key-changes', 'credentials', 'auth-command', 'remembered-credentials'),
   },
@@ -105,14 +105,14 @@ export const TARGETS: Record<string, Target> = {
   },
   grants: {
     mutate: [
-      ...under('src/accounts/oauth', 'oauth-codes.service', 'oauth-tokens.service', 'grants.service'),
+      ...under('src/auth/oauth', 'oauth-codes.service', 'oauth-tokens.service', 'grants.service'),
       ...under(
-        'src/accounts/oauth',
+        'src/auth/oauth',
         'authorization-requests.service',
         'redirect-uris',
         'device-requests.service',
       ),
-      ...under('src/accounts/oauth', 'authorization.controller', 'oauth.controller'),
+      ...under('src/auth/oauth', 'authorization.controller', 'oauth.controller'),
     ],
     tests: tests(
       'unit/authorization-requests',
@@ -124,9 +124,9 @@ export const TARGETS: Record<string, Target> = {
   },
   'sign-in': {
     mutate: [
-      ...under('src/accounts/sign-in', 'attempts.service', 'password-hash', 'password-queue'),
-      ...under('src/accounts/sign-in', 'sessions.service', 'sign-in.service'),
-      'src/accounts/web/visitors.ts',
+      ...under('src/auth/sign-in', 'attempts.service', 'password-hash', 'password-queue'),
+      ...under('src/auth/sign-in', 'sessions.service', 'sign-in.service'),
+      'src/dashboard/layout/visitors.ts',
     ],
     tests: tests('accounts', 'accounts-settings'),
   },

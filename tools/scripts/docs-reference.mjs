@@ -17,8 +17,8 @@ import {
 
 const load = createRequire(import.meta.url);
 load('reflect-metadata');
-const { Settings, SECRET_NAMES } = load('../../dist/src/config/settings.js');
-const { program } = load('../../dist/src/process/program.js');
+const { Settings, SECRET_NAMES } = load('../../dist/src/platform/config/settings.js');
+const { program } = load('../../dist/src/commands/program.js');
 const { SCOPES } = load('../../dist/src/auth/scopes.js');
 
 /** Each setting of .env.example with its comment. */

@@ -26,10 +26,10 @@ function removeStale(folder) {
 async function writeTypes() {
   const require = createRequire(path.join(root, 'dist', 'src', 'main.js'));
   require('reflect-metadata');
-  const { createApp } = require('./process/create-app.js');
-  const { describeApi } = require('./http/describe-api.js');
-  const { loadSettings } = require('./config/settings.js');
-  const { createLogger } = require('./http/logger.js');
+  const { createApp } = require('./create-app.js');
+  const { describeApi } = require('./platform/openapi/describe-api.js');
+  const { loadSettings } = require('./platform/config/settings.js');
+  const { createLogger } = require('./platform/observability/logger.js');
   const settings = loadSettings({ LOG_LEVEL: 'silent' });
   const app = await createApp(settings, createLogger(settings.LOG_LEVEL));
   const types = astToString(await openapiTS(describeApi(app)));

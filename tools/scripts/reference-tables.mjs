@@ -25,13 +25,13 @@ function labelsOf(series, labels) {
 }
 
 export async function metricsPage() {
-  const { Settings } = of('config/settings');
-  const { Measurements } = of('http/measurements');
-  const { RequestDurations } = of('http/request-log');
-  const { createLogger } = of('http/logger');
+  const { Settings } = of('platform/config/settings');
+  const { Measurements } = of('platform/observability/measurements');
+  const { RequestDurations } = of('platform/observability/request-log');
+  const { createLogger } = of('platform/observability/logger');
   const settings = Object.assign(new Settings(), { API_KEY_PEPPER: 'nothing is hashed with it' });
   // Its parts register what they measure when they are made; nothing is started.
-  const app = await of('process/create-app').createApp(settings, createLogger('silent'));
+  const app = await of('create-app').createApp(settings, createLogger('silent'));
   const measured = new RequestDurations();
   measured.observe({}, { statusCode: 200 }, 1);
   const durations = measured.get();
@@ -75,18 +75,18 @@ const seconds = (ms) => `${ms / 1000} s`;
 const rate = ({ count, period_ms }) => `${number(count)} in ${period_ms / 1000} s`;
 
 export function limitsPage() {
-  const { Settings } = of('config/settings');
+  const { Settings } = of('platform/config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
   const [body, flight, front] = ['body', 'in-flight', 'front-door'].map((name) => of(`http/${name}`));
-  const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('http/parameter-sources');
-  const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('importing/small-import');
-  const waiting = of('importing/small-imports.service');
-  const room = of('importing/import-room');
-  const lists = of('http/long-lists');
+  const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/http/parameter-sources');
+  const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('operator/import/small-import');
+  const waiting = of('operator/import/small-imports.service');
+  const room = of('operator/import/import-room');
+  const lists = of('platform/http/long-lists');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
-  const deliveries = of('webhooks/webhook-deliveries.service');
+  const deliveries = of('operator/webhooks/webhook-deliveries.service');
   const limits = (...rows) => table(['limit', 'value', 'what is beyond it'], ...rows);
-  const rates = Object.entries(of('config/rate-limits').rateLimitsOf(''));
+  const rates = Object.entries(of('platform/config/rate-limits').rateLimitsOf(''));
   return `# Limits
 
 ${WRITTEN}
@@ -102,8 +102,8 @@ ${limits(
   ['fields of a body', number(MAX_FIELDS), '413'],
   ['values of a JSON body', number(body.MAX_VALUES), '413'],
   ['levels of a JSON body', number(body.MAX_DEPTH), '400'],
-  ['ids in a list', number(of('http/parameters').MAX_IDS), '400'],
-  ['bytes of all headers', kib(of('http/express.adapter').MAX_HEADER_BYTES), '431'],
+  ['ids in a list', number(of('platform/http/parameters').MAX_IDS), '400'],
+  ['bytes of all headers', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '431'],
   ['headers', number(front.MAX_HEADERS), '431'],
   ['time for a body to arrive', seconds(flight.BODY_TIMEOUT), '408'],
   ['time for an answer', seconds(flight.ANSWER_TIMEOUT), '503'],
@@ -116,26 +116,26 @@ ${limits(
   ['title of a collection', `${of('collections/collection.dto').MAX_TITLE} characters`, '400'],
   ['description or blurb, sanitised', `${number(MAX_HTML_CHARACTERS)} characters`, '400'],
   ['collections of a user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
-  ['API keys of a user', number(of('accounts/settings/keys.service').MAX_KEYS), 'the page says so'],
+  ['API keys of a user', number(of('dashboard/settings/keys.service').MAX_KEYS), 'the page says so'],
   [
     'applications of a user',
-    number(of('accounts/oauth/applications.service').MAX_APPLICATIONS),
+    number(of('auth/oauth/applications.service').MAX_APPLICATIONS),
     'the page says so',
   ],
   [
     'redirect addresses of an application',
-    number(of('accounts/settings/application-draft').MAX_ADDRESSES),
+    number(of('dashboard/settings/application-draft').MAX_ADDRESSES),
     'the page says so',
   ],
   [
     'answers kept for an `Idempotency-Key`',
-    `${of('idempotency/answer-room').MAX_STORED / 2 ** 20} MiB of a user in 24 hours, in each process`,
+    `${of('platform/idempotency/answer-room').MAX_STORED / 2 ** 20} MiB of a user in 24 hours, in each process`,
     '429',
   ],
-  ['operator tokens', number(of('auth/operator-tokens.service').MAX_LIVE), 'the command says so'],
+  ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'the command says so'],
   [
     'keys with purchases whose claims the page of sales counts',
-    `the newest ${number(of('accounts/sales/sales.service').MAX_KEYS)} of a game`,
+    `the newest ${number(of('dashboard/sales/sales.service').MAX_KEYS)} of a game`,
     'is left out; the page says so',
   ],
   [
@@ -148,9 +148,9 @@ ${limits(
 ## Imports
 
 ${limits(
-  ['a line', kib(of('importing/import-records').MAX_LINE), '400'],
-  ['games of a bundle', number(of('importing/record-types/purchase').MAX_BUNDLE), '400'],
-  ['problems in an answer', number(of('importing/problems').MAX_LISTED), 'are counted'],
+  ['a line', kib(of('operator/import/import-records').MAX_LINE), '400'],
+  ['games of a bundle', number(of('operator/import/record-types/purchase').MAX_BUNDLE), '400'],
+  ['problems in an answer', number(of('operator/import/problems').MAX_LISTED), 'are counted'],
   ['records of a small import', number(MAX_RECORDS), 'is a large import'],
   ['bytes of a small import', kib(MAX_BYTES), 'is a large import'],
   ['a line of a small import', kib(MAX_LINE), 'is a large import, unless all of it is as short'],
@@ -165,9 +165,9 @@ ${limits(
 [Receive a webhook](../guides/webhooks.md) says what a message is.
 
 ${limits(
-  ['webhooks', number(of('webhooks/webhooks.service').MAX_WEBHOOKS), 'the command says so'],
+  ['webhooks', number(of('operator/webhooks/webhooks.service').MAX_WEBHOOKS), 'the command says so'],
   ['messages to one webhook at a time', `${deliveries.MAX_AT_ONCE} of a process`, 'waits'],
-  ['time for an answer', seconds(of('webhooks/send').TIMEOUT), 'is sent again'],
+  ['time for an answer', seconds(of('operator/webhooks/send').TIMEOUT), 'is sent again'],
   ['time in which a message is sent again', `${deliveries.MAX_AGE / 86_400} days`, 'is given up'],
   ['messages that wait for one webhook', number(deliveries.MAX_WAITING), 'drops the oldest'],
 )}
@@ -214,8 +214,8 @@ function fieldsTable(fields) {
 
 /** The page of the import, with the table of each record's fields written anew. */
 export function importingPage(page) {
-  const { recordTypes } = of('importing/record-types');
-  const { ENTRY_FIELDS } = of('importing/record-types/collection');
+  const { recordTypes } = of('operator/import/record-types');
+  const { ENTRY_FIELDS } = of('operator/import/record-types/collection');
   const types = [...recordTypes(Buffer.alloc(0)), { name: 'entry', fields: ENTRY_FIELDS }];
   let text = page;
   for (const { name, fields } of types) {

@@ -12,9 +12,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const built = (file) => join(root, 'dist', 'src', file);
-const { openEmbeddedPostgres } = createRequire(import.meta.url)(
-  built('database/embedded/embedded-postgres.js'),
-);
+const { openEmbeddedPostgres } = createRequire(import.meta.url)(built('dev/embedded/embedded-postgres.js'));
 
 const key = randomBytes(20).toString('hex');
 const records = [

@@ -1,3 +1,3 @@
 import { load } from './typescript.mjs';
 
-load('../../../src/importing/import.worker.ts');
+load('../../../src/operator/import/import.worker.ts');

@@ -25,7 +25,7 @@ import { Collection } from '../../../../src/collections/collection.entity';
 import { GameAdmin } from '../../../../src/games/game-admin.entity';
 import { GameEarning } from '../../../../src/games/game-earning.entity';
 import { Game } from '../../../../src/games/game.entity';
-import { Naming } from '../../../../src/database/naming';
+import { Naming } from '../../../../src/platform/database/naming';
 import { DownloadKey } from '../../../../src/purchases/download-key.entity';
 import { PurchaseGame } from '../../../../src/purchases/purchase-game.entity';
 import { Purchase } from '../../../../src/purchases/purchase.entity';

@@ -1,0 +1,9 @@
+const base = require('./jest.config.js');
+
+/** Tests of processes, faults, load and browsers: one file at a time. */
+module.exports = {
+  ...base,
+  testMatch: ['<rootDir>/test/system/**/*.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/'],
+  maxWorkers: 1,
+};

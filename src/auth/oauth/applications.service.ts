@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Raw, type Repository } from 'typeorm';
+import { ApiKeysService } from '../api-keys.service';
+import { Database } from '../../platform/database/database';
+import { lockUser } from '../../users/lock-user';
+import { OauthApplication } from './oauth-application.entity';
+
+export type ApplicationFields = Pick<
+  OauthApplication,
+  'name' | 'redirect_uris' | 'scopes' | 'implicit_allowed' | 'may_start_games'
+>;
+
+export const MAX_APPLICATIONS = 50;
+export const MAX_LISTED = 1000;
+
+/** OAuth applications that users registered. */
+@Injectable()
+export class ApplicationsService {
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(OauthApplication) private readonly applications: Repository<OauthApplication>,
+    private readonly keys: ApiKeysService,
+  ) {}
+
+  /** With the username of its owner. */
+  application(client_id: string): Promise<OauthApplication | null> {
+    return this.applications
+      .createQueryBuilder('a')
+      .innerJoin('a.user', 'u')
+      .addSelect(['u.id', 'u.username'])
+      .where({ client_id })
+      .getOne();
+  }
+
+  applicationsOf(user_id: number): Promise<OauthApplication[]> {
+    const order = { created_at: 'DESC', client_id: 'ASC' } as const;
+    return this.applications.find({ where: { user_id }, order, take: MAX_LISTED });
+  }
+
+  applicationOf(user_id: number, client_id: string): Promise<OauthApplication | null> {
+    return this.applications.findOneBy({ user_id, client_id });
+  }
+
+  /** Returns the new client id; undefined: the user has MAX_APPLICATIONS already. */
+  make(user_id: number, fields: ApplicationFields): Promise<string | undefined> {
+    return this.database.transaction(async (db) => {
+      await lockUser(db, user_id);
+      if ((await db.countBy(OauthApplication, { user_id })) >= MAX_APPLICATIONS) return undefined;
+      const client_id = randomBytes(16).toString('hex');
+      await db.insert(OauthApplication, { client_id, user_id, ...fields });
+      return client_id;
+    });
+  }
+
+  async change(user_id: number, client_id: string, fields: ApplicationFields): Promise<boolean> {
+    return (await this.applications.update({ user_id, client_id }, fields)).affected === 1;
+  }
+
+  /** Deletes an application with its grants, and revokes its tokens. */
+  async delete(user_id: number, client_id: string): Promise<boolean> {
+    const revoked = await this.database.transaction(async (db) => {
+      const lock = { mode: 'pessimistic_write' } as const;
+      if (!(await db.findOne(OauthApplication, { where: { user_id, client_id }, lock }))) return undefined;
+      // Issuing a token locks the grant first: no token can be issued from here on.
+      await db.query('SELECT FROM oauth_grants WHERE client_id = $1 ORDER BY id FOR UPDATE', [client_id]);
+      const keys = await this.keys.revokeIn(db, { grant_id: grantsTo(client_id) });
+      await db.delete(OauthApplication, { client_id });
+      return keys;
+    });
+    if (revoked) this.keys.forget(revoked);
+    return revoked !== undefined;
+  }
+}
+
+/** As a condition for `grant_id`: a grant to the application. */
+export const grantsTo = (client_id: string) =>
+  Raw((column) => `${column} IN (SELECT id FROM oauth_grants WHERE client_id = :client_id)`, { client_id });

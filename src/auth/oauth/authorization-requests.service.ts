@@ -1,0 +1,113 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '../../platform/config/settings';
+import { Failure, failure } from '../../platform/http/failure';
+import { Given } from '../../platform/http/parameter-sources';
+import { ApplicationsService } from './applications.service';
+import type { OauthApplication } from './oauth-application.entity';
+import { listOfScopes, problemOfScopes } from './oauth-scopes';
+import { isSafe, isSameRedirect, policySource } from './redirect-uris';
+import { Form } from '../../platform/http/form';
+
+const FIELDS = [
+  'client_id',
+  'redirect_uri',
+  'response_type',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+] as const;
+/** S256 of RFC 7636. */
+export const CHALLENGE = /^[\w-]{43}$/;
+const MAX_STATE = 4000;
+
+/** A request for consent, with a redirect address that the application registered. */
+export interface Asked {
+  application: OauthApplication;
+  redirect_uri: string;
+  /** The request, for the form that repeats it. */
+  fields: Partial<Record<(typeof FIELDS)[number], string>>;
+  scopes: string[];
+}
+
+/** An error that is redirected to the application. */
+export interface Refusal {
+  error: string;
+  error_description: string;
+}
+
+@Injectable()
+export class AuthorizationRequests {
+  constructor(
+    private readonly applications: ApplicationsService,
+    private readonly settings: Settings,
+  ) {}
+
+  /** Errors here are shown to the user: the redirect address is not verified yet. */
+  async read(form: Form): Promise<Asked> {
+    const fields: Asked['fields'] = {};
+    for (const name of FIELDS) {
+      const value = form.text(name);
+      if (value !== undefined && value !== '') fields[name] = value;
+    }
+    const application = fields.client_id && (await this.applications.application(fields.client_id));
+    if (!application)
+      throw failure(
+        400,
+        'The application that sent you here is not known: its client_id is missing or wrong.',
+      );
+    const redirect_uri = redirectOf(application, fields.redirect_uri);
+    const lenient = this.settings.LENIENT_CLIENTS;
+    if (lenient && application.implicit_allowed) fields.response_type ??= 'token';
+    return { application, redirect_uri, fields, scopes: listOfScopes(fields.scope, { lenient }) };
+  }
+
+  /** The sources that a sign-in which returns to `path` may redirect to. */
+  async formTargets(path: string): Promise<string[]> {
+    const url = new URL(path, 'http://here.invalid');
+    if (url.pathname !== '/user/oauth') return [];
+    const given = new Given();
+    given.addPairs(url.search.slice(1));
+    try {
+      const { redirect_uri } = await this.read(new Form(given));
+      return [policySource(redirect_uri)].filter((source) => source !== undefined);
+    } catch (error) {
+      if (error instanceof Failure && error.status < 500) return [];
+      throw error;
+    }
+  }
+}
+
+function redirectOf(application: OauthApplication, asked: string | undefined): string {
+  const { redirect_uris } = application;
+  // With one registered address the parameter is optional.
+  const redirect_uri = asked ?? (redirect_uris.length === 1 ? redirect_uris[0] : undefined);
+  if (redirect_uri === undefined)
+    throw failure(400, `${application.name} did not say where to send you back to: redirect_uri is missing.`);
+  if (!isSafe(redirect_uri) || !redirect_uris.some((registered) => isSameRedirect(registered, redirect_uri)))
+    throw failure(400, `${application.name} wants to send you to an address that it has not registered.`);
+  return redirect_uri;
+}
+
+/** The error of a request, as in RFC 6749, section 4.1.2.1; undefined: none. */
+export function refusalOf({ application, fields, scopes }: Asked): Refusal | undefined {
+  const refuse = (error: string, error_description: string): Refusal => ({ error, error_description });
+  if (fields.response_type === undefined) return refuse('invalid_request', 'response_type is missing');
+  if (fields.state !== undefined && fields.state.length > MAX_STATE)
+    return refuse('invalid_request', 'state is too long');
+  if (fields.response_type !== 'code' && fields.response_type !== 'token')
+    return refuse('unsupported_response_type', 'response_type is code or token');
+  const problem = fields.response_type === 'code' ? problemOfProof(fields) : undefined;
+  if (problem) return refuse('invalid_request', problem);
+  if (fields.response_type === 'token' && !application.implicit_allowed)
+    return refuse('unauthorized_client', 'this application does not take tokens in an address');
+  const wrongScope = problemOfScopes(scopes, application.scopes);
+  return wrongScope === undefined ? undefined : refuse('invalid_scope', wrongScope);
+}
+
+/** PKCE, RFC 7636. */
+function problemOfProof({ code_challenge, code_challenge_method }: Asked['fields']): string | undefined {
+  if (code_challenge === undefined) return 'code_challenge is missing';
+  if (code_challenge_method !== 'S256') return 'code_challenge_method must be S256';
+  return CHALLENGE.test(code_challenge) ? undefined : 'code_challenge must be 43 characters';
+}

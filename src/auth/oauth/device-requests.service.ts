@@ -1,0 +1,151 @@
+import { createHmac, randomInt } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, IsNull, Raw, type Repository } from 'typeorm';
+import { Database } from '../../platform/database/database';
+import type { Grant } from './grants.service';
+import type { OauthApplication } from './oauth-application.entity';
+import { OauthCodesService } from './oauth-codes.service';
+import { OauthDeviceRequest } from './oauth-device-request.entity';
+import { invalidGrant } from './oauth-errors';
+import { hashOf, randomToken } from '../sign-in/sealed';
+
+// Without vowels, which could spell words, and without letters that look like digits.
+const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
+// Seconds.
+const LIFETIME = 600;
+const INTERVAL = 5;
+const MAX_INTERVAL = 60;
+
+/** A request as the consent page shows it. */
+export type ShownRequest = Pick<OauthDeviceRequest, 'user_code' | 'scopes'> &
+  Pick<OauthApplication, 'name' | 'may_start_games'> & { owner: string };
+
+export type Poll =
+  | { status: 'pending' | 'slow_down'; interval: number }
+  | { status: 'approved'; code: string; code_challenge: string | null }
+  | { status: 'denied' | 'expired' };
+
+type PollRow = Pick<OauthDeviceRequest, 'scopes' | 'code_challenge' | 'interval_seconds' | 'grant_id'> &
+  Record<'too_fast' | 'expired' | 'denied', boolean>;
+
+/** As a condition: undecided and not expired. */
+const pending = (user_code: string) => ({
+  user_code,
+  denied_at: IsNull(),
+  grant_id: IsNull(),
+  expires_at: Raw((column) => `${column} > now()`),
+});
+
+@Injectable()
+export class DeviceRequestsService {
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(OauthDeviceRequest) private readonly requests: Repository<OauthDeviceRequest>,
+    private readonly codes: OauthCodesService,
+  ) {}
+
+  async make(client_id: string, scopes: string[], code_challenge?: string) {
+    const device_code = randomToken();
+    for (;;) {
+      const user_code = newUserCode();
+      const rows: unknown[] = await this.requests.query(
+        `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) ON CONFLICT (user_code) DO NOTHING RETURNING user_code`,
+        [hashOf(device_code), user_code, client_id, scopes, code_challenge ?? null, INTERVAL, LIFETIME],
+      );
+      if (rows.length > 0) return { device_code, user_code, expires_in: LIFETIME, interval: INTERVAL };
+    }
+  }
+
+  pending(db: EntityManager, user_code: string): Promise<ShownRequest | undefined> {
+    return db
+      .createQueryBuilder(OauthDeviceRequest, 'd')
+      .innerJoin('d.application', 'a')
+      .innerJoin('a.user', 'u')
+      .select([
+        'd.user_code AS user_code',
+        'd.scopes AS scopes',
+        'a.name AS name',
+        'a.may_start_games AS may_start_games',
+        'u.username AS owner',
+      ])
+      .where(pending(user_code))
+      .getRawOne();
+  }
+
+  /** Locks the request until the transaction ends. */
+  lockPending(db: EntityManager, user_code: string): Promise<OauthDeviceRequest | null> {
+    return db.findOne(OauthDeviceRequest, {
+      where: pending(user_code),
+      lock: { mode: 'pessimistic_write' },
+    });
+  }
+
+  async approve(db: EntityManager, { device_code_hash }: OauthDeviceRequest, grant: Grant): Promise<void> {
+    await db.update(OauthDeviceRequest, { device_code_hash }, { grant_id: grant.id });
+  }
+
+  async deny(user_code: string): Promise<boolean> {
+    return (await this.requests.update(pending(user_code), { denied_at: () => 'now()' })).affected === 1;
+  }
+
+  /** Returns the user's decision. A device that polls too fast gets a longer interval. */
+  poll(client_id: string, device_code: string): Promise<Poll> {
+    return this.database.transaction(async (db) => {
+      const row = await this.lock(db, client_id, device_code);
+      if (!row) throw invalidGrant();
+      if (row.denied) return { status: 'denied' };
+      if (row.grant_id !== null) {
+        const code = codeFor(device_code);
+        const { scopes, code_challenge } = row;
+        const unused = await this.codes.store(db, row.grant_id, code, {
+          scopes,
+          code_challenge: code_challenge ?? undefined,
+        });
+        return unused ? { status: 'approved', code, code_challenge } : { status: 'expired' };
+      }
+      if (row.expired) return { status: 'expired' };
+      const interval = row.too_fast
+        ? Math.min(row.interval_seconds + INTERVAL, MAX_INTERVAL)
+        : row.interval_seconds;
+      await db.update(
+        OauthDeviceRequest,
+        { device_code_hash: hashOf(device_code) },
+        { polled_at: () => 'clock_timestamp()', interval_seconds: interval },
+      );
+      return { status: row.too_fast ? 'slow_down' : 'pending', interval };
+    });
+  }
+
+  private async lock(
+    db: EntityManager,
+    client_id: string,
+    device_code: string,
+  ): Promise<PollRow | undefined> {
+    // One second of tolerance for clocks and networks.
+    const [row] = await db.query<PollRow[]>(
+      `SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
+              denied_at IS NOT NULL OR EXISTS (
+                SELECT FROM oauth_grants g WHERE g.id = grant_id AND g.revoked_at IS NOT NULL) AS denied,
+              coalesce(polled_at > clock_timestamp() - make_interval(secs => interval_seconds - 1), false) AS too_fast
+       FROM oauth_device_requests WHERE device_code_hash = $1 AND client_id = $2 FOR UPDATE`,
+      [hashOf(device_code), client_id],
+    );
+    return row;
+  }
+}
+
+/** Derived from the device code, so that it need not be stored. */
+const codeFor = (device_code: string) => createHmac('sha256', device_code).update('code').digest('base64url');
+
+function newUserCode(): string {
+  const letters = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+  return `${letters.slice(0, 4)}-${letters.slice(4)}`;
+}
+
+/** The code that a person typed, in any case, with or without the dash. */
+export function userCodeOf(typed: string): string {
+  const letters = typed.toUpperCase().replace(/[^A-Z]/g, '');
+  return `${letters.slice(0, 4)}-${letters.slice(4)}`;
+}

@@ -1,0 +1,116 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, IsNull, type Repository } from 'typeorm';
+import { ApiKeysService } from '../api-keys.service';
+import { Database } from '../../platform/database/database';
+import { failure } from '../../platform/http/failure';
+import { OauthGrant } from './oauth-grant.entity';
+import { OauthRefreshToken } from './oauth-refresh-token.entity';
+
+/** What a user agreed to on a page. */
+export type Consent = Pick<OauthGrant, 'scopes' | 'may_start_games' | 'implicit_allowed'>;
+
+/** A user's current consent to an application. */
+export type Grant = Consent & Pick<OauthGrant, 'id' | 'user_id' | 'client_id'>;
+
+/** A grant whose row is locked, with the scopes that its application has registered. */
+export type LockedGrant = Grant & { registered: string[] };
+
+const COLUMNS = [
+  'id',
+  'client_id',
+  'scopes',
+  'may_start_games',
+  'created_at',
+] as const satisfies (keyof OauthGrant)[];
+
+export interface ListedGrant extends Pick<OauthGrant, (typeof COLUMNS)[number]> {
+  name: string;
+  owner: string;
+  last_used_at: string | null;
+}
+
+// A page of them is made at once, on the event loop.
+export const MAX_LISTED = 500;
+
+@Injectable()
+export class GrantsService {
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(OauthGrant) private readonly grants: Repository<OauthGrant>,
+    private readonly keys: ApiKeysService,
+  ) {}
+
+  async grantTo(user_id: number, client_id: string): Promise<Grant | undefined> {
+    return (await this.grants.findOneBy({ user_id, client_id, revoked_at: IsNull() })) ?? undefined;
+  }
+
+  grantsOf(user_id: number): Promise<ListedGrant[]> {
+    return this.listed(user_id).orderBy('g.id', 'DESC').limit(MAX_LISTED).getRawMany();
+  }
+
+  grantOf(user_id: number, id: number): Promise<ListedGrant | undefined> {
+    return this.listed(user_id).andWhere({ id }).getRawOne();
+  }
+
+  /** Adds to what was granted before, and locks the row until the transaction ends. */
+  async give(
+    db: EntityManager,
+    user_id: number,
+    client_id: string,
+    { scopes, may_start_games, implicit_allowed }: Consent,
+  ): Promise<Grant> {
+    // SELECT: the application may have been deleted while the page was open.
+    const [grant] = await db.query<Grant[]>(
+      `INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
+       SELECT $1, client_id, $3, may_start_games AND $4, $5 FROM oauth_applications WHERE client_id = $2
+       ON CONFLICT (user_id, client_id) WHERE revoked_at IS NULL DO UPDATE
+       SET scopes = ARRAY(SELECT DISTINCT unnest(given.scopes || excluded.scopes) ORDER BY 1),
+           may_start_games = given.may_start_games OR excluded.may_start_games,
+           implicit_allowed = given.implicit_allowed OR excluded.implicit_allowed
+       RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed`,
+      [user_id, client_id, scopes, may_start_games, implicit_allowed],
+    );
+    if (!grant) throw failure(404, 'This application is no longer registered.');
+    return grant;
+  }
+
+  /** Locks a live grant. Tokens are issued and revoked only under this lock. */
+  async lock(db: EntityManager, id: number): Promise<LockedGrant | undefined> {
+    const grant = await db
+      .createQueryBuilder(OauthGrant, 'g')
+      .innerJoinAndSelect('g.application', 'a')
+      .where({ id, revoked_at: IsNull() })
+      .setLock('for_no_key_update', undefined, ['g'])
+      .getOne();
+    return grant ? { ...grant, registered: grant.application!.scopes } : undefined;
+  }
+
+  /** Revokes a grant with all its tokens. */
+  async revoke(user_id: number, id: number): Promise<Grant | undefined> {
+    const revoked = await this.database.transaction(async (db) => {
+      const grant = await this.lock(db, id);
+      if (grant?.user_id !== user_id) return undefined;
+      await db.update(OauthGrant, { id }, { revoked_at: () => 'now()' });
+      const keys = await this.keys.revokeIn(db, { grant_id: id });
+      await db.delete(OauthRefreshToken, { grant_id: id });
+      return { grant, keys };
+    });
+    if (revoked) this.keys.forget(revoked.keys);
+    return revoked?.grant;
+  }
+
+  private listed(user_id: number) {
+    return this.grants
+      .createQueryBuilder('g')
+      .innerJoin('g.application', 'a')
+      .innerJoin('a.user', 'u')
+      .select([
+        ...COLUMNS.map((column) => `g.${column} AS ${column}`),
+        'a.name AS name',
+        'u.username AS owner',
+        '(SELECT max(k.last_used_at) FROM api_keys k WHERE k.grant_id = g.id) AS last_used_at',
+      ])
+      .where({ user_id, revoked_at: IsNull() });
+  }
+}

@@ -1,0 +1,29 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import type { Response } from 'express';
+import { answerError, sendFailure } from '../../platform/http/answer';
+import { RequestLog } from '../../platform/observability/request-log';
+import { type OauthErrorCode, OauthFailure } from './oauth-errors';
+
+const CODES: Record<number, OauthErrorCode> = {
+  429: 'slow_down',
+  500: 'server_error',
+  503: 'temporarily_unavailable',
+};
+
+/** Errors in the form of RFC 6749, with the API's own `errors` beside. */
+@Catch()
+export class OauthErrorFilter implements ExceptionFilter {
+  constructor(private readonly log: RequestLog) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const known = thrown instanceof OauthFailure ? thrown : undefined;
+    answerError(this.log, host.switchToHttp().getResponse<Response>(), thrown, (res, failure) => {
+      const { status, errors } = failure;
+      sendFailure(res, failure, {
+        errors,
+        error: known?.error ?? CODES[status] ?? 'invalid_request',
+        error_description: known?.description ?? errors.join(', '),
+      });
+    });
+  }
+}

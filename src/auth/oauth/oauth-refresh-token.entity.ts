@@ -1,0 +1,50 @@
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { ApiKey } from '../api-key.entity';
+import { OauthGrant } from './oauth-grant.entity';
+
+@Entity('oauth_refresh_tokens')
+@Check('oauth_refresh_tokens_token_hash_check', 'octet_length(token_hash) = 32')
+@Index('oauth_refresh_tokens_grant_id_idx', ['grant_id'])
+@Index('oauth_refresh_tokens_family_id_idx', ['family_id'])
+@Index('oauth_refresh_tokens_api_key_id_idx', ['api_key_id'])
+@Index('oauth_refresh_tokens_expires_at_idx', ['expires_at'])
+export class OauthRefreshToken {
+  @PrimaryColumn('bytea')
+  token_hash: Buffer;
+
+  @Column('bigint')
+  grant_id: number;
+
+  @Column('uuid')
+  family_id: string;
+
+  @Column('text', { array: true })
+  scopes: string[];
+
+  /** The access token that was issued with this refresh token. */
+  @Column('bigint', { nullable: true })
+  api_key_id: number | null;
+
+  @Column('timestamptz')
+  expires_at: string;
+
+  /** The expiry of all tokens that come from the same sign-in. */
+  @Column('timestamptz', { default: () => "(now() + '180 days')" })
+  family_ends_at: string;
+
+  @Column('timestamptz', { nullable: true })
+  used_at: string | null;
+
+  @Column('bytea', { nullable: true })
+  successor_hash: Buffer | null;
+
+  /** The tokens that replaced this one, encrypted under it, for a client that retries. */
+  @Column('bytea', { nullable: true })
+  answer: Buffer | null;
+
+  @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
+  grant?: Relation<OauthGrant>;
+
+  @ManyToOne(() => ApiKey, { onDelete: 'SET NULL' })
+  api_key?: Relation<ApiKey>;
+}

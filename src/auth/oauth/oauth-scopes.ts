@@ -1,0 +1,31 @@
+import { covers } from '../credential';
+import { SCOPES, type Scope } from '../scopes';
+
+const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
+
+/** The scopes of a space-separated list, sorted, without duplicates; `lenient` drops unknown ones. */
+export function listOfScopes(list: string | undefined, { lenient = false } = {}): string[] {
+  const scopes = [...new Set((list ?? '').split(' ').filter(Boolean))].sort();
+  // A list of unknown scopes alone stays, and is an error.
+  return lenient && scopes.some(isKnown) ? scopes.filter(isKnown) : scopes;
+}
+
+/** The problem with the scopes that an application asks for; undefined: none. */
+export function problemOfScopes(asked: readonly string[], registered: readonly string[]): string | undefined {
+  if (asked.length === 0) return 'no scope was asked for';
+  if (!asked.every(isKnown)) return 'a scope that was asked for does not exist';
+  if (!asked.every((scope) => covers(registered, scope)))
+    return 'a scope was asked for that the application has not registered';
+  return undefined;
+}
+
+/** The scopes that both lists cover. */
+export const commonScopes = (some: readonly string[], others: readonly string[]): string[] =>
+  [
+    ...new Set([
+      ...some.filter((scope) => covers(others, scope)),
+      ...others.filter((scope) => covers(some, scope)),
+    ]),
+  ].sort();
+
+export const meaningOf = (scope: string): string => SCOPES[scope as Scope] ?? scope;

@@ -1,0 +1,181 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Raw, type Repository } from 'typeorm';
+import { ApiKeysService } from '../api-keys.service';
+import { covers } from '../credential';
+import { Settings } from '../../platform/config/settings';
+import { Database } from '../../platform/database/database';
+import { grantsTo } from './applications.service';
+import { GrantsService, type LockedGrant } from './grants.service';
+import { invalidGrant, invalidScope } from './oauth-errors';
+import { OauthRefreshToken } from './oauth-refresh-token.entity';
+import { commonScopes, listOfScopes } from './oauth-scopes';
+import type { TokensAnswer } from './oauth.dto';
+import { hashOf, randomToken, seal, unseal } from '../sign-in/sealed';
+
+/** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
+export type Outcome = TokensAnswer | 'refused' | { revoked: number[] };
+
+/** The tokens that come from one sign-in. */
+interface Family {
+  family_id: string;
+  /** Absent: a new family. */
+  family_ends_at?: string;
+  /** The scopes that its refresh tokens can give; absent: those of the access token. */
+  refreshable?: string[];
+}
+
+const ACCESS_SECONDS = 3600;
+const REFRESH_DAYS = 90;
+const RETRY_SECONDS = 10;
+
+interface RefreshRow extends Pick<
+  OauthRefreshToken,
+  'family_id' | 'family_ends_at' | 'scopes' | 'used_at' | 'answer'
+> {
+  expired: boolean;
+  retried: boolean;
+  successor_used: boolean | null;
+}
+
+@Injectable()
+export class OauthTokensService {
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(OauthRefreshToken) private readonly refreshTokens: Repository<OauthRefreshToken>,
+    private readonly grants: GrantsService,
+    private readonly keys: ApiKeysService,
+    private readonly settings: Settings,
+  ) {}
+
+  /** Under a locked grant: issues tokens for those scopes that the application still has registered. */
+  async issue(
+    db: EntityManager,
+    grant: LockedGrant,
+    scopes: string[],
+    { family_id, family_ends_at, refreshable = scopes }: Family,
+  ): Promise<TokensAnswer | 'refused'> {
+    const permitted = commonScopes(scopes, grant.registered);
+    if (permitted.length === 0) return 'refused';
+    const { id, key } = await this.keys.createUnder(db, grant, permitted, { seconds: ACCESS_SECONDS });
+    const refresh_token = randomToken();
+    await db.insert(OauthRefreshToken, {
+      token_hash: hashOf(refresh_token),
+      grant_id: grant.id,
+      family_id,
+      family_ends_at,
+      scopes: refreshable,
+      api_key_id: id,
+      expires_at: () => `now() + make_interval(days => ${REFRESH_DAYS})`,
+    });
+    return {
+      access_token: key,
+      token_type: 'bearer',
+      expires_in: ACCESS_SECONDS,
+      refresh_token,
+      scope: permitted.join(' '),
+      key: { id, user_id: grant.user_id, key },
+    };
+  }
+
+  /**
+   * A refresh token is valid once. A second use means that it was stolen, so its family is revoked; only within
+   * RETRY_SECONDS is it a retry, which gets the same answer.
+   */
+  async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensAnswer> {
+    const grant_id = await this.grantOf(token, client_id);
+    if (grant_id === undefined) throw invalidGrant();
+    const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
+      const grant = await this.grants.lock(db, grant_id);
+      const row = grant && (await this.refreshToken(db, token));
+      if (!row || row.expired) return 'refused';
+      if (row.used_at === null) return this.rotate(db, grant, token, row, scope);
+      if (row.retried && row.answer && row.successor_used === false)
+        return unseal<TokensAnswer>(token, row.answer);
+      return { revoked: await this.revokeFamily(db, row.family_id) };
+    });
+    return this.tokensOrThrow(outcome);
+  }
+
+  /** RFC 7009: revokes an access token, or the family of a refresh token. Other clients' tokens count as unknown. */
+  async revoke(client_id: string, token: string): Promise<void> {
+    const grant_id = await this.grantOf(token, client_id);
+    const revoked = await this.database.transaction(async (db) => {
+      if (grant_id === undefined)
+        return this.keys.revokeIn(db, { ...this.keys.withText(token), grant_id: grantsTo(client_id) });
+      const grant = await this.grants.lock(db, grant_id);
+      const row = grant && (await this.refreshToken(db, token));
+      return row ? this.revokeFamily(db, row.family_id) : [];
+    });
+    this.keys.forget(revoked);
+  }
+
+  tokensOrThrow(outcome: Outcome): TokensAnswer {
+    if (outcome === 'refused') throw invalidGrant();
+    if ('revoked' in outcome) {
+      this.keys.forget(outcome.revoked);
+      throw invalidGrant();
+    }
+    return outcome;
+  }
+
+  /** Under a locked grant, so that no token is issued meanwhile. Returns the revoked keys. */
+  async revokeFamily(db: EntityManager, family_id: string): Promise<number[]> {
+    const revoked = await this.keys.revokeIn(db, {
+      id: Raw(
+        (column) => `${column} IN (SELECT api_key_id FROM oauth_refresh_tokens WHERE family_id = :family_id)`,
+        { family_id },
+      ),
+    });
+    await db.delete(OauthRefreshToken, { family_id });
+    return revoked;
+  }
+
+  private async grantOf(token: string, client_id: string): Promise<number | undefined> {
+    const row = await this.refreshTokens.findOne({
+      where: { token_hash: hashOf(token), grant_id: grantsTo(client_id) },
+      select: { token_hash: true, grant_id: true },
+    });
+    return row?.grant_id;
+  }
+
+  private refreshToken(db: EntityManager, token: string): Promise<RefreshRow | undefined> {
+    return db
+      .createQueryBuilder(OauthRefreshToken, 't')
+      .leftJoin(OauthRefreshToken, 's', 's.token_hash = t.successor_hash')
+      .select(
+        ['family_id', 'family_ends_at', 'scopes', 'used_at', 'answer'].map((name) => `t.${name} AS ${name}`),
+      )
+      .addSelect('least(t.expires_at, t.family_ends_at) <= now()', 'expired')
+      .addSelect('t.used_at > now() - make_interval(secs => :retry)', 'retried')
+      .addSelect('CASE WHEN s.token_hash IS NOT NULL THEN s.used_at IS NOT NULL END', 'successor_used')
+      .where({ token_hash: hashOf(token) })
+      .setParameters({ retry: RETRY_SECONDS })
+      .getRawOne<RefreshRow>();
+  }
+
+  private async rotate(
+    db: EntityManager,
+    grant: LockedGrant,
+    token: string,
+    { family_id, family_ends_at, scopes }: RefreshRow,
+    scope: string | undefined,
+  ): Promise<TokensAnswer | 'refused'> {
+    const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
+    const permitted = commonScopes(scopes, grant.registered);
+    if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than was granted');
+    const family = { family_id, family_ends_at, refreshable: scopes };
+    const tokens = await this.issue(db, grant, asked.length > 0 ? asked : permitted, family);
+    if (tokens === 'refused') return tokens;
+    await db.update(
+      OauthRefreshToken,
+      { token_hash: hashOf(token) },
+      {
+        used_at: () => 'now()',
+        successor_hash: hashOf(tokens.refresh_token),
+        answer: seal(token, tokens),
+      },
+    );
+    return tokens;
+  }
+}

@@ -1,0 +1,234 @@
+import { applyDecorators, Controller, Get, Header, Req, UseFilters, UseGuards } from '@nestjs/common';
+import {
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiResponse,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import type { Request } from 'express';
+import { Public } from '../access';
+import { SCOPES } from '../scopes';
+import { BodyOnly, Post } from '../../platform/http/routes';
+import { Settings } from '../../platform/config/settings';
+import { OwnAddress } from '../../platform/http/own-address';
+import { Parameters } from '../../platform/http/read-parameters';
+import { ApplicationsService } from './applications.service';
+import { CHALLENGE } from './authorization-requests.service';
+import { BasicClientGuard } from './basic-client.guard';
+import { DeviceRequestsService } from './device-requests.service';
+import {
+  DeviceAuthorizationAnswer,
+  DeviceAuthorizationRequest,
+  GRANT_TYPES,
+  DEVICE_GRANT,
+  OauthErrors,
+  PollAnswer,
+  PollRequest,
+  RevocationAnswer,
+  RevocationRequest,
+  ServerMetadata,
+  TokenRequest,
+  TokensAnswer,
+} from './oauth.dto';
+import type { OauthApplication } from './oauth-application.entity';
+import { OauthCodesService } from './oauth-codes.service';
+import { OauthErrorFilter } from './oauth-error.filter';
+import {
+  invalidBasicClient,
+  invalidClient,
+  invalidRequest,
+  invalidScope,
+  type OauthErrorCode,
+  OauthFailure,
+} from './oauth-errors';
+import { listOfScopes, problemOfScopes } from './oauth-scopes';
+import { OauthTokensService } from './oauth-tokens.service';
+
+const OauthFails = (status: number, error: OauthErrorCode, ...others: string[]) =>
+  ApiResponse({
+    status,
+    description: [error, ...others].join(', '),
+    content: {
+      'application/json': {
+        schema: { $ref: getSchemaPath(OauthErrors) },
+        example: { errors: [error], error, error_description: 'what is wrong' },
+      },
+    },
+  });
+
+/** The client is a parameter or the user of HTTP Basic; errors have the form of RFC 6749. */
+const ForClients = () =>
+  applyDecorators(
+    Public(),
+    UseGuards(BasicClientGuard),
+    ApiOperation({
+      description:
+        'Needs the client id of an application: as a parameter, or as the user of HTTP Basic with an empty password.',
+    }),
+    ApiExtraModels(OauthErrors),
+    OauthFails(
+      400,
+      'invalid_grant',
+      'invalid_request, invalid_client, invalid_scope, unsupported_grant_type',
+    ),
+    OauthFails(401, 'invalid_client'),
+    OauthFails(413, 'invalid_request'),
+    OauthFails(415, 'invalid_request'),
+    OauthFails(429, 'slow_down'),
+    OauthFails(500, 'server_error'),
+    OauthFails(503, 'temporarily_unavailable'),
+  );
+
+/** The OAuth endpoints that applications call directly. */
+@ApiTags('OAuth')
+@UseFilters(OauthErrorFilter)
+@Controller()
+export class OauthController {
+  constructor(
+    private readonly applications: ApplicationsService,
+    private readonly codes: OauthCodesService,
+    private readonly tokens: OauthTokensService,
+    private readonly devices: DeviceRequestsService,
+    private readonly own: OwnAddress,
+    private readonly settings: Settings,
+  ) {}
+
+  /** Exchanges a code, a refresh token or an approved device code for an access token. */
+  @Post('oauth/token')
+  @ForClients()
+  @BodyOnly()
+  // For caches without Cache-Control.
+  @Header('Pragma', 'no-cache')
+  @ApiOkResponse({ type: TokensAnswer })
+  async token(@Req() req: Request, @Parameters() request: TokenRequest): Promise<TokensAnswer> {
+    requireBody(req);
+    if (!GRANT_TYPES.includes(request.grant_type))
+      throw new OauthFailure('unsupported_grant_type', 'unknown grant_type');
+    await this.client(req, request.client_id);
+    if (request.grant_type === 'refresh_token')
+      return this.tokens.refresh(request.client_id, required(request, 'refresh_token'), request.scope);
+    if (request.grant_type === DEVICE_GRANT) return this.tokenOfDevice(request);
+    return this.codes.exchange(request.client_id, required(request, 'code'), {
+      redirect_uri: request.redirect_uri,
+      code_verifier: required(request, 'code_verifier'),
+    });
+  }
+
+  /** Ends an access token, or a refresh token with all that came from the same sign-in (RFC 7009). */
+  @Post('oauth/revoke')
+  @ForClients()
+  @ApiOkResponse({ type: RevocationAnswer, description: 'Also for a token that nobody knows.' })
+  async revoke(
+    @Req() req: Request,
+    @Parameters() { client_id, token }: RevocationRequest,
+  ): Promise<RevocationAnswer> {
+    requireBody(req);
+    await this.client(req, client_id);
+    await this.tokens.revoke(client_id, token);
+    return {};
+  }
+
+  /** Starts a device grant, for a program without a browser. */
+  @Post('oauth/device')
+  @ForClients()
+  @ApiOkResponse({ type: DeviceAuthorizationAnswer })
+  async device(
+    @Req() req: Request,
+    @Parameters() { client_id, scope, code_challenge, code_challenge_method }: DeviceAuthorizationRequest,
+  ): Promise<DeviceAuthorizationAnswer> {
+    const application = await this.client(req, client_id);
+    const scopes = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
+    const problem = problemOfScopes(scopes, application.scopes);
+    if (problem) throw invalidScope(problem);
+    if (code_challenge !== undefined && (code_challenge_method !== 'S256' || !CHALLENGE.test(code_challenge)))
+      throw invalidRequest('code_challenge must be the S256 of a verifier, and code_challenge_method S256');
+    const { device_code, user_code, ...times } = await this.devices.make(client_id, scopes, code_challenge);
+    const verification_uri = `${this.own.url}/user/oauth/device`;
+    return {
+      device_code,
+      user_code,
+      verification_uri,
+      verification_uri_complete: `${verification_uri}?code=${user_code}`,
+      ...times,
+    };
+  }
+
+  /** Whether the user has decided about a device, and the code when the answer was yes. */
+  @Post('oauth/device/poll')
+  @ForClients()
+  @ApiOkResponse({ type: PollAnswer })
+  async poll(@Parameters() { client_id, device_code }: PollRequest): Promise<PollAnswer> {
+    const poll = await this.devices.poll(client_id, device_code);
+    if (poll.status === 'slow_down')
+      throw new OauthFailure('slow_down', `wait ${poll.interval} seconds`, 429, {
+        'Retry-After': String(poll.interval),
+      });
+    if (poll.status !== 'approved') return poll as PollAnswer;
+    // Without a verifier the code alone would be enough to get tokens.
+    if (poll.code_challenge === null) throw invalidRequest('without a code_challenge, ask /oauth/token');
+    return { status: 'approved', code: poll.code };
+  }
+
+  /** Where everything is, for OAuth libraries. */
+  @Get('.well-known/oauth-authorization-server')
+  @Public()
+  @ApiOkResponse({ type: ServerMetadata })
+  metadata(): ServerMetadata {
+    const issuer = this.own.url;
+    return {
+      issuer,
+      authorization_endpoint: `${issuer}/user/oauth`,
+      token_endpoint: `${issuer}/oauth/token`,
+      device_authorization_endpoint: `${issuer}/oauth/device`,
+      revocation_endpoint: `${issuer}/oauth/revoke`,
+      jwks_uri: `${issuer}/.well-known/jwks.json`,
+      service_documentation: `${issuer}/docs`,
+      scopes_supported: Object.keys(SCOPES),
+      response_types_supported: ['code', 'token'],
+      response_modes_supported: ['query', 'fragment'],
+      grant_types_supported: ['authorization_code', 'implicit', 'refresh_token', DEVICE_GRANT],
+      token_endpoint_auth_methods_supported: ['none'],
+      revocation_endpoint_auth_methods_supported: ['none'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+    };
+  }
+
+  private async client(req: Request, client_id: string): Promise<OauthApplication> {
+    const application = await this.applications.application(client_id);
+    if (!application) throw req.parametersInHeaders ? invalidBasicClient() : invalidClient();
+    return application;
+  }
+
+  private async tokenOfDevice(request: TokenRequest): Promise<TokensAnswer> {
+    const poll = await this.devices.poll(request.client_id, required(request, 'device_code'));
+    switch (poll.status) {
+      case 'approved':
+        return this.codes.exchange(request.client_id, poll.code, { code_verifier: request.code_verifier });
+      case 'pending':
+        throw new OauthFailure('authorization_pending', 'the user has not decided yet');
+      case 'slow_down':
+        throw new OauthFailure('slow_down', `wait ${poll.interval} seconds`);
+      case 'denied':
+        throw new OauthFailure('access_denied', 'the user said no');
+      case 'expired':
+        throw new OauthFailure('expired_token', 'the device code is too old or was used');
+    }
+  }
+}
+
+// URLs end up in logs, so secrets must be in the body.
+function requireBody({ url }: Request): void {
+  if (url.includes('?')) throw invalidRequest('parameters belong into the body');
+}
+
+function required(
+  request: TokenRequest,
+  name: 'code' | 'code_verifier' | 'refresh_token' | 'device_code',
+): string {
+  const value = request[name];
+  if (value === undefined) throw invalidRequest(`${name} is required`);
+  return value;
+}

@@ -1,0 +1,230 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IsIn } from 'class-validator';
+import { SelectorParameter, TextParameter } from '../../platform/http/parameters';
+import { MaxCharacters } from '../../platform/http/parameters';
+
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT];
+
+const ClientIdParameter = () =>
+  SelectorParameter('The application. Required, unless it is the user of HTTP Basic (without a password)', {
+    required: true,
+    mayBeInHeader: true,
+  });
+
+export class TokenRequest {
+  @MaxCharacters(200)
+  @SelectorParameter(`One of ${GRANT_TYPES.join(', ')}`, { required: true, example: 'authorization_code' })
+  grant_type: string;
+
+  @MaxCharacters(200)
+  @ClientIdParameter()
+  client_id: string;
+
+  @MaxCharacters(200)
+  @SelectorParameter('The code, for authorization_code')
+  code?: string;
+
+  @MaxCharacters(2000)
+  @TextParameter(
+    'The address that the code was sent to, for authorization_code, where the authorization request named it',
+  )
+  redirect_uri?: string;
+
+  @MaxCharacters(128)
+  @SelectorParameter('What the code_challenge was made from')
+  code_verifier?: string;
+
+  @MaxCharacters(200)
+  @SelectorParameter('The newest refresh token, for refresh_token')
+  refresh_token?: string;
+
+  @MaxCharacters(1000)
+  @TextParameter('Fewer scopes than were granted, for refresh_token')
+  scope?: string;
+
+  @MaxCharacters(200)
+  @SelectorParameter('The device code, for the device grant')
+  device_code?: string;
+}
+
+export class DeviceAuthorizationRequest {
+  @MaxCharacters(200)
+  @ClientIdParameter()
+  client_id: string;
+
+  @MaxCharacters(1000)
+  @TextParameter('Scopes, separated by spaces')
+  scope?: string;
+
+  @MaxCharacters(128)
+  @SelectorParameter(
+    'The base64url of the SHA-256 of a verifier that the device keeps; without it only /oauth/token gives tokens',
+  )
+  code_challenge?: string;
+
+  @TextParameter('How the challenge was made')
+  @IsIn(['S256'])
+  code_challenge_method?: string;
+}
+
+export class RevocationRequest {
+  @MaxCharacters(200)
+  @ClientIdParameter()
+  client_id: string;
+
+  @MaxCharacters(1000)
+  @SelectorParameter('An access token or a refresh token of the application', { required: true })
+  token: string;
+
+  @MaxCharacters(100)
+  @TextParameter('Makes no difference: both kinds are looked for')
+  token_type_hint?: string;
+}
+
+export class PollRequest {
+  @MaxCharacters(200)
+  @ClientIdParameter()
+  client_id: string;
+
+  @MaxCharacters(200)
+  @SelectorParameter('The device code', { required: true })
+  device_code: string;
+}
+
+class TokenKey {
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The key’s id' })
+  id: number;
+
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'Whom it acts for' })
+  user_id: number;
+
+  @ApiProperty({ description: 'The access token again' })
+  key: string;
+}
+
+export class TokensAnswer {
+  @ApiProperty({ description: 'Goes into the Authorization header' })
+  access_token: string;
+
+  @ApiProperty({ enum: ['bearer'], description: 'How the token is sent' })
+  token_type: 'bearer';
+
+  @ApiProperty({ type: 'integer', description: 'Seconds', example: 3600 })
+  expires_in: number;
+
+  @ApiProperty({ description: 'Good once' })
+  refresh_token: string;
+
+  @ApiProperty({ description: 'What the token permits, separated by spaces', example: 'profile:me' })
+  scope: string;
+
+  @ApiProperty({ type: TokenKey, description: 'The access token, for clients that look here' })
+  key: TokenKey;
+}
+
+export class DeviceAuthorizationAnswer {
+  @ApiProperty({ description: 'For the device alone' })
+  device_code: string;
+
+  @ApiProperty({ description: 'For the user to enter', example: 'LVTD-HGCC' })
+  user_code: string;
+
+  @ApiProperty({ format: 'uri', description: 'Where the user enters it' })
+  verification_uri: string;
+
+  @ApiProperty({ format: 'uri', description: 'The same with the code in it, to be shown as a QR code' })
+  verification_uri_complete: string;
+
+  @ApiProperty({ type: 'integer', description: 'Seconds', example: 600 })
+  expires_in: number;
+
+  @ApiProperty({ type: 'integer', description: 'Seconds to wait between two polls', example: 5 })
+  interval: number;
+}
+
+export class PollAnswer {
+  @ApiProperty({
+    enum: ['pending', 'approved', 'denied', 'expired'],
+    description: 'What the user has decided',
+  })
+  status: 'pending' | 'approved' | 'denied' | 'expired';
+
+  @ApiProperty({
+    required: false,
+    description: 'When approved: to be exchanged at /oauth/token within 60 seconds',
+  })
+  code?: string;
+
+  @ApiProperty({
+    type: 'integer',
+    required: false,
+    description: 'While pending: seconds until the next poll',
+  })
+  interval?: number;
+}
+
+/** Empty, by RFC 7009. */
+export class RevocationAnswer {}
+
+export class OauthErrors {
+  @ApiProperty({ type: [String], minItems: 1, description: 'What went wrong, as everywhere in this API' })
+  errors: string[];
+
+  @ApiProperty({ example: 'invalid_grant', description: 'The code of the error (RFC 6749)' })
+  error: string;
+
+  @ApiProperty({ description: 'The same as a text for developers' })
+  error_description: string;
+}
+
+const ADDRESS = { format: 'uri' } as const;
+const NAMES: { type: [typeof String] } = { type: [String] };
+
+/** RFC 8414. */
+export class ServerMetadata {
+  @ApiProperty({ ...ADDRESS, description: 'Whose metadata it is; `iss` of answers' })
+  issuer: string;
+
+  @ApiProperty({ ...ADDRESS, description: 'Where a browser asks the user' })
+  authorization_endpoint: string;
+
+  @ApiProperty({ ...ADDRESS, description: 'Where codes and refresh tokens are exchanged' })
+  token_endpoint: string;
+
+  @ApiProperty({ ...ADDRESS, description: 'Where a device begins' })
+  device_authorization_endpoint: string;
+
+  @ApiProperty({ ...ADDRESS, description: 'Where tokens are ended' })
+  revocation_endpoint: string;
+
+  @ApiProperty({ ...ADDRESS, description: 'The public keys of JWTs' })
+  jwks_uri: string;
+
+  @ApiProperty({ ...ADDRESS, description: 'The reference' })
+  service_documentation: string;
+
+  @ApiProperty({ ...NAMES, description: 'Scopes that an application may ask for' })
+  scopes_supported: string[];
+
+  @ApiProperty({ ...NAMES, description: 'What `response_type` may be' })
+  response_types_supported: string[];
+
+  @ApiProperty({ ...NAMES, description: 'Where an answer stands in the redirect address' })
+  response_modes_supported: string[];
+
+  @ApiProperty({ ...NAMES, description: 'What `grant_type` may be' })
+  grant_types_supported: string[];
+
+  @ApiProperty({ ...NAMES, description: 'How a client names itself to get tokens' })
+  token_endpoint_auth_methods_supported: string[];
+
+  @ApiProperty({ ...NAMES, description: 'How a client names itself to end tokens' })
+  revocation_endpoint_auth_methods_supported: string[];
+
+  @ApiProperty({ ...NAMES, description: 'How a code_challenge may be made' })
+  code_challenge_methods_supported: string[];
+
+  @ApiProperty({ description: 'Answers carry `iss` (RFC 9207)' })
+  authorization_response_iss_parameter_supported: boolean;
+}

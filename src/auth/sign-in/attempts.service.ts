@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { type EntityManager, In } from 'typeorm';
+import { Database } from '../../platform/database/database';
+import { isConnectionLost } from '../../platform/database/sqlstates';
+import { Attempt } from './attempt.entity';
+
+/** What is guessed at, or who guesses. After the free failures each further one doubles the wait. */
+interface Guess {
+  subject: string;
+  free: number;
+  longest_seconds: number;
+}
+
+/** By account, since an account has several names; by name where there is no account. */
+export const guessAtAccount = ({ id, name }: { id: number | null; name: string }): Guess => ({
+  subject: id === null ? `name ${name}` : `user ${id}`,
+  free: 5,
+  longest_seconds: 300,
+});
+export const guessFrom = (network: string): Guess => ({
+  subject: `address ${network}`,
+  free: 20,
+  longest_seconds: 900,
+});
+export const guessAtDeviceCode = (user_id: number): Guess => ({
+  subject: `device code by ${user_id}`,
+  free: 5,
+  longest_seconds: 900,
+});
+
+const COUNT = `
+  INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
+  VALUES ($1, 1, now(), now() + interval '1 day')
+  ON CONFLICT (subject) DO UPDATE SET
+    failures = CASE WHEN old.expires_at < now() THEN 1 ELSE old.failures + 1 END,
+    blocked_until = now() + make_interval(secs => CASE
+      WHEN old.expires_at < now() OR old.failures + 1 < $2 THEN 0
+      ELSE least($3, power(2, least(old.failures + 1 - $2, 20))) END),
+    expires_at = now() + interval '1 day'
+  WHERE old.blocked_until <= now()
+  RETURNING failures`;
+
+class Blocked extends Error {}
+
+type Subject = ReturnType<typeof inLockOrder>[number];
+
+/** Counts a guess as a failure; false: guesses at the subject are blocked. */
+async function count(db: EntityManager, { hash, free, longest_seconds }: Subject): Promise<boolean> {
+  const rows: unknown[] = await db.query(COUNT, [hash, free, longest_seconds]);
+  return rows.length > 0;
+}
+
+/** Counts guesses in the database, so that the waits hold over all replicas. */
+@Injectable()
+export class AttemptsService {
+  private readonly running = new Set<string>();
+
+  constructor(private readonly database: Database) {}
+
+  /** Counts guesses before they are checked, so that concurrent ones are all counted. Returns the seconds to wait. */
+  async reserve(guesses: Guess[]): Promise<number> {
+    const subjects = inLockOrder(guesses);
+    try {
+      await this.database.transaction(async (db) => {
+        for (const subject of subjects) if (!(await count(db, subject))) throw new Blocked();
+      });
+      return 0;
+    } catch (error) {
+      if (!(error instanceof Blocked)) throw error;
+      return this.database.transaction((db) => this.wait(db, subjects));
+    }
+  }
+
+  /** Checks a guess in the transaction that counts it; only a wrong one stays counted. `seconds`: wait, it is not checked. */
+  async guess<Found>(
+    guess: Guess,
+    find: (db: EntityManager) => Promise<Found | undefined>,
+  ): Promise<{ found?: Found; seconds?: number }> {
+    const [counted] = inLockOrder([guess]) as [Subject];
+    const { subject, hash } = counted;
+    // Guesses at one subject wait for the same row lock: many of them would use up the connection pool.
+    if (this.running.has(subject)) return { seconds: 1 };
+    this.running.add(subject);
+    try {
+      return await this.database.transaction(async (db) => {
+        if (!(await count(db, counted))) return { seconds: await this.wait(db, [counted]) };
+        const found = await find(db);
+        if (found) await uncount(db, hash);
+        return { found };
+      });
+    } finally {
+      this.running.delete(subject);
+    }
+  }
+
+  /** After a right guess: deletes the failures of `forgotten`, and uncounts this guess for the others. */
+  async succeeded(forgotten: Guess, ...others: Guess[]): Promise<void> {
+    await this.retrying(async (db) => {
+      for (const { hash, subject } of inLockOrder([forgotten, ...others]))
+        if (subject === forgotten.subject) await db.delete(Attempt, { subject: hash });
+        else await uncount(db, hash);
+    });
+  }
+
+  /** Deletes all failures; returns how many subjects had any. */
+  async forget(guesses: Guess[]): Promise<number> {
+    return this.database.transaction(async (db) => {
+      const { affected } = await db.delete(Attempt, {
+        subject: In(inLockOrder(guesses).map(({ hash }) => hash)),
+      });
+      return affected ?? 0;
+    });
+  }
+
+  /** Uncounts a guess that could not be checked. */
+  async cancel(...guesses: Guess[]): Promise<void> {
+    await this.retrying(async (db) => {
+      for (const { hash } of inLockOrder(guesses)) await uncount(db, hash);
+    });
+  }
+
+  /** Retries after a lost connection: a guess that stays counted blocks others at the address for a day. */
+  private async retrying(work: (db: EntityManager) => Promise<void>): Promise<void> {
+    try {
+      await this.database.transaction(work);
+    } catch (error) {
+      if (!isConnectionLost(error)) throw error;
+      await this.database.transaction(work);
+    }
+  }
+
+  private async wait(db: EntityManager, subjects: { hash: Buffer }[]): Promise<number> {
+    const row = await db
+      .createQueryBuilder(Attempt, 'a')
+      .select('ceil(extract(epoch FROM max(a.blocked_until) - now()))::int', 'seconds')
+      .where({ subject: In(subjects.map(({ hash }) => hash)) })
+      .getRawOne<{ seconds: number | null }>();
+    return Math.max(row?.seconds ?? 1, 1);
+  }
+}
+
+const uncount = (db: EntityManager, subject: Buffer) =>
+  db.update(
+    Attempt,
+    { subject },
+    { failures: () => 'greatest(failures - 1, 0)', blocked_until: () => 'now()' },
+  );
+
+const inLockOrder = (guesses: Guess[]) =>
+  guesses
+    .map((guess) => ({ ...guess, hash: createHash('sha256').update(guess.subject).digest() }))
+    .toSorted((a, b) => Buffer.compare(a.hash, b.hash));

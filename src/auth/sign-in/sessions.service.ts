@@ -1,0 +1,97 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { Settings } from '../../platform/config/settings';
+import { Database } from '../../platform/database/database';
+import { statement } from '../../platform/database/statement';
+import type { User } from '../../users/user.entity';
+import { hashOf, randomToken, seal, unseal } from './sealed';
+import { Session } from './session.entity';
+
+const USER_COLUMNS = ['id', 'username', 'display_name'] as const satisfies (keyof User)[];
+
+export interface SignedInUser extends Pick<User, (typeof USER_COLUMNS)[number]> {
+  /** There are games that the user can edit. */
+  sells: boolean;
+}
+
+/** What the next page shows once. */
+interface Notice {
+  /** The result of a form. */
+  done?: string;
+  problem?: string;
+  /** A new key, and a path that it permits. */
+  made?: string;
+  path?: string;
+  /** A token or code, and the application that it is for. */
+  text?: string;
+  kind?: 'token' | 'code';
+  application?: string;
+}
+
+const SELLS = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR EXISTS (SELECT FROM game_admins a WHERE a.user_id = u.id)`;
+
+// Raw SQL for the lock: of two pages at the same time one shows the notice.
+const TAKE_NOTICE = statement<{ notice: Buffer }>(
+  'take_notice',
+  `UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
+   WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice`,
+);
+
+/** Sessions of browsers. The browser holds the token, the database only its hash. */
+@Injectable()
+export class SessionsService {
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(Session) private readonly sessions: Repository<Session>,
+    private readonly settings: Settings,
+  ) {}
+
+  /** The user who is signed in; with `username`, only if it is that user. */
+  async userOf(token: string, username?: string): Promise<SignedInUser | undefined> {
+    const token_hash = hashOf(token);
+    const session = this.sessions
+      .createQueryBuilder('s')
+      .innerJoin('s.user', 'u')
+      .select([
+        ...USER_COLUMNS.map((column) => `u.${column} AS ${column}`),
+        `s.seen_at < now() - interval '1 minute' AS stale`,
+        `${SELLS} AS sells`,
+      ])
+      .where({ token_hash })
+      .andWhere('s.expires_at > now() AND s.seen_at > now() - make_interval(mins => :idle)', {
+        idle: this.settings.SESSION_IDLE_MINUTES,
+      });
+    if (username !== undefined) session.andWhere('lower(u.username) = lower(:username)', { username });
+    const row = await session.getRawOne<SignedInUser & { stale: boolean }>();
+    if (!row) return undefined;
+    const { stale, ...user } = row;
+    if (stale) await this.sessions.update({ token_hash }, { seen_at: () => 'now()' });
+    return user;
+  }
+
+  async start(user_id: number): Promise<string> {
+    const token = randomToken();
+    const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
+    await this.sessions.insert({ token_hash: hashOf(token), user_id, expires_at });
+    return token;
+  }
+
+  async end(token: string): Promise<void> {
+    await this.sessions.delete({ token_hash: hashOf(token) });
+  }
+
+  async endAllOf(user_id: number): Promise<void> {
+    await this.sessions.delete({ user_id });
+  }
+
+  async setNotice(token: string, notice: Notice): Promise<void> {
+    await this.sessions.update({ token_hash: hashOf(token) }, { notice: seal(token, notice) });
+  }
+
+  /** The last statement of a page: if another one failed afterwards, nobody would see the notice. */
+  async takeNotice(token: string): Promise<Notice> {
+    const row = await this.database.row(TAKE_NOTICE, [hashOf(token)]);
+    return row ? unseal<Notice>(token, row.notice) : {};
+  }
+}

@@ -1,0 +1,85 @@
+import { createInterface } from 'node:readline';
+import type { Command } from 'commander';
+import { EntityManager } from 'typeorm';
+import { Audit } from '../auth/audit';
+import type { CommandRunner } from './operator-command';
+import { OperatorError } from '../platform/config/operator-error';
+import { ignoringCase } from '../platform/database/ignoring-case';
+import { User } from '../users/user.entity';
+import { hashPassword } from '../auth/sign-in/password-hash';
+import { SessionsService } from '../auth/sign-in/sessions.service';
+
+const MIN_LENGTH = 8;
+const MAX_LENGTH = 1000;
+
+/** Returns the group of commands about accounts. */
+export function registerAccountCommands(program: Command, run: CommandRunner): Command {
+  const users = program.command('users').description('User accounts.');
+  users
+    .command('set-password')
+    .argument('<name>', 'user name')
+    .description(
+      'Set the password of a user, read from the terminal or from standard input; all sessions of the user end.',
+    )
+    .action((name: string) =>
+      run(async (app) => {
+        const password = await readPassword();
+        if ([...password].length < MIN_LENGTH)
+          throw new OperatorError(`The password must have at least ${MIN_LENGTH} characters.`);
+        if (password.length > MAX_LENGTH)
+          throw new OperatorError(`The password must have at most ${MAX_LENGTH} characters.`);
+        const { raw } = await app
+          .get(EntityManager)
+          .createQueryBuilder()
+          .update(User)
+          .set({ password_hash: await hashPassword(password) })
+          .where({ username: ignoringCase(name) })
+          .returning('id')
+          .execute();
+        const [user] = raw as Pick<User, 'id'>[];
+        if (!user) throw new OperatorError(`There is no user ${name}.`);
+        await app.get(SessionsService).endAllOf(user.id);
+        app.get(Audit).record({ event: 'password set', user_id: user.id });
+        console.log(`The password of ${name} is set.`);
+      }),
+    );
+  return users;
+}
+
+/** From a terminal, typed twice and hidden; from a pipe, the first line. An argument would show in the list of processes. */
+async function readPassword(): Promise<string> {
+  if (!process.stdin.isTTY) return firstLine();
+  const password = await ask('New password: ');
+  if ((await ask('Again: ')) !== password) throw new OperatorError('The two passwords differ.');
+  return password;
+}
+
+async function firstLine(): Promise<string> {
+  const lines = createInterface({ input: process.stdin });
+  for await (const line of lines) return line;
+  throw new OperatorError('No password came on standard input.');
+}
+
+function ask(question: string): Promise<string> {
+  process.stderr.write(question);
+  const { stdin } = process;
+  stdin.setRawMode(true).resume().setEncoding('utf8');
+  let text = '';
+  return new Promise((resolve, reject) => {
+    const read = (typed: string) => {
+      for (const character of typed) {
+        if (character === '\r' || character === '\n' || character === '\u0004')
+          return finish(() => resolve(text));
+        if (character === '\u0003') return finish(() => reject(new OperatorError('Nothing was changed.')));
+        text =
+          character === '\u007f' || character === '\b' ? [...text].slice(0, -1).join('') : text + character;
+      }
+    };
+    const finish = (then: () => void) => {
+      stdin.off('data', read).setRawMode(false).pause();
+      process.stderr.write('\n');
+      then();
+    };
+    stdin.on('data', read);
+  });
+}

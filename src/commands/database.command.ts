@@ -1,0 +1,128 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import type { Command } from 'commander';
+import { commandName, interruption, settingsOfThisProcess } from '../platform/config/environment';
+import { OperatorError } from '../platform/config/operator-error';
+import { toStandardOutput } from './standard-output';
+import { backUp } from '../platform/database/backup/backup';
+import { BackupReader } from '../platform/database/backup/backup-file';
+import { restore } from '../platform/database/backup/restore';
+import { migrate } from '../platform/database/migrate';
+import { openDatabase, type OpenDatabase, requireStore } from '../dev/open-database';
+
+// Made on this machine where no setting has them. Without them the rows of a backup are of no use.
+const SECRET_FILES = ['api-key-pepper', 'demo-api-key', 'demo-password'];
+const say = (line: string) => console.error(line);
+
+export function registerDatabaseCommands(program: Command): void {
+  program
+    .command('migrate')
+    .description('Bring the database to the schema of this version; safe while older replicas serve.')
+    .action(() =>
+      withDatabase(async ({ settings }) => {
+        const done = await migrate(settings, say);
+        console.log(
+          done.length === 0 ? 'The schema is up to date.' : done.map((name) => `ran ${name}`).join('\n'),
+        );
+      }),
+    );
+
+  program
+    .command('backup')
+    .description('Write the whole store to a file, as it is at this moment, while the service runs.')
+    .argument('<FILE>', 'where to; it holds secrets, and only its owner can read it; - for standard output')
+    .action((file: string) => {
+      requireStore(settingsOfThisProcess());
+      const toOutput = file === '-';
+      if (toOutput && process.stdout.isTTY)
+        throw new OperatorError('Standard output is a terminal: send it to a file or a program.');
+      return withDatabase(async ({ settings, embedded }, signal) => {
+        const write = (target: Writable) =>
+          backUp(settings, embedded ? keptIn(settings.DATA_DIR) : {}, target, signal);
+        const counts = Object.values(
+          toOutput ? await toStandardOutput(() => write(process.stdout)) : await intoFile(file, write),
+        );
+        const said = `${counts.reduce((sum, one) => sum + one, 0)} rows of ${counts.length} tables`;
+        if (toOutput) say(said);
+        else console.log(`${said} in ${file}`);
+      });
+    });
+
+  program
+    .command('restore')
+    .description('Put a backup of this version or an earlier one in the place of an empty store.')
+    .argument('<FILE>', 'what `gamewharf backup` wrote; - for standard input')
+    .option('--replace', 'also in the place of a store that is not empty, which is then gone')
+    .action((file: string, { replace = false }: { replace?: boolean }) =>
+      withDatabase(async ({ settings, embedded, joined }) => {
+        // The service may have no connection at the moment, which restore would refuse.
+        if (joined) throw new OperatorError('The service is running: stop it first.');
+        let source: Readable | undefined;
+        try {
+          source = file === '-' ? process.stdin : (await open(file)).createReadStream();
+          const API_KEY_PEPPER = settingsOfThisProcess().API_KEY_PEPPER;
+          const { created_at, secrets, webhooks } = await restore(
+            { ...settings, API_KEY_PEPPER: embedded ? API_KEY_PEPPER : settings.API_KEY_PEPPER },
+            new BackupReader(source),
+            { replace, say },
+          );
+          if (embedded) keep(settings.DATA_DIR, secrets);
+          console.log(`The store is as it was at ${created_at}.`);
+          if (webhooks > 0)
+            console.log(
+              `It has ${webhooks} webhook${webhooks === 1 ? '' : 's'}, which will hear of what it sells. Is this a copy? ` +
+                `Then remove them before you start the service: \`${commandName()} webhooks list\`.`,
+            );
+        } catch (error) {
+          throw fileError(error, file, true);
+        } finally {
+          source?.destroy();
+        }
+      }),
+    );
+}
+
+async function withDatabase(
+  work: (database: OpenDatabase, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const interrupted = interruption();
+  const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say, interrupted);
+  interrupted.addEventListener('abort', () => void database.stop().finally(() => process.exit(130)));
+  try {
+    await work(database, interrupted);
+  } finally {
+    await database.stop();
+  }
+}
+
+/** The file appears under its name only when it is complete. */
+async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
+  const unfinished = `${file}.unfinished`;
+  try {
+    const written = await write((await open(unfinished, 'w', 0o600)).createWriteStream());
+    await rename(unfinished, file);
+    return written;
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw fileError(error, file, false);
+  }
+}
+
+function keptIn(folder: string): Record<string, string> {
+  const found = SECRET_FILES.filter((name) => existsSync(join(folder, name)));
+  return Object.fromEntries(found.map((name) => [name, readFileSync(join(folder, name), 'utf8').trim()]));
+}
+
+function keep(folder: string, secrets: Record<string, string>): void {
+  for (const name of SECRET_FILES)
+    if (secrets[name]) writeFileSync(join(folder, name), `${secrets[name]}\n`, { mode: 0o600 });
+}
+
+function fileError(error: unknown, file: string, reading: boolean): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (reading && code === 'ENOENT') return new OperatorError(`There is no file ${file}.`);
+  const ofTheFile = syscall === 'open' || syscall === 'rename' || syscall === 'write' || syscall === 'read';
+  return ofTheFile ? new OperatorError(`${file} cannot be used (${code}).`) : error;
+}

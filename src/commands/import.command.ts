@@ -1,0 +1,165 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Command } from 'commander';
+import { type CommandRunner, wholeNumber } from './operator-command';
+import { OperatorError } from '../platform/config/operator-error';
+import { Settings } from '../platform/config/settings';
+import { ask } from './terminal';
+import { OwnAddress } from '../platform/http/own-address';
+import { demoRecords } from '../dev/demo/demo';
+import { ndjsonOf } from '../dev/demo/demo-file';
+import { DEMO_NUMBERS, type DemoOptions } from '../dev/demo/demo-options';
+import { loadDemoStore, resetDemoStore } from '../dev/demo/demo-store';
+import { ImportService } from '../operator/import/import.service';
+import { ImportProblems } from '../operator/import/problems';
+import { ProgressDisplay } from '../operator/import/progress';
+import { recordTypes } from '../operator/import/record-types';
+import { summaryLines } from '../operator/import/summary';
+
+const CHUNK = 256 * 1024;
+const MAKES_STORE = { makesStore: true };
+const ALL_TYPES = recordTypes(Buffer.alloc(0));
+const TYPES = ALL_TYPES.map(({ name }) => name);
+
+export function registerImportCommands(program: Command, runCommand: CommandRunner): void {
+  program
+    .command('import')
+    .description(
+      'Import records from a file, or from standard input: all of them, or none where one is wrong.',
+    )
+    .argument('<FILE>', 'newline-delimited JSON; - for standard input')
+    .action(async (file: string) => {
+      const { source, bytes } =
+        file === '-' ? { source: process.stdin, bytes: undefined } : await opened(file);
+      await runCommand(async (app, signal) => {
+        const display = new ProgressDisplay(process.stderr, bytes);
+        try {
+          const summary = await app
+            .get(ImportService)
+            .run(source, { signal, progress: (state) => display.report(state) });
+          display.stop();
+          console.log(summaryLines(summary).join('\n') || 'There was no record to import.');
+        } catch (error) {
+          display.stop();
+          if (signal.aborted) console.error('Interrupted: nothing was imported.');
+          throw error;
+        } finally {
+          source.destroy();
+        }
+      }, MAKES_STORE);
+    });
+
+  program
+    .command('delete')
+    .description('Delete a record with what hangs on it, unless something of value does. Asks first.')
+    .argument('<TYPE>', TYPES.join(', '))
+    .argument('<ID>', 'the id; of an api_key the key, of an oauth_application the client_id')
+    .option('--yes', 'without asking')
+    .action((type: string, id: string, { yes = false }: { yes?: boolean }) =>
+      runCommand((app, signal) => deleteRecord(app.get(ImportService), type, id, yes, signal)),
+    );
+
+  program
+    .command('reset')
+    .description('Make the demo store anew, as `npm start` made it. Asks first.')
+    .option('--yes', 'without asking')
+    .action(({ yes = false }: { yes?: boolean }) =>
+      runCommand(async (app, signal) => {
+        await reset(app.get(Settings), app.get(OwnAddress).url, yes, signal);
+      }, MAKES_STORE),
+    );
+
+  const demo = program
+    .command('demo')
+    .description('Write a demo store, the same for the same options, as records to import.')
+    .argument('<FILE>', 'where to; - for standard output');
+  const anyCount = wholeNumber(0, 999_999_999, 'It must be a whole number.');
+  for (const [name, [fallback, what]] of Object.entries(DEMO_NUMBERS))
+    demo.option(`--${name.replace('_', '-')} <N>`, what, anyCount, fallback);
+  demo
+    .option('--api-key <KEY>', 'the API key of the first developer')
+    .option('--password <PASSWORD>', 'with which the first three users sign in')
+    .action(async (file: string, options: Record<string, unknown>) => {
+      const named = Object.fromEntries(
+        Object.entries(options).map(([name, value]) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), value]),
+      ) as Partial<DemoOptions>;
+      await writeDemo(file, named);
+    });
+}
+
+/** Deletes only a store that has the demo's own key, and only after a word that nobody types by mistake. */
+async function reset(settings: Settings, url: string, yes: boolean, signal: AbortSignal): Promise<void> {
+  if (!(await loadDemoStore(settings)))
+    throw new OperatorError('This is not the demo store, so nothing was deleted.');
+  const without = 'Nothing was deleted: --yes resets the demo store without asking.';
+  const question = 'This deletes every account, game and purchase of this store. Type reset to go on:';
+  if (!yes && (await ask(question, without, signal)) !== 'reset')
+    throw new OperatorError('Nothing was deleted.');
+  const demo = await resetDemoStore(settings);
+  console.log('The demo store is new.');
+  if (demo) console.log(`curl -H "Authorization: Bearer ${demo.api_key}" "${url}/profile/games"`);
+}
+
+async function deleteRecord(
+  imports: ImportService,
+  type: string,
+  id: string,
+  yes: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const found = ALL_TYPES.find(({ name }) => name === type);
+  if (!found) throw new OperatorError(`There is no type ${type}. The types are ${TYPES.join(', ')}.`);
+  const isNumber = found.key === 'id';
+  if (isNumber && !/^[1-9]\d{0,15}$/.test(id)) throw new OperatorError(`${id} is no id.`);
+  // A key is secret.
+  const [what, nothing] =
+    type === 'api_key' ? ['the API key', 'such API key'] : [`${type} ${id}`, `${type} ${id}`];
+  const without = 'Nothing was deleted: --yes deletes without asking.';
+  if (!yes && (await ask(`This deletes ${what}. Type yes to go on:`, without, signal)) !== 'yes')
+    throw new OperatorError('Nothing was deleted.');
+  const record = { type, [found.fields[0]!.name]: isNumber ? Number(id) : id, deleted: true };
+  try {
+    const summary = await imports.run(Readable.from([Buffer.from(JSON.stringify(record))]), { signal });
+    console.log(summary[found.table]!.deleted ? `Deleted ${what}.` : `There was no ${nothing}.`);
+  } catch (error) {
+    if (!(error instanceof ImportProblems)) throw error;
+    throw new OperatorError(error.lines.map((line) => line.replace(/^line 1: /, '')).join('\n'));
+  }
+}
+
+async function opened(file: string) {
+  try {
+    const handle = await open(file);
+    const stats = await handle.stat();
+    await handle.close();
+    if (stats.isDirectory()) throw new OperatorError(`${file} is a folder, not a file to import.`);
+    return {
+      source: createReadStream(file, { highWaterMark: CHUNK }),
+      bytes: stats.isFile() ? stats.size : undefined,
+    };
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new OperatorError(`There is no file ${file}.`);
+    throw new OperatorError(`${file} cannot be read (${code}).`);
+  }
+}
+
+async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<void> {
+  const records = Readable.from(ndjsonOf(demoRecords(options)));
+  try {
+    // Standard output stays open.
+    if (file === '-') await pipeline(records, process.stdout, { end: false });
+    else await pipeline(records, createWriteStream(file));
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw new OperatorError(`These options make no demo store: ${error.message}.`);
+    const { code } = error as NodeJS.ErrnoException;
+    // The reader, such as `head`, closed the pipe.
+    if (code === 'EPIPE') return;
+    if (code) throw new OperatorError(`${file} cannot be written (${code}).`);
+    throw error;
+  }
+}

@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import type { INestApplicationContext } from '@nestjs/common';
+import type { Command } from 'commander';
+import { OperatorEvents } from '../operator/tokens/operator-events';
+import type { CommandRunner } from './operator-command';
+import { OperatorError } from '../platform/config/operator-error';
+import { toStandardOutput } from './standard-output';
+import { printTable } from './print-table';
+import { ErasureService, withoutZeros } from '../operator/people/erasure.service';
+import { ExportService } from '../operator/people/export.service';
+import { People, type Person } from '../operator/people/person';
+
+interface Options {
+  email?: string;
+  yes?: boolean;
+}
+
+/** `users` is the group of commands about accounts. */
+export function registerPeopleCommands(users: Command, run: CommandRunner): void {
+  const about = (name: string, description: string) =>
+    users
+      .command(name)
+      .description(description)
+      .argument('[name]', 'user name')
+      .option('--email <ADDRESS>', 'in place of the name; the address may belong to no account');
+
+  about(
+    'export',
+    'Write all that is stored about a person to standard output, as newline-delimited JSON.',
+  ).action((name: string | undefined, options: Options) =>
+    run(async (app) => {
+      const person = await whoIs(app, name, options);
+      const counts: Record<string, number> = {};
+      await toStandardOutput(async () => {
+        for await (const lines of app.get(ExportService).lines(person, counts))
+          if (!process.stdout.write(lines)) await once(process.stdout, 'drain');
+      });
+      app.get(OperatorEvents).record('exported', {}, { counts, user_id: person.user_id ?? undefined });
+    }),
+  );
+
+  about('erase', 'Make a person unknowable. Purchases keep amounts, dates and games for the books.')
+    .option('--yes', 'without asking')
+    .action((name: string | undefined, options: Options) =>
+      run(async (app, signal) => {
+        const person = await whoIs(app, name, options);
+        if (!options.yes) await confirm(person, signal);
+        const erased = await app.get(ErasureService).erase(person);
+        const counts = withoutZeros(erased);
+        app.get(OperatorEvents).record('erased', {}, { counts, user_id: person.user_id ?? undefined });
+        const rows = Object.entries(counts);
+        if (rows.length === 0) console.log('Nothing was left to erase.');
+        else printTable([['ERASED', 'ROWS'], ...rows.map(([table, count]) => [table, String(count)])]);
+      }),
+    );
+}
+
+async function whoIs(
+  app: INestApplicationContext,
+  name: string | undefined,
+  { email }: Options,
+): Promise<Person> {
+  if ((name === undefined) === (email === undefined))
+    throw new OperatorError('Give a user name, or --email ADDRESS.');
+  if (name === undefined) return app.get(People).withAddress(email!);
+  const person = await app.get(People).withName(name);
+  if (!person) throw new OperatorError(`There is no user ${name}.`);
+  return person;
+}
+
+async function confirm({ user_id, username, addresses }: Person, signal: AbortSignal): Promise<void> {
+  const who = username === null ? addresses.join(', ') : `${username} (user ${user_id})`;
+  if (!process.stdin.isTTY)
+    throw new OperatorError(`Nothing was erased: --yes erases ${who} without asking.`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const expected = username ?? addresses[0] ?? '';
+    const typed = await terminal.question(`This erases ${who}, for ever. Type ${expected} to go on: `, {
+      signal,
+    });
+    if (typed.trim() !== expected) throw new OperatorError('Nothing was erased.');
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,34 @@
+import { Command } from 'commander';
+import { registerAccountCommands } from './accounts.command';
+import { registerAuthCommands } from './auth.command';
+import { registerCollectionCommands } from './collections.command';
+import { runCommand } from './command-runner';
+import { registerCompletion } from './completion';
+import { serve } from '../serve';
+import { versionOfThis } from '../platform/config/version';
+import { registerDatabaseCommands } from './database.command';
+import { registerPeopleCommands } from './people.command';
+import { registerSellingCommands } from './sales.command';
+import { registerUserCommands } from './users.command';
+import { registerWebhookCommands } from './webhooks.command';
+import { registerImportCommands } from './import.command';
+
+/** The command `gamewharf`, with all that it can do. */
+export const program = new Command('gamewharf')
+  .description('Starts a Gamewharf store, and looks after it.')
+  .version(versionOfThis(), '-v, --version', 'print the version');
+
+program
+  .command('start')
+  .description('Start the service, with the embedded database where DATABASE_URL is not set. The default.')
+  .action(serve);
+registerDatabaseCommands(program);
+registerAuthCommands(program, runCommand);
+const users = registerAccountCommands(program, runCommand);
+registerUserCommands(users, runCommand);
+registerPeopleCommands(users, runCommand);
+registerSellingCommands(program, runCommand);
+registerWebhookCommands(program, runCommand);
+registerCollectionCommands(program, runCommand);
+registerImportCommands(program, runCommand);
+registerCompletion(program);

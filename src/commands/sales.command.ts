@@ -1,0 +1,173 @@
+import type { Command } from 'commander';
+import { OperatorEvents } from '../operator/tokens/operator-events';
+import { type CommandRunner, countIn } from './operator-command';
+import { OperatorError } from '../platform/config/operator-error';
+import { Settings } from '../platform/config/settings';
+import { ask } from './terminal';
+import { Database } from '../platform/database/database';
+import { formatMoney } from '../platform/formats/money';
+import { printTable } from './print-table';
+import { modernTimestamp } from '../platform/formats/timestamps';
+import { Failure } from '../platform/http/failure';
+import { RefundRequest, SaleRequest } from '../operator/sales/sale.dto';
+import { recountSales } from '../operator/sales/recount';
+import { GIVE, NEWEST_SALES } from '../operator/sales/sale-statements';
+import { SalesService } from '../operator/sales/sales.service';
+import { amountOf, Till } from '../operator/sales/till';
+import { newDownloadKey } from '../purchases/new-download-key';
+
+interface SaleOptions {
+  game?: string;
+  to?: string;
+  price?: string;
+  currency: string;
+  reference?: string;
+}
+
+/** Sales on a page of the API. */
+const MAX_PAGE = 500;
+
+const GAME = ['--game <GAME>', 'as owner/slug, such as ash-beetle/brave-arcade, or its id'] as const;
+const TO = ['--to <BUYER>', 'an e-mail address, or the name of an account'] as const;
+
+export function registerSellingCommands(program: Command, run: CommandRunner): void {
+  program
+    .command('sell')
+    .description('Sell a game, and print its download key.')
+    .option(...GAME)
+    .option(...TO)
+    .option('--price <PRICE>', "such as 4.99; default: the game's own")
+    .option('--currency <CODE>', 'ISO 4217', 'USD')
+    .option('--reference <TEXT>', "the checkout's name for the sale: the same again sells nothing")
+    .action((options: SaleOptions) =>
+      run(async (app, signal) => {
+        const till = new Till(app);
+        const game = await till.game(await gameOf(options, signal));
+        const buyer = await till.buyer(await buyerOf(options, signal));
+        const { currency, price, reference } = options;
+        if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
+          throw new OperatorError('A reference has up to 200 characters.');
+        const amount = price === undefined ? game.min_price : amountOf(price, currency);
+        const order = { game_id: game.id, ...buyer, currency, amount, reference };
+        const { purchase, download_keys } = await app
+          .get(SalesService)
+          .sell(Object.assign(new SaleRequest(), order), {})
+          .catch(explained);
+        console.log(
+          `Sold ${game.title} to ${purchase.email} for ${purchase.price}: purchase ${purchase.id}.`,
+        );
+        for (const { key } of download_keys) console.log(`Its download key: ${key}`);
+        console.log(await till.request(game, 'purchases', buyer));
+      }),
+    );
+
+  program
+    .command('refund')
+    .description('Take a purchase back, and revoke its download keys.')
+    .argument('[purchase]', 'its id, as `purchases list` shows it')
+    .option('--keep-keys', 'leave the buyer the download keys')
+    .action((given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) =>
+      run(async (app, signal) => {
+        const which = 'Say which purchase, by its id.';
+        const id = idIn(given ?? (await ask('Which purchase, by its id?', which, signal)));
+        const order = { purchase_id: id, keep_keys: keepKeys };
+        const { purchase } = await app
+          .get(SalesService)
+          .refund(Object.assign(new RefundRequest(), order), {})
+          .catch(explained);
+        console.log(
+          `Purchase ${id} of ${purchase.email} is refunded: ${purchase.price}.` +
+            (keepKeys ? ' Its keys are left as they were.' : ' Its keys are revoked.'),
+        );
+        const till = new Till(app);
+        const game = await till.game(String([purchase.game_id].flat()[0]));
+        console.log(await till.request(game, 'purchases', { email: purchase.email }));
+      }),
+    );
+
+  program
+    .command('give')
+    .description('Give somebody a download key without a sale, and print it.')
+    .option(...GAME)
+    .option(...TO)
+    .action((options: SaleOptions) =>
+      run(async (app, signal) => {
+        const till = new Till(app);
+        const game = await till.game(await gameOf(options, signal));
+        const to = await buyerOf(options, signal);
+        const buyer = await till.buyer(to);
+        const key = newDownloadKey();
+        const given = { email: null, user_id: null, ...buyer };
+        await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
+        app.get(OperatorEvents).record('given', {}, { counts: { games: 1, keys: 1 } });
+        console.log(`Gave ${to} a key to ${game.title}: ${key}`);
+        console.log(await till.request(game, 'download_keys', buyer));
+      }),
+    );
+
+  program
+    .command('purchases')
+    .description('What was sold.')
+    .command('list')
+    .description('List the newest purchases of a game.')
+    .option(...GAME)
+    .option('--count <number>', 'how many', countIn, 50)
+    .action((options: SaleOptions & { count: number }) =>
+      run(async (app, signal) => {
+        const till = new Till(app);
+        const game = await till.game(await gameOf(options, signal));
+        const rows = await app.get(Database).rows(NEWEST_SALES, [game.id, options.count]);
+        printTable([
+          ['ID', 'TIME', 'BUYER', 'PRICE', 'STATUS', 'REFERENCE'],
+          ...rows.map((row) => [
+            String(row.id),
+            modernTimestamp(row.created_at),
+            row.email,
+            formatMoney(row.amount, row.currency),
+            row.status,
+            row.reference ?? '-',
+          ]),
+        ]);
+        console.log(await till.request(game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
+      }),
+    );
+
+  program
+    .command('sales')
+    .description('The figures of the sales pages.')
+    .command('recount')
+    .description(
+      'Count the sales of days and months anew from the purchases, where they differ; safe while the service runs.',
+    )
+    .action(() =>
+      run(async (app, signal) => {
+        const games = await recountSales(app.get(Settings), signal);
+        console.log(
+          games === 0
+            ? 'The figures of all games are right.'
+            : `Counted anew: ${games === 1 ? '1 game' : `${games} games`}.`,
+        );
+      }),
+    );
+}
+
+const gameOf = ({ game }: SaleOptions, signal: AbortSignal) =>
+  game ??
+  ask(
+    'Which game, as owner/slug or by its id?',
+    'Say which game, with --game ash-beetle/brave-arcade.',
+    signal,
+  );
+
+const buyerOf = ({ to }: SaleOptions, signal: AbortSignal) =>
+  to ?? ask('To whom: an e-mail address or an account?', 'Say to whom, with --to me@example.com.', signal);
+
+function explained(error: unknown): never {
+  throw error instanceof Failure ? new OperatorError(`Nothing was changed: ${error.message}.`) : error;
+}
+
+function idIn(text: string): number {
+  const id = Number(text);
+  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id)) throw new OperatorError(`${text} is no id.`);
+  return id;
+}

@@ -1,0 +1,16 @@
+import { OperatorError } from '../platform/config/operator-error';
+
+/** Runs what writes to standard output, whose reader may go away, as `head` does. */
+export async function toStandardOutput<T>(write: () => Promise<T>): Promise<T> {
+  let broken: Error | undefined;
+  const note = (error: Error) => (broken = error);
+  process.stdout.on('error', note);
+  try {
+    return await write();
+  } catch (error) {
+    if (error !== broken) throw error;
+  } finally {
+    process.stdout.off('error', note);
+  }
+  throw new OperatorError('Standard output was closed before all was written.');
+}

@@ -1,0 +1,23 @@
+import { createInterface } from 'node:readline/promises';
+import { OperatorError } from '../platform/config/operator-error';
+
+/** Asks on the terminal, again until there is an answer. `instead`: what a program does that cannot be asked. */
+export async function ask(question: string, instead: string, signal: AbortSignal): Promise<string> {
+  if (!process.stdin.isTTY) throw new OperatorError(instead);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const ended = new AbortController();
+  terminal.once('close', () => ended.abort());
+  try {
+    for (;;) {
+      const answer = await terminal.question(`${question} `, {
+        signal: AbortSignal.any([signal, ended.signal]),
+      });
+      if (answer.trim() !== '') return answer.trim();
+    }
+  } catch (error) {
+    if (ended.signal.aborted) throw new OperatorError(instead);
+    throw error;
+  } finally {
+    terminal.close();
+  }
+}

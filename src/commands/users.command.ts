@@ -1,0 +1,112 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import type { Command } from 'commander';
+import { EntityManager, QueryFailedError } from 'typeorm';
+import { commandName } from '../platform/config/environment';
+import { type CommandRunner, countIn } from './operator-command';
+import { OperatorError } from '../platform/config/operator-error';
+import { ask } from './terminal';
+import { Database } from '../platform/database/database';
+import { printTable } from './print-table';
+import { modernTimestamp } from '../platform/formats/timestamps';
+import { OwnAddress } from '../platform/http/own-address';
+import { UserEmail } from '../users/user-email.entity';
+import { User } from '../users/user.entity';
+
+interface CreateOptions {
+  displayName?: string;
+  developer?: boolean;
+  email?: string;
+}
+
+interface ListedUser extends Pick<User, 'id' | 'username' | 'developer' | 'created_at'> {
+  addresses: string[];
+}
+
+/** `users` is the group of commands about accounts. */
+export function registerUserCommands(users: Command, run: CommandRunner): void {
+  users
+    .command('create')
+    .description('Make an account. `users set-password` gives it a password.')
+    .argument('[name]', 'user name')
+    .option('--display-name <TEXT>', 'default: the user name')
+    .option('--developer', 'it makes games')
+    .option('--email <ADDRESS>', 'an address that is known to be theirs')
+    .action((given: string | undefined, options: CreateOptions) =>
+      run(async (app, signal) => {
+        const name = given ?? (await ask('Which user name?', 'Say which user name.', signal));
+        requireValid(name, options);
+        const id = await app
+          .get(Database)
+          .transaction((db) => create(db, name, options))
+          .catch((error: unknown) => {
+            throw taken(error, name, options) ?? error;
+          });
+        console.log(
+          `User ${id} is ${name}. \`${commandName()} users set-password ${name}\` lets them sign in.`,
+        );
+        showRequest(app, name);
+      }),
+    );
+
+  users
+    .command('list')
+    .description('List the newest accounts, with the addresses that they have verified.')
+    .option('--count <number>', 'how many', countIn, 50)
+    .action(({ count }: { count: number }) =>
+      run(async (app) => {
+        const rows = await app.get(EntityManager).query<ListedUser[]>(
+          `SELECT id, username, developer, created_at, ARRAY(
+             SELECT email FROM user_emails WHERE user_id = u.id AND verified ORDER BY email LIMIT 10) AS addresses
+           FROM users u ORDER BY id DESC LIMIT $1`,
+          [count],
+        );
+        printTable([
+          ['ID', 'NAME', 'DEVELOPER', 'CREATED', 'ADDRESSES'],
+          ...rows.map((row) => [
+            String(row.id),
+            row.username,
+            row.developer ? 'yes' : 'no',
+            modernTimestamp(row.created_at),
+            row.addresses.join(' ') || '-',
+          ]),
+        ]);
+        if (rows.length > 0) showRequest(app, rows[0]!.username);
+      }),
+    );
+}
+
+/** What to type to see an account as the API shows it. */
+function showRequest(app: INestApplicationContext, name: string): void {
+  console.log(`GAMEWHARF_KEY=$(${commandName()} keys create --user ${name})`);
+  console.log(`curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${app.get(OwnAddress).announced}/profile"`);
+}
+
+function requireValid(name: string, { displayName, email }: CreateOptions): void {
+  if (!/^[A-Za-z0-9_-]{1,63}$/.test(name))
+    throw new OperatorError('A user name has up to 63 letters, digits, _ and -.');
+  if (displayName === '' || [...(displayName ?? '')].length > 200)
+    throw new OperatorError('A display name has up to 200 characters.');
+  if (email !== undefined && (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254))
+    throw new OperatorError(`${email} is not an e-mail address.`);
+}
+
+async function create(
+  db: EntityManager,
+  username: string,
+  { displayName, developer = false, email }: CreateOptions,
+): Promise<number> {
+  const made = await db.insert(User, { username, display_name: displayName ?? null, developer });
+  const { id } = made.identifiers[0] as Pick<User, 'id'>;
+  if (email !== undefined)
+    await db.insert(UserEmail, { user_id: id, email: email.toLowerCase(), verified: true });
+  return id;
+}
+
+function taken(error: unknown, name: string, { email }: CreateOptions): OperatorError | undefined {
+  if (!(error instanceof QueryFailedError)) return undefined;
+  const { constraint } = error.driverError as { constraint?: string };
+  if (constraint === 'users_username_key') return new OperatorError(`There is a user ${name} already.`);
+  if (constraint === 'user_emails_verified_key')
+    return new OperatorError(`Another user has verified ${email}.`);
+  return undefined;
+}

@@ -1,0 +1,45 @@
+import type { NestApplicationOptions } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Logger } from 'pino';
+import { AppModule } from './app.module';
+import { operatorRoutes } from './operator/tokens/operator-routes';
+import { OperatorTokensService } from './operator/tokens/operator-tokens.service';
+import { addressRangesOf } from './platform/config/address-ranges';
+import { Settings } from './platform/config/settings';
+import { GamewharfAdapter } from './platform/http/express.adapter';
+import { FrontDoor } from './platform/http/front-door';
+import { NestLogger } from './platform/observability/logger';
+import { ApiDescription } from './platform/openapi/api-description';
+import { legacyOnlyUnder } from './legacy/legacy-host';
+import { lenientClients } from './legacy/lenient-clients';
+
+export async function createApp(settings: Settings, logger: Logger): Promise<NestExpressApplication> {
+  const frontDoor = new FrontDoor(settings, logger);
+  return configured(
+    await NestFactory.create<NestExpressApplication>(
+      AppModule.with(settings, frontDoor),
+      adapterFor(settings, frontDoor),
+      optionsWith(logger),
+    ),
+  );
+}
+
+export const adapterFor = ({ TRUSTED_PROXIES }: Settings, frontDoor: FrontDoor) =>
+  new GamewharfAdapter(frontDoor, addressRangesOf(TRUSTED_PROXIES));
+
+export const optionsWith = (logger: Logger): NestApplicationOptions => ({
+  logger: new NestLogger(logger),
+  bodyParser: false,
+  abortOnError: false,
+});
+
+/** Configures an application, also one from @nestjs/testing. */
+export function configured(app: NestExpressApplication): NestExpressApplication {
+  const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
+  app.get(ApiDescription).describes(app);
+  app.use('/operator', operatorRoutes(app.get(OperatorTokensService)));
+  if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
+  if (LENIENT_CLIENTS) app.use(lenientClients);
+  return app;
+}

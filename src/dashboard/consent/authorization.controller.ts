@@ -1,0 +1,211 @@
+import { Controller, Get, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { Public, SignedIn } from '../../auth/access';
+import { ApiKeysService } from '../../auth/api-keys.service';
+import { Audit } from '../../auth/audit';
+import { covers } from '../../auth/credential';
+import { Database } from '../../platform/database/database';
+import { OwnAddress } from '../../platform/http/own-address';
+import { Post } from '../../platform/http/routes';
+import {
+  type Asked,
+  AuthorizationRequests,
+  type Refusal,
+  refusalOf,
+} from '../../auth/oauth/authorization-requests.service';
+import { consentPage } from './consent.page';
+import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
+import { OauthCodesService } from '../../auth/oauth/oauth-codes.service';
+import {
+  isClaimed,
+  isLoopback,
+  OUT_OF_BAND,
+  placeOf,
+  policySource,
+  redirectWith,
+} from '../../auth/oauth/redirect-uris';
+import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { formOf, queryOf, withQuery } from '../../platform/http/form';
+import { html, type Html } from '../layout/html';
+import { Layout, seeOther } from '../layout/layout';
+import { Pages } from '../layout/page';
+import { copyable } from '../layout/parts';
+import { SignInRequired } from '../layout/sign-in-required';
+import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
+
+const PATH = '/user/oauth';
+
+/** The authorization endpoint: asks the user for consent, and redirects to the application. */
+@Pages()
+@Controller('user/oauth')
+export class AuthorizationController {
+  constructor(
+    private readonly requests: AuthorizationRequests,
+    private readonly grants: GrantsService,
+    private readonly codes: OauthCodesService,
+    private readonly keys: ApiKeysService,
+    private readonly sessions: SessionsService,
+    private readonly database: Database,
+    private readonly layout: Layout,
+    private readonly own: OwnAddress,
+    private readonly audit: Audit,
+  ) {}
+
+  @Get()
+  @Public()
+  async ask(@Req() req: Request, @CurrentVisitor() visitor: Visitor) {
+    const asked = await this.requests.read(queryOf(req));
+    // Only a signed-in user is redirected to an application, even with an error.
+    if (!isSignedIn(visitor)) throw new SignInRequired(req.originalUrl);
+    const refusal = refusalOf(asked);
+    const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
+    if (refusal) return this.refuse(visitor, asked, refusal, grant);
+    if (grant && isRemembered(asked, grant)) return this.allow(visitor, asked, 'access given');
+    return this.consent(visitor, asked, grant);
+  }
+
+  @Post()
+  @Public()
+  async decide(@Req() req: Request, @CurrentVisitor() visitor: Visitor) {
+    const form = await formOf(req);
+    const asked = await this.requests.read(form);
+    if (!isSignedIn(visitor)) throw new SignInRequired(withQuery(PATH, asked.fields));
+    const refusal = refusalOf(asked);
+    if (refusal) {
+      const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
+      return this.refuse(visitor, asked, refusal, grant);
+    }
+    if (form.text('decision') !== 'allow')
+      return asked.redirect_uri === OUT_OF_BAND
+        ? seeOther('/user/settings/authorized-apps')
+        : seeOther(
+            this.withRefusal(asked, { error: 'access_denied', error_description: 'the user said no' }),
+          );
+    return this.allow(visitor, asked, 'grant given', {
+      may_start_games: form.ticked('may_start_games'),
+      implicit_allowed: asked.fields.response_type === 'token',
+    });
+  }
+
+  /** Shows the token or code of an application without a redirect address, to be copied. */
+  @Get('result')
+  @SignedIn()
+  async result(@CurrentVisitor() visitor: Visitor) {
+    const { application, kind, text } = await this.sessions.takeNotice(visitor.token);
+    return this.layout.show(visitor, {
+      title: 'Copy this',
+      single: true,
+      main: text
+        ? html`<h1>Copy this into ${application}</h1>
+            <div class="card stack">
+              ${copyable('result', kind === 'token' ? 'Access token' : 'Code', text)}
+              <p class="muted">
+                ${kind === 'token' ? 'It is shown this once. Give it to nobody else.' : 'It is good for one minute, and for nobody else.'}
+              </p>
+            </div>`
+        : html`<h1>There is nothing to show any more</h1>
+            <p>What stood here was shown once. Start again in the application.</p>`,
+    });
+  }
+
+  /** `consent` is what the user agreed to on the page, beside the scopes; absent: an earlier consent is used. */
+  private async allow(
+    visitor: SignedInVisitor,
+    { application, fields, scopes, redirect_uri }: Asked,
+    event: 'grant given' | 'access given',
+    consent: Omit<Consent, 'scopes'> = { may_start_games: false, implicit_allowed: false },
+  ) {
+    const { client_id } = application;
+    const kind = fields.response_type as 'token' | 'code';
+    const { text, replaced } = await this.database.transaction(async (db) => {
+      const grant = await this.grants.give(db, visitor.user.id, client_id, { scopes, ...consent });
+      if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
+      const { redirect_uri: named, code_challenge } = fields;
+      const code = await this.codes.make(db, grant, { scopes, redirect_uri: named, code_challenge });
+      return { text: code, replaced: [] };
+    });
+    this.keys.forget(replaced);
+    this.audit.record({ event, ...visitor.by, client_id, scopes });
+    if (redirect_uri === OUT_OF_BAND) {
+      await this.sessions.setNotice(visitor.token, { application: application.name, kind, text });
+      return seeOther(`${PATH}/result`);
+    }
+    const iss = this.own.url;
+    if (kind === 'code')
+      return seeOther(redirectWith(redirect_uri, 'query', { code: text, state: fields.state, iss }));
+    return seeOther(
+      redirectWith(redirect_uri, 'fragment', {
+        access_token: text,
+        state: fields.state,
+        token_type: 'bearer',
+        scope: scopes.join(' '),
+        iss,
+      }),
+    );
+  }
+
+  /** Redirects errors only to applications that the user has granted something: any other could be an open redirect. */
+  private refuse(visitor: Visitor, asked: Asked, refusal: Refusal, grant: Grant | undefined) {
+    const { application, redirect_uri } = asked;
+    const back = redirect_uri === OUT_OF_BAND ? undefined : this.withRefusal(asked, refusal);
+    if (grant && back !== undefined) return seeOther(back);
+    return this.layout.show(visitor, {
+      title: 'That request is not right',
+      status: 400,
+      single: true,
+      main: html`<h1>That request is not right</h1>
+        <p>
+          <bdi>${application.name}</bdi> asked for something that it cannot have:
+          ${refusal.error_description}.
+        </p>
+        <p>Please tell the makers of <bdi>${application.name}</bdi>: <code>${refusal.error}</code></p>
+        ${
+          back !== undefined &&
+          html`<p>
+            <a href="${back}">Back to <bdi>${application.name}</bdi></a>
+          </p>`
+        }`,
+    });
+  }
+
+  private withRefusal({ redirect_uri, fields }: Asked, refusal: Refusal): string {
+    const part = fields.response_type === 'token' ? 'fragment' : 'query';
+    return redirectWith(redirect_uri, part, { ...refusal, state: fields.state, iss: this.own.url });
+  }
+
+  private consent(
+    visitor: SignedInVisitor,
+    { application, redirect_uri, scopes, fields }: Asked,
+    grant: Grant | undefined,
+  ) {
+    const source = policySource(redirect_uri);
+    const { name, user, may_start_games } = application;
+    const lasting =
+      fields.response_type === 'token' ? 'until it does nothing for 90 days' : 'for at most 180 days';
+    const page = consentPage(visitor, {
+      name,
+      owner: user!.username,
+      scopes,
+      may_start_games,
+      grant,
+      question: html`Allow <bdi>${name}</bdi> to act for you?`,
+      afterwards: html`${afterwards(redirect_uri)} It stays signed in ${lasting}.`,
+      action: PATH,
+      fields,
+    });
+    return this.layout.show(visitor, { ...page, formTargets: source ? [source] : [] });
+  }
+}
+
+/** Whether an earlier consent covers the request. */
+const isRemembered = ({ application, redirect_uri, scopes, fields }: Asked, grant: Grant): boolean =>
+  isClaimed(redirect_uri) &&
+  scopes.every((scope) => covers(grant.scopes, scope)) &&
+  (grant.may_start_games || !application.may_start_games) &&
+  (grant.implicit_allowed || fields.response_type !== 'token');
+
+function afterwards(redirect_uri: string): Html {
+  if (redirect_uri === OUT_OF_BAND) return html`Then you get a text to copy into the application.`;
+  if (isLoopback(redirect_uri)) return html`Then you go back to the program on this computer.`;
+  return html`Then you go to <strong>${placeOf(redirect_uri)}</strong>.`;
+}

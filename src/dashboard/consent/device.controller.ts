@@ -1,0 +1,151 @@
+import { Controller, Get, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import { Database } from '../../platform/database/database';
+import { Post } from '../../platform/http/routes';
+import { AttemptsService, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
+import { Audit } from '../../auth/audit';
+import { consentPage } from './consent.page';
+import {
+  DeviceRequestsService,
+  type ShownRequest,
+  userCodeOf,
+} from '../../auth/oauth/device-requests.service';
+import { GrantsService } from '../../auth/oauth/grants.service';
+import { formOf, queryOf } from '../../platform/http/form';
+import { html } from '../layout/html';
+import { Layout, type Page } from '../layout/layout';
+import { Pages } from '../layout/page';
+import { alert } from '../layout/parts';
+import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
+
+const PATH = '/user/oauth/device';
+
+/** The page on which a user enters the code that a device shows. */
+@Pages()
+@Controller('user/oauth/device')
+export class DeviceController {
+  constructor(
+    private readonly devices: DeviceRequestsService,
+    private readonly grants: GrantsService,
+    private readonly attempts: AttemptsService,
+    private readonly database: Database,
+    private readonly layout: Layout,
+    private readonly audit: Audit,
+  ) {}
+
+  @Get()
+  @SignedIn()
+  async form(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+    const typed = queryOf(req).text('code');
+    if (typed === undefined) return this.entry(visitor);
+    const user_code = userCodeOf(typed);
+    const { found, seconds } = await this.attempts.guess(guessAtDeviceCode(visitor.user.id), (db) =>
+      this.devices.pending(db, user_code),
+    );
+    if (found) return this.consent(visitor, found);
+    if (seconds === undefined)
+      return this.entry(visitor, typed, {
+        status: 404,
+        problem: 'No device waits with this code. Look at it again, or have the device make a new one.',
+      });
+    return this.entry(visitor, typed, {
+      status: 429,
+      problem: `Too many wrong codes. Please wait ${seconds} s and try again.`,
+      headers: { 'Retry-After': String(seconds) },
+    });
+  }
+
+  @Post()
+  @SignedIn()
+  async decide(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+    const form = await formOf(req);
+    const user_code = userCodeOf(form.text('code') ?? '');
+    // Without this proof, posting codes would be guessing without a limit.
+    if (!visitor.hasSigned(shown(user_code), form.text('shown')))
+      return this.entry(visitor, '', {
+        status: 403,
+        problem: 'Enter the code that your device shows first.',
+      });
+    const allowed = form.text('decision') === 'allow';
+    const decided = allowed
+      ? await this.approve(visitor, user_code, form.ticked('may_start_games'))
+      : await this.devices.deny(user_code);
+    if (!decided)
+      return this.entry(visitor, '', {
+        status: 404,
+        problem: 'This code is too old now, or was answered already. Have the device make a new one.',
+      });
+    return this.layout.show(visitor, {
+      title: allowed ? 'Done' : 'Refused',
+      single: true,
+      main: allowed
+        ? html`<h1>Done</h1>
+            <p>Go back to your device: it goes on by itself in a few seconds.</p>`
+        : html`<h1>Refused</h1>
+            <p>The device was told that you said no.</p>`,
+    });
+  }
+
+  private async approve(visitor: SignedInVisitor, user_code: string, may_start_games: boolean) {
+    const approved = await this.database.transaction(async (db) => {
+      const request = await this.devices.lockPending(db, user_code);
+      if (!request) return undefined;
+      const { client_id, scopes } = request;
+      const consent = { scopes, may_start_games, implicit_allowed: false };
+      const grant = await this.grants.give(db, visitor.user.id, client_id, consent);
+      await this.devices.approve(db, request, grant);
+      return { client_id, scopes };
+    });
+    if (approved) this.audit.record({ event: 'grant given', ...visitor.by, ...approved });
+    return approved !== undefined;
+  }
+
+  private entry(
+    visitor: Visitor,
+    typed = '',
+    { problem, ...answer }: { problem?: string } & Pick<Page, 'status' | 'headers'> = {},
+  ) {
+    return this.layout.show(visitor, {
+      title: 'Connect a device',
+      ...answer,
+      single: true,
+      main: html`<h1>Connect a device</h1>
+        ${problem && alert(problem)}
+        <form method="get" action="${PATH}" class="card stack">
+          <label class="field" for="code"
+            >The code that your device shows
+            <input
+              id="code"
+              name="code"
+              value="${typed}"
+              class="code-entry"
+              required
+              maxlength="20"
+              placeholder="XXXX-XXXX"
+              autocomplete="off"
+              autocapitalize="characters"
+              spellcheck="false"
+              autofocus
+          /></label>
+          <button>Continue</button>
+        </form>`,
+    });
+  }
+
+  private consent(visitor: SignedInVisitor, request: ShownRequest) {
+    const { name, user_code } = request;
+    const page = consentPage(visitor, {
+      ...request,
+      question: html`Allow <bdi>${name}</bdi> on your device to act for you?`,
+      warning: html`<p>Go on only if a device in front of you shows this code, and nobody sent it to you:</p>
+        <p class="code-entry">${user_code}</p>`,
+      afterwards: html`It stays signed in for at most 180 days.`,
+      action: PATH,
+      fields: { code: user_code, shown: visitor.signatureOf(shown(user_code)) },
+    });
+    return this.layout.show(visitor, page);
+  }
+}
+
+const shown = (user_code: string) => `device ${user_code}`;

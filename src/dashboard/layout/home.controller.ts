@@ -1,0 +1,105 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiProperty, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../../auth/access';
+import { ApiKeysService } from '../../auth/api-keys.service';
+import { Settings } from '../../platform/config/settings';
+import { OwnAddress } from '../../platform/http/own-address';
+import { Demo } from './demo';
+import { html, type Html } from './html';
+import { Layout, type PageAnswer } from './layout';
+import { copyable } from './parts';
+import { Visitors } from './visitors';
+
+class WelcomeAnswer {
+  @ApiProperty({ example: 'gamewharf', description: 'The program that answers here' })
+  name: string;
+
+  @ApiProperty({ description: 'Where the description of this API is', example: '/openapi.json' })
+  openapi: string;
+}
+
+@ApiTags('Operations')
+@Controller()
+export class HomeController {
+  constructor(
+    private readonly layout: Layout,
+    private readonly visitors: Visitors,
+    private readonly settings: Settings,
+    private readonly own: OwnAddress,
+    private readonly demo: Demo,
+    private readonly keys: ApiKeysService,
+  ) {}
+
+  /** Says what answers here; to a browser, how to make the first request. */
+  @Get()
+  @Public()
+  @ApiOkResponse({ type: WelcomeAnswer })
+  async home(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+  ): Promise<WelcomeAnswer | PageAnswer> {
+    res.setHeader('Vary', 'Accept');
+    if (req.accepts('json', 'html') !== 'html') return { name: 'gamewharf', openapi: '/openapi.json' };
+    const visitor = await this.visitors.of(req, res);
+    return this.layout.show(visitor, {
+      title: 'API',
+      main: html`<h1>The API of ${this.settings.STORE_NAME}</h1>
+        ${visitor.user ? this.withOwnKey() : await this.forStrangers()}`,
+    });
+  }
+
+  private withOwnKey(): Html {
+    return html`<p class="lead">Your first request, in three steps:</p>
+      <ol class="steps">
+        <li>
+          <p>
+            <strong><a href="/user/settings/api-keys">Make a key</a></strong
+            >, and copy it.
+          </p>
+        </li>
+        <li>
+          <div>
+            <p><strong>Ask who you are</strong>, with the key in place of <code>KEY</code>:</p>
+            ${copyable('first-request', 'In a terminal', `curl -H "Authorization: Bearer KEY" ${this.own.url}/profile`)}
+          </div>
+        </li>
+        <li>${REFERENCE_LINK}</li>
+      </ol>`;
+  }
+
+  private async forStrangers(): Promise<Html> {
+    const demo = this.demo.access;
+    const key = demo && (await this.keys.isLive(demo.api_key)) ? demo.api_key : undefined;
+    return html`<p class="lead">
+        Programs ask this API who a player is, which games they own and who bought a game, and keep
+        collections of games. A game asks for its player, a developer for their own games.
+      </p>
+      <ol class="steps">
+        <li>
+          <div>
+            <p>
+              <strong>Ask something.</strong> ${
+                key
+                  ? html`This asks as ${demo!.username}, a developer of the demo store:`
+                  : 'This needs no key, and says what answers here:'
+              }
+            </p>
+            ${copyable('first-request', 'In a terminal', key ? `curl -H "Authorization: Bearer ${key}" ${this.own.url}/profile` : `curl ${this.own.url}/`)}
+          </div>
+        </li>
+        <li>
+          <p>
+            <strong><a href="/user/settings/api-keys">Make a key of your own</a></strong
+            >, after signing in.
+          </p>
+        </li>
+        <li>${REFERENCE_LINK}</li>
+      </ol>`;
+  }
+}
+
+const REFERENCE_LINK = html`<p>
+  <strong><a href="/docs">Read the reference</a></strong> for all the rest, or give
+  <a href="/openapi.json">its description</a> to your tools.
+</p>`;

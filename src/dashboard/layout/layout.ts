@@ -1,0 +1,159 @@
+import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import { Settings } from '../../platform/config/settings';
+import { WebAnswer } from '../../platform/http/answer';
+import type { SignedInUser } from '../../auth/sign-in/sessions.service';
+import { type Asset, Assets } from './assets';
+import { html, type Html } from './html';
+import type { Visitor } from './visitor';
+
+export interface Page {
+  title: string;
+  main: Html;
+  status?: number;
+  /** The address that the navigation shows as the current one. */
+  section?: string;
+  /** Other origins that a form of this page may redirect to: browsers apply form-action to redirects too. */
+  formTargets?: string[];
+  /** A narrow page; it has navigation only where it belongs to a section. */
+  single?: boolean;
+  headers?: Record<string, string>;
+  /** Beside those of every page. */
+  styles?: Asset[];
+  scripts?: Asset[];
+  /** Whether scripts of the page send requests to this service. */
+  sendsRequests?: boolean;
+}
+
+export class PageAnswer extends WebAnswer {
+  constructor(
+    private readonly status: number,
+    private readonly markup: string,
+    private readonly headers: Record<string, string> = {},
+  ) {
+    super();
+  }
+
+  sendTo(res: Response): void {
+    // CORS is for games in a browser, not for pages.
+    res.removeHeader('Access-Control-Allow-Origin');
+    res.removeHeader('Access-Control-Expose-Headers');
+    res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
+    // Own forms still send a Referer.
+    res.setHeader('Referrer-Policy', 'same-origin');
+    for (const name in this.headers) res.setHeader(name, this.headers[name]!);
+    res.statusCode = this.status;
+    res.setHeader('Content-Type', 'text/html; charset=utf-8');
+    res.setHeader('Content-Length', Buffer.byteLength(this.markup));
+    res.end(this.markup);
+  }
+}
+
+/** Redirects after a form was processed, so that a reload does not repeat it. */
+export const seeOther = (location: string) => new PageAnswer(303, '', { Location: location });
+
+/** Only of somebody with games. */
+const SALES = ['/user/settings/sales', 'Sales'] as const;
+const SECTIONS = [
+  ['/user/settings/api-keys', 'API keys'],
+  ['/user/settings/oauth-apps', 'Applications'],
+  ['/user/settings/authorized-apps', 'Allowed applications'],
+  ['/user/settings/collections', 'Collections'],
+  ['/user/settings/data', 'Your data'],
+] as const;
+
+/** The frame of every page: name, navigation and Content-Security-Policy. */
+@Injectable()
+export class Layout {
+  constructor(
+    private readonly settings: Settings,
+    private readonly assets: Assets,
+  ) {}
+
+  show(visitor: Visitor | undefined, page: Page): PageAnswer {
+    return new PageAnswer(page.status ?? 200, this.document(visitor, page).toString(), {
+      'Content-Security-Policy': policy(page),
+      ...page.headers,
+    });
+  }
+
+  get storeName(): string {
+    return this.settings.STORE_NAME;
+  }
+
+  private document(
+    visitor: Visitor | undefined,
+    { title, main, single, section = '', styles = [], scripts = [] }: Page,
+  ): Html {
+    const { style, script, icon, storeStyle, storeLogo } = this.assets;
+    return html`<!doctype html>
+      <html lang="en">
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width, initial-scale=1" />
+          <meta name="color-scheme" content="light dark" />
+          <title>${title} · ${this.settings.STORE_NAME}</title>
+          <link rel="icon" href="${icon.path}" type="image/svg+xml" />
+          ${[style, ...styles].map(({ path }) => html`<link rel="stylesheet" href="${path}" />`)}
+          ${storeStyle && html`<link rel="stylesheet" href="${storeStyle.path}" />`}
+          ${[script, ...scripts].map(({ path }) => html`<script src="${path}" defer></script>`)}
+        </head>
+        <body>
+          <a class="skip" href="#main">Skip to the content</a>
+          <header class="top">
+            <div class="bar">
+              <a class="brand" href="/"
+                ><img src="${(storeLogo ?? icon).path}" alt="" height="28" /><span
+                  >${this.settings.STORE_NAME}</span
+                ></a
+              >
+              ${this.account(visitor, section)}
+            </div>
+            ${visitor?.user && (!single || section !== '') && this.sections(visitor.user, section)}
+          </header>
+          <main id="main" class="${single ? 'single' : 'wide'}" tabindex="-1">${main}</main>
+          <footer><a href="/docs">API reference</a></footer>
+        </body>
+      </html> `;
+  }
+
+  private account(visitor: Visitor | undefined, section: string): Html {
+    if (!visitor || section === '/login') return html``;
+    if (!visitor.user) return html`<a class="button quiet" href="/login">Sign in</a>`;
+    const name = visitor.user.display_name ?? visitor.user.username;
+    return html`<div class="account">
+      <a class="who" href="/user/settings">${name}</a>
+      ${!this.settings.TRUSTED_IDENTITY_HEADER && html`<form method="post" action="/logout">${formToken(visitor)}<button class="quiet">Sign out</button></form>`}
+    </div>`;
+  }
+
+  private sections({ sells }: SignedInUser, current: string): Html {
+    const sections = sells ? [SALES, ...SECTIONS] : SECTIONS;
+    return html`<nav aria-label="Account">
+      <ul>
+        ${sections.map(
+          ([href, label]) =>
+            html`<li>
+              <a href="${href}" ${current.startsWith(href) && html` aria-current="page"`}>${label}</a>
+            </li> `,
+        )}
+      </ul>
+    </nav>`;
+  }
+}
+
+/** The CSRF token of a form. */
+export const formToken = (visitor: Visitor): Html =>
+  html`<input type="hidden" name="form_token" value="${visitor.formToken}" />`;
+
+const policy = ({ formTargets = [], sendsRequests }: Page) =>
+  [
+    `default-src 'none'`,
+    `style-src 'self'`,
+    `script-src 'self'`,
+    `img-src 'self'`,
+    ...(sendsRequests ? [`connect-src 'self'`] : []),
+    `form-action ${["'self'", ...formTargets].join(' ')}`,
+    `base-uri 'none'`,
+    `frame-ancestors 'none'`,
+  ].join('; ');

@@ -1,0 +1,53 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { accessOf } from '../../auth/access';
+import { failure } from '../../platform/http/failure';
+import { OwnAddress } from '../../platform/http/own-address';
+import { formOf } from '../../platform/http/form';
+import { SignInRequired } from './sign-in-required';
+import type { Visitor } from './visitor';
+import { Visitors } from './visitors';
+import { wantsPage } from './wants-page';
+
+export const FOR_BROWSERS = 'gamewharf:for-browsers';
+
+/** Identifies the visitor of a page, checks the token of a form, and requires a session where the page needs one. */
+@Injectable()
+export class PageGuard implements CanActivate {
+  constructor(
+    private readonly visitors: Visitors,
+    private readonly own: OwnAddress,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const handler = context.getHandler();
+    const http = context.switchToHttp();
+    const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    if (Reflect.hasMetadata(FOR_BROWSERS, handler) && !wantsPage(req))
+      throw failure(404, 'invalid api endpoint');
+    const visitor = await this.visitors.of(req, res);
+    req.visitor = visitor;
+    if (req.method === 'POST') await this.requireOwnForm(req, visitor);
+    if (accessOf(handler) === 'signed in' && !visitor.user)
+      throw new SignInRequired(req.method === 'POST' ? undefined : req.originalUrl);
+    return true;
+  }
+
+  private async requireOwnForm(req: Request, visitor: Visitor): Promise<void> {
+    const form = await formOf(req);
+    if (!this.isSameSite(req) || !visitor.isOwnFormToken(form.text('form_token')))
+      throw failure(
+        403,
+        'This form was not sent from this page, or is too old. Go back, reload the page and try again.',
+      );
+  }
+
+  /** For browsers that send neither header the token is the only protection. */
+  private isSameSite(req: Request): boolean {
+    const site = req.headers['sec-fetch-site'];
+    if (site !== undefined) return site === 'same-origin';
+    const { origin } = req.headers;
+    if (origin === undefined) return true;
+    return origin === new URL(this.own.url).origin || origin.split('://')[1] === req.headers.host;
+  }
+}

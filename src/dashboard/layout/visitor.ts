@@ -1,0 +1,56 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { Request } from 'express';
+import type { SignedInUser } from '../../auth/sign-in/sessions.service';
+
+/** A browser and its signed-in user. */
+export class Visitor {
+  constructor(
+    private readonly request_id: string,
+    /** The value of its cookie. */
+    readonly token: string,
+    readonly user: SignedInUser | undefined,
+    private readonly setCookie: () => void = () => undefined,
+  ) {}
+
+  /** Who did something, for an audit event. */
+  get by() {
+    return { request_id: this.request_id, user_id: this.user?.id };
+  }
+
+  /** The CSRF token of each form. A new browser gets its cookie with its first form. */
+  get formToken(): string {
+    this.setCookie();
+    return this.signatureOf('form');
+  }
+
+  isOwnFormToken(formToken: string | undefined): boolean {
+    return this.hasSigned('form', formToken);
+  }
+
+  /** A form sends it back, which proves that its page showed the text in this session. */
+  signatureOf(text: string): string {
+    return createHmac('sha256', this.token).update(text).digest('base64url');
+  }
+
+  hasSigned(text: string, signature: string | undefined): boolean {
+    const [own, given] = [Buffer.from(this.signatureOf(text)), Buffer.from(signature ?? '')];
+    return own.length === given.length && timingSafeEqual(own, given);
+  }
+}
+
+/** The visitor of a handler that is `@SignedIn()`. */
+export interface SignedInVisitor extends Visitor {
+  readonly user: SignedInUser;
+  readonly by: { request_id: string; user_id: number };
+}
+
+export const isSignedIn = (visitor: Visitor): visitor is SignedInVisitor => visitor.user !== undefined;
+
+/** Undefined before PageGuard, and outside of pages. */
+export const visitorOf = ({ visitor }: Request): Visitor | undefined =>
+  visitor instanceof Visitor ? visitor : undefined;
+
+export const CurrentVisitor = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  visitorOf(context.switchToHttp().getRequest<Request>()),
+);

@@ -1,0 +1,261 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { html, type Html } from '../layout/html';
+import {
+  type Content,
+  exampleOf,
+  neededOf,
+  type Operation,
+  type Parameter,
+  parametersOf,
+  type Route,
+  type Schema,
+  schemaOf,
+  type Schemas,
+} from './openapi';
+
+interface Group {
+  name: string;
+  description: string;
+  routes: Route[];
+}
+
+export function groupsOf(document: OpenAPIObject): Group[] {
+  const routes = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item as Record<string, Operation>).map(([method, operation]) => ({
+      method,
+      path,
+      operation,
+    })),
+  );
+  return (document.tags ?? [])
+    .map(({ name, description }) => ({
+      name,
+      description: description ?? '',
+      // Each stands once, under its first tag.
+      routes: routes.filter(({ operation }) => operation.tags?.[0] === name),
+    }))
+    .filter(({ routes }) => routes.length > 0);
+}
+
+const idOf = (text: string) => text.replace(/[^a-zA-Z0-9]+/g, '-');
+
+/** `code` in the Markdown of descriptions. */
+const inline = (text: string): Html =>
+  html`${text.split('`').map((part, i) => (i % 2 ? html`<code>${part}</code>` : part))}`;
+
+/** The other Markdown of descriptions: headings and paragraphs. */
+export const markdown = (text: string): Html =>
+  html`${text
+    .split('\n\n')
+    .filter(Boolean)
+    .map((block) =>
+      block.startsWith('## ') ? html`<h3>${inline(block.slice(3))}</h3>` : html`<p>${inline(block)}</p>`,
+    )}`;
+
+const badge = (method: string): Html => html`<span class="method ${method}">${method.toUpperCase()}</span>`;
+
+const pathOf = (path: string): Html =>
+  html`${path.split('/').map((part, i) => (i === 0 ? part : html`/<wbr />${part}`))}`;
+
+export const menu = (groups: Group[]): Html =>
+  html`<nav aria-label="Endpoints">
+    ${groups.map(
+      ({ name, routes }) =>
+        html`<h2>${name}</h2>
+          <ul>
+            ${routes.map(
+              ({ method, path, operation }) =>
+                html`<li>
+                  <a href="#${idOf(operation.operationId)}">${badge(method)}<span>${pathOf(path)}</span></a>
+                </li>`,
+            )}
+          </ul>`,
+    )}
+  </nav>`;
+
+export const sections = (groups: Group[], schemas: Schemas): Html =>
+  html`${groups.map(
+    ({ name, description, routes }) =>
+      html`<section class="group" aria-labelledby="tag-${idOf(name)}">
+        <h2 id="tag-${idOf(name)}">${name}</h2>
+        ${markdown(description)} ${routes.map((route) => endpoint(route, schemas))}
+      </section>`,
+  )}`;
+
+function endpoint({ method, path, operation }: Route, schemas: Schemas): Html {
+  const id = idOf(operation.operationId);
+  const parameters = parametersOf(operation);
+  return html`<details class="endpoint" id="${id}">
+    <summary>
+      ${badge(method)} <code>${pathOf(path)}</code>
+      <span class="summary"
+        >${inline(operation.summary)}${operation.deprecated && html` <strong>Deprecated</strong>`}</span
+      >
+    </summary>
+    <div class="stack">
+      ${markdown(operation.description ?? '')}
+      ${
+        parameters.length === 0
+          ? html`<p>No parameters.</p>`
+          : table(`Parameters of ${operation.summary}`, 'Parameter', parameters.map(parameterRow))
+      }
+      ${tryForm(id, { method, path, operation }, parameters)} ${answers(operation, schemas)}
+    </div>
+  </details>`;
+}
+
+/** Scrolls by keyboard where it does not fit. */
+const table = (label: string, first: string, rows: Html[]): Html =>
+  html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">${first}</th>
+          <th scope="col">Type</th>
+          <th scope="col">Meaning</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
+
+const parameterRow = (parameter: Parameter): Html =>
+  html`<tr>
+    <th scope="row">
+      <code>${parameter.name}</code
+      >${parameter.required && html` <strong class="tag">required</strong>`}${parameter.in === 'header' && html` <span class="tag">header</span>`}
+    </th>
+    <td>${typeOf(schemaOf(parameter))}</td>
+    <td>${inline(parameter.description ?? '')}${rulesOf(schemaOf(parameter))}</td>
+  </tr>`;
+
+const choicesOf = (schema: Schema) => schema.oneOf ?? schema.anyOf ?? schema.allOf;
+
+function isNullable(schema: Schema): boolean {
+  return [schema.type].flat().includes('null') || (choicesOf(schema) ?? []).some(isNullable);
+}
+
+const oneOf = (parts: Html[]): Html => html`${parts.map((part, i) => (i ? html` or ${part}` : part))}`;
+
+function typeOf(schema: Schema): Html {
+  if (schema.$ref) return html`object`;
+  if (schema.enum)
+    return oneOf(
+      schema.enum
+        .filter((value) => value !== null)
+        .map((value) => html`<code>${JSON.stringify(value)}</code>`),
+    );
+  const choices = choicesOf(schema)?.filter(({ type }) => type !== 'null');
+  if (choices) return oneOf(choices.map(typeOf));
+  const types = [schema.type ?? 'any'].flat().filter((type) => type !== 'null');
+  return oneOf(
+    types.map((type) =>
+      type === 'array' && schema.items ? html`list of ${typeOf(schema.items)}` : html`${type}`,
+    ),
+  );
+}
+
+function rulesOf(schema: Schema): Html {
+  const rules = [
+    schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
+    (schema.minimum ?? 0) > 0 && `from ${schema.minimum}`,
+    schema.maximum !== undefined && `up to ${schema.maximum}`,
+    schema.maxItems !== undefined && `at most ${schema.maxItems}`,
+    schema.default !== undefined && `default ${JSON.stringify(schema.default)}`,
+  ].filter((rule) => rule !== false);
+  return html`${rules.length > 0 && html` <small>(${rules.join(', ')})</small>`}`;
+}
+
+/** The fields of an answer, nested ones included. */
+function fieldRows(schema: Schema, schemas: Schemas): Html[] {
+  const rows: Html[] = [];
+  const visit = (one: Schema, prefix: string, depth: number): void => {
+    const schema = one.$ref ? (schemas[one.$ref.split('/').at(-1)!] ?? {}) : one;
+    for (const choice of choicesOf(schema) ?? []) visit(choice, prefix, depth);
+    if (schema.items) return visit(schema.items, `${prefix}[]`, depth);
+    for (const [name, property] of Object.entries(schema.properties ?? {})) {
+      const path = prefix ? `${prefix}.${name}` : name;
+      rows.push(
+        html`<tr>
+          <th scope="row">
+            <code>${path}</code
+            >${!schema.required?.includes(name) && html` <span class="tag">not always</span>`}
+          </th>
+          <td>${typeOf(property)}${isNullable(property) && html` <span class="tag">may be null</span>`}</td>
+          <td>${inline(property.description ?? '')}</td>
+        </tr>`,
+      );
+      if (depth < 4) visit(property, path, depth + 1);
+    }
+  };
+  visit(schema, '', 0);
+  return rows;
+}
+
+const examplesOf = (content?: Content): unknown[] => {
+  const { example, examples = {} } = content?.['application/json'] ?? {};
+  return [...Object.values(examples).map(({ value }) => value), ...(example === undefined ? [] : [example])];
+};
+
+const code = (label: string, text: string): Html =>
+  html`<pre tabindex="0" role="region" aria-label="${label}"><code>${text}</code></pre>`;
+
+function answers({ summary, responses }: Operation, schemas: Schemas): Html {
+  const [good, bad] = [true, false].map((isGood) =>
+    Object.entries(responses).filter(([status]) => status < '300' === isGood),
+  );
+  return html`${good!.map(([status, { description, content }]) => {
+      const rows = fieldRows(content?.['application/json']?.schema ?? {}, schemas);
+      return html`<h3>Answer ${status}</h3>
+        ${description !== 'Done.' && html`<p>${inline(description)}</p>`}
+        ${examplesOf(content).map((example) => code(`Answer ${status} of ${summary}`, JSON.stringify(example, null, 2)))}
+        ${rows.length > 0 && table(`Fields of the answer of ${summary}`, 'Field', rows)}`;
+    })}
+    <details>
+      <summary>Errors: ${bad!.map(([status]) => status).join(', ')}</summary>
+      <dl class="facts">
+        ${bad!.map(
+          ([status, { description, content }]) =>
+            html`<dt>${status}</dt>
+              <dd>
+                ${inline(description)}${examplesOf(content).map((example) => html` <code>${JSON.stringify(example)}</code>`)}
+              </dd>`,
+        )}
+      </dl>
+    </details>`;
+}
+
+function tryForm(id: string, { method, path, operation }: Route, parameters: Parameter[]): Html {
+  const needed = neededOf(operation, parameters);
+  return html`<h3>Request</h3>
+    <form
+      class="try stack"
+      data-method="${method.toUpperCase()}"
+      data-path="${path}"
+      ${operation.security && html` data-secured`}
+      novalidate
+    >
+      <div class="fields">
+        ${parameters
+          .filter((one) => one.in !== 'header')
+          .map((parameter) => {
+            const { name, required } = parameter;
+            return html`<label class="field" for="${id}-${idOf(name)}"
+              >${name}
+              <input
+                id="${id}-${idOf(name)}"
+                name="${name}"
+                data-in="${parameter.in === 'path' ? 'path' : 'request'}"
+                ${needed.includes(name) && html` data-needed`}
+                ${required && html` required`}
+                placeholder="${exampleOf(parameter)}"
+                autocomplete="off"
+                spellcheck="false"
+            /></label>`;
+          })}
+      </div>
+      <noscript><p>With its script this page shows code for the request, and sends it.</p></noscript>
+    </form>`;
+}

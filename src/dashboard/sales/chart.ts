@@ -1,0 +1,127 @@
+import { formatMoney } from '../../platform/formats/money';
+import { html, type Html } from '../layout/html';
+
+export interface Column {
+  name: string;
+  short: string;
+  purchases: number;
+  amount: number;
+}
+
+const REVENUE = { top: 34, height: 170 };
+const SALES = { top: 248, height: 70 };
+const HEIGHT = 344;
+const LABELS = 5;
+const LETTER = 7.4;
+
+/** The vertical axis of one row of bars. */
+interface Scale {
+  /** The values of its lines, from 0 to the largest value or above. */
+  ticks: number[];
+  yOf: (value: number) => number;
+}
+
+/** A step is 1, 2 or 5 times a power of ten, so that about three steps reach the largest value. */
+function scaleOf(values: number[], { top, height }: typeof REVENUE, smallestStep: number): Scale {
+  const largest = Math.max(...values);
+  const third = Math.max(largest / 3, smallestStep);
+  const power = 10 ** Math.floor(Math.log10(third));
+  const step = Math.max([1, 2, 5, 10].find((factor) => factor * power >= third)! * power, smallestStep);
+  const count = Math.max(1, Math.ceil(largest / step));
+  const ticks = Array.from({ length: count + 1 }, (_, i) => i * step);
+  return { ticks, yOf: (value) => top + height - (value / (count * step)) * height };
+}
+
+/**
+ * Two rows of bars over the same time: the revenue, and the number of sales. Positions across are percentages, so that letters
+ * keep their size on a phone. A column that is pointed at or focused shows its figures above the bars.
+ */
+export function chart(columns: Column[], currency: string, label: string): Html {
+  const revenue = scaleOf(
+    columns.map(({ amount }) => amount),
+    REVENUE,
+    minorUnits(currency),
+  );
+  const sales = scaleOf(
+    columns.map(({ purchases }) => purchases),
+    SALES,
+    1,
+  );
+  const money = (amount: number) => formatMoney(amount, currency).replace(/\.0+$/, '');
+  const ticks = [
+    ...revenue.ticks.map((value) => [revenue.yOf(value), money(value)] as const),
+    ...sales.ticks.map((value) => [sales.yOf(value), value.toLocaleString('en-US')] as const),
+  ];
+  const width = Math.ceil(Math.max(...ticks.map(([, text]) => text.length)) * LETTER) + 10;
+  return html`<div class="chart">
+    <svg width="${width}" height="${HEIGHT}" aria-hidden="true">
+      ${ticks.map(([y, text]) => html`<text x="${width - 8}" y="${y + 4}" text-anchor="end">${text}</text>`)}
+    </svg>
+    <svg class="plot" width="100%" height="${HEIGHT}" role="group" aria-label="${label}">
+      ${ticks.map(([y]) => html`<line x1="0" x2="100%" y1="${y}" y2="${y}" />`)}
+      <text x="0" y="14" class="head">Revenue</text>
+      <text x="0" y="${SALES.top - 10}" class="head">Sales</text>
+      ${columns.map((column, i) => bars(column, i, columns.length, currency, revenue, sales))}
+      ${labels(columns)}
+    </svg>
+  </div>`;
+}
+
+/** How many minor units make one whole: the axis has lines at $1, not at $0.50. */
+const minorUnits = (currency: string) => 10 ** (/\.(0+)$/.exec(formatMoney(0, currency))?.[1]?.length ?? 0);
+
+const percent = (share: number) => `${Number((share * 100).toFixed(3))}%`;
+
+function bars(
+  { name, amount, purchases }: Column,
+  i: number,
+  count: number,
+  currency: string,
+  revenue: Scale,
+  sales: Scale,
+): Html {
+  const gap = count > 100 ? 0 : 0.15;
+  const [x, width] = [percent((i + gap) / count), percent((1 - 2 * gap) / count)];
+  const words = `${name}: ${formatMoney(amount, currency)}, ${salesOf(purchases)}`;
+  const bar = (kind: string, value: number, { yOf }: Scale) => {
+    // However small, a bar is visible.
+    const height = Math.max(yOf(0) - yOf(value), 1.5);
+    return (
+      value > 0 &&
+      html`<rect
+        class="${kind}"
+        x="${x}"
+        width="${width}"
+        y="${(yOf(0) - height).toFixed(1)}"
+        height="${height.toFixed(1)}"
+      />`
+    );
+  };
+  return html`<g class="column" tabindex="0" role="img" aria-label="${words}">
+    <rect
+      class="hit"
+      x="${percent(i / count)}"
+      width="${percent(1 / count)}"
+      y="22"
+      height="${HEIGHT - 44}"
+    />
+    ${bar('revenue', amount, revenue)}${bar('count', purchases, sales)}
+    <text class="tip" x="100%" y="14" text-anchor="end" aria-hidden="true">${words}</text>
+  </g>`;
+}
+
+function labels(columns: Column[]): Html[] {
+  const count = Math.min(columns.length, LABELS);
+  return Array.from({ length: count }, (_, n) => {
+    const i = count === 1 ? 0 : Math.round((n * (columns.length - 1)) / (count - 1));
+    const anchor = count === 1 || (n > 0 && n < count - 1) ? 'middle' : n === 0 ? 'start' : 'end';
+    const place = anchor === 'start' ? i : anchor === 'end' ? i + 1 : i + 0.5;
+    // On a phone there is room for three.
+    return html`<text${n % 2 === 1 && html` class="wide"`} x="${percent(place / columns.length)}" y="${HEIGHT - 6}" text-anchor="${anchor}">
+      ${columns[i]!.short}
+    </text>`;
+  });
+}
+
+export const salesOf = (count: number): string =>
+  count === 1 ? '1 sale' : `${count.toLocaleString('en-US')} sales`;

@@ -1,0 +1,62 @@
+import type { Response } from 'express';
+import { type LongLists, type Rows, wasRead } from '../../platform/http/long-lists';
+import { WebAnswer } from '../../platform/http/answer';
+
+export type Cell = string | number | boolean | null;
+
+// A spreadsheet takes such a text for a formula, some also with the wide forms of the signs.
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+const NEEDS_QUOTES = /[",\r\n]/;
+
+/** A cell as RFC 4180 has it. An apostrophe keeps a text from being a formula. */
+function cellOf(value: Cell): string {
+  if (value === null) return '';
+  if (typeof value !== 'string') return String(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+const lineOf = (cells: Cell[]) => `${cells.map(cellOf).join(',')}\r\n`;
+
+// Without it spreadsheets take UTF-8 for something else.
+const BYTE_ORDER_MARK = '\ufeff';
+
+/** A table for a spreadsheet, sent slice by slice, each when the client has read the one before. */
+export class CsvAnswer<Row> extends WebAnswer {
+  constructor(
+    private readonly lists: LongLists,
+    private readonly user_id: number,
+    private readonly filename: string,
+    private readonly head: string[],
+    private readonly rows: Rows<Row>,
+    private readonly cellsOf: (row: Row) => Cell[],
+  ) {
+    super();
+  }
+
+  override async sendTo(res: Response): Promise<void> {
+    await this.lists.enter(this.user_id);
+    try {
+      // The deadline may have answered, or the connection may be lost.
+      if (res.writableEnded || res.destroyed) return;
+      res.removeHeader('Access-Control-Allow-Origin');
+      res.removeHeader('Access-Control-Expose-Headers');
+      res.setHeader('Content-Type', 'text/csv; charset=utf-8; header=present');
+      res.setHeader('Content-Disposition', `attachment; filename="${this.filename}"`);
+      if (res.req.method === 'HEAD') res.end();
+      else await this.send(res);
+    } finally {
+      this.lists.leave(this.user_id);
+    }
+  }
+
+  private async send(res: Response): Promise<void> {
+    let text = BYTE_ORDER_MARK + lineOf(this.head);
+    for await (const rows of Array.isArray(this.rows) ? [this.rows] : this.rows) {
+      text += rows.map((row) => lineOf(this.cellsOf(row))).join('');
+      if (!(await wasRead(res, text))) return;
+      text = '';
+    }
+    res.end(text);
+  }
+}

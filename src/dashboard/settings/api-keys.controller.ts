@@ -1,0 +1,176 @@
+import { Controller, Get, Param, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import type { ApiKey } from '../../auth/api-key.entity';
+import { ApiKeysService } from '../../auth/api-keys.service';
+import { covers } from '../../auth/credential';
+import { failure } from '../../platform/http/failure';
+import { OwnAddress } from '../../platform/http/own-address';
+import { Post } from '../../platform/http/routes';
+import { Audit } from '../../auth/audit';
+import { type KeyDraft, keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
+import { keyFacts, keyForm, keyRow, labelField, nameOf, newKey, PATH } from './key-parts';
+import { KeysService, MAX_KEYS } from './keys.service';
+import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { formOf } from '../../platform/http/form';
+import { html } from '../layout/html';
+import { formToken, Layout, seeOther } from '../layout/layout';
+import { Pages } from '../layout/page';
+import { alert, confirmation, done, idOf, isWrong, type Problems, table } from '../layout/parts';
+import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
+
+@Pages()
+@Controller('user/settings')
+export class ApiKeysController {
+  constructor(
+    private readonly keys: KeysService,
+    private readonly sessions: SessionsService,
+    private readonly apiKeys: ApiKeysService,
+    private readonly layout: Layout,
+    private readonly own: OwnAddress,
+    private readonly audit: Audit,
+  ) {}
+
+  @Get()
+  @SignedIn()
+  settingsPage(@CurrentVisitor() visitor: SignedInVisitor) {
+    return seeOther(visitor.user.sells ? '/user/settings/sales' : PATH);
+  }
+
+  @Get('api-keys')
+  @SignedIn()
+  async list(@CurrentVisitor() visitor: Visitor) {
+    return this.page(visitor, { takesNotice: true });
+  }
+
+  @Post('api-keys')
+  @SignedIn()
+  async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+    const { draft, problems, key } = keyDraftOf(await formOf(req));
+    if (isWrong(problems)) return this.page(visitor, { draft, problems });
+    const made = await this.keys.make(visitor.user.id, key);
+    if (!made)
+      return this.page(visitor, {
+        draft,
+        problem: `You have ${MAX_KEYS} keys. Revoke one that you no longer use first.`,
+      });
+    this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
+    const path = !key.scopes || covers(key.scopes, 'profile:me') ? '/profile' : '/credentials/info';
+    await this.sessions.setNotice(visitor.token, { made: made.key, path });
+    return seeOther(PATH);
+  }
+
+  @Get('api-keys/:key_id')
+  @SignedIn()
+  async one(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
+    const key = await this.ownKey(visitor, key_id);
+    return this.onePage(visitor, key, key.label ?? '');
+  }
+
+  @Post('api-keys/:key_id')
+  @SignedIn()
+  async rename(
+    @Req() req: Request,
+    @Param('key_id') key_id: string,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const key = await this.ownKey(visitor, key_id);
+    const label = labelOf(await formOf(req));
+    const problem = problemOfLabel(label);
+    if (problem) return this.onePage(visitor, key, label, problem);
+    if (!(await this.keys.rename(visitor.user.id, key.id, label))) throw noSuchKey();
+    await this.sessions.setNotice(visitor.token, { done: `The key is now called “${label}”.` });
+    return seeOther(PATH);
+  }
+
+  @Get('api-keys/:key_id/revoke')
+  @SignedIn()
+  async confirm(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
+    const key = await this.ownKey(visitor, key_id);
+    return this.layout.show(
+      visitor,
+      confirmation(visitor, {
+        section: PATH,
+        title: 'Revoke a key',
+        question: 'Revoke this key?',
+        facts: html`<p>
+            <strong>${key.label ?? 'A key without a name'}</strong><br /><code>${key.hint}…</code>
+          </p>
+          <p>Whatever uses it stops working at once. This cannot be undone.</p>`,
+        action: `${PATH}/${key.id}/revoke`,
+        button: 'Revoke the key',
+        back: PATH,
+      }),
+    );
+  }
+
+  @Post('api-keys/:key_id/revoke')
+  @SignedIn()
+  async revoke(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
+    const key = await this.ownKey(visitor, key_id);
+    if (!(await this.apiKeys.revoke(key.id, visitor.user.id))) throw noSuchKey();
+    this.audit.record({ event: 'api key revoked', ...visitor.by, api_key_id: key.id });
+    await this.sessions.setNotice(visitor.token, { done: `The key “${nameOf(key)}” is revoked.` });
+    return seeOther(PATH);
+  }
+
+  private async ownKey({ user }: SignedInVisitor, key_id: string): Promise<ApiKey> {
+    const key = await this.keys.keyOf(user.id, idOf(key_id));
+    if (!key) throw noSuchKey();
+    return key;
+  }
+
+  private async page(
+    visitor: Visitor,
+    {
+      takesNotice = false,
+      draft = NEW_KEY,
+      problems = {},
+      problem,
+    }: { takesNotice?: boolean; draft?: KeyDraft; problems?: Problems; problem?: string },
+  ) {
+    const keys = await this.keys.keysOf(visitor.user!.id);
+    const notice = takesNotice ? await this.sessions.takeNotice(visitor.token) : {};
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: 'API keys',
+      status: problem || isWrong(problems) ? 400 : 200,
+      main: html`<h1>API keys</h1>
+        <p class="lead">
+          With a key a program uses the API as you. Give it no more than the program needs, and keep it like a
+          password.
+        </p>
+        ${problem && alert(problem)} ${done(notice.done)}
+        ${notice.made && newKey(notice.made, `curl -H "Authorization: Bearer ${notice.made}" ${this.own.url}${notice.path}`)}
+        ${keyForm(visitor, draft, problems)}
+        ${
+          keys.length === 0
+            ? html`<p class="empty">You have no keys yet.</p>`
+            : table(
+                'Your keys',
+                ['Key', 'May do', 'Last used', 'Expires', { buttons: 'Change' }],
+                keys.map(keyRow),
+              )
+        }`,
+    });
+  }
+
+  private onePage(visitor: Visitor, key: ApiKey, label: string, problem?: string) {
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: nameOf(key),
+      status: problem ? 400 : 200,
+      main: html`<h1>${nameOf(key)}</h1>
+        <section class="card stack" aria-label="About this key">${keyFacts(key)}</section>
+        <form method="post" action="${PATH}/${key.id}" class="card stack">
+          ${formToken(visitor)} ${labelField(label, problem)}
+          <div class="buttons">
+            <button>Save</button>
+            <a class="button quiet" href="${PATH}">Cancel</a>
+          </div>
+        </form>`,
+    });
+  }
+}
+
+const noSuchKey = () => failure(404, 'You have no such key, or it is revoked already.');

@@ -1,0 +1,45 @@
+import type { ApplicationFields } from '../../auth/oauth/applications.service';
+import { problemOf } from '../../auth/oauth/redirect-uris';
+import type { Form } from '../../platform/http/form';
+import { ALL_SCOPES, problemOfName, type Problems } from '../layout/parts';
+
+export const MAX_ADDRESSES = 20;
+
+interface Draft extends ApplicationFields {
+  problems: Problems<'name' | 'redirect_uris' | 'scopes'>;
+}
+
+export const EMPTY: ApplicationFields = {
+  name: '',
+  redirect_uris: [],
+  scopes: ['profile:me'],
+  implicit_allowed: false,
+  may_start_games: false,
+};
+
+/** The fields of the application form, and their problems. */
+export function draftOf(form: Form): Draft {
+  const name = (form.text('name') ?? '').trim();
+  const redirect_uris = [...new Set((form.text('redirect_uris') ?? '').split(/\s+/).filter(Boolean))];
+  const scopes = ALL_SCOPES.filter((scope) => form.ticked(`scope ${scope}`));
+  return {
+    name,
+    redirect_uris,
+    scopes,
+    implicit_allowed: form.ticked('implicit_allowed'),
+    may_start_games: form.ticked('may_start_games'),
+    problems: {
+      name: problemOfName(name, 'Give the application a name.'),
+      redirect_uris: problemOfAddresses(redirect_uris),
+      scopes: scopes.length === 0 ? 'Choose at least one thing that it may ask for.' : undefined,
+    },
+  };
+}
+
+function problemOfAddresses(addresses: string[]): string | undefined {
+  if (addresses.length === 0) return 'Give at least one redirect address.';
+  if (addresses.length > MAX_ADDRESSES) return `Give at most ${MAX_ADDRESSES} redirect addresses.`;
+  const wrong = addresses.filter((uri) => problemOf(uri) !== undefined).map((uri) => uri.slice(0, 200));
+  if (wrong.length === 0) return undefined;
+  return `${wrong.join(', ')}${wrong.length > 1 ? ': each' : ''} ${problemOf(wrong[0]!)}.`;
+}

@@ -1,0 +1,77 @@
+import { expiryOf, MAX_DAYS } from '../../auth/key-expiry';
+import { covers } from '../../auth/credential';
+import type { Scope } from '../../auth/scopes';
+import type { Form } from '../../platform/http/form';
+import { ALL_SCOPES, problemOfName, type Problems } from '../layout/parts';
+
+export const DAYS = ['30', '90', '365'];
+
+/** The form of a new key, as it was filled in. */
+export interface KeyDraft {
+  label: string;
+  reach: 'everything' | 'some';
+  scopes: Scope[];
+  /** `never`, a number of days, or `date`. */
+  expires: string;
+  expires_on: string;
+}
+
+export const NEW_KEY: KeyDraft = {
+  label: '',
+  reach: 'everything',
+  scopes: [],
+  expires: 'never',
+  expires_on: '',
+};
+
+type Field = 'label' | 'scopes' | 'expires';
+
+export const problemOfLabel = (label: string) =>
+  problemOfName(label, 'Give the key a name, so that you know it later.');
+
+export const labelOf = (form: Form): string => (form.text('label') ?? '').trim();
+
+/** The draft, what it makes, and what is wrong with it. */
+export function keyDraftOf(form: Form): {
+  draft: KeyDraft;
+  problems: Problems<Field>;
+  key: { label: string; scopes: Scope[] | null; expires_at: string | null };
+} {
+  const draft: KeyDraft = {
+    label: labelOf(form),
+    reach: form.text('reach') === 'some' ? 'some' : 'everything',
+    scopes: ALL_SCOPES.filter((scope) => form.ticked(`scope ${scope}`)),
+    expires: form.text('expires') ?? 'never',
+    expires_on: form.text('expires_on') ?? '',
+  };
+  const { label, reach, scopes, expires, expires_on } = draft;
+  const expires_at = expiryOf(expires === 'date' ? expires_on : expires);
+  return {
+    draft,
+    problems: {
+      label: problemOfLabel(label),
+      scopes: problemOfReach(draft),
+      expires:
+        expires_at === undefined
+          ? `Give a date to come, at most ${MAX_DAYS / 365} years from now.`
+          : expires !== 'date' && expires_on !== ''
+            ? 'You gave a date too. Choose “On a date”, or clear it.'
+            : undefined,
+    },
+    key: {
+      label,
+      scopes: reach === 'everything' ? null : scopes.filter((scope) => !isCovered(scope, scopes)),
+      expires_at: expires_at ?? null,
+    },
+  };
+}
+
+function problemOfReach({ reach, scopes }: KeyDraft): string | undefined {
+  if (reach === 'some' && scopes.length === 0) return 'Tick at least one thing that the key may do.';
+  if (reach === 'everything' && scopes.length > 0)
+    return 'You ticked some things too. Choose “Only what I tick”, or untick them.';
+  return undefined;
+}
+
+const isCovered = (scope: Scope, chosen: Scope[]) =>
+  chosen.some((other) => other !== scope && covers([other], scope));

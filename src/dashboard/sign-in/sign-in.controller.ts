@@ -1,0 +1,171 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { Throttle } from '@nestjs/throttler';
+import type { Request, Response } from 'express';
+import { Public } from '../../auth/access';
+import { Settings } from '../../platform/config/settings';
+import { Post } from '../../platform/http/routes';
+import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
+import { Audit } from '../../auth/audit';
+import { AuthorizationRequests } from '../../auth/oauth/authorization-requests.service';
+import { SignInService } from './sign-in.service';
+import { Demo } from '../layout/demo';
+import { formOf, queryOf } from '../../platform/http/form';
+import { html } from '../layout/html';
+import { formToken, Layout, type Page, seeOther } from '../layout/layout';
+import { ForBrowsers, Pages } from '../layout/page';
+import { alert, MAX_PASSWORD, passwordField } from '../layout/parts';
+import { CurrentVisitor, isSignedIn, Visitor } from '../layout/visitor';
+import { Visitors } from '../layout/visitors';
+
+const PATH = '/login';
+const HOME = '/user/settings';
+// The limit of a request's head.
+const MAX_ADDRESS = 16 * 1024;
+
+@Pages()
+@Controller()
+export class SignInController {
+  constructor(
+    private readonly signIns: SignInService,
+    private readonly visitors: Visitors,
+    private readonly requests: AuthorizationRequests,
+    private readonly layout: Layout,
+    private readonly demo: Demo,
+    private readonly settings: Settings,
+    private readonly audit: Audit,
+    private readonly limits: RateLimitsService,
+  ) {}
+
+  @Get('login')
+  @Public()
+  async form(@Req() req: Request, @CurrentVisitor() visitor: Visitor) {
+    const return_to = localPath(queryOf(req).text('return_to'));
+    if (visitor.user) return seeOther(return_to);
+    if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
+    return this.page(visitor, return_to);
+  }
+
+  @Post('login')
+  @Public()
+  @ForBrowsers()
+  @Throttle({ 'sign-in': {} })
+  async signIn(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @CurrentVisitor() visitor: Visitor,
+  ) {
+    if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
+    const form = await formOf(req);
+    const return_to = localPath(form.text('return_to'));
+    const name = (form.text('username') ?? '').trim();
+    const password = form.text('password') ?? '';
+    if (name === '' || password === '' || name.length > 320 || password.length > MAX_PASSWORD)
+      return this.page(visitor, return_to, {
+        name,
+        status: 400,
+        problem: 'Enter your user name and your password.',
+      });
+    const result = await this.signIns.signIn(name, password, req.exchange.sender.network);
+    if ('user_id' in result) {
+      await this.visitors.signIn(result.user_id, visitor, res);
+      this.audit.record({ event: 'signed in', request_id: req.id, user_id: result.user_id });
+      return seeOther(return_to);
+    }
+    this.audit.record({
+      event: 'sign-in refused',
+      request_id: req.id,
+      user_id: result.tried ?? undefined,
+      reason: result.refused,
+      address: req.exchange.sender.network,
+    });
+    if (result.refused === 'wait')
+      return this.page(visitor, return_to, { name, ...tooManyAttempts(result.seconds) });
+    this.limits.guesses?.['sign-in'].failed(req);
+    return this.page(visitor, return_to, {
+      name,
+      status: 403,
+      problem: 'The user name or the password is wrong.',
+    });
+  }
+
+  @Post('logout')
+  @Public()
+  async signOut(@Res({ passthrough: true }) res: Response, @CurrentVisitor() visitor: Visitor) {
+    if (isSignedIn(visitor)) this.audit.record({ event: 'signed out', ...visitor.by });
+    await this.visitors.signOut(visitor, res);
+    return seeOther('/');
+  }
+
+  private async page(
+    visitor: Visitor,
+    return_to: string,
+    {
+      name = '',
+      problem,
+      ...answer
+    }: { name?: string; problem?: string } & Pick<Page, 'status' | 'headers'> = {},
+  ) {
+    return this.layout.show(visitor, {
+      title: 'Sign in',
+      section: PATH,
+      formTargets: await this.requests.formTargets(return_to),
+      ...answer,
+      single: true,
+      main: html`<h1>Sign in</h1>
+        ${problem && alert(problem)}
+        <form method="post" action="/login" class="card stack">
+          ${formToken(visitor)}
+          <input type="hidden" name="return_to" value="${return_to}" />
+          <label class="field" for="username"
+            >User name or e-mail
+            <input
+              id="username"
+              name="username"
+              value="${name}"
+              autocomplete="username"
+              autocapitalize="none"
+              spellcheck="false"
+              required
+              maxlength="320"
+              ${name === '' && html` autofocus`}
+          /></label>
+          ${passwordField('Password', name !== '')}
+          <button>Sign in</button>
+        </form>
+        ${this.demo.access?.password && html`<p>This is the demo store: <code>npm start</code> printed a name and a password.</p>`}
+        <p class="muted">
+          Use your account of ${this.layout.storeName}. Whoever runs it gave you the password there, or sets
+          one for you here: ask them if you have none.
+        </p>`,
+    });
+  }
+
+  private elsewhere(visitor: Visitor) {
+    return this.layout.show(visitor, {
+      title: 'Sign in',
+      single: true,
+      main: html`<h1>Sign in</h1>
+        <p>You sign in at ${this.layout.storeName} itself, and come back here then.</p>
+        <p><a class="button" href="${this.settings.STORE_URL}">Go to ${this.layout.storeName}</a></p>`,
+    });
+  }
+}
+
+export const tooManyAttempts = (seconds: number) => ({
+  status: 429,
+  problem: `Too many attempts. Please wait ${seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`} and try again.`,
+  headers: { 'Retry-After': String(seconds) },
+});
+
+/** A path of this site; HOME for anything that a browser could take for another host. */
+function localPath(given: string | undefined): string {
+  if (!given?.startsWith('/') || given.length > MAX_ADDRESS) return HOME;
+  try {
+    const url = new URL(given, 'http://here.invalid');
+    // URL has resolved the dots of `/.//host`.
+    const path = `${url.pathname}${url.search}`;
+    return url.origin === 'http://here.invalid' && !path.startsWith('//') ? path : HOME;
+  } catch {
+    return HOME;
+  }
+}

@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../../platform/database/database';
+import { read } from '../../platform/database/statement';
+import { AttemptsService, guessAtAccount, guessFrom } from '../../auth/sign-in/attempts.service';
+import { PasswordQueue } from '../../auth/sign-in/password-queue';
+
+/** `tried`: the account of the name that was typed; null: there is none. */
+type SignIn =
+  | { user_id: number }
+  | { refused: 'wrong'; tried: number | null }
+  | { refused: 'wait'; tried: number | null; seconds: number };
+
+interface Account {
+  /** The typed name in lower case, by the database's rules: JavaScript's differ for some letters. */
+  name: string;
+  /** Null: there is no such account. */
+  id: number | null;
+  password_hash: string | null;
+}
+
+// Raw SQL for the UNION. It has one row at most: a username has no @, and a verified address belongs to one account.
+const ACCOUNT = read<Account>(
+  'account_to_sign_in',
+  `SELECT typed.name, found.id, found.password_hash
+   FROM (SELECT lower($1) AS name) typed LEFT JOIN LATERAL (
+     SELECT id, password_hash FROM users WHERE lower(username) = typed.name
+     UNION ALL
+     SELECT u.id, u.password_hash FROM user_emails e JOIN users u ON u.id = e.user_id
+     WHERE e.email = typed.name AND e.verified) found ON true`,
+);
+
+@Injectable()
+export class SignInService {
+  constructor(
+    private readonly database: Database,
+    private readonly attempts: AttemptsService,
+    private readonly passwords: PasswordQueue,
+  ) {}
+
+  /** An unknown name and a wrong password give the same answer after the same time. */
+  async signIn(name: string, password: string, network: string): Promise<SignIn> {
+    const account = (await this.database.row(ACCOUNT, [name]))!;
+    const guesses = [guessAtAccount(account), guessFrom(network)] as const;
+    const seconds = await this.attempts.reserve([...guesses]);
+    const { id, password_hash } = account;
+    if (seconds > 0) return { refused: 'wait', tried: id, seconds };
+    const matches = await this.passwords.matches(password_hash, password).catch(async (error: unknown) => {
+      await this.attempts.cancel(...guesses);
+      throw error;
+    });
+    if (!matches || id === null) return { refused: 'wrong', tried: id };
+    await this.attempts.succeeded(...guesses);
+    return { user_id: id };
+  }
+}

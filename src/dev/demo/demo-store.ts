@@ -1,0 +1,77 @@
+import { randomInt } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { ClientBase } from 'pg';
+import { hashPassword, verifyPassword } from '../../auth/sign-in/password-hash';
+import type { DemoAccess } from '../../dashboard/layout/demo';
+import { hashApiKey, newApiKey } from '../../auth/api-key';
+import { keptSecret } from '../../platform/config/kept-secrets';
+import type { Settings } from '../../platform/config/settings';
+import { demoRecords } from './demo';
+import { ndjsonOf } from './demo-file';
+import { connectTo, importRecords } from '../../operator/import/import-records';
+
+type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; password_hash: string | null };
+
+/** Fills an empty store with demo data. Returns what to show, or undefined where that no longer exists. */
+export async function loadDemoStore(settings: Settings): Promise<DemoAccess | undefined> {
+  const api_key = keptSecret(settings.DATA_DIR, 'demo-api-key', newApiKey);
+  const password = keptSecret(settings.DATA_DIR, 'demo-password', newDemoPassword);
+  const pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');
+  const connect = () => connectTo(settings);
+  const client = await connect();
+  try {
+    const { rows } = await client.query<{ empty: boolean }>('SELECT NOT EXISTS (SELECT FROM users) AS empty');
+    if (rows[0]!.empty)
+      await importRecords(connect, Readable.from(ndjsonOf(demoRecords({ api_key }))), { pepper });
+    const found = await client.query<Found>(
+      `SELECT u.id AS user_id, u.password_hash, u.username, g.id AS game_id, g.slug, p.email AS buyer_email,
+              b.channel_name
+       FROM api_keys k
+       JOIN users u ON u.id = k.user_id
+       JOIN games g ON g.user_id = u.id AND g.visibility = 'public'
+       JOIN purchase_games pg ON pg.game_id = g.id
+       JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
+       JOIN LATERAL (
+         SELECT DISTINCT ON (channel_name) channel_name, user_version FROM builds
+         WHERE game_id = g.id AND state = 'completed' ORDER BY channel_name, id DESC
+       ) b ON b.user_version IS NOT NULL
+       WHERE k.key_hash = $1 AND k.revoked_at IS NULL
+       ORDER BY g.id, p.id, b.channel_name LIMIT 1`,
+      [hashApiKey(api_key, pepper)],
+    );
+    if (!found.rows[0]) return undefined;
+    const { user_id, password_hash, ...shown } = found.rows[0];
+    const isOurs = await hasPassword(client, user_id, password_hash, password);
+    return { api_key, ...shown, ...(isOurs && { password }) };
+  } finally {
+    await client.end();
+  }
+}
+
+/** Deletes what the store has, and fills it with demo data. Operator tokens and signing keys stay. */
+export async function resetDemoStore(settings: Settings): Promise<DemoAccess | undefined> {
+  const client = await connectTo(settings);
+  try {
+    // CASCADE: also what belongs to an account or a game.
+    await client.query(
+      'TRUNCATE users, purchases, user_writes, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE',
+    );
+  } finally {
+    await client.end();
+  }
+  return loadDemoStore(settings);
+}
+
+/** Gives the developer the password, unless they have another one; demo stores of older versions have none. */
+async function hasPassword(client: ClientBase, user_id: string, hash: string | null, password: string) {
+  if (hash !== null) return verifyPassword(hash, password);
+  await client.query('UPDATE users SET password_hash = $2 WHERE id = $1 AND password_hash IS NULL', [
+    user_id,
+    await hashPassword(password),
+  ]);
+  return true;
+}
+
+/** Easy to type: 14 letters. */
+const newDemoPassword = () =>
+  String.fromCharCode(...Array.from({ length: 14 }, () => 'a'.charCodeAt(0) + randomInt(26)));

@@ -1,0 +1,299 @@
+import { type DemoOptions, SMALL_STORE } from './demo-options';
+import { DAYS, type Random, randomOf, timeAt } from './demo-random';
+import {
+  ADJECTIVES,
+  capital,
+  emailOf,
+  GENRES,
+  guestEmail,
+  nameOf,
+  NOUNS,
+  otherEmailOf,
+  SHELVES,
+  withArticle,
+} from './demo-words';
+import type { JsonObject } from '../../operator/import/record-types/fields';
+
+/** One user in so many is a developer, the first user included. */
+const USERS_PER_DEVELOPER = 10;
+const CHANNELS = ['windows', 'linux', 'osx', 'android'];
+
+/** Generates the records of a store, the same for the same options. */
+export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
+  const store = new DemoStore({ ...SMALL_STORE, ...options });
+  const { users, games, purchases, download_keys, collections, large_collection, builds, api_keys } =
+    store.options;
+  for (let id = 1; id <= users; id++) yield store.user(id);
+  for (let id = 1; id <= games; id++) yield store.game(id);
+  for (let id = 1; id <= purchases; id++) yield store.purchase(id);
+  for (let id = 1; id <= download_keys; id++) yield store.downloadKey(id);
+  for (let id = 1; id <= collections; id++) yield store.collection(id);
+  if (large_collection) yield store.largeCollection(collections + 1);
+  for (let id = 1; id <= builds; id++) yield store.build(id);
+  yield* store.credentials(api_keys);
+}
+
+/** The n-th of the API keys of a seed, from 1. */
+export const demoApiKey = (seed: number, n: number) =>
+  `demo-${seed}-${n}-${randomOf(seed, 'api_key', n).text(24)}`;
+
+/** Each record has its own random numbers, so that it can be generated alone. */
+class DemoStore {
+  private readonly developers: number;
+  private readonly step: number;
+
+  constructor(readonly options: DemoOptions) {
+    if (options.users < 3 || options.games < 1)
+      throw new RangeError('a store has at least 3 users and 1 game');
+    for (const size of [options.collection_size, options.large_collection]) {
+      if (size > options.games) throw new RangeError('a collection cannot have more games than there are');
+    }
+    this.developers = Math.ceil(options.users / USERS_PER_DEVELOPER);
+    // Steps without a common factor with the number of games visit each game once.
+    this.step = [7919, 104_729, 13, 11, 7, 5, 3, 2, 1].find((prime) => options.games % prime !== 0) ?? 1;
+  }
+
+  user(id: number): JsonObject {
+    const random = this.random('user', id);
+    const developer = id % USERS_PER_DEVELOPER === 1;
+    const { username, display_name } = nameOf(id);
+    const emails: JsonObject[] = [];
+    if (id <= 3 || !random.chance(0.05)) emails.push({ email: emailOf(id), verified: true });
+    if (id === 2 || random.chance(0.15)) emails.push({ email: otherEmailOf(id), verified: true });
+    if (id === 3 || random.chance(0.1))
+      emails.push({ email: `${username}+new@example.org`, verified: false });
+    return {
+      type: 'user',
+      id,
+      username,
+      ...(random.chance(0.9) && { display_name }),
+      ...(developer && { developer }),
+      ...(random.chance(0.02) && { press_user: true }),
+      ...(random.chance(0.6) && { cover_url: `https://images.example.com/users/${id}.png` }),
+      ...(this.options.password !== undefined && id <= 3 && { password: this.options.password }),
+      emails,
+      created_at: random.time(),
+    };
+  }
+
+  game(id: number): JsonObject {
+    const random = this.random('game', id);
+    const adjective = ADJECTIVES[id % ADJECTIVES.length]!;
+    const noun = NOUNS[id % NOUNS.length]!;
+    const sequel = Math.floor(id / (ADJECTIVES.length * NOUNS.length));
+    const title = `${adjective} ${noun}${sequel ? ` ${sequel + 1}` : ''}`;
+    const created = random.days();
+    // The first five cover all cases: public, restricted, private, unpublished, two developers.
+    const other = id > 5 && random.chance(0.05) ? random.of(['restricted', 'private']) : 'public';
+    const visibility = id === 3 ? 'restricted' : id === 4 ? 'private' : other;
+    const published = id !== 5 && (id < 5 || random.chance(0.93));
+    const game_type = random.chance(0.8) ? 'default' : random.of(['html', 'unity', 'flash', 'java']);
+    return {
+      type: 'game',
+      id,
+      user_id: this.ownerOf(id),
+      slug: title.toLowerCase().replaceAll(' ', '-'),
+      title,
+      short_text: `${capital(withArticle(adjective.toLowerCase()))} ${random.of(GENRES)} game about ${withArticle(noun.toLowerCase())}`,
+      ...(game_type !== 'default' && { game_type }),
+      ...(random.chance(0.2) && {
+        classification: random.of(['tool', 'assets', 'soundtrack', 'comic', 'book']),
+      }),
+      traits: game_type === 'default' ? this.platforms(random, id) : [],
+      ...(visibility !== 'public' && { visibility }),
+      ...(published && { published_at: timeAt(created + random.below(200)) }),
+      created_at: timeAt(created),
+      min_price: random.chance(0.3) ? 0 : random.of([199, 299, 499, 999, 1499, 1999]),
+      ...(random.chance(0.9) && { cover_url: `https://images.example.com/games/${id}.png` }),
+      views_count: random.below(50_000),
+      downloads_count: random.below(9000),
+      ...((id === 2 || random.chance(0.1)) && { admins: [this.otherUser(random, this.ownerOf(id))] }),
+    };
+  }
+
+  purchase(id: number): JsonObject {
+    const random = this.random('purchase', id);
+    const { games } = this.options;
+    const bundle = games >= 5 && (id === 4 || random.chance(0.04));
+    const game = id <= 4 ? 1 : 1 + Math.floor(games * random.next() ** 2);
+    const buyer = id <= 2 ? id + 1 : 1 + random.below(this.options.users);
+    // By an account, by an account's verified address, or by a guest.
+    const how = id <= 2 ? 0 : random.next();
+    const currency = random.of(['USD', 'USD', 'USD', 'EUR', 'EUR', 'GBP', 'JPY']);
+    const sale_rate = random.chance(0.2) ? random.of([10, 25, 50, 75]) : 0;
+    return {
+      type: 'purchase',
+      id,
+      game_id: bundle ? this.walk(game, 2 + random.below(4)) : game,
+      ...(!bundle && random.chance(0.02) && { purchase_type: 'sub_product' }),
+      email:
+        how < 0.9 ? (random.chance(0.1) ? emailOf(buyer).toUpperCase() : emailOf(buyer)) : guestEmail(id),
+      ...(how < 0.6 && { user_id: buyer }),
+      created_at: random.time(),
+      source: random.of(['card', 'card', 'wallet', 'bank_transfer']),
+      currency,
+      amount: random.of([0, 199, 299, 499, 499, 999, 1499, 2000]),
+      ...(sale_rate && { sale_rate }),
+      ...(random.chance(0.03) && { quantity: 2 + random.below(4) }),
+      ...(id > 4 && random.chance(0.08) && { status: random.of(['pending', 'failed', 'refunded']) }),
+      ...(random.chance(0.03) && { donation: true }),
+    };
+  }
+
+  downloadKey(id: number): JsonObject {
+    const random = this.random('download_key', id);
+    const { purchases, games, users } = this.options;
+    const key = random.text(24);
+    // Most come with a purchase; the others were given away.
+    if (purchases && (id <= 2 || random.chance(0.7))) {
+      const purchase = this.purchase(id <= 2 ? id : 1 + random.below(purchases));
+      const game_id = purchase.game_id as number | number[];
+      return {
+        type: 'download_key',
+        id,
+        key,
+        game_id: Array.isArray(game_id) ? game_id[0] : game_id,
+        purchase_id: purchase.id,
+        email: purchase.email,
+        ...(id === 1 && { user_id: purchase.user_id }),
+        created_at: purchase.created_at,
+        downloads: random.below(12),
+        ...(id > 2 && random.chance(0.03) && { revoked_at: timeAt(DAYS + random.below(100)) }),
+      };
+    }
+    return {
+      type: 'download_key',
+      id,
+      key,
+      game_id: id === 3 ? Math.min(3, games) : 1 + random.below(games),
+      ...(random.chance(0.3) && { email: guestEmail(id) }),
+      ...((id === 3 || random.chance(0.6)) && { user_id: id === 3 ? 2 : 1 + random.below(users) }),
+      created_at: random.time(),
+      downloads: random.below(12),
+      ...((id === 5 || random.chance(0.05)) && id !== 3 && { revoked_at: timeAt(DAYS + random.below(100)) }),
+    };
+  }
+
+  collection(id: number): JsonObject {
+    const random = this.random('collection', id);
+    const user_id = id <= 3 ? id : 1 + random.below(this.options.users);
+    const created = random.days();
+    const first = 1 + random.below(this.options.games);
+    return {
+      type: 'collection',
+      id,
+      user_id,
+      title: `${random.of(SHELVES).replace('-', ' ')} Games`,
+      ...((id === 3 || random.chance(0.2)) && { private: true }),
+      ...(random.chance(0.4) && { description: '<p>Games that I <strong>come back to</strong>.</p>' }),
+      ...(random.chance(0.3) && { layout: 'list' }),
+      ...((id === 2 || random.chance(0.1)) && { admins: [this.otherUser(random, user_id)] }),
+      games: this.walk(first, this.options.collection_size, true).map((game_id) => ({
+        game_id,
+        ...(random.chance(0.15) && { blurb: `<p>${random.of(ADJECTIVES)}, and <em>worth it</em>.</p>` }),
+      })),
+      created_at: timeAt(created),
+      updated_at: timeAt(created + random.below(300)),
+    };
+  }
+
+  largeCollection(id: number): JsonObject {
+    return {
+      type: 'collection',
+      id,
+      user_id: 1,
+      title: 'Everything at Once',
+      games: this.walk(1, this.options.large_collection, true).map((game_id) => ({ game_id })),
+      created_at: timeAt(0),
+      updated_at: timeAt(DAYS),
+    };
+  }
+
+  build(id: number): JsonObject {
+    const random = this.random('build', id);
+    const round = Math.floor((id - 1) / this.options.games);
+    const state = round && id % 29 === 0 ? ['started', 'processing', 'failed'][(id / 29) % 3]! : 'completed';
+    return {
+      type: 'build',
+      id,
+      game_id: 1 + ((id - 1) % this.options.games),
+      channel_name: CHANNELS[round % CHANNELS.length],
+      ...((round === 0 || random.chance(0.95)) && {
+        user_version: `1.${Math.floor(round / CHANNELS.length)}.${random.below(10)}`,
+      }),
+      ...(state !== 'completed' && { state }),
+      created_at: timeAt(Math.min(DAYS, 200 + round * 30 + random.below(30))),
+    };
+  }
+
+  *credentials(count: number): Generator<JsonObject> {
+    const { api_key: key, seed, users } = this.options;
+    if (key !== undefined) yield { type: 'api_key', key, user_id: 1, label: 'Demo', created_at: timeAt(0) };
+    yield {
+      type: 'api_key',
+      key: demoApiKey(seed, 0),
+      user_id: 1,
+      label: 'Lost laptop',
+      created_at: timeAt(0),
+      revoked_at: timeAt(10),
+    };
+    for (let n = 1; n <= count; n++) {
+      const random = this.random('credential', n);
+      yield {
+        type: 'api_key',
+        key: demoApiKey(seed, n),
+        // Developers first, who have purchases to look up.
+        user_id: n <= this.developers ? this.developer(n) : 1 + ((n - 1) % users),
+        ...(n > this.developers && random.chance(0.3) && { scopes: ['profile', 'collection:view'] }),
+        created_at: random.time(),
+      };
+    }
+    yield {
+      type: 'oauth_application',
+      client_id: 'demo-companion',
+      user_id: 1,
+      name: 'Demo Companion',
+      redirect_uris: ['http://127.0.0.1:8080/callback'],
+      scopes: [
+        'profile:me',
+        'profile:collections',
+        'profile:owned',
+        'game:view:ownership',
+        'collection:view',
+      ],
+      implicit_allowed: true,
+      may_start_games: true,
+    };
+  }
+
+  private random(what: string, id: number): Random {
+    return randomOf(this.options.seed, what, id);
+  }
+
+  private developer(n: number) {
+    return 1 + (n - 1) * USERS_PER_DEVELOPER;
+  }
+
+  private ownerOf(game: number) {
+    return this.developer(game <= 5 ? 1 : 1 + ((game - 1) % this.developers));
+  }
+
+  private otherUser(random: Random, than: number) {
+    const user = 1 + random.below(this.options.users);
+    return user === than ? 1 + (user % this.options.users) : user;
+  }
+
+  private platforms(random: Random, id: number) {
+    const traits = ['p_windows', 'p_linux', 'p_osx', 'p_android', 'can_be_bought', 'has_demo'];
+    return traits.filter(
+      (trait, place) => (place === 0 && id === 1) || random.chance(trait === 'p_android' ? 0.1 : 0.5),
+    );
+  }
+
+  /** Several different games, in ascending order or not. */
+  private walk(first: number, count: number, asMet = false) {
+    const { games } = this.options;
+    const met = Array.from({ length: count }, (_, n) => 1 + ((first - 1 + n * this.step) % games));
+    return asMet ? met : met.sort((a, b) => a - b);
+  }
+}

@@ -1,0 +1,50 @@
+import { lstatSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { keptSecret } from '../platform/config/kept-secrets';
+import { OperatorError } from '../platform/config/operator-error';
+import type { Settings } from '../platform/config/settings';
+import { openEmbeddedPostgres } from './embedded/embedded-postgres';
+
+export interface OpenDatabase {
+  /** The settings, with the address and secrets that were found or made on this machine. */
+  settings: Settings;
+  embedded: boolean;
+  /** Another process of Gamewharf uses the embedded server, too. */
+  joined: boolean;
+  stop(): Promise<void>;
+}
+
+/** Refuses a folder without a store, so that a mistyped DATA_DIR makes no empty one. */
+export function requireStore({ DATABASE_URL, DATA_DIR }: Settings): void {
+  if (DATABASE_URL) return;
+  try {
+    lstatSync(join(DATA_DIR, 'postgres'));
+  } catch (error) {
+    // Other problems with the folder are reported when it is opened.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new OperatorError(
+        `There is no store in ${resolve(DATA_DIR)}: set DATA_DIR to the folder of the store, or start Gamewharf once to make one.`,
+      );
+  }
+}
+
+/** The configured server, or without one the embedded server of the data folder. */
+export async function openDatabase(
+  settings: Settings,
+  mode: 'serve' | 'join-or-start',
+  log: (line: string) => void,
+  signal: AbortSignal,
+): Promise<OpenDatabase> {
+  const { DATABASE_URL, DATA_DIR, HOST, PORT } = settings;
+  const servingAt = mode === 'serve' && PORT ? `http://${HOST}:${PORT}` : undefined;
+  const server = DATABASE_URL
+    ? undefined
+    : await openEmbeddedPostgres({ dataDir: DATA_DIR, mode, log, servingAt, signal });
+  const pepper = settings.API_KEY_PEPPER ?? keptSecret(DATA_DIR, 'api-key-pepper');
+  return {
+    settings: { ...settings, API_KEY_PEPPER: pepper, DATABASE_URL: server?.url ?? DATABASE_URL },
+    embedded: server !== undefined,
+    joined: server?.joined ?? false,
+    stop: async () => server?.stop(),
+  };
+}

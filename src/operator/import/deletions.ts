@@ -1,0 +1,35 @@
+import type { Relations } from '../../platform/database/relations';
+import { find } from './checks';
+import type { Problems } from './problems';
+import type { RecordType } from './record-types/record-type';
+
+/** Deletes records after all other writes, whose rows may hold them. Children come first, as a stream may delete their parents too. */
+export async function deleteRecords(relations: Relations, types: RecordType[], problems: Problems) {
+  for (const type of types.toReversed()) {
+    const { table, key, deleted, gone, deletion } = type;
+    if (!relations.rowsOf(deleted)) continue;
+    if (deletion?.first) await relations.query(deletion.first);
+    const found = await relations.keep(
+      gone,
+      `SELECT s.line, t.${key} FROM ${deleted.name} s JOIN ${table} t ON t.${key} = s.${key} ORDER BY t.${key} FOR UPDATE OF t`,
+    );
+    if (!found) continue;
+    if (deletion) {
+      await find(relations, [...(deletion.problems ?? []), heldBack(type, deletion)], problems);
+      problems.throwIfAny();
+      for (const statement of deletion.before) await relations.query(statement);
+    }
+    await relations.query(`DELETE FROM ${table} t USING ${gone.name} g WHERE t.${key} = g.${key}`);
+  }
+}
+
+function heldBack(type: RecordType, { holds, advice }: NonNullable<RecordType['deletion']>): string {
+  const counts = Object.entries(holds).map(([what, rows]) => `((SELECT count(*) FROM ${rows}), '${what}')`);
+  return `
+    SELECT s.line, ${type.subject} || ': has ' || h.what || ': ${advice}' AS text
+    FROM ${type.gone.name} s JOIN ${type.table} t ON t.id = s.id
+    CROSS JOIN LATERAL (
+      SELECT string_agg(n || ' ' || one || CASE n WHEN 1 THEN '' ELSE 's' END, ' and ') AS what
+      FROM (VALUES ${counts.join(', ')}) AS v (n, one) WHERE n > 0) h
+    WHERE h.what IS NOT NULL`;
+}

@@ -1,0 +1,97 @@
+import type { GivenRows, Relation, Relations } from '../../platform/database/relations';
+import { addEarnings, addSales, addToPeriods, countPurchases, takeSales } from '../../purchases/earnings';
+import { ImportProblems } from './problems';
+import { given } from './record-types/fields';
+import { PURCHASE } from './record-types/purchase';
+import { isNew } from './record-types/record-type';
+
+const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
+
+/** What the stream adds to the sales of games: one row for a game, a currency and a day. */
+const SALES: Relation = {
+  name: 'import_sales',
+  columns: [
+    { name: 'game_id', sql: 'bigint' },
+    { name: 'currency', sql: 'text' },
+    { name: 'day', sql: 'date' },
+    { name: 'purchases', sql: 'bigint' },
+    { name: 'amount', sql: 'numeric' },
+  ],
+};
+
+const has = (field: string) => given(PURCHASE.fields, field);
+
+// Shares of new and changed purchases less stored shares. New ones are split as the view purchase_shares does it, which works on
+// stored rows. OFFSET 0 has the view computed for these purchases alone, and not for all that are stored.
+const CHANGES_OF_SALES = `
+  WITH shares AS (
+    SELECT g.game_id, s.currency, 1 AS purchases,
+           (CASE WHEN t.id IS NULL THEN coalesce(s.created_at, now()) WHEN ${has('created_at')} THEN s.created_at
+                 ELSE t.created_at END AT TIME ZONE 'UTC')::date AS day,
+           s.amount / cardinality(s.game_ids) + (g.place <= s.amount % cardinality(s.game_ids))::int AS amount
+    FROM import_purchases s
+    LEFT JOIN (changed_purchases c JOIN purchases t ON t.id = c.id) ON c.id = s.id
+    CROSS JOIN unnest(s.game_ids) WITH ORDINALITY AS g (game_id, place)
+    WHERE (${isNew('purchases')} OR t.id IS NOT NULL)
+      AND CASE WHEN t.id IS NULL OR ${has('status')} THEN s.status ELSE t.status END = 'complete'
+    UNION ALL
+    SELECT v.game_id, v.currency, -1, v.day, -v.amount
+    FROM changed_purchases c
+    CROSS JOIN LATERAL (SELECT * FROM purchase_shares v WHERE v.purchase_id = c.id OFFSET 0) v
+  )
+  SELECT game_id, currency, day, sum(purchases) AS purchases, sum(amount) AS amount
+  FROM shares GROUP BY game_id, currency, day HAVING sum(purchases) <> 0 OR sum(amount) <> 0`;
+
+/** Before all writes. New is what was not stored when it was looked for: others may write or delete some in between. */
+export const findSales = (relations: Relations) => relations.keep(SALES, CHANGES_OF_SALES);
+
+/** For purchases of which none is stored. */
+export const defineSales = (relations: GivenRows) => relations.define(SALES, CHANGES_OF_SALES, Infinity);
+
+/** The purchases of each game `s`, so that new games are written only once. */
+export const SALES_OF_GAMES = `
+  LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
+
+/** Of sales of which none is taken back. */
+export const ADD_SALES = addSales(SALES.name);
+
+/** Run last, as everybody who sells the same games waits from here on. `newGames`: a query for games that were written with their count. */
+export async function changeSales(relations: Relations, newGames: string | undefined) {
+  if (relations.rowsOf(SALES) === 0) return;
+  const changed = relations.rowsOf(PURCHASE.changed) > 0;
+  const statements =
+    relations.few && !changed
+      ? [`SELECT problem FROM ${TOO_MUCH}`, addSales(SALES.name, newGames && `s.game_id IN (${newGames})`)]
+      : statementsFor(newGames, changed);
+  const send = (statement: string) => relations.query<{ problem: string }>(statement);
+  // Few: sent without waiting for answers; each still sees what was committed while the first one waited for its locks.
+  const sent = relations.few ? statements.map(send) : [];
+  for (const answer of sent) answer.catch(() => {});
+  for (const [i, statement] of statements.entries()) {
+    const { rows } = await (sent[i] ?? send(statement));
+    if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));
+  }
+}
+
+const TOO_MUCH = `(
+  SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
+  FROM (SELECT game_id, currency, sum(amount) AS amount FROM import_sales GROUP BY game_id, currency) d
+  LEFT JOIN game_earnings e USING (game_id, currency)
+  WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
+  ORDER BY d.game_id LIMIT 20) too_much`;
+
+function statementsFor(newGames: string | undefined, changed: boolean): string[] {
+  const sales = SALES.name;
+  const stored = newGames ? `game_id NOT IN (${newGames})` : 'true';
+  return [
+    `WITH locked AS MATERIALIZED (
+       SELECT g.id FROM games g
+       WHERE g.id IN (SELECT game_id FROM ${sales} WHERE ${stored}) ORDER BY g.id FOR NO KEY UPDATE
+     )
+     SELECT FROM (SELECT count(*) AS games FROM locked) all_locked WHERE games < 0`,
+    `WITH counted AS (${countPurchases(`(SELECT * FROM ${sales} WHERE ${stored})`)}) SELECT problem FROM ${TOO_MUCH}`,
+    ...(changed ? Object.values(takeSales(sales)) : []),
+    addEarnings(sales),
+    addToPeriods(sales),
+  ];
+}

@@ -1,0 +1,56 @@
+import { Worker } from 'node:worker_threads';
+import { Logger } from '@nestjs/common';
+import { OperatorError } from '../../platform/config/operator-error';
+import { ImportProblems } from './problems';
+import type { ImportSummary } from './summary';
+
+export interface ThreadSettings {
+  DATABASE_URL: string | undefined;
+  pepper: Buffer;
+  mayLetIn?: boolean;
+}
+
+export type ToThread = 'abort' | { chunk: Uint8Array | undefined };
+
+type ThreadFailure =
+  | { problems: string[] }
+  | { name: string; message: string; stack?: string; code?: string; forOperator: boolean };
+
+export type FromThread = 'more' | { summary: ImportSummary } | { failure: ThreadFailure };
+
+function errorOf(failure: ThreadFailure): Error {
+  if ('problems' in failure) return new ImportProblems(failure.problems);
+  const { forOperator, ...error } = failure;
+  return forOperator ? new OperatorError(error.message) : Object.assign(new Error(), error);
+}
+
+const log = new Logger('ImportThread');
+
+/** Imports on a thread, since one line may take a second. This thread only passes on chunks when asked for them. */
+export async function importOnThread(
+  settings: ThreadSettings,
+  source: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): Promise<ImportSummary> {
+  signal.throwIfAborted();
+  const worker = new Worker(require.resolve('./import.worker'), { workerData: settings });
+  const tell = (message: ToThread) => worker.postMessage(message);
+  const abort = () => tell('abort');
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await new Promise<ImportSummary>((resolve, reject) => {
+      const chunks = source[Symbol.asyncIterator]();
+      worker.on('message', (message: FromThread) => {
+        if (message === 'more') chunks.next().then(({ value }) => tell({ chunk: value }), reject);
+        else if ('summary' in message) resolve(message.summary);
+        else reject(errorOf(message.failure));
+      });
+      worker.on('error', ({ message }: Error) => log.error(`An import crashed: ${message}`));
+      worker.on('exit', () => reject(new OperatorError('the import crashed')));
+    });
+  } finally {
+    signal.removeEventListener('abort', abort);
+    // Ends its connection, so that the server rolls back.
+    await worker.terminate();
+  }
+}

@@ -1,0 +1,88 @@
+import { Controller, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { OperatorMay } from '../../auth/access';
+import { type By, CurrentOperator } from '../tokens/operator-events';
+import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
+import { Failure, failure, serviceUnavailable } from '../../platform/http/failure';
+import { Fails, Post } from '../../platform/http/routes';
+import { OperatorError } from '../../platform/config/operator-error';
+import { ImportAnswer, TypeCountsAnswer } from './import.dto';
+import { ImportService } from './import.service';
+import { ImportProblems } from './problems';
+import { summaryLines } from './summary';
+
+/** The maximum pause of a sender. */
+const STALL_TIMEOUT_MS = 60_000;
+
+@ApiTags('Operations')
+@Controller('operator')
+export class ImportController {
+  constructor(private readonly imports: ImportService) {}
+
+  @Post('import')
+  @ApiOperation({
+    summary: 'Import a stream of records, all of them or none',
+    description:
+      "Records of `api_key` and `oauth_application`, and a user's `password`, need the right `users` as well.",
+  })
+  @OperatorMay('import')
+  @OncePerKey()
+  @ApiConsumes('application/x-ndjson')
+  @ApiBody({
+    schema: { type: 'string' },
+    description: 'One record a line, as docs/reference/importing.md says',
+  })
+  @ApiExtraModels(TypeCountsAnswer)
+  @ApiOkResponse({ type: ImportAnswer })
+  @Fails(400, 'line 12: purchase 7: game 99 does not exist')
+  @Fails(415, 'unsupported media type')
+  async import(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @CurrentOperator() operator: By,
+    @RetryKey() key: RetryKey | undefined,
+  ): Promise<ImportAnswer> {
+    try {
+      if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {
+        throw failure(415, 'unsupported media type');
+      }
+      req.exchange.takesLong();
+      const broken = new AbortController();
+      // Whatever was answered meanwhile: half a body is malformed.
+      res.once('close', () => broken.abort());
+      const sent = {
+        source: withoutStalls(req),
+        length: Number(req.headers['content-length'] ?? 0),
+        sender: req.exchange.sender,
+        broken,
+      };
+      const types = await this.imports.receive(sent, operator, key);
+      return { summary: summaryLines(types), types };
+    } catch (error) {
+      // Without waiting for the rest of the body.
+      if (!req.complete) req.exchange.connection.closeAfter(res);
+      // A sender that hangs up is no fault of ours.
+      throw error === req.errored ? serviceUnavailable() : answered(error);
+    }
+  }
+}
+
+function answered(error: unknown): unknown {
+  if (error instanceof ImportProblems) return new Failure(400, error.lines);
+  const interrupted = error instanceof Error && error.name === 'AbortError';
+  return interrupted || error instanceof OperatorError ? serviceUnavailable() : error;
+}
+
+async function* withoutStalls(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const chunks = body[Symbol.asyncIterator]();
+  for (;;) {
+    let timer: NodeJS.Timeout | undefined;
+    const stalled = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(failure(408, 'request timeout')), STALL_TIMEOUT_MS);
+    });
+    const { done, value } = await Promise.race([chunks.next(), stalled]).finally(() => clearTimeout(timer));
+    if (done) return;
+    yield value;
+  }
+}

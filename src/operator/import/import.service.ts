@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { ApiKeysService } from '../../auth/api-keys.service';
+import { type By, type Counts, type ImportSize, may, OperatorEvents } from '../tokens/operator-events';
+import type { RetryKey } from '../../platform/idempotency/idempotency.service';
+import { Settings } from '../../platform/config/settings';
+import { Failure } from '../../platform/http/failure';
+import { type Counter, Measurements } from '../../platform/observability/measurements';
+import type { Sender } from '../../platform/http/senders';
+import { connectTo, type ImportOptions, importRecords } from './import-records';
+import { importOnThread } from './import-thread';
+import { ImportRoom } from './import-room';
+import { MAX_BYTES, readSmall } from './small-import';
+import { SmallImports } from './small-imports.service';
+import type { ImportSummary } from './summary';
+
+/** A body that comes over HTTP. */
+interface Sent {
+  source: AsyncIterable<Buffer>;
+  /** As its sender says; 0: without a Content-Length. */
+  length: number;
+  sender: Sender;
+  /** Aborted where the sender hangs up, or the process ends. */
+  broken: AbortController;
+}
+
+@Injectable()
+export class ImportService implements OnModuleDestroy {
+  private readonly stopping = new AbortController();
+  // Not AbortSignal.any: of one that lives as long as the process, it remembers each until a garbage collection.
+  private readonly received = new Set<AbortController>();
+  private readonly records: Counter;
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly keys: ApiKeysService,
+    private readonly events: OperatorEvents,
+    private readonly small: SmallImports,
+    private readonly room: ImportRoom,
+    measurements: Measurements,
+  ) {
+    this.records = measurements.counter(
+      'gamewharf_import_records_total',
+      'Records of imports that were done',
+    );
+  }
+
+  /** For a command: imports on this thread, and waits where a server would answer 503. */
+  async run(
+    source: AsyncIterable<Buffer>,
+    { signal: stopped, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
+  ): Promise<ImportSummary> {
+    const signal = stopped ? AbortSignal.any([stopped, this.stopping.signal]) : this.stopping.signal;
+    const chunks: Buffer[] = [];
+    const rest = source[Symbol.asyncIterator]();
+    const small = await readSmall(rest, chunks, this.small.types, true, signal);
+    const all = () =>
+      importRecords(() => connectTo(this.settings), replayed(chunks, rest), {
+        pepper: this.pepper,
+        signal,
+        progress,
+      });
+    if (!small) return this.counted({}, 'large', all());
+    const waiting = (error: unknown) => {
+      if (error instanceof Failure && error.status === 503) return all();
+      throw error;
+    };
+    return this.counted({}, 'small', this.small.run(small, signal).catch(waiting));
+  }
+
+  /** For a server: a small import shares a transaction with others, a large one has a thread of its own. */
+  async receive(sent: Sent, by: By, key?: RetryKey): Promise<ImportSummary> {
+    const { broken } = sent;
+    this.received.add(broken);
+    if (this.stopping.signal.aborted) broken.abort();
+    try {
+      return await this.receiveUntil(broken.signal, sent, by, key);
+    } finally {
+      this.received.delete(broken);
+    }
+  }
+
+  private receiveUntil(
+    signal: AbortSignal,
+    { source, length, sender }: Sent,
+    by: By,
+    key: RetryKey | undefined,
+  ): Promise<ImportSummary> {
+    const mayLetIn = may(by, 'users');
+    const { DATABASE_URL } = this.settings;
+    const large = (stream: AsyncIterable<Buffer>) => {
+      const work = () => importOnThread({ DATABASE_URL, pepper: this.pepper, mayLetIn }, stream, signal);
+      return this.counted(by, 'large', this.room.inTurn(sender, signal, work));
+    };
+    if (length > MAX_BYTES) return large(source);
+
+    return this.room.holding(sender, source, async (stream) => {
+      const chunks: Buffer[] = [];
+      const small = await readSmall(stream, chunks, this.small.types, mayLetIn, signal);
+      if (!small) return large(replayed(chunks, stream));
+      if (key) small.once = { key, fingerprint: fingerprintOf(key, chunks) };
+      return this.counted(by, 'small', this.small.run(small, signal));
+    });
+  }
+
+  private get pepper(): Buffer {
+    return Buffer.from(this.settings.API_KEY_PEPPER ?? '');
+  }
+
+  private async counted(by: By, size: ImportSize, work: Promise<ImportSummary>): Promise<ImportSummary> {
+    const began = performance.now();
+    const ended = (counts: ImportSummary | 'failed') =>
+      this.events.imported(by, size, performance.now() - began, counts as Counts | 'failed');
+    try {
+      const types = await work;
+      ended(types);
+      const deletions = Object.entries(types).flatMap(([type, { deleted }]) =>
+        deleted ? [[type, deleted] as const] : [],
+      );
+      if (deletions.length > 0) this.events.record('deleted', by, { counts: Object.fromEntries(deletions) });
+      // This replica must not use cached keys that the import revoked; others notice within a second.
+      if (endsKeys(types)) this.keys.forget();
+      for (const { new: made, changed, unchanged, deleted = 0 } of Object.values(types))
+        this.records.value += made + changed + unchanged + deleted;
+      return types;
+    } catch (error) {
+      ended('failed');
+      throw error;
+    }
+  }
+
+  onModuleDestroy(): void {
+    this.stopping.abort();
+    for (const broken of this.received) broken.abort();
+  }
+}
+
+/** Keys end with their users and applications, too. */
+const endsKeys = ({ api_keys, users, oauth_applications }: ImportSummary) =>
+  Boolean(api_keys?.changed || api_keys?.deleted || users?.deleted || oauth_applications?.deleted);
+
+function fingerprintOf({ route }: RetryKey, chunks: Buffer[]): Buffer {
+  const hash = createHash('sha256').update(route);
+  for (const chunk of chunks) hash.update(chunk);
+  return hash.digest();
+}
+
+/** The chunks that were read already, and then the rest. */
+async function* replayed(chunks: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) yield chunk;
+  for (;;) {
+    const { done, value } = await rest.next();
+    if (done) return;
+    yield value;
+  }
+}

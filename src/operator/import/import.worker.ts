@@ -1,0 +1,42 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { OperatorError } from '../../platform/config/operator-error';
+import { connectTo, importRecords } from './import-records';
+import type { FromThread, ThreadSettings, ToThread } from './import-thread';
+import { ImportProblems } from './problems';
+
+const port = parentPort!;
+const { DATABASE_URL, pepper, mayLetIn } = workerData as ThreadSettings;
+const interruption = new AbortController();
+let receive: (chunk: Uint8Array | undefined) => void = () => undefined;
+
+port.on('message', (message: ToThread) => {
+  if (message === 'abort') interruption.abort();
+  else receive(message.chunk);
+});
+const say = (message: FromThread) => port.postMessage(message);
+
+async function* chunks(): AsyncGenerator<Buffer> {
+  for (;;) {
+    const chunk = await new Promise<Uint8Array | undefined>((resolve) => {
+      receive = resolve;
+      say('more');
+    });
+    if (!chunk) return;
+    yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  }
+}
+
+function failureOf(error: unknown) {
+  if (error instanceof ImportProblems) return { problems: error.lines };
+  const { name, message, stack, code } = error as NodeJS.ErrnoException;
+  return { name, message, stack, code, forOperator: error instanceof OperatorError };
+}
+
+importRecords(() => connectTo({ DATABASE_URL }), chunks(), {
+  pepper: Buffer.from(pepper),
+  mayLetIn,
+  signal: interruption.signal,
+}).then(
+  (summary) => say({ summary }),
+  (error: unknown) => say({ failure: failureOf(error) }),
+);

@@ -1,0 +1,260 @@
+import { SCOPES } from '../../auth/scopes';
+import { isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from '../../collections/html';
+import { isTimestamp } from '../../platform/formats/timestamps';
+
+/** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
+export type Refuse = (why: string, at?: string) => string;
+
+/** A kind of value: the type of its staging column, and its encoder from JSON to COPY's text. */
+export interface Kind {
+  sql: string;
+  /** What may be written, for docs/reference/importing.md. */
+  allows: string;
+  encode(value: unknown, refuse: Refuse): string;
+  /** The record type whose ids these are. */
+  references?: string;
+  /** A list of ids. */
+  many?: boolean;
+}
+
+export const NULL = '\\N';
+const MAX_ID = Number.MAX_SAFE_INTEGER;
+
+const SPECIAL_CHARACTERS = /[\\\n\r\t\0\ud800-\udfff]/;
+const ESCAPES: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+const escaped = (text: string) => text.replace(/[\\\n\r\t]/g, (character) => ESCAPES[character]!);
+
+const codePoints = (text: string) => {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+};
+
+interface TextRules {
+  min?: number;
+  max: number;
+  pattern?: RegExp;
+  /** Describes the pattern, after `must`. */
+  form?: string;
+  /** Normalises the text for storage. */
+  stored?: (text: string) => string;
+}
+
+/** A text that can be stored; undefined: a problem was reported. */
+export function fit(
+  value: unknown,
+  { min = 1, max, pattern, form, stored }: TextRules,
+  refuse: Refuse,
+  at?: string,
+) {
+  if (typeof value !== 'string') return void refuse('must be a text', at);
+  const text = stored ? stored(value) : value;
+  if (SPECIAL_CHARACTERS.test(text)) {
+    if (text.includes('\0')) return void refuse('must not contain NUL', at);
+    if (/\p{Surrogate}/u.test(text)) return void refuse('must be valid Unicode', at);
+  }
+  if (text.length < min)
+    return void refuse(min === 1 ? 'must not be empty' : `must be at least ${min} characters`, at);
+  if (text.length > max && (text.length > 2 * max || codePoints(text) > max))
+    return void refuse(`must be at most ${max} characters`, at);
+  if (pattern && !pattern.test(text)) return void refuse(`must ${form}`, at);
+  return text;
+}
+
+const copied = (text: string) => (SPECIAL_CHARACTERS.test(text) ? escaped(text) : text);
+
+export const text = (rules: TextRules): Kind => ({
+  sql: 'text',
+  allows: `text of at most ${rules.max.toLocaleString('en-US')} characters${rules.form ? `, which must ${rules.form}` : ''}`,
+  encode(value, refuse) {
+    const found = fit(value, rules, refuse);
+    return found === undefined ? '' : copied(found);
+  },
+});
+
+export const title = (max: number, rules?: Pick<TextRules, 'pattern' | 'form'>) =>
+  text({ max, stored: (given) => given.trim(), ...rules });
+
+export const email: TextRules = {
+  max: 254,
+  pattern: /^[^\s@]+@[^\s@]+$/,
+  form: 'be an e-mail address',
+};
+
+export const url = text({ max: 2000, pattern: /^https?:\/\/[^\s/]\S*$/i, form: 'be an http or https URL' });
+
+/** HTML, stored sanitised. */
+export const html: Kind = {
+  sql: 'text',
+  allows: `HTML, of which at most ${MAX_HTML_CHARACTERS.toLocaleString('en-US')} characters are left when it is sanitised`,
+  encode(value, refuse) {
+    const given = fit(value, { min: 0, max: Infinity }, refuse);
+    if (given === undefined) return '';
+    const clean = isWorthSanitising(given) ? sanitiseHtml(given) : given;
+    if (clean === null) return NULL;
+    const found = fit(clean, { max: MAX_HTML_CHARACTERS }, refuse);
+    return found === undefined ? '' : copied(found);
+  },
+};
+
+export const boolean: Kind = {
+  sql: 'boolean',
+  allows: 'true or false',
+  encode: (value, refuse) => (value === true ? 't' : value === false ? 'f' : refuse('must be true or false')),
+};
+
+export const integer = (min: number, max: number, sql = 'bigint'): Kind => ({
+  sql,
+  allows: `whole number from ${min} to ${max}`,
+  encode(value, refuse) {
+    if (typeof value !== 'number' || !Number.isInteger(value)) return refuse('must be an integer');
+    if (value < min || value > max) return refuse(`must be between ${min} and ${max}`);
+    return String(value);
+  },
+});
+
+export const amount = integer(0, Number.MAX_SAFE_INTEGER);
+
+export const number = (min: number, max: number): Kind => ({
+  sql: 'double precision',
+  allows: `number from ${min} to ${max}`,
+  encode(value, refuse) {
+    if (typeof value !== 'number') return refuse('must be a number');
+    if (!(value >= min && value <= max)) return refuse(`must be between ${min} and ${max}`);
+    return String(value);
+  },
+});
+
+export const oneOf = (values: readonly string[]): Kind => {
+  const known = new Set<unknown>(values);
+  return {
+    sql: 'text',
+    allows: values.map((value) => `\`${value}\``).join(', '),
+    encode: (value, refuse) =>
+      known.has(value) ? (value as string) : refuse(`must be one of ${values.join(', ')}`),
+  };
+};
+
+export const isId = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_ID;
+
+const idText = (value: unknown, refuse: Refuse, at?: string) => {
+  if (typeof value !== 'number' || !Number.isInteger(value)) return refuse('must be an integer', at);
+  return isId(value) ? String(value) : refuse(`must be between 1 and ${MAX_ID}`, at);
+};
+
+export const id: Kind = {
+  sql: 'bigint',
+  allows: `id from 1 to ${MAX_ID}`,
+  encode: (value, refuse) => idText(value, refuse),
+};
+
+/** Ids from here on are not counted: moving the sequence so far would leave no ids. */
+export const UNCOUNTED = 2 ** 52;
+/** So many before them are nobody's, or the sequence would come to those that are not counted. */
+const GAP = 2 ** 40;
+
+/** The id of a record itself. */
+export const ownId: Kind = {
+  ...id,
+  encode: (value, refuse) =>
+    isId(value) && value < UNCOUNTED && value >= UNCOUNTED - GAP
+      ? refuse(`must not be between ${UNCOUNTED - GAP} and ${UNCOUNTED - 1}`)
+      : idText(value, refuse),
+};
+
+export const idOf = (type: string): Kind => ({ ...id, references: type, allows: `id of a ${type}` });
+
+/** A set of ids, staged in ascending order. */
+export const idsOf = (type: string): Kind => ({
+  sql: 'bigint[]',
+  allows: `list of ids of ${type}s`,
+  references: type,
+  many: true,
+  encode(value, refuse) {
+    if (!Array.isArray(value)) return refuse('must be a list');
+    if (value.length === 1) return `{${idText(value[0], refuse, '[0]')}}`;
+    const seen = new Set<unknown>();
+    value.forEach((one, index) => {
+      if (!idText(one, refuse, `[${index}]`)) return;
+      if (seen.has(one)) refuse('is in the list twice', `[${index}]`);
+      seen.add(one);
+    });
+    return `{${[...(seen as Set<number>)].sort((a, b) => a - b).join(',')}}`;
+  },
+});
+
+/** One id or several, staged as a list. */
+export const idOrIdsOf = (type: string, max: number): Kind => {
+  const several = idsOf(type);
+  return {
+    ...several,
+    allows: `id of a ${type}, or a list of at most ${max.toLocaleString('en-US')}`,
+    encode(value, refuse) {
+      if (!Array.isArray(value)) return `{${idText(value, refuse)}}`;
+      if (value.length > max) return refuse(`must have at most ${max} ids`);
+      return value.length ? several.encode(value, refuse) : refuse('must not be empty');
+    },
+  };
+};
+
+const arrayLiteral = (texts: string[]) =>
+  copied(`{${texts.map((one) => `"${one.replace(/["\\]/g, '\\$&')}"`).join(',')}}`);
+
+export const texts = (rules: TextRules & { known?: readonly string[]; required?: boolean }): Kind => ({
+  sql: 'text[]',
+  allows: `list of ${rules.known ? rules.known.map((one) => `\`${one}\``).join(', ') : 'texts'}`,
+  encode(value, refuse) {
+    if (!Array.isArray(value)) return refuse('must be a list');
+    if (rules.required && !value.length) return refuse('must not be empty');
+    const seen = new Set<string>();
+    value.forEach((one, index) => {
+      const at = `[${index}]`;
+      const found = fit(one, rules, refuse, at);
+      if (found === undefined) return;
+      if (rules.known && !rules.known.includes(found)) refuse(`must be one of ${rules.known.join(', ')}`, at);
+      else if (seen.has(found)) refuse('is in the list twice', at);
+      seen.add(found);
+    });
+    return arrayLiteral([...seen]);
+  },
+});
+
+export const scopes = texts({ max: 100, known: Object.keys(SCOPES) });
+
+/** A list of `{email, verified}`, staged as two arrays. */
+export const emails: Kind = {
+  sql: 'text[]',
+  allows: 'list of `{"email", "verified"}`',
+  encode(value, refuse) {
+    if (!Array.isArray(value)) return refuse('must be a list');
+    const addresses: string[] = [];
+    const verified: string[] = [];
+    value.forEach((one: unknown, index) => {
+      const at = `[${index}]`;
+      if (typeof one !== 'object' || one === null || Array.isArray(one))
+        return refuse('must be an object', at);
+      const entry = one as Record<string, unknown>;
+      for (const name of Object.keys(entry)) {
+        if (name !== 'email' && name !== 'verified') refuse('is unknown', `${at}.${shown(name)}`);
+      }
+      if (typeof entry.verified !== 'boolean') refuse('must be true or false', `${at}.verified`);
+      const address = fit(entry.email, email, refuse, `${at}.email`);
+      if (address !== undefined) addresses.push(address);
+      verified.push(entry.verified ? 't' : 'f');
+    });
+    return `${arrayLiteral(addresses)}\t{${verified.join(',')}}`;
+  },
+};
+
+export const timestamp: Kind = {
+  sql: 'timestamptz',
+  allows: 'timestamp',
+  encode: (value, refuse) =>
+    typeof value === 'string' && isTimestamp(value)
+      ? value
+      : refuse('must be a timestamp such as 2013-03-03T23:02:14Z'),
+};
+
+/** A name from the file, shortened and escaped for messages. */
+export const shown = (name: string) => name.replace(/[^\w.:-]/g, '?').slice(0, 40);

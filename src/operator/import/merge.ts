@@ -1,0 +1,136 @@
+import type { GivenRows, Relations } from '../../platform/database/relations';
+import type { BoundStatement } from '../../platform/database/statement';
+import { checksOf, checkTogether } from './checks';
+import { deleteRecords } from './deletions';
+import { ADD_SALES, changeSales, defineSales, findSales } from './earnings';
+import { completePartial } from './partial-records';
+import type { Problems } from './problems';
+import { COLLECTION, ENTRIES } from './record-types/collection';
+import { GAME } from './record-types/game';
+import { PURCHASE } from './record-types/purchase';
+import { isNew, type RecordType } from './record-types/record-type';
+import { findOutside, type Outside } from './references';
+import { findChanged, findStored, insertAtOnce, storedQuery, writeRecords } from './write-records';
+
+interface Steps {
+  /** Called with each type that has records of given ids, before any is written. */
+  reserveIds(type: RecordType): Promise<void>;
+  beforeWrites?(outside: Outside): Promise<void>;
+  onWrite?(type: RecordType): void;
+  /** Ends the transaction. Called only where nothing is to be done after the statements that were sent. */
+  commit?(): Promise<unknown>;
+}
+
+/** Checks the staged records, and brings the store to what they say. Throws ImportProblems if records are invalid. */
+export async function merge(
+  relations: Relations,
+  types: RecordType[],
+  partial: ReadonlySet<RecordType>,
+  problems: Problems,
+  { reserveIds, beforeWrites, onWrite, commit }: Steps,
+): Promise<void> {
+  const given = types.filter(({ records }) => relations.rowsOf(records));
+  const hasPurchases = given.includes(PURCHASE);
+  const mayLackIds = hasPurchases && partial.has(PURCHASE);
+  if (mayLackIds)
+    await relations.update(
+      PURCHASE.records,
+      { id: 't.purchase_id' },
+      { table: 'purchase_references', on: 't.reference = s.reference AND s.id IS NULL' },
+    );
+  for (const type of given) if (partial.has(type)) await completePartial(relations, type, problems);
+  const outside = await findOutside(relations, types);
+
+  const presumeNew = async () => {
+    if (!hasPurchases) return;
+    await relations.keepNone(PURCHASE.stored);
+    await relations.keepNone(PURCHASE.changed);
+    await findSales(relations);
+  };
+  const findAllStored = async () => {
+    // Collections first, in the order in which the service locks them.
+    for (const type of given.toSorted((a, b) => Number(b === COLLECTION) - Number(a === COLLECTION)))
+      if (await findStored(relations, type)) await findChanged(relations, type);
+      else await relations.keepNone(type.changed);
+  };
+  const checked = checkTogether(relations, types, outside, problems);
+  // With few records, round trips take the time: so the stored ones are found while the checks run.
+  if (relations.few) await pipelined(checked, pipelined(presumeNew(), findAllStored()));
+  else await checked;
+  problems.throwIfAny();
+  for (const type of given) if (type.key === 'id') await reserveIds(type);
+  if (!relations.few) await findAllStored();
+
+  if (hasPurchases && (!relations.few || relations.rowsOf(PURCHASE.stored))) await findSales(relations);
+  // What is new by now stays so: an id that somebody else gives meanwhile is refused by the table, and not taken for a stored record.
+  if (mayLackIds)
+    await relations.update(PURCHASE.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
+  await beforeWrites?.(outside);
+
+  const writeAll = async () => {
+    for (const type of given) {
+      onWrite?.(type);
+      await writeRecords(relations, type, hasPurchases);
+    }
+    await deleteRecords(relations, types, problems);
+  };
+  const newGames = given.includes(GAME)
+    ? `SELECT s.id FROM ${GAME.records.name} s WHERE ${isNew(GAME.table)}`
+    : undefined;
+  const sell = async () => hasPurchases && changeSales(relations, newGames);
+  const isOneInsert =
+    relations.few &&
+    given.length === 1 &&
+    relations.rowsOf(given[0]!.stored) === 0 &&
+    !types.some(({ deleted }) => relations.rowsOf(deleted));
+  if (!isOneInsert) {
+    await writeAll();
+    await sell();
+    return;
+  }
+  // The next statements need not wait for its answer. Nor need COMMIT: a sum that is a problem violates the table's constraint
+  // as well, and then nothing is left to commit.
+  const sent = pipelined(writeAll(), sell());
+  await pipelined(sent, Promise.resolve(commit?.()));
+}
+
+/** Statements to send at once: the first checks the records of a type, and the others write them if all are new and pass. */
+export async function statementsIfNew(
+  relations: GivenRows,
+  type: RecordType,
+  types: RecordType[],
+): Promise<[BoundStatement<{ is_new: string }>, ...BoundStatement[]]> {
+  const several = relations.rowsOf(type.records) > 1;
+  const key = `${type.name} ${several} ${relations.rowsOf(ENTRIES) > 0}`;
+  let texts = textsIfNew.get(key);
+  if (!texts) {
+    texts = { check: await checkIfNew(relations, type, types), insert: insertAtOnce(type, false) };
+    textsIfNew.set(key, texts);
+  }
+  const check = relations.bind<{ is_new: string }>(texts.check);
+  relations.onlyIf(`current_setting('${ALL_NEW}') = 'yes'`);
+  await relations.keepNone(type.stored);
+  await relations.keepNone(type.changed);
+  const insert = relations.bind(texts.insert);
+  if (type !== PURCHASE) return [check, insert];
+  defineSales(relations);
+  return [check, insert, relations.bind(ADD_SALES)];
+}
+
+// Set by the first statement for those after it.
+const ALL_NEW = 'gamewharf.import_is_new';
+
+const textsIfNew = new Map<string, { check: string; insert: string }>();
+
+async function checkIfNew(relations: GivenRows, type: RecordType, types: RecordType[]): Promise<string> {
+  const checks = checksOf(relations, types, await findOutside(relations, types));
+  const found = [...checks, storedQuery(type)].map((query) => `EXISTS (SELECT FROM (${query}) found)`);
+  return `SELECT set_config('${ALL_NEW}', CASE WHEN ${found.join(' OR ')} THEN '' ELSE 'yes' END, true) AS is_new`;
+}
+
+/** Waits for work whose statements were sent one after the other. The first error is the cause of later ones. */
+export async function pipelined<Result>(first: Promise<unknown>, second: Promise<Result>): Promise<Result> {
+  second.catch(() => {});
+  await first;
+  return second;
+}

@@ -1,0 +1,33 @@
+import type { Relations } from '../../platform/database/relations';
+import { find } from './checks';
+import type { Problems } from './problems';
+import type { RecordType } from './record-types/record-type';
+
+/** Completes records that leave out required fields, if they are stored. These are locked, as what was read is written back. */
+export async function completePartial(relations: Relations, type: RecordType, problems: Problems) {
+  const { table, key, records, lists } = type;
+  const fields = type.fields
+    .slice(1)
+    .filter(({ required }) => required)
+    .map(({ name, columns }) => ({ name, column: columns[0]!.name }));
+  const partial = fields.map(({ column }) => `s.${column} IS NULL`).join(' OR ');
+  const { rows } = await relations.query<{ found: number }>(`
+    WITH found AS MATERIALIZED (
+      SELECT t.${key} FROM ${table} t
+      WHERE t.${key} IN (SELECT s.${key} FROM ${records.name} s WHERE ${partial}) ORDER BY t.${key} FOR NO KEY UPDATE
+    )
+    SELECT count(*)::int AS found FROM found`);
+  if (rows[0]!.found) {
+    const completed = fields.map(({ column }) => [
+      column,
+      `coalesce(s.${column}, ${lists?.stored?.[column] ?? `t.${column}`})`,
+    ]);
+    const join = { table, on: `t.${key} = s.${key} AND (${partial})` };
+    await relations.update(records, Object.fromEntries(completed) as Record<string, string>, join);
+  }
+  const missing = fields.map(({ name, column }) => `('${name}', s.${column} IS NULL)`);
+  const check = `
+    SELECT s.line, ${type.subject} || ': ' || f.name || ' is required' AS text
+    FROM ${records.name} s CROSS JOIN LATERAL (VALUES ${missing.join(', ')}) AS f (name, missing) WHERE f.missing`;
+  await find(relations, [check], problems);
+}

@@ -1,0 +1,55 @@
+import { OperatorError } from '../../platform/config/operator-error';
+
+/** More problems than this are only counted. */
+export const MAX_LISTED = 20;
+
+/** The stream holds records that cannot be imported. Nothing was changed. */
+export class ImportProblems extends OperatorError {
+  constructor(readonly lines: string[]) {
+    super(lines.join('\n'));
+  }
+}
+
+export class Problems {
+  count = 0;
+  private listed: { line: number; text: string }[] = [];
+
+  add(line: number, text: string) {
+    this.count++;
+    // Problems come in the order of their lines.
+    if (this.listed.length < MAX_LISTED) this.listed.push({ line, text });
+  }
+
+  /** The result of a check of all records: its first lines, in order, and their number. */
+  addFound(found: { line: number; text: string }[], count: number) {
+    this.count += count;
+    this.listed = [...this.listed, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED);
+  }
+
+  /** A copy, to which problems can be added without changing this one. */
+  copy(): Problems {
+    const copy = new Problems();
+    copy.addFound(this.listed, this.count);
+    return copy;
+  }
+
+  /** The lines of the listed problems. */
+  get lines(): number[] {
+    return this.listed.map(({ line }) => line);
+  }
+
+  throwIfAny() {
+    if (!this.count) return;
+    const lines = this.listed.map(({ line, text }) => `line ${line}: ${text}`);
+    const more = this.count - lines.length;
+    if (more) lines.push(`and ${more} more problem${more === 1 ? '' : 's'}`);
+    throw new ImportProblems(lines);
+  }
+}
+
+/** Somebody else changed what the checks had found: another try may succeed. */
+export class StoreChanged extends OperatorError {
+  constructor() {
+    super('The store was changed while the import ran, and nothing was imported: please try again.');
+  }
+}

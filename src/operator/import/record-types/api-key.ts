@@ -1,0 +1,40 @@
+import { hashApiKey, hintOf, mayBeApiKey } from '../../../auth/api-key';
+import { hasFormOfJwt } from '../../../auth/credential';
+import { fit, idOf, type Kind, NULL, scopes, text } from '../kinds';
+import { optional, required, time, timeOrNow } from './fields';
+import { recordType } from './record-type';
+
+const visible = text({ max: 512 });
+
+const hashedKey = (pepper: Buffer): Kind => ({
+  sql: 'bytea',
+  allows: 'text of at most 512 characters without blanks, not of the form of a JWT',
+  encode(value, refuse) {
+    const key = fit(value, { max: 512, pattern: /^\S+$/, form: 'not contain blanks' }, refuse);
+    if (key === undefined) return '';
+    if (hasFormOfJwt(key)) return refuse('must not have the form of a JWT');
+    if (!mayBeApiKey(key)) return refuse('has the form of a key made here, but a wrong checksum');
+    return `\\\\x${hashApiKey(key, pepper).toString('hex')}\t${visible.encode(hintOf(key), () => '')}`;
+  },
+});
+
+export const apiKeyType = (pepper: Buffer) =>
+  recordType({
+    name: 'api_key',
+    table: 'api_keys',
+    isDeletedByService: true,
+    fields: [
+      required('key', hashedKey(pepper), {
+        columns: [
+          { name: 'key_hash', sql: 'bytea' },
+          { name: 'hint', sql: 'text' },
+        ],
+        meaning: 'plain here, stored as a hash',
+      }),
+      required('user_id', idOf('user')),
+      optional('scopes', scopes, NULL, { meaning: 'without them it may do everything' }),
+      optional('label', text({ max: 200 })),
+      timeOrNow('created_at'),
+      time('revoked_at'),
+    ],
+  });

@@ -1,0 +1,17 @@
+import { BUILD_STATES } from '../../../wharf/build.entity';
+import { ownId, idOf, oneOf, text } from '../kinds';
+import { optional, required, timeOrNow } from './fields';
+import { recordType } from './record-type';
+
+export const BUILD = recordType({
+  name: 'build',
+  table: 'builds',
+  fields: [
+    required('id', ownId, { meaning: 'the highest of a channel is the newest build' }),
+    required('game_id', idOf('game')),
+    required('channel_name', text({ max: 200 })),
+    optional('user_version', text({ max: 200 })),
+    optional('state', oneOf(BUILD_STATES), 'completed'),
+    timeOrNow('created_at'),
+  ],
+});

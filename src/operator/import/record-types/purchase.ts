@@ -1,0 +1,135 @@
+import { PURCHASE_STATUSES, PURCHASE_TYPES } from '../../../purchases/purchase.entity';
+import { amount, boolean, email, ownId, idOf, idOrIdsOf, integer, NULL, number, oneOf, text } from '../kinds';
+import { given, optional, required, timeOrNow } from './fields';
+import { each, isChanged, isNew, recordType } from './record-type';
+
+// Limited, since every answer with the purchase has all its games.
+export const MAX_BUNDLE = 10_000;
+const MAX_INTEGER = 2 ** 31 - 1;
+
+const fields = [
+  required('id', ownId),
+  required('game_id', idOrIdsOf('game', MAX_BUNDLE), {
+    columns: [{ name: 'game_ids', sql: 'bigint[]' }],
+    elsewhere: true,
+    meaning: 'a list is a bundle',
+  }),
+  optional('purchase_type', oneOf(PURCHASE_TYPES), 'game', {
+    implied: (record) => (Array.isArray(record.game_id) ? 'bundle' : undefined),
+    meaning: '`bundle` for a list',
+  }),
+  required('email', text(email), { meaning: 'of the buyer' }),
+  optional('user_id', idOf('user'), NULL, { meaning: 'the account of the buyer' }),
+  timeOrNow('created_at'),
+  required('source', text({ max: 100 }), {
+    meaning:
+      'where it was sold, such as `card` or `store`; lists of sales show it, and nothing depends on it',
+  }),
+  required('currency', text({ max: 3, pattern: /^[A-Z]{3}$/, form: 'be an ISO 4217 code such as USD' })),
+  required('amount', amount, { meaning: 'what was paid for all of it, in minor units' }),
+  optional('sale_rate', number(0, 100), '0', { meaning: 'percent off the price' }),
+  optional('quantity', integer(1, MAX_INTEGER, 'integer'), '1', { meaning: 'copies' }),
+  optional('status', oneOf(PURCHASE_STATUSES), 'complete'),
+  optional('donation', boolean, 'f'),
+  optional('reference', text({ max: 200 }), NULL, {
+    elsewhere: true,
+    meaning: "the checkout's own name for the sale, unique; a purchase with one may do without `id`",
+  }),
+  optional('with_key', boolean, 'f', {
+    elsewhere: true,
+    meaning: 'true: each game of a complete purchase that has no download key gets one; none is taken away',
+  }),
+];
+
+/** The time of a sale: null for a purchase that is neither complete nor refunded. */
+const soldAt = (purchase: string, created_at = `${purchase}.created_at`) =>
+  `CASE WHEN ${purchase}.status IN ('complete', 'refunded') THEN ${created_at} END`;
+
+const changed = isChanged('purchases');
+const hasReference = given(fields, 'reference');
+const createdAt = 'coalesce(s.created_at, now())';
+const eachGame = 'import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)';
+
+const insertGames = (buyer: string, sold_at: string) => `
+  INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
+  SELECT s.id, g.game_id, ${buyer}.user_id, lower(${buyer}.email), ${sold_at} FROM ${eachGame}`;
+
+// 144 bits, random but for the version of a UUID; base64url.
+const newKey = `'gwdl_' || translate(encode(
+  uuid_send(gen_random_uuid()) || substr(uuid_send(gen_random_uuid()), 1, 2), 'base64'), '+/', '-_')`;
+const insertKeys = (purchase: string, created_at: string) => `
+  INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
+  SELECT ${newKey}, g.game_id, s.id, ${purchase}.user_id, lower(${purchase}.email), ${created_at} FROM ${eachGame}`;
+const lacksKey = `NOT EXISTS (SELECT FROM download_keys k WHERE k.purchase_id = s.id AND k.game_id = g.game_id)`;
+
+const insertReferences = `
+  INSERT INTO purchase_references (reference, purchase_id)
+  SELECT s.reference, s.id FROM import_purchases s WHERE s.reference IS NOT NULL`;
+
+const storedGames =
+  'ARRAY(SELECT g.game_id FROM purchase_games g WHERE g.purchase_id = t.id ORDER BY g.game_id)';
+
+export const PURCHASE = recordType({
+  name: 'purchase',
+  table: 'purchases',
+  fields,
+  compare(record, refuse) {
+    if (Array.isArray(record.game_id) && (record.purchase_type ?? 'bundle') !== 'bundle') {
+      refuse('purchase_type must be bundle when game_id is a list');
+    }
+  },
+  unique: [
+    {
+      what: 'the reference',
+      columns: 'reference',
+      stored: 'purchase_references t ON t.reference = s.reference',
+      owner: 't.purchase_id',
+      field: 'reference',
+    },
+  ],
+  lists: {
+    tables: ['purchase_games', 'purchase_references', 'download_keys'],
+    stored: { game_ids: storedGames },
+    differ: `s.game_ids IS DISTINCT FROM ${storedGames}
+      OR ${hasReference} AND s.reference IS DISTINCT FROM
+        (SELECT r.reference FROM purchase_references r WHERE r.purchase_id = s.id)
+      OR s.with_key AND CASE WHEN ${given(fields, 'status')} THEN s.status ELSE t.status END = 'complete'
+        AND EXISTS (SELECT FROM unnest(s.game_ids) AS g (game_id) WHERE ${lacksKey})`,
+    change: [
+      `DELETE FROM purchase_games g USING import_purchases s
+       WHERE g.purchase_id = s.id AND ${changed} AND NOT g.game_id = ANY (s.game_ids)`,
+      `UPDATE purchase_games g SET user_id = p.user_id, email = lower(p.email), sold_at = ${soldAt('p')}
+       FROM changed_purchases s JOIN purchases p ON p.id = s.id
+       WHERE g.purchase_id = s.id
+         AND (g.user_id, g.email, g.sold_at) IS DISTINCT FROM (p.user_id, lower(p.email), ${soldAt('p')})`,
+      `UPDATE download_keys k SET account_id = coalesce(k.user_id, p.user_id), purchase_email = lower(p.email)
+       FROM changed_purchases s JOIN purchases p ON p.id = s.id
+       WHERE k.purchase_id = s.id
+         AND (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`,
+      `${insertGames('p', soldAt('p'))} JOIN purchases p ON p.id = s.id WHERE ${changed} ON CONFLICT DO NOTHING`,
+      `DELETE FROM purchase_references r USING import_purchases s
+       WHERE r.purchase_id = s.id AND ${changed} AND ${hasReference} AND r.reference IS DISTINCT FROM s.reference`,
+      `${insertReferences} AND ${changed} ON CONFLICT (purchase_id) DO NOTHING`,
+      `${insertKeys('p', 'now()')} JOIN purchases p ON p.id = s.id
+       WHERE ${changed} AND s.with_key AND p.status = 'complete' AND ${lacksKey}`,
+    ],
+    create: [
+      `${insertGames('s', soldAt('s', createdAt))} WHERE ${isNew('purchases')}`,
+      `${insertReferences} AND ${isNew('purchases')}`,
+      `${insertKeys('s', createdAt)} WHERE ${isNew('purchases')} AND s.with_key AND s.status = 'complete'`,
+    ],
+  },
+  deletion: {
+    // It is part of its games' earnings.
+    problems: [
+      `SELECT s.line, concat('purchase', ' ' || s.id) || ': is complete: refund it first' AS text
+       FROM gone_purchases s JOIN purchases t ON t.id = s.id WHERE t.status = 'complete'`,
+    ],
+    // Somebody has paid for a live key.
+    holds: {
+      'live download key': 'download_keys k WHERE k.purchase_id = t.id AND k.revoked_at IS NULL',
+    },
+    advice: 'revoke or delete them first',
+    before: [`DELETE FROM download_keys k USING ${each('gone_purchases')} WHERE k.purchase_id = t.id`],
+  },
+});

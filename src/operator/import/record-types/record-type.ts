@@ -1,0 +1,113 @@
+import type { Relation } from '../../../platform/database/relations';
+import type { Field, JsonObject } from './fields';
+
+/** A value that no two records share. In its SQL `s` is a staged record, and `t` a stored one. */
+export interface Unique {
+  /** Its name in a problem. */
+  what: string;
+  /** Rows `s` with a line, an id and the value; the staged records, where it is left out. */
+  rows?: string;
+  /** The columns of the value in these rows. */
+  columns: string;
+  /** The table `t` of stored values, and when one of them is that of `s`. */
+  stored: string;
+  /** The id of the record that has the stored value; t.id, where it is left out. */
+  owner?: string;
+  /** How a problem says that another record has it, before the name of that record. */
+  taken?: string;
+  /** The field that the value is in. A record without it keeps the stored value. */
+  field?: string;
+}
+
+/** The rows of other tables that belong to a record. */
+export interface Lists {
+  tables: string[];
+  /** What to keep before stored and staged records are compared. */
+  prepare?: { relation: Relation; sql: string }[];
+  /** Whether the lists of the staged record `s` differ from those of the stored record `t`. */
+  differ: string;
+  /** Statements that replace the lists of changed records. */
+  change: string[];
+  /** Statements that write the lists of new records. */
+  create: string[];
+  /** The stored list of a required field, by its column. */
+  stored?: Record<string, string>;
+}
+
+/** How a record `t` is deleted. */
+interface Deletion {
+  /** Queries for lines and texts of problems of the records to delete. */
+  problems?: string[];
+  /** Rows that keep a record from being deleted, by their name in a problem. */
+  holds: Record<string, string>;
+  /** What the operator can do instead. */
+  advice: string;
+  /** Locks other records, as the service locks them before those of this type. */
+  first?: string;
+  /** Statements that delete or change other rows first. Foreign keys do the rest. */
+  before: string[];
+}
+
+interface Definition {
+  name: string;
+  table: string;
+  /** The record is found by the first one. */
+  fields: Field[];
+  /** Reports problems that concern several fields. */
+  compare?: (record: JsonObject, refuse: (problem: string) => void) => void;
+  /** Unique values beside the key, and other queries for lines and texts of problems. */
+  unique?: (Unique | string)[];
+  /** The unique value that records may swap among each other: when `s` takes that of `t`. */
+  swap?: { value: string; clash: string };
+  lists?: Lists;
+  /** Columns that are copied from other records; `of` is the expression for a column. The lock excludes concurrent changes. */
+  copies?: { name: string; value: (of: (column: string) => string) => string }[];
+  deletion?: Deletion;
+  /** The service deletes such rows itself, so the stored ones are locked before they are compared. */
+  isDeletedByService?: boolean;
+}
+
+export interface RecordType extends Definition {
+  /** The column that a record is found by. */
+  key: string;
+  /** The name of a record `s` in a problem. API keys have none, since the key is secret. */
+  subject: string;
+  /** The records in the stream, and those of them to delete, that are stored, that change a stored one, and that were deleted. */
+  records: Relation;
+  deleted: Relation;
+  stored: Relation;
+  changed: Relation;
+  gone: Relation;
+}
+
+export const LINE = { name: 'line', sql: 'bigint' };
+
+export function recordType(definition: Definition): RecordType {
+  const { name, table, fields } = definition;
+  const key = fields[0]!.columns[0]!;
+  const isSecret = key.name !== fields[0]!.name;
+  const named =
+    key.name === 'id' ? `concat('${name}', ' ' || s.id)` : `'${name} ' || left(s.${key.name}, 40)`;
+  const keys = (name: string): Relation => ({ name: `${name}_${table}`, columns: [LINE, key] });
+  return {
+    ...definition,
+    key: key.name,
+    subject: isSecret ? `'${name}'` : named,
+    records: {
+      name: `import_${table}`,
+      columns: [LINE, { name: 'present', sql: 'integer' }, ...fields.flatMap(({ columns }) => columns)],
+    },
+    deleted: keys('deleted'),
+    stored: keys('stored'),
+    changed: keys('changed'),
+    gone: keys('gone'),
+  };
+}
+
+/** Conditions on a staged record `s`. */
+export const isNew = (table: string, key = 'id') =>
+  `NOT EXISTS (SELECT FROM stored_${table} o WHERE o.${key} = s.${key})`;
+export const isChanged = (table: string, key = 'id') => `s.${key} IN (SELECT ${key} FROM changed_${table})`;
+
+// The planner expects a hundred given rows, for which it would read a whole table. With a limit it expects ten.
+export const each = (relation: string) => `(SELECT id FROM ${relation} LIMIT (SELECT 9223372036854775807)) t`;

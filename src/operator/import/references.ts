@@ -1,0 +1,84 @@
+import type { Relation, Relations } from '../../platform/database/relations';
+import { ENTRIES, ENTRY_FIELDS } from './record-types/collection';
+import type { Field } from './record-types/fields';
+import type { RecordType } from './record-types/record-type';
+import { REFUSED_IDS } from './staging';
+
+/** A staged column that holds ids of other records. */
+interface Reference {
+  rows: string;
+  /** Expressions for a problem's text: the referring record, and the ids that it refers to. */
+  subject: string;
+  id: string;
+  parent: RecordType;
+}
+
+/** By type: the ids that the stream refers to but does not contain, as something to select from, and their number. */
+export type Outside = Map<RecordType, { from: string; rows: number }>;
+
+const outsideOf = ({ table }: RecordType): Relation => ({
+  name: `outside_${table}`,
+  columns: [{ name: 'id', sql: 'bigint' }],
+});
+
+function referencesIn(relations: Relations, types: RecordType[]): Reference[] {
+  const within = (fields: Field[], rows: string, subject: string) =>
+    fields.flatMap(({ kind, columns }) => {
+      const parent = types.find(({ name }) => name === kind.references);
+      const column = columns[0]!.name;
+      return parent ? [{ rows, subject, id: kind.many ? `unnest(${column})` : column, parent }] : [];
+    });
+  const given = types.filter(({ records }) => relations.rowsOf(records));
+  return [
+    ...given.flatMap((type) =>
+      within(type.fields, type.records.name, type.key === 'id' ? type.subject : `'${type.name}'`),
+    ),
+    ...(relations.rowsOf(ENTRIES)
+      ? within(ENTRY_FIELDS, ENTRIES.name, `'collection ' || collection_id`)
+      : []),
+  ];
+}
+
+/** Collects all references to a type in one statement, so that the stream's ids are read once. */
+export async function findOutside(relations: Relations, types: RecordType[]): Promise<Outside> {
+  const outside: Outside = new Map();
+  const references = referencesIn(relations, types);
+  for (const type of types) {
+    const ids = references
+      .filter(({ parent }) => parent === type)
+      .map(({ rows, id }) => `SELECT ${id} AS id FROM ${rows}`);
+    if (ids.length === 0) continue;
+    const all = `(${ids.join(' UNION ALL ')}) r WHERE r.id IS NOT NULL`;
+    // EXCEPT is hashed or sorted; an anti-join may be planned as a slow nested loop.
+    const sql = relations.rowsOf(type.records)
+      ? `SELECT r.id FROM ${all} EXCEPT SELECT id FROM ${type.records.name}`
+      : `SELECT DISTINCT r.id FROM ${all}`;
+    outside.set(type, await relations.derive(outsideOf(type), sql));
+  }
+  return outside;
+}
+
+/** Statements that find references to records that the store does not have either, or that the stream deletes. */
+export const missingReferences = (relations: Relations, types: RecordType[], outside: Outside): string[] => {
+  const isRefused = relations.rowsOf(REFUSED_IDS) > 0;
+  return referencesIn(relations, types)
+    .filter(({ parent }) => outside.get(parent)!.rows)
+    .flatMap((reference) => {
+      const { rows, subject, id, parent } = reference;
+      const refused = isRefused ? `EXCEPT SELECT id FROM import_refused WHERE type = '${parent.name}'` : '';
+      const referring = `SELECT r.line, r.subject || ': ${parent.name} ' || r.reference`;
+      const from = `FROM (SELECT line, ${subject} AS subject, ${id} AS reference FROM ${rows} s) r`;
+      const missing = `
+        ${referring} || ' does not exist' AS text ${from}
+        JOIN (
+          SELECT o.id FROM ${outside.get(parent)!.from} o
+          WHERE NOT EXISTS (SELECT FROM ${parent.table} t WHERE t.id = o.id)
+          ${refused}) missing ON missing.id = r.reference`;
+      if (!relations.rowsOf(parent.deleted)) return [missing];
+      return [
+        missing,
+        `${referring} || ' is deleted on line ' || d.line AS text ${from}
+         JOIN ${parent.deleted.name} d ON d.id = r.reference AND EXISTS (SELECT FROM ${parent.table} t WHERE t.id = d.id)`,
+      ];
+    });
+};

@@ -1,0 +1,231 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ClientBase } from 'pg';
+import type { RetryKey } from '../../platform/idempotency/idempotency.service';
+import type { ClientPipeline } from '../../platform/database/pool/pipeline';
+import { type GivenRow, GivenRows, type Relation } from '../../platform/database/relations';
+import { bind, statement, write, type Write } from '../../platform/database/statement';
+import { SENDER_BITS } from './checks';
+import type { IdReservations } from './ids';
+import { untilAborted } from './import-records';
+import { NULL, UNCOUNTED } from './kinds';
+import { merge, statementsIfNew } from './merge';
+import { linesOf } from './ndjson';
+import { stageWithPasswords } from './passwords';
+import { Problems } from './problems';
+import { RecordReader } from './record-reader';
+import { ENTRIES } from './record-types/collection';
+import type { RecordType } from './record-types/record-type';
+import { REFUSED_IDS, type StagedRecord, type Staging } from './staging';
+import { type ImportSummary, summaryOf } from './summary';
+
+export const MAX_BYTES = 1024 * 1024;
+export const MAX_RECORDS = 1000;
+/** Bytes. A longer line may take too long for the thread that answers requests, unless the whole stream is as short. */
+export const MAX_LINE = 16 * 1024;
+/** Milliseconds of reading until other requests get their turn. */
+const SLICE = 5;
+/** A sender's place in the number of a line. */
+const SENDER = 2 ** SENDER_BITS;
+
+// Below the server's deadlock_timeout of 1 s: an import of many records must not be the one that a deadlock ends.
+const LOCK_TIMEOUT_MS = 400;
+
+/** The first statement of each transaction. What is known of given rows does not make a better plan, so each is planned once. */
+export const SHORT_TRANSACTION = statement(
+  'short_transaction',
+  `SELECT set_config('lock_timeout', '${LOCK_TIMEOUT_MS}ms', true), set_config('plan_cache_mode', 'force_generic_plan', true)`,
+);
+
+const UNESCAPED: Record<string, string> = { n: '\n', r: '\r', t: '\t' };
+
+/** A value in the text format of COPY as it is. */
+function textOf(cell: string): string | null {
+  if (cell === NULL) return null;
+  if (!cell.includes('\\')) return cell;
+  return cell.replace(/\\(.)/g, (_, character: string) => UNESCAPED[character] ?? character);
+}
+
+interface Row {
+  line: number;
+  /** Without the line. */
+  cells: (string | null)[];
+}
+
+/** The records of a small import, as rows that are sent along with statements. */
+export class SmallImport implements Staging {
+  readonly problems = new Problems();
+  readonly reader: RecordReader;
+  /** The Idempotency-Key of the request, and what it stands for. */
+  once: { key: RetryKey; fingerprint: Buffer } | undefined;
+  /** Lines with a record, in order or not. */
+  records = 0;
+  bytes = 0;
+  /** Something to delete may hang on many rows, for which a request's connection would not wait. */
+  deletes = false;
+  readonly refused: GivenRow[] = [];
+  private readonly rows = new Map<string, Row[]>();
+
+  constructor(types: RecordType[], mayLetIn = true) {
+    this.reader = new RecordReader(types, this, this.problems, mayLetIn);
+  }
+
+  add({ type, line, present, cells }: StagedRecord) {
+    this.push(type.records, line, [String(present), ...cells]);
+  }
+
+  addDeleted(type: RecordType, line: number, key: string) {
+    this.deletes = true;
+    this.push(type.deleted, line, [key]);
+  }
+
+  addEntry(line: number, collection: number, rank: number, present: number, cells: string[]) {
+    this.push(ENTRIES, line, [String(collection), String(rank), String(present), ...cells]);
+  }
+
+  addRefused(type: RecordType, id: number) {
+    this.refused.push([type.name, String(id)]);
+  }
+
+  highestId({ records }: RecordType): number {
+    const ids = this.rowsOf(records).map(({ cells: [, id] }) => Number(id));
+    return Math.max(0, ...ids.filter((id) => id < UNCOUNTED));
+  }
+
+  rowsOf({ name }: Relation): readonly Row[] {
+    return this.rows.get(name) ?? [];
+  }
+
+  /** Whether it must have a transaction of its own. */
+  get isAlone(): boolean {
+    return this.takesLong || this.problems.count > 0 || this.once !== undefined;
+  }
+
+  /** Whether it needs a connection of its own, as it takes long. */
+  get takesLong(): boolean {
+    return this.deletes || this.reader.withPassword.length > 0;
+  }
+
+  /** A column of several has its cells in one, separated by tabs. */
+  private push({ name }: Relation, line: number, cells: string[]) {
+    const row = { line, cells: cells.join('\t').split('\t').map(textOf) };
+    const rows = this.rows.get(name);
+    if (rows) rows.push(row);
+    else this.rows.set(name, [row]);
+  }
+}
+
+/** Reads a stream that may be small. Undefined: it is not, and `chunks` are its beginning. */
+export async function readSmall(
+  source: AsyncIterator<Buffer>,
+  chunks: Buffer[],
+  types: RecordType[],
+  mayLetIn: boolean,
+  signal: AbortSignal,
+): Promise<SmallImport | undefined> {
+  const small = new SmallImport(types, mayLetIn);
+  for await (const chunk of untilAborted({ [Symbol.asyncIterator]: () => source }, signal)) {
+    chunks.push(chunk);
+    small.bytes += chunk.length;
+    if (small.bytes > MAX_BYTES) return undefined;
+  }
+  let until = performance.now() + SLICE;
+  // With a newline at its end the stream is one batch of lines.
+  const whole = [Buffer.concat([...chunks, Buffer.from('\n')])];
+  for await (const lines of linesOf(whole, MAX_BYTES)) {
+    if (small.bytes > MAX_LINE && lines.some(({ text }) => text.length > MAX_LINE)) return undefined;
+    for (const line of lines) {
+      small.reader.read(line);
+      if (line.text.length > 2) small.records++;
+      if (small.records > MAX_RECORDS) return undefined;
+      if (performance.now() < until) continue;
+      await nextTurn();
+      until = performance.now() + SLICE;
+    }
+  }
+  return small;
+}
+
+/** What all small imports of a service have in common. */
+export interface Common {
+  types: RecordType[];
+  ids: IdReservations;
+  /** Whether connections keep prepared statements. */
+  prepared: boolean;
+}
+
+/** In a transaction: merges several imports as if they came one after the other. Returns the summary of each. */
+export async function mergeSmall(
+  client: ClientBase,
+  pipeline: ClientPipeline,
+  imports: SmallImport[],
+  problems: Problems,
+  { types, ids, prepared }: Common,
+  commit?: () => Promise<unknown>,
+): Promise<ImportSummary[]> {
+  const { withPassword } = imports[0]!.reader;
+  if (withPassword.length) await stageWithPasswords(client, withPassword, imports[0]!);
+  const given = givenIn(imports, types);
+  // Statements over several types are too many different ones to keep.
+  const relations = new GivenRows(pipeline, prepared && given.length === 1);
+  giveRows(relations, imports, types);
+  const partial = new Set(imports.flatMap(({ reader }) => [...reader.partial]));
+  await merge(relations, types, partial, problems, {
+    reserveIds: (type) =>
+      ids.reserve(client, relations, type, Math.max(...imports.map((one) => one.highestId(type)))),
+    commit,
+  });
+  if (imports.length === 1) return [summaryOf(types, (relation) => relations.rowsOf(relation))];
+  const kept = new Map(
+    given
+      .flatMap(({ stored, changed }) => [stored, changed])
+      .map((relation) => [relation, rowsBySender(relations.jsonOf(relation), imports.length)]),
+  );
+  return imports.map((one, sender) =>
+    summaryOf(given, (relation) => kept.get(relation)?.[sender] ?? one.rowsOf(relation).length),
+  );
+}
+
+/** Writes complete records of one type if all are new and their ids are reserved. Answers undefined where nothing was written. */
+export async function writeIfNew(
+  small: SmallImport,
+  { types, ids, prepared }: Common,
+): Promise<Write<ImportSummary | undefined> | undefined> {
+  const [type, ...others] = givenIn([small], types);
+  if (!type || others.length > 0 || small.isAlone || small.reader.partial.size > 0) return undefined;
+  if (type.key === 'id' && !ids.areReserved(type, small.highestId(type))) return undefined;
+  const relations = new GivenRows(undefined, prepared);
+  giveRows(relations, [small], types);
+  const statements = await statementsIfNew(relations, type, types);
+  return write([bind(SHORT_TRANSACTION, []), ...statements], ([, [checked]]) =>
+    checked!.is_new ? summaryOf([type], (relation) => relations.rowsOf(relation)) : undefined,
+  );
+}
+
+const givenIn = (imports: SmallImport[], types: RecordType[]) =>
+  types.filter(({ records }) => imports.some((one) => one.rowsOf(records).length));
+
+function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordType[]): void {
+  const given = types
+    .filter(({ records, deleted }) =>
+      imports.some((one) => one.rowsOf(records).length + one.rowsOf(deleted).length),
+    )
+    .flatMap(({ records, deleted }) => [records, deleted]);
+  for (const relation of [...given, ENTRIES])
+    relations.give(
+      relation,
+      imports.flatMap((one, sender) =>
+        one.rowsOf(relation).map(({ line, cells }) => [String(sender * SENDER + line), ...cells]),
+      ),
+    );
+  relations.give(
+    REFUSED_IDS,
+    imports.flatMap(({ refused }) => refused),
+  );
+}
+
+/** How many of the rows are of each sender. */
+function rowsBySender(json: string, senders: number): number[] {
+  const counts = new Array<number>(senders).fill(0);
+  for (const { line } of JSON.parse(json) as { line: number }[]) counts[Math.floor(line / SENDER)]!++;
+  return counts;
+}

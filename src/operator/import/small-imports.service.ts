@@ -1,0 +1,244 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import type { ClientBase } from 'pg';
+import { oncePerKey } from '../../platform/idempotency/idempotency.service';
+import { Settings } from '../../platform/config/settings';
+import { Database } from '../../platform/database/database';
+import { ClientPipeline, queryOf } from '../../platform/database/pool/pipeline';
+import { concernsOneStatement, faultOf } from '../../platform/database/sqlstates';
+import { statement, type Statement } from '../../platform/database/statement';
+import { serviceUnavailable } from '../../platform/http/failure';
+import { SENDER_BITS } from './checks';
+import { IdReservations } from './ids';
+import { connectTo, isConflict } from './import-records';
+import { pipelined } from './merge';
+import { ImportProblems, Problems } from './problems';
+import { recordTypes } from './record-types';
+import {
+  type Common,
+  MAX_RECORDS,
+  mergeSmall,
+  SHORT_TRANSACTION,
+  type SmallImport,
+  writeIfNew,
+} from './small-import';
+import type { ImportSummary } from './summary';
+
+interface Waiting {
+  small: SmallImport;
+  signal: AbortSignal;
+  since: number;
+  /** It failed in a transaction with others: its records are probably not all new and in order. */
+  hasFailed: boolean;
+  resolve: (summary: ImportSummary) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Imports that wait for one kind of transaction, first come first. */
+interface Queue {
+  waiting: Set<Waiting>;
+  underWay: number;
+  most: number;
+}
+
+// One is merged while another waits for the disk. More transactions at once would hold fewer imports each.
+const MAX_TRANSACTIONS = 2;
+export const MAX_WAITING = 2000;
+export const MAX_WAITING_BYTES = 32 * 1024 * 1024;
+export const MAX_WAIT_MS = 2000;
+const MAX_ATTEMPTS = 6;
+/** An answer takes about 0.1 ms. */
+const ANSWERS_A_TURN = 25;
+
+/** Small imports wait here and not on connections. Those that wait share a transaction; where it fails, they are tried apart. */
+@Injectable()
+export class SmallImports {
+  readonly types;
+  private readonly common: Common;
+  private readonly short: Queue = { waiting: new Set(), underWay: 0, most: MAX_TRANSACTIONS };
+  /** For imports that need a connection of their own. */
+  private readonly long: Queue = { waiting: new Set(), underWay: 0, most: 1 };
+  private bytes = 0;
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly database: Database,
+  ) {
+    this.types = recordTypes(Buffer.from(settings.API_KEY_PEPPER ?? ''));
+    const prepared = settings.DATABASE_PREPARED_STATEMENTS;
+    this.common = { types: this.types, ids: new IdReservations(), prepared };
+  }
+
+  run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {
+    if (this.isFull(small)) for (const queue of [this.short, this.long]) this.refuseLate(queue);
+    if (this.isFull(small)) return Promise.reject(serviceUnavailable());
+    const queue = small.takesLong ? this.long : this.short;
+    return new Promise((resolve, reject) => {
+      queue.waiting.add({ small, signal, since: performance.now(), hasFailed: false, resolve, reject });
+      this.bytes += small.bytes;
+      this.startTransactions(queue);
+      // The imports ahead of it may take much longer.
+      if (small.takesLong) setTimeout(() => this.refuseLate(queue), MAX_WAIT_MS + 1).unref();
+    });
+  }
+
+  private isFull({ bytes }: SmallImport): boolean {
+    const waiting = this.short.waiting.size + this.long.waiting.size;
+    return waiting >= MAX_WAITING || this.bytes + bytes > MAX_WAITING_BYTES;
+  }
+
+  /** Also removes imports whose sender hung up. */
+  private refuseLate(queue: Queue): void {
+    const late = [...queue.waiting].filter(isLate);
+    this.takeOut(queue, late);
+    void inTurns(late, refuse);
+  }
+
+  private takeOut({ waiting }: Queue, some: Waiting[]): void {
+    for (const one of some) {
+      waiting.delete(one);
+      this.bytes -= one.small.bytes;
+    }
+  }
+
+  private startTransactions(queue: Queue): void {
+    while (queue.underWay < queue.most && queue.waiting.size > 0) {
+      this.refuseLate(queue);
+      const together = nextOf(queue);
+      if (together.length === 0) return;
+      this.takeOut(queue, together);
+      queue.underWay++;
+      void this.commit(together).finally(() => {
+        queue.underWay--;
+        this.startTransactions(queue);
+      });
+    }
+  }
+
+  /** Never rejects: each import is told. */
+  private async commit(together: Waiting[], attempt = 1): Promise<void> {
+    const [first] = together as [Waiting];
+    const problems = together.length === 1 ? first.small.problems.copy() : new Problems();
+    try {
+      const summaries = await this.merge(together, problems);
+      await inTurns(together, ({ resolve }, index) => resolve(summaries[index]!));
+    } catch (error) {
+      for (const waiting of together) waiting.hasFailed = true;
+      if (together.length === 1) return this.retryOrReject(first, error, attempt);
+      if (error instanceof ImportProblems && problems.count > 0) {
+        const senders = new Set(problems.lines.map((line) => Math.floor(line / 2 ** SENDER_BITS)));
+        const others = together.filter((_, sender) => !senders.has(sender));
+        await this.commitAgain(others);
+        for (const sender of senders) await this.commitAgain([together[sender]!]);
+      } else if (concernsOneStatement(error) || isConflict(error) || error instanceof ImportProblems) {
+        const half = Math.ceil(together.length / 2);
+        await this.commitAgain(together.slice(0, half));
+        await this.commitAgain(together.slice(half));
+      } else await inTurns(together, ({ reject }) => reject(error));
+    }
+  }
+
+  /** Refuses imports that waited too long for a lock: each would wait for it again. */
+  private async commitAgain(some: Waiting[]): Promise<void> {
+    const late = new Set(some.filter(isLate));
+    await inTurns([...late], refuse);
+    const others = some.filter((waiting) => !late.has(waiting));
+    if (others.length > 0) await this.commit(others);
+  }
+
+  private async retryOrReject(waiting: Waiting, error: unknown, attempt: number): Promise<void> {
+    // A lock that is held, a deadlock, or what others have changed meanwhile.
+    const mayPass = isConflict(error) || (concernsOneStatement(error) && faultOf(error) === 'unavailable');
+    if (!mayPass) return waiting.reject(error);
+    if (isLate(waiting) || attempt === MAX_ATTEMPTS) return waiting.reject(serviceUnavailable());
+    await sleep(2 ** attempt * 5 * (0.5 + Math.random()));
+    await this.commit([waiting], attempt + 1);
+  }
+
+  private async merge(together: Waiting[], problems: Problems): Promise<ImportSummary[]> {
+    const imports = together.map(({ small }) => small);
+    const [{ small: first, hasFailed }] = together as [Waiting];
+    const written = together.length > 1 || hasFailed ? undefined : await this.writeIfNew(first);
+    if (written) return [written];
+    const { once, takesLong } = first;
+    const run = (common: Common) => (client: ClientBase) =>
+      inTransaction(client, common.prepared, async (pipeline, commit, begun) => {
+        const merge = (end?: typeof commit) => mergeSmall(client, pipeline, imports, problems, common, end);
+        if (!once && !takesLong) return merge(commit);
+        await begun;
+        return once ? oncePerKey(client, once.key, once.fingerprint, () => merge()) : merge();
+      });
+    if (!takesLong) return this.database.connection(run(this.common));
+    const client = await connectTo(this.settings);
+    return run({ ...this.common, prepared: false })(client).finally(() => client.end());
+  }
+
+  /** Writes new records that are in order in one round trip. Undefined: they are not, and nothing was written. */
+  private async writeIfNew(small: SmallImport): Promise<ImportSummary | undefined> {
+    const writing = await writeIfNew(small, this.common);
+    if (!writing) return undefined;
+    try {
+      return await this.database.write(writing);
+    } catch (error) {
+      // The next transaction finds out what the conflict is.
+      if (isConflict(error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** The imports that may share the next transaction. */
+function nextOf(queue: Queue): Waiting[] {
+  const together: Waiting[] = [];
+  let records = 0;
+  for (const waiting of queue.waiting) {
+    const { small } = waiting;
+    if (together.length > 0 && (small.isAlone || records + small.records > MAX_RECORDS)) break;
+    together.push(waiting);
+    records += small.records;
+    if (small.isAlone) break;
+  }
+  return together;
+}
+
+const isLate = ({ signal, since }: Waiting) => signal.aborted || performance.now() - since > MAX_WAIT_MS;
+
+const refuse = ({ signal, reject }: Waiting) => reject(signal.aborted ? signal.reason : serviceUnavailable());
+
+/** Settles many imports, some in each turn of the event loop. */
+async function inTurns(all: Waiting[], tell: (waiting: Waiting, index: number) => void): Promise<void> {
+  for (const [index, waiting] of all.entries()) {
+    if (index > 0 && index % ANSWERS_A_TURN === 0) await nextTurn();
+    tell(waiting, index);
+  }
+}
+
+const BEGIN = statement('begin', 'BEGIN');
+const COMMIT = statement('commit', 'COMMIT');
+
+/** The first statements of `work` are sent together with BEGIN, and the last ones with COMMIT where it calls `commit`. */
+async function inTransaction<Result>(
+  client: ClientBase,
+  prepared: boolean,
+  work: (
+    pipeline: ClientPipeline,
+    commit: () => Promise<unknown>,
+    begun: Promise<unknown>,
+  ) => Promise<Result>,
+): Promise<Result> {
+  const pipeline = new ClientPipeline(client);
+  const send = (one: Statement) => pipeline.rows(queryOf(one, [], prepared));
+  let committed: Promise<unknown> | undefined;
+  const commit = () => (committed ??= send(COMMIT));
+  try {
+    const begun = Promise.all([send(BEGIN), send(SHORT_TRANSACTION)]);
+    const result = await pipelined(begun, work(pipeline, commit, begun));
+    await commit();
+    return result;
+  } catch (error) {
+    pipeline.close(error);
+    // Fails on a lost connection, where the server rolls back itself.
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,123 @@
+import type { Relations } from '../../platform/database/relations';
+import { SALES_OF_GAMES } from './earnings';
+import { StoreChanged } from './problems';
+import { type Field, given } from './record-types/fields';
+import { GAME } from './record-types/game';
+import { isChanged, isNew, type RecordType } from './record-types/record-type';
+
+interface Column {
+  name: string;
+  field: Field;
+  /** Whether the record has the field. */
+  given: string;
+}
+
+const columnsOf = ({ fields }: RecordType): Column[] =>
+  fields
+    .filter(({ elsewhere }) => !elsewhere)
+    .flatMap((field) => {
+      const has = given(fields, field.name);
+      return field.columns.map(({ name }) => ({ name, field, given: has }));
+    });
+
+/** The new value of a stored record `t`: an absent optional field is unchanged. */
+const valueFor = ({ name, field, given }: Column, otherwise = `t.${name}`) =>
+  field.required ? `s.${name}` : `CASE WHEN ${given} THEN s.${name} ELSE ${otherwise} END`;
+
+/** The value of a new record. */
+const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
+
+export const tablesOf = ({ table, lists }: RecordType) => [table, ...(lists?.tables ?? [])];
+
+export const storedQuery = ({ table, key, records }: RecordType) =>
+  `SELECT s.line, t.${key} FROM ${records.name} s JOIN ${table} t ON t.${key} = s.${key}`;
+
+/** Finds the stored records, and locks those that could be deleted, in the order of their ids. */
+export async function findStored(relations: Relations, type: RecordType) {
+  const lock = type.isDeletedByService ? `ORDER BY t.${type.key} FOR UPDATE OF t` : '';
+  return relations.keep(type.stored, `${storedQuery(type)} ${lock}`);
+}
+
+/** Finds the stored records that the stream changes, and locks them in the order of their ids. */
+export async function findChanged(relations: Relations, type: RecordType) {
+  const { table, key, records, changed, lists } = type;
+  for (const { relation, sql } of lists?.prepare ?? []) await relations.keep(relation, sql);
+  const columns = columnsOf(type);
+  const found = await relations.keep(
+    changed,
+    `${storedQuery(type)}
+     WHERE s.${key} IN (SELECT ${key} FROM ${type.stored.name})
+       AND ((${columns.map(({ name }) => `t.${name}`).join(', ')})
+         IS DISTINCT FROM (${columns.map((column) => valueFor(column)).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
+  );
+  if (found === 0 || type.isDeletedByService) return;
+  // Owners before games, as a rename of an owner locks them.
+  if (type === GAME)
+    await relations.query(
+      `SELECT FROM users WHERE id IN (SELECT user_id FROM ${records.name}) ORDER BY id FOR SHARE`,
+    );
+  const { rows } = await relations.query<{ locked: number }>(`
+    WITH locked AS MATERIALIZED (
+      SELECT t.${key} FROM ${table} t
+      WHERE t.${key} IN (SELECT ${key} FROM ${changed.name}) ORDER BY t.${key} FOR NO KEY UPDATE
+    )
+    SELECT count(*)::int AS locked FROM locked`);
+  if (rows[0]!.locked < found) throw new StoreChanged();
+}
+
+/** Writes the changed and the new records. `withSales`: new games get the counts of the stream's purchases. */
+export async function writeRecords(relations: Relations, type: RecordType, withSales: boolean) {
+  if (relations.rowsOf(type.changed)) await writeChanged(relations, type);
+  if (relations.rowsOf(type.records) === relations.rowsOf(type.stored)) return;
+  for (const insert of relations.few ? [insertAtOnce(type, withSales)] : insertsOf(type, withSales))
+    await relations.query(insert);
+}
+
+async function writeChanged(relations: Relations, type: RecordType) {
+  const { table, key, records, changed, swap, lists } = type;
+  const columns = columnsOf(type);
+  if (swap)
+    await relations.query(`
+      UPDATE ${table} t SET ${swap.value} = '_' || md5(random()::text || t.id)
+      WHERE t.id IN (SELECT id FROM ${changed.name})
+        AND EXISTS (SELECT FROM ${records.name} s WHERE ${swap.clash} AND s.id <> t.id)`);
+  const assignments = columns
+    .filter(({ name }) => name !== key)
+    // A changed collection was updated now, unless the stream says when.
+    .map(
+      (column) => `${column.name} = ${valueFor(column, column.name === 'updated_at' ? 'now()' : undefined)}`,
+    )
+    .concat(copiesOf(type, columns, valueFor).map(({ name, value }) => `${name} = ${value}`));
+  await relations.query(`
+    UPDATE ${table} t SET ${assignments.join(', ')}
+    FROM ${records.name} s WHERE s.${key} = t.${key} AND ${isChanged(table, key)}`);
+  for (const statement of lists?.change ?? []) await relations.query(statement);
+}
+
+/** None of the inserts reads what another writes, so that one statement may do all. Foreign keys are checked at its end. */
+export const insertAtOnce = (type: RecordType, withSales: boolean) =>
+  `WITH ${insertsOf(type, withSales)
+    .map((one, i) => `write_${i} AS (${one})`)
+    .join(', ')} SELECT`;
+
+function insertsOf(type: RecordType, withSales: boolean): string[] {
+  const columns = columnsOf(type);
+  const sold = withSales && type === GAME;
+  const all = [
+    ...columns.map((column) => ({ name: column.name, value: newValueFor(column) })),
+    ...copiesOf(type, columns, newValueFor),
+    ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
+  ];
+  return [
+    `INSERT INTO ${type.table} (${all.map(({ name }) => name).join(', ')})
+     SELECT ${all.map(({ value }) => value).join(', ')}
+     FROM ${type.records.name} s ${sold ? SALES_OF_GAMES : ''} WHERE ${isNew(type.table, type.key)}`,
+    ...(type.lists?.create ?? []),
+  ];
+}
+
+const copiesOf = ({ copies = [] }: RecordType, columns: Column[], valueOf: (column: Column) => string) =>
+  copies.map(({ name, value }) => ({
+    name,
+    value: value((wanted) => valueOf(columns.find((column) => column.name === wanted)!)),
+  }));

@@ -1,0 +1,204 @@
+import { longRead, statement } from '../../platform/database/statement';
+import { ERASED_ADDRESS } from './person';
+import { PERSON } from './scan';
+
+/** Rows that one statement changes at most. It is run until none is left. */
+export const BATCH = 1000;
+
+const removal = (table: string, key: string, condition: string) =>
+  statement(
+    `erase_${table}`,
+    `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ${BATCH}) RETURNING 1`,
+  );
+
+const PSEUDONYM = (id: string) => `'erased-' || ${id}`;
+const isErased = (user: string) =>
+  `${user}.username ~ ('^' || ${PSEUDONYM(`${user}.id`)} || '(-[0-9a-f]{8})?$')`;
+
+// Somebody may sign in at the same time: the second round ends that session.
+export const CLOSE_ACCOUNT = statement(
+  'erase_password',
+  `UPDATE users u SET password_hash = NULL WHERE u.id = $1 AND NOT ${isErased('u')} RETURNING 1`,
+);
+
+/** An application without scopes gets no new grants while its old ones are deleted. */
+export const EMPTY_APPLICATIONS = statement(
+  'erase_application_fields',
+  `UPDATE oauth_applications SET name = 'erased', redirect_uris = '{}', scopes = '{}' WHERE user_id = $1`,
+);
+
+/** Grants first: issuing a token locks its grant, so that none is issued afterwards. Codes and tokens go with them. */
+export const DELETE_CREDENTIALS = [
+  ['sessions', removal('sessions', 'token_hash', 'user_id = $1')],
+  [
+    'oauth_grants',
+    removal(
+      'oauth_grants',
+      'id',
+      'user_id = $1 OR client_id IN (SELECT client_id FROM oauth_applications WHERE user_id = $1)',
+    ),
+  ],
+  ['oauth_applications', removal('oauth_applications', 'client_id', 'user_id = $1')],
+  ['api_keys', removal('api_keys', 'id', 'user_id = $1')],
+] as const;
+
+/** Rows that are about this account alone. */
+export const DELETE_ROWS = [
+  ['collection_admins', removal('collection_admins', 'collection_id, user_id', 'user_id = $1')],
+  ['game_admins', removal('game_admins', 'game_id, user_id', 'user_id = $1')],
+  ['user_writes', removal('user_writes', 'user_id', 'user_id = $1')],
+  [
+    'audit_events',
+    statement(
+      'erase_networks',
+      `UPDATE audit_events SET details = details - 'address'
+       WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ? 'address' LIMIT ${BATCH}) RETURNING 1`,
+    ),
+  ],
+] as const;
+
+export const ERASED_TABLES = [
+  'users',
+  'user_emails',
+  'sessions',
+  'api_keys',
+  'oauth_applications',
+  'oauth_grants',
+  'attempts',
+  'audit_events',
+  'user_writes',
+  'game_admins',
+  'collections',
+  'collection_admins',
+  'profile_collections',
+  'collection_games',
+  'idempotency_keys',
+  'purchases',
+  'download_keys',
+] as const;
+
+// More than are sold at a time: an id is drawn before its row is seen.
+const NEWEST = 10_000;
+const before = (table: string) =>
+  `coalesce((SELECT id FROM ${table} ORDER BY id DESC OFFSET ${NEWEST} LIMIT 1), 0) AS ${table}`;
+/** What is sold from now on comes after these ids. */
+export const NEWEST_SALES = longRead<{ purchases: number; download_keys: number }>(
+  'erase_newest_sales',
+  `SELECT ${before('purchases')}, ${before('download_keys')}`,
+);
+
+// The order in which everybody locks: purchases, then their games and keys.
+export const LOCK_PURCHASES = statement(
+  'erase_lock_purchases',
+  'SELECT FROM purchases WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE',
+);
+export const LOCK_PURCHASES_OF_KEYS = statement(
+  'erase_lock_purchases_of_keys',
+  `SELECT FROM purchases WHERE id IN (SELECT purchase_id FROM download_keys WHERE id = ANY ($1::bigint[]))
+   ORDER BY id FOR UPDATE`,
+);
+
+/** Whether an address is the person's: one of their own, or on a row of their account and verified by no other account. */
+const isTheirs = (email: string, account: string) =>
+  `(lower(${email}) = ANY (person.addresses) OR (${account} = person.user_id AND NOT EXISTS (
+     SELECT FROM user_emails other
+     WHERE other.email = lower(${email}) AND other.verified AND other.user_id <> person.user_id)))`;
+
+// Triggers copy the buyer of a purchase to its games and keys.
+export const FORGET_BUYERS = statement(
+  'erase_buyers',
+  `WITH ${PERSON}
+   UPDATE purchases t SET user_id = nullif(t.user_id, person.user_id),
+     email = CASE WHEN ${isTheirs('t.email', 't.user_id')} THEN '${ERASED_ADDRESS}' ELSE t.email END
+   FROM person WHERE t.id = ANY ($3::bigint[])`,
+);
+
+export const FORGET_KEY_OWNERS = statement(
+  'erase_key_owners',
+  `WITH ${PERSON}
+   UPDATE download_keys t SET user_id = nullif(t.user_id, person.user_id),
+     email = CASE WHEN ${isTheirs('t.email', 't.account_id')} THEN NULL ELSE t.email END
+   FROM person WHERE t.id = ANY ($3::bigint[])`,
+);
+
+/** A reference is the checkout's own name for the sale; only one that names the buyer goes. */
+export const DELETE_REFERENCES = statement(
+  'erase_references',
+  `DELETE FROM purchase_references r
+   WHERE r.purchase_id = ANY ($1::bigint[]) AND EXISTS (
+     SELECT FROM unnest($2::text[]) AS name WHERE strpos(lower(r.reference), lower(name)) > 0)`,
+);
+
+export const DELETE_ENTRIES_OF_OWN = removal(
+  'collection_games',
+  'collection_id, game_id',
+  'collection_id IN (SELECT id FROM collections WHERE user_id = $1)',
+);
+export const DELETE_COLLECTIONS = removal('collections', 'id', 'user_id = $1');
+
+export const DELETE_ON_PROFILE = statement(
+  'erase_on_profile',
+  `DELETE FROM profile_collections WHERE (collection_id, user_id) IN (SELECT * FROM unnest($1::bigint[], $2::bigint[]))
+   RETURNING 1`,
+);
+
+/** The owner of the collection keeps the entry. The blurb goes: most likely the user who added the game wrote it. */
+export const REASSIGN_ENTRIES = statement(
+  'erase_entries_elsewhere',
+  `UPDATE collection_games e SET user_id = c.user_id, blurb = NULL
+   FROM unnest($2::bigint[], $3::bigint[]) AS added (collection_id, game_id) JOIN collections c ON c.id = added.collection_id
+   WHERE e.collection_id = added.collection_id AND e.game_id = added.game_id AND e.user_id = $1`,
+);
+export const TOUCH_COLLECTIONS = statement(
+  'erase_touch_collections',
+  'UPDATE collections SET updated_at = clock_timestamp() WHERE id = ANY ($1::bigint[])',
+);
+
+export const DELETE_ANSWERS = statement(
+  'erase_answers',
+  `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
+   RETURNING 1`,
+);
+const JSON_STRING = String.raw`"(?:[^"\\]|\\.)*"`;
+/** An answer says of the buyer what the purchase says. It stays: a retry that found none would sell once more. */
+export const BUYERS_IN_ANSWERS = statement(
+  'erase_buyers_in_answers',
+  `UPDATE idempotency_keys k SET answer = regexp_replace(
+     CASE WHEN EXISTS (SELECT FROM purchases WHERE id = sale.purchase_id AND email <> '${ERASED_ADDRESS}') THEN k.answer
+     ELSE regexp_replace(k.answer, '"email":${JSON_STRING}', '"email":"${ERASED_ADDRESS}"') END,
+     CASE WHEN EXISTS (SELECT FROM purchase_references WHERE purchase_id = sale.purchase_id) THEN '$^'
+     ELSE '"reference":${JSON_STRING}' END, '"reference":null')
+   FROM (
+     SELECT credential, key_hash, (answer::json #>> '{purchase,id}')::bigint AS purchase_id FROM idempotency_keys
+     WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))) sale
+   WHERE (k.credential, k.key_hash) = (sale.credential, sale.key_hash) RETURNING 1`,
+);
+export const REPLACE_IN_ANSWERS = statement(
+  'erase_text_in_answers',
+  `UPDATE idempotency_keys SET answer = regexp_replace(answer, $1, $2, 'gi')
+   WHERE (credential, key_hash) IN (SELECT * FROM unnest($3::text[], $4::bytea[])) RETURNING 1`,
+);
+
+export const DELETE_CLAIMS = statement(
+  'erase_claims',
+  `DELETE FROM user_emails WHERE (user_id, email) IN (SELECT * FROM unnest($1::bigint[], $2::text[])) RETURNING 1`,
+);
+export const DELETE_ADDRESSES = statement(
+  'erase_addresses',
+  'DELETE FROM user_emails WHERE user_id = $1 RETURNING 1',
+);
+
+export const LOCK_USER = statement('erase_lock_user', 'SELECT FROM users WHERE id = $1 FOR UPDATE');
+/** The row stays: games and the books refer to it. A trigger gives the games its new name. */
+export const ERASE_ACCOUNT = statement(
+  'erase_account',
+  `UPDATE users u SET display_name = NULL, cover_url = NULL, password_hash = NULL, gamer = true, press_user = false,
+     username = ${PSEUDONYM('u.id')} || CASE
+       WHEN EXISTS (SELECT FROM users other WHERE lower(other.username) = ${PSEUDONYM('u.id')})
+       THEN '-' || substr(md5(random()::text), 1, 8) ELSE '' END
+   WHERE u.id = $1 AND NOT ${isErased('u')} RETURNING 1`,
+);
+export const USERNAME = statement<{ username: string }>(
+  'erase_new_name',
+  'SELECT username FROM users WHERE id = $1',
+);

@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { AttemptsService, guessAtAccount, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
+import { ApiKeysService } from '../../auth/api-keys.service';
+import { TokenRevocations } from '../../auth/token-revocations.service';
+import { LOCK_COLLECTIONS } from '../../collections/collection-lock';
+import { StoreLinks } from '../../platform/config/store-links';
+import { Database } from '../../platform/database/database';
+import { bind, type BoundStatement, type Statement, write } from '../../platform/database/statement';
+import { CLAIMS, type Person } from './person';
+import * as sql from './erasure-statements';
+import { columnsOf, type Scan, slicesOf } from './scan';
+import {
+  ANSWERS,
+  ANSWERS_ABOUT_SALES,
+  ANSWERS_WITH,
+  DOWNLOAD_KEYS,
+  ENTRIES,
+  type Entry,
+  ON_PROFILE,
+  PURCHASES,
+} from './scans';
+
+// Milliseconds until every replica refuses the revoked credentials.
+const REVOCATION_DELAY = 1000;
+// Milliseconds until a sale is stored that had asked for the account's address.
+const SALES_DELAY = 1000;
+// Rows that one transaction changes.
+const SLICE_SIZE = 500;
+
+/** How many rows of each table were about the person. */
+type Erased = Record<(typeof sql.ERASED_TABLES)[number], number>;
+
+export const withoutZeros = (erased: Erased): Record<string, number> =>
+  Object.fromEntries(Object.entries(erased).filter(([, count]) => count > 0));
+
+/**
+ * Erases a person in short transactions, so that nobody waits for a large one. What finds their rows, the account's name and
+ * addresses, goes last: an erasure that broke off goes on when it is asked for again.
+ */
+@Injectable()
+export class ErasureService {
+  constructor(
+    private readonly database: Database,
+    private readonly keys: ApiKeysService,
+    private readonly tokens: TokenRevocations,
+    private readonly attempts: AttemptsService,
+    private readonly links: StoreLinks,
+  ) {}
+
+  async erase(person: Person): Promise<Erased> {
+    const erased = Object.fromEntries(sql.ERASED_TABLES.map((table) => [table, 0])) as Erased;
+    const { user_id } = person;
+    const newest = (await this.database.row(sql.NEWEST_SALES, []))!;
+    if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(REVOCATION_DELAY);
+    await this.eraseSales(person, erased);
+    if (user_id !== null) {
+      await this.eraseCollections(user_id, person, erased);
+      for (const [table, statement] of sql.DELETE_ROWS)
+        erased[table] += await this.repeat(statement, [user_id]);
+      // Again, for credentials that were made while the account could still be used.
+      await this.endCredentials(user_id, erased);
+    }
+    await this.eraseAttempts(person, erased);
+    await this.eraseClaims(person, erased);
+    if (user_id !== null && (await this.eraseAccount(user_id, erased))) await sleep(SALES_DELAY);
+    // What was sold to them meanwhile.
+    await this.eraseSales(person, erased, newest);
+    await this.eraseAnswers(person, erased);
+    return erased;
+  }
+
+  /** Whether the account could be used until now. */
+  private async endCredentials(user_id: number, erased: Erased): Promise<boolean> {
+    const rows = await this.database.rows(sql.CLOSE_ACCOUNT, [user_id]);
+    await this.tokens.revokeAllOf(user_id);
+    await this.database.rows(sql.EMPTY_APPLICATIONS, [user_id]);
+    for (const [table, statement] of sql.DELETE_CREDENTIALS)
+      erased[table] += await this.repeat(statement, [user_id]);
+    this.keys.forget();
+    return rows.length > 0;
+  }
+
+  /** Earnings and counts are those of the games, and stay. */
+  private async eraseSales(
+    person: Person,
+    erased: Erased,
+    after = { purchases: 0, download_keys: 0 },
+  ): Promise<void> {
+    const values = [person.user_id, person.addresses];
+    const eraseKeys = async (slice: { id: number }[]) => {
+      const ids = slice.map(({ id }) => id);
+      await this.write([
+        bind(sql.LOCK_PURCHASES_OF_KEYS, [ids]),
+        bind(sql.FORGET_KEY_OWNERS, [...values, ids]),
+      ]);
+      erased.download_keys += ids.length;
+    };
+    const erasePurchases = async (slice: { id: number }[]) => {
+      const ids = slice.map(({ id }) => id);
+      const names = [...person.addresses, ...(person.username === null ? [] : [person.username])];
+      await this.write([
+        bind(sql.LOCK_PURCHASES, [ids]),
+        bind(sql.DELETE_REFERENCES, [ids, names]),
+        bind(sql.FORGET_BUYERS, [...values, ids]),
+      ]);
+      erased.purchases += ids.length;
+    };
+    await this.eachSlice(DOWNLOAD_KEYS, person, eraseKeys, [after.download_keys]);
+    await this.eachSlice(PURCHASES, person, erasePurchases, [after.purchases]);
+  }
+
+  private async eraseCollections(user_id: number, person: Person, erased: Erased): Promise<void> {
+    await this.eachSlice(ON_PROFILE, person, async (slice) => {
+      erased.profile_collections += await this.repeat(sql.DELETE_ON_PROFILE, columnsOf(ON_PROFILE, slice));
+    });
+    erased.collection_games += await this.repeat(sql.DELETE_ENTRIES_OF_OWN, [user_id]);
+    erased.collections += await this.repeat(sql.DELETE_COLLECTIONS, [user_id]);
+    await this.eachSlice(ENTRIES, person, async (slice: Entry[]) => {
+      const values = columnsOf(ENTRIES, slice);
+      const [collection_ids] = values;
+      await this.write([
+        bind(LOCK_COLLECTIONS, [collection_ids]),
+        bind(sql.REASSIGN_ENTRIES, [user_id, ...values]),
+        bind(sql.TOUCH_COLLECTIONS, [collection_ids]),
+      ]);
+      erased.collection_games += slice.length;
+    });
+  }
+
+  private async eraseAttempts({ user_id, username, addresses }: Person, erased: Erased): Promise<void> {
+    const names = username === null ? addresses : [username.toLowerCase(), ...addresses];
+    const guesses = names.map((name) => guessAtAccount({ id: null, name }));
+    if (user_id !== null) guesses.push(guessAtAccount({ id: user_id, name: '' }), guessAtDeviceCode(user_id));
+    erased.attempts += await this.attempts.forget(guesses);
+  }
+
+  private async eraseClaims(person: Person, erased: Erased): Promise<void> {
+    await this.eachSlice(CLAIMS, person, async (slice) => {
+      erased.user_emails += await this.repeat(sql.DELETE_CLAIMS, columnsOf(CLAIMS, slice));
+    });
+  }
+
+  /** Whether there was anything left of it. */
+  private async eraseAccount(user_id: number, erased: Erased): Promise<boolean> {
+    return this.database.transaction(async (db) => {
+      const [, addresses, names] = await this.database.run(db, [
+        bind(sql.LOCK_USER, [user_id]),
+        bind(sql.DELETE_ADDRESSES, [user_id]),
+        bind(sql.ERASE_ACCOUNT, [user_id]),
+      ]);
+      erased.user_emails += addresses.length;
+      erased.users += names.length;
+      return addresses.length + names.length > 0;
+    });
+  }
+
+  /** After the account has its new name, so that no answer is stored with the old one. */
+  private async eraseAnswers(person: Person, erased: Erased): Promise<void> {
+    const { user_id, username } = person;
+    await this.eachSlice(ANSWERS_ABOUT_SALES, person, async (slice) => {
+      const values = columnsOf(ANSWERS_ABOUT_SALES, slice);
+      erased.idempotency_keys += await this.repeat(sql.BUYERS_IN_ANSWERS, values);
+    });
+    if (user_id === null) return;
+    await this.eachSlice(ANSWERS, { user_id, addresses: [] }, async (slice) => {
+      erased.idempotency_keys += await this.repeat(sql.DELETE_ANSWERS, columnsOf(ANSWERS, slice));
+    });
+    const renamed = (await this.database.row(sql.USERNAME, [user_id]))!;
+    if (username === null || username === renamed.username) return;
+    const [from, to] = [username, renamed.username].map((name) => `"${this.links.user(name)}/`) as [
+      string,
+      string,
+    ];
+    await this.eachSlice(ANSWERS_WITH, { user_id, addresses: [from] }, async (slice) => {
+      const values = [from.replace(/[^\w"/]/g, '\\$&'), to, ...columnsOf(ANSWERS_WITH, slice)];
+      erased.idempotency_keys += await this.repeat(sql.REPLACE_IN_ANSWERS, values);
+    });
+  }
+
+  private async eachSlice<Keys>(
+    scan: Scan<Keys>,
+    person: Pick<Person, 'user_id' | 'addresses'>,
+    work: (slice: Keys[]) => Promise<void>,
+    after?: number[],
+  ): Promise<void> {
+    for await (const rows of scan.rows(this.database, person, after))
+      for (const slice of slicesOf(rows, SLICE_SIZE)) await work(slice);
+  }
+
+  /** Sends the statements as one transaction. */
+  private write(statements: BoundStatement[]): Promise<void> {
+    return this.database.write(write(statements, () => undefined));
+  }
+
+  /** Runs a statement that changes at most so many rows until none is left. */
+  private async repeat(statement: Statement, values: unknown[]): Promise<number> {
+    for (let count = 0; ;) {
+      const { length } = await this.database.rows(statement, values);
+      count += length;
+      if (length < sql.BATCH) return count;
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../../platform/database/database';
+import { longRead, type Statement } from '../../platform/database/statement';
+import { serviceUnavailable } from '../../platform/http/failure';
+import { type Owned, PARTS, type Scanned } from './export-parts';
+import type { Person } from './person';
+import { columnsOf, PERSON, slicesOf } from './scan';
+
+interface Line {
+  line: string;
+  position: string;
+}
+
+type Statements = [Owned | Scanned, Statement<Line>][];
+
+// Exports at a time: each reads whole tables.
+const MAX_RUNNING = 2;
+
+const START = { bigint: '0', text: '', bytea: '' };
+
+/** Writes all that is stored about a person, but for the hashes of secrets, as newline-delimited JSON. */
+@Injectable()
+export class ExportService {
+  private statements: Statements | undefined;
+  private running = 0;
+
+  constructor(private readonly database: Database) {}
+
+  /** The lines for an answer. Refuses while MAX_RUNNING others are written; `onEnd` gets the number of lines of each type. */
+  async *limited(person: Person, onEnd: (counts: Record<string, number>) => void): AsyncGenerator<string> {
+    if (this.running === MAX_RUNNING) throw serviceUnavailable();
+    this.running++;
+    const counts = {};
+    try {
+      yield* this.lines(person, counts);
+    } finally {
+      this.running--;
+      onEnd(counts);
+    }
+  }
+
+  /** Lines, a slice at a time; adds their number to `counts`, by type. */
+  async *lines(person: Person, counts: Record<string, number>): AsyncGenerator<string> {
+    this.statements ??= PARTS.map((part, i) => [part, this.statementOf(part, i)]);
+    for (const [part, statement] of this.statements)
+      for await (const lines of 'scan' in part
+        ? this.scanned(part, statement, person)
+        : this.owned(part, statement, person)) {
+        if (lines.length === 0) continue;
+        counts[part.type] = (counts[part.type] ?? 0) + lines.length;
+        yield lines.map(({ line }) => `${line}\n`).join('');
+      }
+  }
+
+  private async *owned(part: Owned, statement: Statement<Line>, { user_id }: Person): AsyncGenerator<Line[]> {
+    if (user_id === null) return;
+    let position = START[part.key_type];
+    for (;;) {
+      const lines = await this.database.rows(statement, [user_id, position]);
+      yield lines;
+      if (lines.length < part.at_once) return;
+      position = lines.at(-1)!.position;
+    }
+  }
+
+  private async *scanned(
+    { scan, at_once }: Scanned,
+    statement: Statement<Line>,
+    { user_id, addresses }: Person,
+  ): AsyncGenerator<Line[]> {
+    for await (const rows of scan.rows(this.database, { user_id, addresses }))
+      for (const slice of slicesOf(rows, at_once))
+        yield await this.database.rows(statement, [user_id, addresses, ...columnsOf(scan, slice)]);
+  }
+
+  private statementOf(part: Owned | Scanned, i: number): Statement<Line> {
+    const { tablePath } = this.database.source.getMetadata(part.entity);
+    const name = `export_${part.type}_${i}`;
+    const line = `${this.json(part)}::text AS line`;
+    if (!('scan' in part)) {
+      const { key, key_type, where, at_once } = part;
+      return longRead(
+        name,
+        `SELECT ${line}, t.${key}::text AS position FROM ${tablePath} t
+         WHERE ${where} AND t.${key} > $2::${key_type} ORDER BY t.${key} LIMIT ${at_once}`,
+      );
+    }
+    const keys = Object.entries<string>(part.scan.keys);
+    const names = keys.map(([key]) => key).join(', ');
+    return longRead(
+      name,
+      `WITH ${PERSON}
+       SELECT ${line} FROM person, unnest(${keys.map(([, type], k) => `$${k + 3}::${type}[]`).join(', ')})
+         WITH ORDINALITY AS listed (${names}, place) JOIN ${tablePath} t USING (${names})
+       WHERE ${part.where ?? 'true'} ORDER BY listed.place`,
+    );
+  }
+
+  private json({ type, entity, columns = {} }: Owned | Scanned): string {
+    const stored = this.database.source
+      .getMetadata(entity)
+      // All bytea columns are hashes or sealed secrets, which are not exported.
+      .columns.filter(({ type: of, databaseName }) => of !== 'bytea' && columns[databaseName] === undefined)
+      .map(({ type: of, databaseName: column }) =>
+        of === 'timestamptz' ? `${inUtc(`t.${column}`)} AS ${column}` : `t.${column}`,
+      );
+    const others = Object.entries(columns).filter(([, sql]) => sql !== null);
+    const fields = [`'${type}' AS type`, ...stored, ...others.map(([name, sql]) => `${sql} AS ${name}`)];
+    return `(SELECT row_to_json(line) FROM (SELECT ${fields.join(', ')}) line)`;
+  }
+}
+
+const inUtc = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;

@@ -1,0 +1,84 @@
+import { Controller, Req } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { OperatorMay } from '../../auth/access';
+import { type By, CurrentOperator, OperatorEvents } from '../tokens/operator-events';
+import { failure } from '../../platform/http/failure';
+import { Fails, Post } from '../../platform/http/routes';
+import { Parameters } from '../../platform/http/read-parameters';
+import { ErasureService, withoutZeros } from './erasure.service';
+import { ExportService } from './export.service';
+import { NdjsonAnswer } from './ndjson-answer';
+import { ErasedAnswer, PersonRequest, UserRequest } from './people.dto';
+import { People, type Person } from './person';
+
+@ApiTags('Operations')
+@Controller('operator')
+export class PeopleController {
+  constructor(
+    private readonly people: People,
+    private readonly exports: ExportService,
+    private readonly erasure: ErasureService,
+    private readonly events: OperatorEvents,
+  ) {}
+
+  @Post('users/:user_id/export')
+  @ApiOperation({
+    summary: 'All that is stored about an account, or that names its addresses',
+    description: 'One JSON object a line; docs/explanation/privacy.md says what each `type` is.',
+  })
+  @OperatorMay('users')
+  @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
+  @Fails(404, 'invalid user')
+  async export(@CurrentOperator() by: By, @Parameters() { user_id }: UserRequest): Promise<NdjsonAnswer> {
+    const person = await this.withId(user_id);
+    return new NdjsonAnswer(
+      this.exports.limited(person, (counts) => this.events.record('exported', by, { counts, user_id })),
+    );
+  }
+
+  @Post('users/:user_id/erase')
+  @ApiOperation({
+    summary: 'Make an account unknowable',
+    description: 'The row stays with a name of its id; purchases keep amounts, dates and games.',
+  })
+  @OperatorMay('users')
+  @ApiOkResponse({ type: ErasedAnswer })
+  @Fails(404, 'invalid user')
+  async erase(
+    @Req() req: Request,
+    @CurrentOperator() by: By,
+    @Parameters() { user_id }: UserRequest,
+  ): Promise<ErasedAnswer> {
+    return this.erased(req, by, await this.withId(user_id));
+  }
+
+  @Post('people/erase')
+  @ApiOperation({
+    summary: 'Make the person behind an address unknowable',
+    description: 'Their account as well, where one has verified the address.',
+  })
+  @OperatorMay('users')
+  @ApiOkResponse({ type: ErasedAnswer })
+  async eraseByAddress(
+    @Req() req: Request,
+    @CurrentOperator() by: By,
+    @Parameters() { email }: PersonRequest,
+  ): Promise<ErasedAnswer> {
+    return this.erased(req, by, await this.people.withAddress(email));
+  }
+
+  private async withId(user_id: number): Promise<Person> {
+    const person = await this.people.withId(user_id);
+    if (!person) throw failure(404, 'invalid user');
+    return person;
+  }
+
+  private async erased(req: Request, by: By, person: Person): Promise<ErasedAnswer> {
+    req.exchange.takesLong();
+    const erased = await this.erasure.erase(person);
+    const counts = withoutZeros(erased);
+    this.events.record('erased', by, { counts, user_id: person.user_id ?? undefined });
+    return { erased };
+  }
+}

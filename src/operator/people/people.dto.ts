@@ -1,0 +1,22 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { EmailParameter, IntegerParameter } from '../../platform/http/parameters';
+
+export class UserRequest {
+  @IntegerParameter('The account', { in: 'path' })
+  user_id: number;
+}
+
+export class PersonRequest {
+  @EmailParameter('Their address, with or without an account', { required: true })
+  email: string;
+}
+
+export class ErasedAnswer {
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    description: 'How many rows of each table were about the person; all 0: they were erased before',
+    example: { users: 1, user_emails: 1, purchases: 3, download_keys: 2 },
+  })
+  erased: Record<string, number>;
+}

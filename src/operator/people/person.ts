@@ -1,0 +1,90 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { Database } from '../../platform/database/database';
+import { ignoringCase } from '../../platform/database/ignoring-case';
+import { read } from '../../platform/database/statement';
+import { User } from '../../users/user.entity';
+import { scanOf } from './scan';
+
+/** The person whose data are exported or erased. */
+export interface Person {
+  /** null: the address belongs to no account. */
+  user_id: number | null;
+  username: string | null;
+  /** In lower case. Rows with one of them are the person's, too. */
+  addresses: string[];
+}
+
+/** Replaces the address of an erased buyer; no mail reaches it, and nobody can verify it. */
+export const ERASED_ADDRESS = 'nobody@erased.invalid';
+
+interface Account {
+  user_id: number;
+  username: string;
+  verified: string[];
+  unverified: string[];
+}
+
+const addresses = (condition: string) =>
+  `ARRAY(SELECT e.email FROM user_emails e WHERE e.user_id = u.id AND ${condition} ORDER BY e.email)`;
+
+const ACCOUNT = read<Account>(
+  'person_account',
+  `SELECT u.id AS user_id, u.username, ${addresses('e.verified')} AS verified, ${addresses('NOT e.verified')} AS unverified
+   FROM users u WHERE u.id = $1`,
+);
+
+const BY_ADDRESS = read<{ email: string; user_id: number | null }>(
+  'person_by_address',
+  `SELECT typed.email, e.user_id FROM (SELECT lower($1) AS email) typed
+   LEFT JOIN user_emails e ON e.email = typed.email AND e.verified`,
+);
+
+export const CLAIMS = scanOf<{ user_id: number; email: string }>(
+  'user_emails',
+  { user_id: 'bigint', email: 'text' },
+  't.email = ANY (person.addresses)',
+);
+
+@Injectable()
+export class People {
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(User) private readonly users: Repository<User>,
+  ) {}
+
+  /** For an operator. An address that nobody verified is theirs if no other account has entered it. */
+  async withId(user_id: number): Promise<Person | undefined> {
+    const account = await this.database.row(ACCOUNT, [user_id]);
+    if (!account) return undefined;
+    const { username, verified, unverified } = account;
+    const shared = new Set<string>();
+    if (unverified.length > 0)
+      for await (const claims of CLAIMS.rows(this.database, { user_id: null, addresses: unverified }))
+        for (const claim of claims) if (claim.user_id !== user_id) shared.add(claim.email);
+    return {
+      user_id,
+      username,
+      addresses: [...verified, ...unverified.filter((email) => !shared.has(email))],
+    };
+  }
+
+  /** For the person's own request: anybody can enter anybody's address, so only verified ones count. */
+  async verified(user_id: number): Promise<Person> {
+    const { username, verified } = (await this.database.row(ACCOUNT, [user_id]))!;
+    return { user_id, username, addresses: verified };
+  }
+
+  async withName(name: string): Promise<Person | undefined> {
+    const user = await this.users.findOneBy({ username: ignoringCase(name) });
+    return user ? this.withId(user.id) : undefined;
+  }
+
+  /** The account that verified the address, or the person with that address. */
+  async withAddress(given: string): Promise<Person> {
+    const { email, user_id } = (await this.database.row(BY_ADDRESS, [given]))!;
+    const account = user_id === null ? undefined : await this.withId(user_id);
+    return account ?? { user_id: null, username: null, addresses: email === ERASED_ADDRESS ? [] : [email] };
+  }
+}

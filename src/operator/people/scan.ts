@@ -1,0 +1,72 @@
+import type { Database } from '../../platform/database/database';
+import { longRead } from '../../platform/database/statement';
+import type { Person } from './person';
+
+// Rows that one statement reads, which takes some milliseconds.
+const WINDOW = 5000;
+
+type Key = string | number | Buffer;
+type KeyType = 'bigint' | 'text' | 'bytea';
+
+const START: Record<KeyType, Key> = { bigint: 0, text: '', bytea: Buffer.alloc(0) };
+
+/** $1 and $2 of a statement. */
+export const PERSON = 'person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)';
+
+export interface Scan<Keys> {
+  keys: Record<keyof Keys & string, KeyType>;
+  /** The keys of the person's rows, a window at a time. `after`: the key from which on it looks. */
+  rows(
+    database: Database,
+    person: Pick<Person, 'user_id' | 'addresses'>,
+    after?: Key[],
+  ): AsyncGenerator<Keys[]>;
+}
+
+/**
+ * Reads a whole table along its primary key, for rows that no index finds: an index would cost every sale, and people are seldom
+ * exported or erased. `theirs` is a condition on rows `t` and the `person`.
+ */
+export function scanOf<Keys>(
+  table: string,
+  keys: Record<keyof Keys & string, KeyType>,
+  theirs: string,
+  name = `scan_${table}`,
+): Scan<Keys> {
+  const names = Object.keys(keys);
+  const start = (Object.values(keys) as KeyType[]).map((type) => START[type]);
+  const from = Object.values(keys).map((type, i) => `$${i + 3}::${String(type)}`);
+  const WINDOW_OF_TABLE = longRead<Keys & { theirs: boolean; n: number }>(
+    name,
+    `WITH ${PERSON}
+     SELECT ${names.join(', ')}, theirs, n FROM (
+       SELECT ${names.map((name) => `t.${name}`).join(', ')}, (${theirs}) IS TRUE AS theirs,
+         row_number() OVER (ORDER BY ${names.map((name) => `t.${name}`).join(', ')}) AS n
+       FROM person, (
+         SELECT * FROM ${table} WHERE (${names.join(', ')}) > (${from.join(', ')})
+         ORDER BY ${names.join(', ')} LIMIT ${WINDOW}) t) looked_at
+     WHERE theirs OR n = ${WINDOW} ORDER BY n`,
+  );
+  return {
+    keys,
+    async *rows(database, { user_id, addresses }, after = start) {
+      let position = after;
+      for (;;) {
+        const rows = await database.rows(WINDOW_OF_TABLE, [user_id, addresses, ...position]);
+        const found = rows.filter((row) => row.theirs);
+        if (found.length > 0) yield found;
+        const last = rows.at(-1);
+        if (last?.n !== WINDOW) return;
+        position = names.map((name) => last[name as keyof Keys] as Key);
+      }
+    },
+  };
+}
+
+export function* slicesOf<T>(rows: readonly T[], size: number): Generator<T[]> {
+  for (let i = 0; i < rows.length; i += size) yield rows.slice(i, i + size);
+}
+
+/** The arguments of `unnest` for these rows: an array for each key. */
+export const columnsOf = <Keys>({ keys }: Scan<Keys>, rows: readonly Keys[]): Key[][] =>
+  Object.keys(keys).map((name) => rows.map((row) => row[name as keyof Keys] as Key));

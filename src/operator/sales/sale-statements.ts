@@ -1,0 +1,180 @@
+import { bind, type BoundStatement, read, statement } from '../../platform/database/statement';
+import { addSales, countPurchases, takeSales } from '../../purchases/earnings';
+import type { Purchase } from '../../purchases/purchase.entity';
+import { PURCHASE, type PurchaseRow } from '../../purchases/purchases.service';
+import { announceRefund, announceSale, HAS_WEBHOOKS } from '../webhooks/announcements';
+
+export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
+  reference: string | null;
+  /** All games of the purchase; `game_ids` is null where it is no bundle. */
+  all_game_ids: number[];
+  keys: { id: number; game_id: number; key: string }[];
+}
+
+// As many keys as a purchase may have games.
+const MAX_KEYS = 10_000;
+
+export const SALE = read<SaleRow>(
+  'sale',
+  `SELECT ${PURCHASE}, p.user_id,
+     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
+     (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
+        SELECT id, game_id, key FROM download_keys WHERE purchase_id = p.id ORDER BY game_id, id LIMIT ${MAX_KEYS}) k) AS keys
+   FROM purchases p WHERE p.id = $1`,
+);
+
+// $1, for a plan that is kept: PostgreSQL looks into a bare parameter to see how many ids it holds, and plans each time anew.
+const GIVEN_GAMES = 'ARRAY(SELECT unnest($1::bigint[]))';
+
+/** The users whose later reads of sales must see a change of these games' sales. */
+const editorsOf = (games: string) => `ARRAY(
+  SELECT user_id FROM games WHERE id = ANY (${games})
+  UNION SELECT user_id FROM game_admins WHERE game_id = ANY (${games}))`;
+
+interface OrderRow {
+  /** The purchase of this reference, if it was sold. */
+  sold: number | null;
+  /** The id of the new purchase, if it was not. */
+  purchase_id: number | null;
+  games_exist: boolean;
+  user_exists: boolean;
+  /** An address that the account has verified. */
+  verified: string | null;
+  /** Another account has verified the given address. */
+  of_another: boolean;
+  editors: number[];
+  has_webhooks: boolean;
+}
+
+/** What a sale must know before it is made: games $1, account $2, address $3, reference $4. All that it changes is the next id. */
+export const ORDER = read<OrderRow>(
+  'order',
+  `SELECT r.purchase_id AS sold,
+     CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
+     (SELECT count(*) FROM games WHERE id = ANY (${GIVEN_GAMES})) = cardinality($1::bigint[]) AS games_exist,
+     $2::bigint IS NULL OR EXISTS (SELECT FROM users WHERE id = $2) AS user_exists,
+     (SELECT min(email) FROM user_emails WHERE user_id = $2 AND verified) AS verified,
+     EXISTS (SELECT FROM user_emails WHERE email = lower($3) AND verified AND user_id <> $2) AS of_another,
+     ${editorsOf(GIVEN_GAMES)} AS editors, ${HAS_WEBHOOKS} AS has_webhooks
+   FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,
+);
+
+/** The games and the editors of a purchase. */
+export const PURCHASE_GAMES = read<{ game_ids: number[]; editors: number[]; has_webhooks: boolean }>(
+  'sold_games',
+  `SELECT game_ids, ${editorsOf('game_ids')} AS editors, ${HAS_WEBHOOKS} AS has_webhooks
+   FROM (SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids
+         FROM purchases p WHERE p.id = $1) purchase`,
+);
+
+// After the purchase, as an import locks them. A statement of its own: those after it see what was committed while it waited.
+const LOCK_GAMES = statement(
+  'sale_lock_games',
+  `SELECT id FROM games WHERE id = ANY (${GIVEN_GAMES}) ORDER BY id FOR NO KEY UPDATE`,
+);
+
+const COLUMNS = [
+  'id',
+  'purchase_type',
+  'email',
+  'user_id',
+  'source',
+  'currency',
+  'amount',
+  'sale_rate',
+  'quantity',
+  'donation',
+] as const satisfies (keyof Purchase)[];
+
+// The copies of the purchase are written here: a trigger would look for a purchase that this statement writes.
+const SELL = statement(
+  'sell',
+  `WITH sold AS (
+     INSERT INTO purchases (${COLUMNS.join(', ')}, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, now()))
+     RETURNING id, user_id, lower(email) AS email, created_at
+   ), referred AS (
+     INSERT INTO purchase_references (reference, purchase_id) SELECT $12, id FROM sold WHERE $12::text IS NOT NULL
+   ), games AS (
+     INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
+     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($13::bigint[]) AS g (id)
+   )
+   INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
+   SELECT k.key, k.game_id, s.id, s.user_id, s.email, s.created_at
+   FROM sold s, unnest($13::bigint[], $14::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
+);
+
+/** The shares of the purchase $1, to add or (-1) to take back. OFFSET 0 has the view computed for this purchase alone. */
+const sharesTimes = (sign: 1 | -1) =>
+  `(SELECT game_id, currency, day, ${sign} AS purchases, ${sign} * amount AS amount
+    FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0)`;
+
+const COUNT = statement('sale_count', addSales(sharesTimes(1)));
+
+const LOCK_PURCHASE = statement('refund_lock', 'SELECT id FROM purchases WHERE id = $1 FOR NO KEY UPDATE');
+const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
+const TAKE_BACK = Object.entries(takeSales(sharesTimes(-1))).map(([of, text]) =>
+  statement(`refund_${of}`, text),
+);
+// No row: it was refunded before.
+const REFUND = statement<{ id: number }>(
+  'refund',
+  `UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id`,
+);
+const REVOKE = statement(
+  'refund_revoke',
+  'UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $1 AND revoked_at IS NULL AND NOT $2',
+);
+
+export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
+  created_at: string | null;
+  reference: string | null;
+  /** Ascending. */
+  game_ids: number[];
+  /** One for each game, or none. */
+  keys: string[];
+  has_webhooks: boolean;
+}
+
+export const sell = (sale: Sale): BoundStatement[] => [
+  bind(SELL, [
+    ...COLUMNS.map((column) => sale[column]),
+    sale.created_at,
+    sale.reference,
+    sale.game_ids,
+    sale.keys,
+  ]),
+  bind(COUNT, [sale.id]),
+  ...(sale.has_webhooks ? [announceSale(sale.id)] : []),
+];
+
+export const refund = (purchase_id: number, game_ids: number[], keep_keys: boolean, has_webhooks: boolean) =>
+  [
+    bind(LOCK_PURCHASE, [purchase_id]),
+    ...(has_webhooks ? [announceRefund(purchase_id)] : []),
+    bind(LOCK_GAMES, [game_ids]),
+    bind(UNCOUNT, [purchase_id]),
+    ...TAKE_BACK.map((one) => bind(one, [purchase_id])),
+    bind(REVOKE, [purchase_id, keep_keys]),
+    bind(REFUND, [purchase_id]),
+    bind(SALE, [purchase_id]),
+  ] as const;
+
+/** A key without a sale. */
+export const GIVE = statement(
+  'give',
+  'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4)',
+);
+
+export const NEWEST_SALES = read<
+  Pick<Purchase, 'id' | 'created_at' | 'email' | 'amount' | 'currency' | 'status'> & {
+    reference: string | null;
+  }
+>(
+  'newest_sales',
+  `SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
+     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference
+   FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
+   WHERE pg.game_id = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2`,
+);

@@ -1,0 +1,144 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IsIn, Matches, Max, Min, ValidateBy } from 'class-validator';
+import { CURRENCIES } from '../../platform/formats/money';
+import {
+  AmountParameter,
+  AtLeastOneOf,
+  BooleanParameter,
+  EmailParameter,
+  IdOrIdsParameter,
+  IntegerParameter,
+  MaxCharacters,
+  NumberParameter,
+  SelectorParameter,
+  TimestampParameter,
+} from '../../platform/http/parameters';
+import { purchaseAnswer, PurchaseObject } from '../../purchases/purchase.dto';
+import { type Purchase, PURCHASE_STATUSES, PURCHASE_TYPES } from '../../purchases/purchase.entity';
+import type { SaleRow } from './sale-statements';
+
+const SuitsGames = () =>
+  ValidateBy({
+    name: 'suitsGames',
+    validator: {
+      validate: (type, args) => type === 'bundle' || !Array.isArray((args!.object as SaleRequest).game_id),
+      defaultMessage: () => 'purchase_type must be bundle when game_id is a list',
+    },
+  });
+
+@AtLeastOneOf('user_id', 'email')
+export class SaleRequest {
+  @IdOrIdsParameter('The game that is sold; a JSON array of ids is a bundle', { required: true })
+  game_id: number | number[];
+
+  @IntegerParameter('The account that buys. Without an email, its verified address is taken')
+  user_id?: number;
+
+  @EmailParameter('The address of the buyer', { example: 'someone@example.com' })
+  @MaxCharacters(254)
+  @Matches(/^[^\s@]+@[^\s@]+$/, { message: 'email must be an e-mail address' })
+  email?: string;
+
+  @SelectorParameter('ISO 4217 code', { required: true, example: 'USD' })
+  @IsIn(CURRENCIES, { message: 'currency must be an ISO 4217 code such as USD' })
+  currency: string;
+
+  @AmountParameter('What was paid in all, in whole minor units such as cents; 0 for free', {
+    required: true,
+    example: 499,
+  })
+  @Max(Number.MAX_SAFE_INTEGER)
+  amount: number;
+
+  @SelectorParameter('How it was paid', { default: 'store' })
+  @MaxCharacters(50)
+  source: string = 'store';
+
+  @SelectorParameter(
+    "The checkout's own name for the sale. Sent again with the same values, it answers the same and sells nothing",
+    { example: 'order-10045' },
+  )
+  @MaxCharacters(200)
+  reference?: string;
+
+  @NumberParameter('Percent off the price', { default: 0 })
+  @Min(0)
+  @Max(100)
+  sale_rate: number = 0;
+
+  @IntegerParameter('How many were bought', { default: 1 })
+  @Min(1)
+  @Max(2147483647)
+  quantity: number = 1;
+
+  @BooleanParameter('No download key comes with it, unless with_key says so', { default: false })
+  donation: boolean = false;
+
+  @SelectorParameter('bundle where game_id is a list, otherwise game')
+  @IsIn(PURCHASE_TYPES)
+  @SuitsGames()
+  purchase_type?: Purchase['purchase_type'];
+
+  @TimestampParameter('When it was bought; now, where it is left out')
+  created_at?: string;
+
+  @BooleanParameter('Whether each game gets a download key; true, unless it is a donation')
+  with_key?: boolean;
+}
+
+export class RefundRequest {
+  @IntegerParameter('The purchase to take back', { in: 'path' })
+  purchase_id: number;
+
+  @BooleanParameter('Leave the buyer the download keys', { default: false })
+  keep_keys: boolean = false;
+}
+
+export class SoldPurchaseObject extends PurchaseObject {
+  @ApiProperty({ enum: PURCHASE_STATUSES, description: 'complete, or refunded once it was taken back' })
+  declare status: Purchase['status'];
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: "The checkout's own name for the sale",
+    example: 'order-10045',
+  })
+  reference: string | null;
+}
+
+export class NewKeyObject {
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'Its id' })
+  id: number;
+
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'The game that it opens' })
+  game_id: number;
+
+  @ApiProperty({
+    description: 'What the buyer downloads the game with',
+    example: 'gwdl_sTw4nRkZbq1XoVu8sTw4nRkZ',
+  })
+  key: string;
+}
+
+export class SaleAnswer {
+  @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase, as it is stored now' })
+  purchase: SoldPurchaseObject;
+
+  @ApiProperty({ type: [NewKeyObject], description: 'One for each game, by the ids of the games' })
+  download_keys: NewKeyObject[];
+}
+
+export class RefundAnswer {
+  @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase, as it is stored now' })
+  purchase: SoldPurchaseObject;
+}
+
+export const refundAnswer = (row: SaleRow): RefundAnswer => ({
+  purchase: { ...purchaseAnswer(row, row.all_game_ids[0]!), reference: row.reference },
+});
+
+export const saleAnswer = (row: SaleRow): SaleAnswer => ({
+  ...refundAnswer(row),
+  download_keys: row.keys,
+});

@@ -1,0 +1,51 @@
+import { Controller } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { OperatorMay } from '../../auth/access';
+import { type By, CurrentOperator } from '../tokens/operator-events';
+import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
+import { Parameters } from '../../platform/http/read-parameters';
+import { Fails, Post } from '../../platform/http/routes';
+import { RefundAnswer, RefundRequest, SaleAnswer, SaleRequest } from './sale.dto';
+import { SalesService } from './sales.service';
+
+@ApiTags('Selling')
+@Controller('operator/purchases')
+export class SalesController {
+  constructor(private readonly sales: SalesService) {}
+
+  @Post()
+  @ApiOperation({
+    summary: 'Sell',
+    description:
+      'One transaction: the purchase, its download keys, and the counts and earnings of its games. Both are found with the next request.',
+  })
+  @OperatorMay('purchases')
+  @OncePerKey()
+  @ApiOkResponse({ type: SaleAnswer })
+  @Fails(404, 'invalid game', 'invalid user')
+  @Fails(409, 'reference `order-10045` is another sale')
+  sell(
+    @Parameters() request: SaleRequest,
+    @CurrentOperator() by: By,
+    @RetryKey() retry: RetryKey | undefined,
+  ): Promise<SaleAnswer> {
+    return this.sales.sell(request, by, retry);
+  }
+
+  @Post(':purchase_id/refund')
+  @ApiOperation({
+    summary: 'Take a sale back',
+    description: 'Its download keys are revoked, unless they are kept. Again it answers the same.',
+  })
+  @OperatorMay('purchases')
+  @OncePerKey()
+  @ApiOkResponse({ type: RefundAnswer })
+  @Fails(404, 'invalid purchase')
+  refund(
+    @Parameters() request: RefundRequest,
+    @CurrentOperator() by: By,
+    @RetryKey() retry: RetryKey | undefined,
+  ): Promise<RefundAnswer> {
+    return this.sales.refund(request, by, retry);
+  }
+}

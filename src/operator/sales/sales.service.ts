@@ -1,0 +1,154 @@
+import { Injectable } from '@nestjs/common';
+import type { DatabaseError } from 'pg';
+import { type By, OperatorEvents } from '../tokens/operator-events';
+import { IdempotencyService, type RetryKey } from '../../platform/idempotency/idempotency.service';
+import { Database } from '../../platform/database/database';
+import { bind, write } from '../../platform/database/statement';
+import { invalidGame } from '../../games/refusals';
+import { badRequest, Failure, failure, serviceUnavailable } from '../../platform/http/failure';
+import { newDownloadKey } from '../../purchases/new-download-key';
+import { WebhookDeliveries } from '../webhooks/webhook-deliveries.service';
+import {
+  type RefundAnswer,
+  refundAnswer,
+  type RefundRequest,
+  type SaleAnswer,
+  saleAnswer,
+  type SaleRequest,
+} from './sale.dto';
+import { ORDER, PURCHASE_GAMES, refund, SALE, type Sale, type SaleRow, sell } from './sale-statements';
+import { differences, gamesOf, purchaseTypeOf, withKey } from './same-sale';
+
+const ATTEMPTS = 5;
+// The store changed meanwhile: somebody else sold under this reference, imported this id, or deleted a game. Or a deadlock.
+const MEANWHILE = /^(23503|23505|40P01)$/;
+
+@Injectable()
+export class SalesService {
+  constructor(
+    private readonly database: Database,
+    private readonly idempotency: IdempotencyService,
+    private readonly events: OperatorEvents,
+    private readonly webhooks: WebhookDeliveries,
+  ) {}
+
+  /** Sells once for each reference. */
+  sell(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleAnswer> {
+    return this.asBefore(request, retry, () => this.trySelling(request, by, retry));
+  }
+
+  /** Takes a purchase back, once. */
+  refund(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundAnswer> {
+    return this.asBefore(request, retry, () => this.tryRefunding(request, by, retry));
+  }
+
+  /** What would be refused by now is answered as before, if it was done. */
+  private async asBefore<Answer extends object>(
+    request: object,
+    retry: RetryKey | undefined,
+    attempt: () => Promise<Answer>,
+  ): Promise<Answer> {
+    try {
+      return await again(attempt);
+    } catch (error) {
+      const answer =
+        error instanceof Failure && error.status < 500
+          ? await this.idempotency.answered<Answer>(retry, request)
+          : undefined;
+      if (answer) return answer;
+      throw error;
+    }
+  }
+
+  private async trySelling(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleAnswer> {
+    const { user_id = null, reference = null } = request;
+    const game_ids = gamesOf(request);
+    const [order] = await this.database.rows(ORDER, [game_ids, user_id, request.email ?? null, reference]);
+    const { sold, purchase_id, games_exist, user_exists, verified, of_another, editors, has_webhooks } =
+      order!;
+    if (sold !== null) return this.soldBefore(sold, request);
+    if (!games_exist) throw invalidGame();
+    if (!user_exists) throw failure(404, 'invalid user');
+    if (of_another) throw badRequest('email is verified by another user');
+    const email = request.email ?? verified;
+    if (email === null) throw badRequest('email is required, as the user has verified no address');
+
+    const id = purchase_id!;
+    const keys = withKey(request) ? game_ids.map(newDownloadKey) : [];
+    const sale: Sale = {
+      ...request,
+      id,
+      email,
+      user_id,
+      reference,
+      game_ids,
+      keys,
+      has_webhooks,
+      purchase_type: purchaseTypeOf(request),
+      created_at: request.created_at ?? null,
+    };
+    let done = false;
+    const selling = write(
+      [...sell(sale), bind(SALE, [id])],
+      (rows) => {
+        done = true;
+        return saleAnswer(rows.at(-1)![0] as SaleRow);
+      },
+      { of: 'games', id: game_ids[0]!, user_ids: editors },
+    );
+    const answer = await this.idempotency.once(retry, request, selling);
+    if (done) this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
+    if (done && has_webhooks) this.webhooks.wake();
+    return answer;
+  }
+
+  private async soldBefore(id: number, request: SaleRequest): Promise<SaleAnswer> {
+    const [row] = await this.database.rows(SALE, [id]);
+    // Deleted meanwhile.
+    if (!row) throw serviceUnavailable();
+    const different = differences(row, request);
+    if (different.length === 0) return saleAnswer(row);
+    throw failure(
+      409,
+      `reference \`${request.reference}\` is another sale`,
+      ...different.map((name) => `${name} differs`),
+    );
+  }
+
+  private async tryRefunding(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundAnswer> {
+    const { purchase_id, keep_keys } = request;
+    const [found] = await this.database.rows(PURCHASE_GAMES, [purchase_id]);
+    if (!found) throw failure(404, 'invalid purchase');
+    const { game_ids, editors, has_webhooks } = found;
+    let currency: string | undefined;
+    const refunding = write(
+      [...refund(purchase_id, game_ids, keep_keys, has_webhooks)],
+      (rows) => {
+        const row = rows.at(-1)![0] as SaleRow | undefined;
+        if (!row) throw failure(404, 'invalid purchase');
+        if (rows.at(-2)!.length > 0) ({ currency } = row);
+        return refundAnswer(row);
+      },
+      { of: 'games', id: game_ids[0] ?? 0, user_ids: editors },
+    );
+    const answer = await this.idempotency.once(retry, request, refunding);
+    if (currency !== undefined) {
+      this.events.refunded(by, currency, { games: game_ids.length });
+      if (has_webhooks) this.webhooks.wake();
+    }
+    return answer;
+  }
+}
+
+/** Tries again where the store changed meanwhile; the next attempt finds out how. */
+async function again<Answer>(attempt: () => Promise<Answer>): Promise<Answer> {
+  for (let attempts = 1; ; attempts++)
+    try {
+      return await attempt();
+    } catch (error) {
+      const { code, constraint } = error as Partial<DatabaseError>;
+      if (constraint === 'game_earnings_amount_max')
+        throw badRequest('amount would bring the earnings of a game above 9007199254740991');
+      if (attempts === ATTEMPTS || !MEANWHILE.test(code ?? '')) throw error;
+    }
+}

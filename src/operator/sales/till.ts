@@ -1,0 +1,73 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { INestApplicationContext } from '@nestjs/common';
+import { EntityManager, IsNull } from 'typeorm';
+import { hashApiKey, peppersOf } from '../../auth/api-key';
+import { ApiKey } from '../../auth/api-key.entity';
+import { OperatorError } from '../../platform/config/operator-error';
+import { Settings } from '../../platform/config/settings';
+import { ignoringCase } from '../../platform/database/ignoring-case';
+import { CURRENCIES, minorUnitsOf } from '../../platform/formats/money';
+import type { Game } from '../../games/game.entity';
+import { gameNamed } from '../../games/game-named';
+import { OwnAddress } from '../../platform/http/own-address';
+import { User } from '../../users/user.entity';
+
+/** Finds the game and the buyer that a command names. */
+export class Till {
+  private readonly entities: EntityManager;
+
+  constructor(private readonly app: INestApplicationContext) {
+    this.entities = app.get(EntityManager);
+  }
+
+  game(name: string): Promise<Game> {
+    return gameNamed(this.entities, name);
+  }
+
+  /** An e-mail address, or the name of an account. */
+  async buyer(to: string): Promise<{ email: string } | { user_id: number }> {
+    if (to.includes('@')) {
+      if (/^[^\s@]+@[^\s@]+$/.test(to) && to.length <= 254) return { email: to };
+      throw new OperatorError(`${to} is not an e-mail address.`);
+    }
+    const user = await this.entities.findOneBy(User, { username: ignoringCase(to) });
+    if (!user) throw new OperatorError(`There is no user ${to}.`);
+    return { user_id: user.id };
+  }
+
+  /** A command that shows the answer of the API: with the key that `npm start` printed, where it is the developer's. */
+  async request(game: Game, path: string, parameters: Record<string, string | number>): Promise<string> {
+    const [[name, value]] = Object.entries(parameters) as [[string, string | number]];
+    const url = `${this.app.get(OwnAddress).announced}/games/${game.id}/${path}?${name}=${encodeURIComponent(value)}`;
+    const key = await this.demoKeyOf(game.user_id);
+    const curl = `curl -H "Authorization: Bearer ${key ?? '$GAMEWHARF_KEY'}" "${url}"`;
+    return key ? curl : `GAMEWHARF_KEY=   # an API key of ${game.owner_name}\n${curl}`;
+  }
+
+  private async demoKeyOf(user_id: number): Promise<string | undefined> {
+    const settings = this.app.get(Settings);
+    const file = join(settings.DATA_DIR, 'demo-api-key');
+    if (!existsSync(file)) return undefined;
+    const key = readFileSync(file, 'utf8').trim();
+    const key_hash = hashApiKey(key, peppersOf(settings)[0]!);
+    return (await this.entities.existsBy(ApiKey, { key_hash, user_id, revoked_at: IsNull() }))
+      ? key
+      : undefined;
+  }
+}
+
+/** Minor units: 499 for 4.99 dollars. */
+export function amountOf(price: string, currency: string): number {
+  if (!CURRENCIES.includes(currency))
+    throw new OperatorError(`${currency} is no currency: give an ISO 4217 code such as USD.`);
+  const unit = minorUnitsOf(currency);
+  const digits = String(unit).length - 1;
+  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(price) ?? [];
+  const amount = whole === undefined ? NaN : Number(whole) * unit + Number(fraction.padEnd(digits, '0'));
+  if (!Number.isSafeInteger(amount) || fraction.length > digits)
+    throw new OperatorError(
+      `${price} is no price in ${currency}: give one such as ${digits ? `4.${'9'.repeat(digits)}` : '500'}.`,
+    );
+  return amount;
+}

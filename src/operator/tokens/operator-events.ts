@@ -1,0 +1,91 @@
+import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { type Counter, Measurements } from '../../platform/observability/measurements';
+import { Audit, type OperatorEvent } from '../../auth/audit';
+import type { OperatorRight } from './operator-rights';
+
+/** Who asks: a program of the operator's, by its token. A command has none of these, and may do all. */
+export interface By {
+  /** The name of the token. */
+  operator?: string;
+  rights?: readonly string[];
+  request_id?: string;
+}
+
+export const may = ({ rights }: By, right: OperatorRight): boolean => rights?.includes(right) ?? true;
+
+/** Numbers alone, and never a person's data. */
+export type Counts = Record<string, number | Record<string, number>>;
+
+export type ImportSize = 'small' | 'large';
+type ImportOutcome = 'done' | 'failed';
+
+/** The operator token of the request, which the guard has admitted. */
+export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {
+  const { operator, id } = context.switchToHttp().getRequest<Request>();
+  return { operator: operator!.name, rights: operator!.rights, request_id: id } satisfies By;
+});
+
+/** What operators and their programs do: an audit event for each, and what the metrics count. Call it after the commit. */
+@Injectable()
+export class OperatorEvents {
+  private readonly sales: (currency: string) => Counter;
+  private readonly refunds: (currency: string) => Counter;
+  private readonly imports: Record<`${ImportSize} ${ImportOutcome}`, { total: Counter; seconds: Counter }>;
+
+  constructor(
+    private readonly audit: Audit,
+    measurements: Measurements,
+  ) {
+    this.sales = measurements.countersBy(
+      'currency',
+      'gamewharf_sales_total',
+      'Sales by a request or a command',
+    );
+    this.refunds = measurements.countersBy(
+      'currency',
+      'gamewharf_refunds_total',
+      'Sales that were taken back',
+    );
+    const measure = (size: ImportSize, outcome: ImportOutcome) => ({
+      total: measurements.counter('gamewharf_imports_total', 'Imports that ended', { size, outcome }),
+      seconds: measurements.counter('gamewharf_import_seconds_total', 'Time that imports took', {
+        size,
+        outcome,
+      }),
+    });
+    this.imports = {
+      'small done': measure('small', 'done'),
+      'small failed': measure('small', 'failed'),
+      'large done': measure('large', 'done'),
+      'large failed': measure('large', 'failed'),
+    };
+  }
+
+  sold(by: By, currency: string, counts: Counts): void {
+    this.sales(currency).value++;
+    this.record('sold', by, { counts, currency });
+  }
+
+  refunded(by: By, currency: string, counts: Counts): void {
+    this.refunds(currency).value++;
+    this.record('refunded', by, { counts, currency });
+  }
+
+  /** `counts`: by type of record, where the import was done. */
+  imported(by: By, size: ImportSize, milliseconds: number, counts: Counts | 'failed'): void {
+    const { total, seconds } = this.imports[`${size} ${counts === 'failed' ? 'failed' : 'done'}`];
+    total.value++;
+    seconds.value += milliseconds / 1000;
+    if (counts !== 'failed') this.record('imported', by, { counts });
+  }
+
+  /** An event that no metric counts, or that is counted already. */
+  record(
+    event: OperatorEvent,
+    { operator, request_id }: By,
+    details: { counts: Counts; currency?: string; user_id?: number },
+  ): void {
+    this.audit.record({ event, operator, request_id, ...details });
+  }
+}

@@ -1,0 +1,156 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { IsNull, type Repository } from 'typeorm';
+import { SingleFlight } from '../../platform/cache/expiring-cache';
+import { OperatorError } from '../../platform/config/operator-error';
+import { Settings } from '../../platform/config/settings';
+import { Database } from '../../platform/database/database';
+import { read, statement } from '../../platform/database/statement';
+import type { Operator } from '../../platform/http/request';
+import { hashApiKey, hintOf, newOperatorToken, peppersOf } from '../../auth/api-key';
+import { OperatorToken } from './operator-token.entity';
+import { ALL_RIGHTS, type OperatorRight } from './operator-rights';
+
+/** All live ones are kept in memory. */
+export const MAX_LIVE = 100;
+const MAX_LISTED = 1000;
+// In milliseconds. Together with the time of a request, a revocation on another replica takes effect within a second.
+const MAX_AGE = 700;
+const MINUTE = 60_000;
+
+interface LiveToken extends Operator {
+  id: number;
+  hash: string;
+  /** Null: never used. */
+  unused_ms: number | null;
+}
+
+interface LiveTokens {
+  /** When they were asked for, by `performance.now()`. */
+  readAt: number;
+  byHash: Map<string, LiveToken>;
+}
+
+const LIVE_TOKENS = read<LiveToken>(
+  'live_operator_tokens',
+  `SELECT id, name, rights, encode(token_hash, 'hex') AS hash,
+          (extract(epoch FROM now() - last_used_at) * 1000)::float8 AS unused_ms
+   FROM operator_tokens WHERE revoked_at IS NULL ORDER BY id LIMIT ${MAX_LIVE}`,
+);
+
+const WRITE_USE = statement(
+  'write_operator_token_use',
+  `UPDATE operator_tokens SET last_used_at = now(), token_hash = $2 WHERE id = $1`,
+);
+
+/** Finds operator tokens, which are no user's, and makes and revokes them. */
+@Injectable()
+export class OperatorTokensService implements BeforeApplicationShutdown {
+  private readonly log = new Logger(OperatorTokensService.name);
+  private readonly peppers: string[];
+  private readonly setting: Buffer | undefined;
+  private live: LiveTokens | undefined;
+  private readonly reading = new SingleFlight<LiveTokens>();
+  /** By id: when a use was last written. */
+  private readonly uses = new Map<number, number>();
+  private readonly writing = new Set<Promise<void>>();
+
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(OperatorToken) private readonly tokens: Repository<OperatorToken>,
+    settings: Settings,
+  ) {
+    const { OPERATOR_TOKEN } = settings;
+    this.setting = OPERATOR_TOKEN === undefined ? undefined : digestOf(OPERATOR_TOKEN);
+    this.peppers = peppersOf(settings);
+  }
+
+  /** Whether any token is configured. */
+  async exist(): Promise<boolean> {
+    return this.setting !== undefined || (await this.liveTokens()).byHash.size > 0;
+  }
+
+  async find(text: string): Promise<Operator | undefined> {
+    if (text === '') return undefined;
+    if (this.setting && timingSafeEqual(digestOf(text), this.setting))
+      return { name: 'OPERATOR_TOKEN', rights: ALL_RIGHTS };
+    const { byHash, readAt } = await this.liveTokens();
+    if (byHash.size === 0) return undefined;
+    const hashes = this.peppers.map((pepper) => hashApiKey(text, pepper));
+    const token = hashes.map((hash) => byHash.get(hash.toString('hex'))).find(Boolean);
+    if (token) this.used(token, readAt, hashes[0]!);
+    return token;
+  }
+
+  /** Returns the only copy of the token: its hash alone is stored. */
+  async create(name: string, rights: readonly OperatorRight[]): Promise<string> {
+    const token = newOperatorToken();
+    await this.database.transaction(async (db) => {
+      await db.query('LOCK TABLE operator_tokens IN SHARE ROW EXCLUSIVE MODE');
+      if (await db.existsBy(OperatorToken, { name, revoked_at: IsNull() }))
+        throw new OperatorError(`There is a token ${name}: revoke it, or choose another name.`);
+      if ((await db.countBy(OperatorToken, { revoked_at: IsNull() })) >= MAX_LIVE)
+        throw new OperatorError(`There are ${MAX_LIVE} tokens: revoke one that nobody uses.`);
+      await db.insert(OperatorToken, {
+        name,
+        token_hash: hashApiKey(token, this.peppers[0]!),
+        hint: hintOf(token),
+        rights: [...rights],
+      });
+    });
+    this.forget();
+    return token;
+  }
+
+  /** Newest first, revoked ones included. */
+  list(): Promise<OperatorToken[]> {
+    return this.tokens.find({ order: { id: 'DESC' }, take: MAX_LISTED });
+  }
+
+  /** False: no live token has this name. */
+  async revoke(name: string): Promise<boolean> {
+    const { affected } = await this.tokens.update(
+      { name, revoked_at: IsNull() },
+      { revoked_at: () => 'now()' },
+    );
+    this.forget();
+    return affected === 1;
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.writing);
+  }
+
+  private forget(): void {
+    this.live = undefined;
+    this.reading.forget();
+  }
+
+  private liveTokens(): LiveTokens | Promise<LiveTokens> {
+    const readAt = performance.now();
+    if (this.live && readAt - this.live.readAt < MAX_AGE) return this.live;
+    return this.reading.run('', async () => {
+      const rows = await this.database.rows(LIVE_TOKENS, []);
+      return (this.live = { readAt, byHash: new Map(rows.map((row) => [row.hash, row])) });
+    });
+  }
+
+  /** Uses are recorded to the minute, and with them the hash under the current pepper. */
+  private used({ id, unused_ms }: LiveToken, readAt: number, current: Buffer): void {
+    const now = performance.now();
+    if (now - (this.uses.get(id) ?? readAt - (unused_ms ?? Infinity)) < MINUTE) return;
+    this.uses.set(id, now);
+    const written = this.database
+      .rows(WRITE_USE, [id, current])
+      .then(
+        () => undefined,
+        (error: Error) => this.log.warn(`The use of an operator token was not written: ${error.message}`),
+      )
+      .finally(() => this.writing.delete(written));
+    this.writing.add(written);
+  }
+}
+
+// Compared by digest, since timingSafeEqual needs equal lengths.
+const digestOf = (token: string) => createHash('sha256').update(token).digest();

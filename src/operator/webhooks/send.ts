@@ -1,0 +1,135 @@
+import { createHmac } from 'node:crypto';
+import { promises as dns } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
+import type { Settings } from '../../platform/config/settings';
+import { isLoopback, isPublic } from './public-address';
+
+/** Milliseconds of a delivery, from the DNS query to the end of the answer. */
+export const TIMEOUT = 10_000;
+/** Bytes of an answer that are read before the connection is closed. */
+const MAX_ANSWER = 64 * 1024;
+/** Answers such as 103 before the last one. */
+const MAX_INTERIM = 10;
+
+export interface Message {
+  id: string;
+  type: string;
+  /** When it happened. */
+  timestamp: string;
+  data: object;
+}
+
+export interface Answer {
+  status: number;
+  /** The seconds that it asks for before the next attempt. */
+  retryAfter?: number;
+}
+
+/** There was no answer. The message says why, and holds no part of the address. */
+export class NotSent extends Error {}
+
+type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
+
+export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
+
+/** Whether a connection to this address is allowed. Unencrypted ones stay on this machine. */
+export function isAllowed(
+  url: URL,
+  address: string,
+  { NODE_ENV, WEBHOOKS_ALLOW_PRIVATE }: AddressRules,
+): boolean {
+  if (url.protocol === 'http:')
+    return isLoopback(address) && (WEBHOOKS_ALLOW_PRIVATE || NODE_ENV !== 'production');
+  return WEBHOOKS_ALLOW_PRIVATE || isPublic(address);
+}
+
+/** Sends a message, signed as https://www.standardwebhooks.com has it. */
+export async function send(
+  { id, type, timestamp, data }: Message,
+  { url, secret }: { url: URL; secret: Buffer },
+  rules: AddressRules,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const body = JSON.stringify({ type, timestamp, data });
+  const seconds = Math.floor(Date.now() / 1000);
+  const signature = createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64');
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'user-agent': 'Gamewharf-Webhooks',
+    'webhook-id': id,
+    'webhook-timestamp': seconds,
+    'webhook-signature': `v1,${signature}`,
+  };
+  const lookup = lookupOf(await addressesOf(url, rules, signal));
+  // Loaded with the first message: most processes send none.
+  const { request } = url.protocol === 'http:' ? await import('node:http') : await import('node:https');
+  return new Promise((resolve, reject) => {
+    let answer: Answer | undefined;
+    let problem = 'no answer';
+    const options = { method: 'POST', headers, lookup, agent: false, signal } as const;
+    const req = request(url, options, (res) => {
+      answer = { status: res.statusCode!, retryAfter: secondsIn(res.headers['retry-after']) };
+      let bytes = 0;
+      res.on('data', (chunk: Buffer) => {
+        if ((bytes += chunk.length) > MAX_ANSWER) res.destroy();
+      });
+      res.on('error', () => undefined);
+    });
+    let interim = 0;
+    req.on('information', () => {
+      if (++interim > MAX_INTERIM) req.destroy(new Error('too many interim answers'));
+    });
+    req.on('error', (error: NodeJS.ErrnoException) => (problem = error.code ?? problem));
+    // Status 101 closes the request without an answer and without an error.
+    req.on('close', () => {
+      if (answer) resolve(answer);
+      else reject(new NotSent(signal.aborted ? 'timeout' : problem));
+    });
+    req.end(body);
+  });
+}
+
+/** Of a Retry-After: seconds, or a date of HTTP. */
+function secondsIn(text = ''): number | undefined {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  if (!/^[A-Z][a-z]+, .* GMT$/.test(text)) return undefined;
+  const seconds = (Date.parse(text) - Date.now()) / 1000;
+  return seconds > 0 ? seconds : undefined;
+}
+
+/**
+ * The addresses of a server, each of them allowed; the connection goes to one of these. Asks DNS directly: getaddrinfo would
+ * block a thread until DNS answers.
+ */
+async function addressesOf(url: URL, rules: AddressRules, signal: AbortSignal): Promise<string[]> {
+  const host = hostOf(url);
+  const addresses = isIP(host)
+    ? [host]
+    : host === 'localhost'
+      ? ['127.0.0.1', '::1']
+      : await resolved(host, signal);
+  if (addresses.length === 0) throw new NotSent('no address');
+  if (!addresses.every((address) => isAllowed(url, address, rules))) throw new NotSent('private address');
+  return addresses;
+}
+
+async function resolved(host: string, signal: AbortSignal): Promise<string[]> {
+  const answers = Promise.allSettled([dns.resolve4(host), dns.resolve6(host)]);
+  const found = await Promise.race([answers, aborted(signal)]);
+  return found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(new NotSent('timeout')), { once: true });
+  });
+
+const lookupOf =
+  (addresses: string[]): LookupFunction =>
+  (_host, { all }, found) => {
+    const answers = addresses.map((address) => ({ address, family: isIP(address) }));
+    if (all) found(null, answers);
+    else found(null, answers[0]!.address, answers[0]!.family);
+  };

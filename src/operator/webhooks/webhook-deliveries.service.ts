@@ -1,0 +1,217 @@
+import {
+  Injectable,
+  Logger,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { Database } from '../../platform/database/database';
+import { statement } from '../../platform/database/statement';
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import { Measurements } from '../../platform/observability/measurements';
+import { type Answer, NotSent, TIMEOUT } from './send';
+import type { WebhookDelivery } from './webhook-delivery.entity';
+import type { Webhook } from './webhook.entity';
+import { WebhooksService } from './webhooks.service';
+
+// Milliseconds between two polls, which find deliveries of other processes and those that are due again.
+const POLL_INTERVAL = 5000;
+/** Deliveries to one webhook at a time, in one process. */
+export const MAX_AT_ONCE = 4;
+// Longer than a delivery takes. When it expires, another process tries.
+const LEASE = 2 * TIMEOUT;
+/** Seconds until the next attempt; the last one again and again. */
+const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
+const MAX_DELAY = DELAYS.at(-1)!;
+/** Retry-After counts only with these: with others it is for a browser. */
+const BUSY_STATUSES = [429, 503];
+/** Seconds after which an attempt that fails is the last. */
+export const MAX_AGE = 3 * 24 * 3600;
+// Seconds after which a delivery that was never tried is dropped.
+const MAX_UNTRIED_AGE = MAX_AGE + 24 * 3600;
+/** Waiting deliveries of one webhook. Of more, the oldest are dropped. */
+export const MAX_WAITING = 100_000;
+const BATCH = 1000;
+
+const POLL = statement<{ waiting: number; oldest: number }>(
+  'poll_webhook_deliveries',
+  `SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT ${MAX_WAITING + 1}) counted) AS waiting,
+     coalesce(extract(epoch FROM now() - min(d.oldest))::float8, 0) AS oldest
+   FROM webhooks w CROSS JOIN LATERAL (
+     SELECT min(created_at) AS oldest FROM webhook_deliveries WHERE webhook_id = w.id) d`,
+);
+
+interface Due
+  extends
+    Pick<WebhookDelivery, 'id' | 'webhook_id' | 'event' | 'data' | 'created_at' | 'attempts'>,
+    Pick<Webhook, 'url' | 'secret'> {
+  reference: string | null;
+  age: number;
+}
+
+// Some for each webhook, so that a slow one does not block the others. $1: the webhook of each delivery under way.
+const CLAIM = statement<Due>(
+  'claim_webhook_deliveries',
+  `WITH due AS MATERIALIZED (
+     SELECT d.id FROM webhooks w CROSS JOIN LATERAL (
+       SELECT id FROM webhook_deliveries WHERE webhook_id = w.id AND due_at <= now() ORDER BY due_at
+       LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($1::bigint[]) AS busy (id) WHERE busy.id = w.id))
+       FOR UPDATE SKIP LOCKED) d
+   )
+   UPDATE webhook_deliveries d SET due_at = now() + interval '${LEASE} ms', attempts = d.attempts + 1
+   FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
+   RETURNING d.id, d.webhook_id, d.event, d.data, d.created_at, d.attempts, w.url, w.secret,
+     (SELECT reference FROM purchase_references r WHERE r.purchase_id = d.purchase_id) AS reference,
+     extract(epoch FROM now() - d.created_at)::float8 AS age`,
+);
+
+const NOTE_OUTCOME = 'UPDATE webhooks SET last_at = now(), last_outcome = $2 WHERE id = $3';
+const FINISH = statement(
+  'webhook_delivery_done',
+  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1) ${NOTE_OUTCOME}`,
+);
+const POSTPONE = statement(
+  'webhook_delivery_later',
+  `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $4) WHERE id = $1) ${NOTE_OUTCOME}`,
+);
+
+const DROP = statement(
+  'drop_webhook_deliveries',
+  `DELETE FROM webhook_deliveries WHERE id IN (
+     SELECT d.id FROM webhooks w CROSS JOIN LATERAL (
+       (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_WAITING} LIMIT ${BATCH})
+       UNION
+       (SELECT id FROM webhook_deliveries
+        WHERE webhook_id = w.id AND created_at < now() - interval '${MAX_UNTRIED_AGE} s' ORDER BY created_at LIMIT ${BATCH})) d)
+   RETURNING 1`,
+);
+
+/** Sends what waits for webhooks, in every replica. A delivery is claimed for a time, and tried until it is answered. */
+@Injectable()
+export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly log = new Logger(WebhookDeliveries.name);
+  private readonly results;
+  private readonly running = new Map<AbortController, number>();
+  private waiting = 0;
+  private oldest = 0;
+  private polledAt = -Infinity;
+  private stopped = false;
+  /** Call it when there may be something to deliver. */
+  wake: () => void = () => undefined;
+
+  constructor(
+    private readonly database: Database,
+    private readonly webhooks: WebhooksService,
+    private readonly host: HttpAdapterHost,
+    measurements: Measurements,
+  ) {
+    this.results = measurements.counters(
+      'gamewharf_webhook_deliveries_total',
+      'Attempts to deliver to a webhook, by result; dropped: never tried in time, or too many waiting',
+      'result',
+      ['delivered', 'failed', 'given_up', 'dropped'],
+    );
+    measurements.gauge('gamewharf_webhook_waiting', 'Waiting deliveries of all replicas', () => this.waiting);
+    measurements.gauge(
+      'gamewharf_webhook_oldest_seconds',
+      'Age of the oldest waiting delivery',
+      () => this.oldest,
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    // Without an adapter this is an operator's command.
+    if (this.host.httpAdapter) void this.run();
+  }
+
+  beforeApplicationShutdown(): void {
+    this.stopped = true;
+    this.wake();
+    // When their lease expires, another process tries again.
+    for (const delivery of this.running.keys()) delivery.abort();
+  }
+
+  /** Begun here and not by requests, or each delivery would be part of a request's trace. */
+  private async run(): Promise<void> {
+    while (!this.stopped) {
+      const woken = new Promise<void>((resolve) => (this.wake = resolve));
+      // The next poll tries again.
+      await this.deliver().catch(() => undefined);
+      const timer = setTimeout(() => this.wake(), POLL_INTERVAL).unref();
+      await woken;
+      clearTimeout(timer);
+    }
+  }
+
+  private async deliver(): Promise<void> {
+    const now = performance.now();
+    if (now - this.polledAt >= POLL_INTERVAL) {
+      this.polledAt = now;
+      const { waiting, oldest } = (await this.database.row(POLL, []))!;
+      Object.assign(this, { waiting, oldest });
+      if (waiting > MAX_WAITING || oldest > MAX_UNTRIED_AGE) await this.drop();
+      if (waiting === 0) return;
+    }
+    for (const due of await this.database.rows(CLAIM, [[...this.running.values()]]))
+      void this.attempt(due).catch((error: Error) =>
+        this.log.warn(`The outcome of a delivery could not be stored: ${error.message}`),
+      );
+  }
+
+  private async attempt(due: Due): Promise<void> {
+    const { id, webhook_id, url, secret, event, created_at, data, reference } = due;
+    const timestamp = modernTimestamp(created_at);
+    const message = { id: `msg_${id}`, type: event, timestamp, data: { ...data, reference } };
+    const delivery = new AbortController();
+    const timer = setTimeout(() => delivery.abort(), TIMEOUT);
+    this.running.set(delivery, webhook_id);
+    try {
+      const webhook = { id: webhook_id, url, secret };
+      const answer = await this.webhooks.send(message, webhook, delivery.signal).catch(noAnswer);
+      if (!this.stopped) await this.settle(due, answer);
+    } finally {
+      clearTimeout(timer);
+      this.running.delete(delivery);
+      this.wake();
+    }
+  }
+
+  private async settle(
+    { id, webhook_id, age, attempts }: Due,
+    { status, retryAfter }: Answer | Unanswered,
+  ): Promise<void> {
+    if (Number(status) >= 200 && Number(status) < 300) {
+      this.results.delivered.value++;
+      await this.database.rows(FINISH, [id, status, webhook_id]);
+      return;
+    }
+    this.results.failed.value++;
+    if (status === 410) await this.webhooks.end(webhook_id);
+    if (age < MAX_AGE) {
+      const pause = (DELAYS[attempts - 1] ?? MAX_DELAY) * (0.9 + Math.random() / 5);
+      const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY) : 0;
+      await this.database.rows(POSTPONE, [id, status, webhook_id, Math.max(pause, asked)]);
+      return;
+    }
+    this.results.given_up.value++;
+    this.log.warn(`Message ${id} to webhook ${webhook_id} is given up; the last attempt: ${status}`);
+    await this.database.rows(FINISH, [id, status, webhook_id]);
+  }
+
+  private async drop(): Promise<void> {
+    const { length } = await this.database.rows(DROP, []);
+    this.results.dropped.value += length;
+    if (length > 0) this.log.warn(`${length} deliveries are dropped: they waited too long, or were too many`);
+  }
+}
+
+/** `status`: why. */
+interface Unanswered {
+  status: string;
+  retryAfter?: undefined;
+}
+
+const noAnswer = (error: unknown): Unanswered => {
+  if (error instanceof NotSent) return { status: error.message };
+  throw error;
+};

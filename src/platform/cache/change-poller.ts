@@ -1,0 +1,180 @@
+import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import type { Database } from '../database/database';
+import { read, statement, type Statement } from '../database/statement';
+import type { Counter, Measurements } from '../observability/measurements';
+import type { Expiry } from './expiring-cache';
+
+// In milliseconds. Together with the time of one statement it stays under the second within which a change must show.
+const MAX_AGE_UNCONFIRMED = 700;
+const POLL_INTERVAL = 250;
+// Polling goes on through pauses between requests: when it stops, the whole cache expires.
+const IDLE_TIMEOUT = 30_000;
+/** For changes that no trigger records, such as a partition that is attached. */
+export const MAX_AGE = 10 * 60_000;
+const RECORDS_KEPT_FOR = 10 * 60_000;
+// No record that was made after the last poll can have been deleted in this time.
+const MAX_POLL_GAP = RECORDS_KEPT_FOR / 2;
+const DELETED_AT_ONCE = 1000;
+
+/** The table in which transactions record what they change. */
+interface ChangeTable {
+  table: string;
+  /** An expression for the id of what changed. */
+  subject: string;
+  /** When more ids than this changed, all count as changed. */
+  maxSubjects: number;
+  /** Of so many subjects it is known when they changed; 0: any change expires the whole cache. */
+  tracked: number;
+  /** The name and the help of its metric. */
+  metric: [string, string];
+}
+
+/** The trigger's id for a change of all subjects, such as a TRUNCATE. */
+const ALL = 0;
+
+interface Poll {
+  snapshot: string;
+  server: string;
+  standby: boolean;
+  changed: number[];
+}
+
+// By snapshot, not by the highest transaction id: a transaction may commit after one that began later.
+// ORDER BY makes the planner use the index, even of a table that was never analysed.
+const pollOf = ({ table, subject, maxSubjects }: ChangeTable) =>
+  read<Poll>(
+    `poll_${table}`,
+    `SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::text AS server,
+       pg_is_in_recovery() AS standby,
+       ARRAY(SELECT ${subject} FROM ${table}
+             WHERE xid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)
+             ORDER BY xid DESC LIMIT ${maxSubjects}) AS changed`,
+  );
+
+// Ids ahead of all transactions came with the dump of another server.
+const deletionOf = ({ table }: ChangeTable) =>
+  statement(
+    `delete_old_${table}`,
+    `DELETE FROM ${table} WHERE xid IN (
+       SELECT xid FROM ${table}
+       WHERE pg_visible_in_snapshot(xid, $1::pg_snapshot) OR xid >= pg_snapshot_xmax(pg_current_snapshot())
+       LIMIT ${DELETED_AT_ONCE} FOR UPDATE SKIP LOCKED)
+     RETURNING 1`,
+  );
+
+/** While polls find no change, all values count as read at the last poll: docs/explanation/decisions/remembered-builds.md. */
+export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly pollStatement: Statement<Poll>;
+  private readonly deletion: Statement;
+  private readonly counters: Record<'quiet' | 'changed' | 'failed', Counter>;
+  private timer: NodeJS.Timeout | undefined;
+  private polling = false;
+  private lastRead = -Infinity;
+  /** When the last successful poll was sent. */
+  private confirmedAt = -Infinity;
+  /** Values read until this are not covered by the polls. */
+  private distrustedUntil = Infinity;
+  /** The time of each tracked subject's last change, the oldest first. */
+  private readonly changedAt = new Map<number, number>();
+  private last: (Poll & { at: number }) | undefined;
+  /** Records that this poll saw are deleted once it is RECORDS_KEPT_FOR old. */
+  private deletable: (Poll & { sent: number }) | undefined;
+
+  protected constructor(
+    private readonly database: Database,
+    measurements: Measurements,
+    private readonly changeTable: ChangeTable,
+  ) {
+    this.counters = measurements.counters(...changeTable.metric, 'result', ['quiet', 'changed', 'failed']);
+    this.pollStatement = pollOf(changeTable);
+    this.deletion = deletionOf(changeTable);
+  }
+
+  onApplicationBootstrap(): void {
+    // Not started by a request, or every poll would be part of its trace.
+    this.timer = setInterval(() => void this.poll(), POLL_INTERVAL).unref();
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.timer);
+  }
+
+  freshAfter(now: number): number {
+    this.lastRead = now;
+    return now - this.confirmedAt < MAX_AGE_UNCONFIRMED ? this.staleUntil(now) : now - MAX_AGE_UNCONFIRMED;
+  }
+
+  staleUntil(now: number): number {
+    return Math.min(now - MAX_AGE_UNCONFIRMED, Math.max(this.distrustedUntil, now - MAX_AGE));
+  }
+
+  /** Whether a tracked subject changed after it was read. */
+  changedSince(subject: number, readAt: number): boolean {
+    const at = this.changedAt.get(subject);
+    return at !== undefined && at >= readAt;
+  }
+
+  /** Distrusts everything cached for these subjects. */
+  note(subjects: readonly number[], now = performance.now()): void {
+    if (subjects.includes(ALL)) return this.distrustAll();
+    for (const subject of subjects) {
+      this.changedAt.delete(subject);
+      this.changedAt.set(subject, now);
+    }
+    for (const [oldest, at] of this.changedAt) {
+      if (now - at < MAX_AGE) break;
+      this.changedAt.delete(oldest);
+    }
+    if (this.changedAt.size <= this.changeTable.tracked) return;
+    this.changedAt.clear();
+    this.distrustAll();
+  }
+
+  private distrustAll(): void {
+    this.distrustedUntil = performance.now();
+  }
+
+  private async poll(): Promise<void> {
+    const sent = performance.now();
+    if (this.polling || sent - this.lastRead > IDLE_TIMEOUT) return;
+    this.polling = true;
+    // The wall clock goes on while the machine sleeps, when other replicas may delete records.
+    const at = Date.now();
+    try {
+      const poll = (await this.database.row(this.pollStatement, [this.last?.snapshot ?? null]))!;
+      const result = this.compare(poll, at);
+      this.confirmedAt = sent;
+      this.last = poll.standby ? undefined : { ...poll, at };
+      this.counters[result].value++;
+      void this.deleteOld({ ...poll, sent });
+    } catch {
+      // Not confirmed: a request that reads meanwhile asks the database, and gets its error.
+      this.counters.failed.value++;
+    } finally {
+      this.polling = false;
+    }
+  }
+
+  private compare({ server, changed }: Poll, at: number): 'quiet' | 'changed' {
+    const { last, changeTable } = this;
+    // On another server, transaction ids that were lost with the old one may be used again.
+    if (last?.server !== server || at - last.at >= MAX_POLL_GAP || changed.length === changeTable.maxSubjects)
+      this.distrustAll();
+    else if (changed.length > 0) this.note(changed);
+    else return 'quiet';
+    return 'changed';
+  }
+
+  /** By snapshot and not by age: an old transaction may have been committed just now. */
+  private async deleteOld(poll: Poll & { sent: number }): Promise<void> {
+    const seen = this.deletable?.server === poll.server ? this.deletable : undefined;
+    if (seen && poll.sent - seen.sent < RECORDS_KEPT_FOR) return;
+    this.deletable = poll;
+    try {
+      // The records of one transaction are deleted together, so there may be more than the limit.
+      while ((await this.database.rows(this.deletion, [seen?.snapshot ?? null])).length >= DELETED_AT_ONCE);
+    } catch {
+      // The next replica or the next time deletes them.
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import type { PoolConfig } from 'pg';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions';
+import type { Settings } from '../config/settings';
+import { DatabaseClient } from './client';
+import { Naming } from './naming';
+import { pgTypes } from './pg-types';
+
+const compiled = join(__dirname, '..', '..', '..');
+
+/** The options of every connection that serves requests. */
+export const connectionOptions = {
+  types: pgTypes,
+  // Timeouts of the client, as poolers refuse those of the connection. Their sum is below the request's deadline of 2.3 s.
+  connectionTimeoutMillis: 700,
+  query_timeout: 1500,
+  keepAlive: true,
+  // A statement may be sent before the one ahead of it was answered: see Database.run.
+  pipeline: true,
+};
+
+export function dataSourceOptions(
+  settings: Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE'>,
+  connection: PoolConfig = connectionOptions,
+): PostgresDataSourceOptions {
+  return {
+    type: 'postgres',
+    url: settings.DATABASE_URL,
+    entities: [join(compiled, 'src', '**', '*.entity.{js,ts}')],
+    migrations: [join(compiled, 'migrations', '*.{js,ts}')],
+    migrationsTransactionMode: 'each',
+    namingStrategy: new Naming(),
+    synchronize: false,
+    installExtensions: false,
+    parseInt8: true,
+    applicationName: 'gamewharf',
+    poolSize: settings.DATABASE_POOL_SIZE,
+    extra: { ...connection, Client: DatabaseClient },
+  };
+}
+
+/** TypeORM makes a Date of each timestamp of an entity. Here it stays text, as the entities declare it. */
+export function newDataSource(options: DataSourceOptions): DataSource {
+  const source = new DataSource(options);
+  const { driver } = source;
+  const hydrate = driver.prepareHydratedValue.bind(driver);
+  driver.prepareHydratedValue = (value, column) =>
+    column.type === 'timestamptz' ? (value as unknown) : (hydrate(value, column) as unknown);
+  return source;
+}

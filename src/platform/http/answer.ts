@@ -1,0 +1,232 @@
+import { hash } from 'node:crypto';
+import {
+  type IncomingMessage,
+  OutgoingMessage,
+  ServerResponse,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http';
+import type { Response } from 'express';
+import { faultOf } from '../database/sqlstates';
+import { badRequest, Failure, serviceUnavailable } from './failure';
+import type { RequestLog } from '../observability/request-log';
+
+const TEXTS: Record<number, string> = {
+  400: 'malformed request',
+  404: 'invalid api endpoint',
+  405: 'method not allowed',
+  408: 'request timeout',
+  413: 'request too large',
+  415: 'unsupported media type',
+  431: 'request header fields too large',
+};
+
+/** The answer for a thrown error: a Failure, the status of an HTTP library's error, or the fault of a database error. */
+export function answerFor(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const fault = faultOf(error);
+  if (fault === 'unavailable') return serviceUnavailable();
+  if (fault === 'not unicode') return badRequest('text parameters must be valid Unicode');
+  const { status } = (error ?? {}) as { status?: unknown };
+  const text = typeof status === 'number' ? TEXTS[status] : undefined;
+  if (text) return new Failure(status as number, [text]);
+  return new Failure(500, ['internal server error']);
+}
+
+// Node joins a string with the head, which copies it: too slow for long bodies.
+const MAX_STRING_BODY = 4096;
+
+export function sendJson(res: ServerResponse, status: number, text: string): void {
+  const body = text.length < MAX_STRING_BODY ? text : Buffer.from(text);
+  res.statusCode = status;
+  res.setHeader('Content-Type', 'application/json');
+  res.setHeader('Content-Length', Buffer.byteLength(body));
+  res.end(body);
+}
+
+/** Answers an error. `send` writes it in the format of the route. */
+export function answerError(
+  log: RequestLog,
+  res: ServerResponse,
+  error: unknown,
+  send: (res: ServerResponse, failure: Failure) => void = sendFailure,
+): void {
+  const failure = answerFor(error);
+  // Logs unexpected errors, but not a 503 that the code throws itself.
+  if (failure.status >= 500 && failure !== error) log.failed(res.req.id, error);
+  // The deadline may have answered already.
+  if (res.writableEnded) return;
+  if (res.headersSent) {
+    // Part of the answer is sent: only a broken connection can tell the client.
+    res.destroy();
+    return;
+  }
+  // Without waiting for the rest of the body.
+  if (failure.status === 413) res.req.exchange.connection.closeAfter(res);
+  send(res, failure);
+}
+
+export function sendFailure(
+  res: ServerResponse,
+  { status, errors, headers }: Failure,
+  body: object = { errors },
+): void {
+  for (const name in headers) res.setHeader(name, headers[name]!);
+  sendJson(res, status, JSON.stringify(body));
+}
+
+/** An answer of a handler that is not JSON with status 200, and sends itself. */
+export abstract class WebAnswer {
+  abstract sendTo(res: Response): void | Promise<void>;
+}
+
+/** An answer that clients may cache. */
+export interface Cacheable {
+  body: string;
+  etag: string;
+}
+
+export function cacheable(answer: object): Cacheable {
+  const body = JSON.stringify(answer);
+  // Weak, since a proxy may compress the body.
+  return { body, etag: `W/"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
+}
+
+export function sendCacheable(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { body, etag }: Cacheable,
+  cacheControl: string,
+): void {
+  res.setHeader('ETag', etag);
+  res.setHeader('Cache-Control', cacheControl);
+  if (!isKnown(req.headers['if-none-match'], etag)) {
+    sendJson(res, 200, body);
+    return;
+  }
+  res.statusCode = 304;
+  res.end();
+}
+
+const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
+
+// Not Express's req.fresh, which ignores If-None-Match with the `Cache-Control: no-cache` that fetch() adds.
+function isKnown(known: string | undefined, etag: string): boolean {
+  if (known === undefined) return false;
+  if (known === etag || known.trim() === '*') return true;
+  const tags: string[] = known.match(/(?:W\/)?"[^"]*"/g) ?? [];
+  return tags.some((tag) => opaque(tag) === opaque(etag));
+}
+
+/** A header line, validated as by Node, so that no value can contain a line break. */
+export function headerLine(name: string, value: string | number): string {
+  if (typeof value !== 'number') validateHeaderValue(name, value);
+  return `${name}: ${value}\r\n`;
+}
+
+/** A header of every answer, formatted once. */
+export class FixedHeader {
+  readonly name: string;
+  readonly line: string;
+
+  constructor(name: string, value: string) {
+    validateHeaderName(name);
+    this.name = name.toLowerCase();
+    this.line = headerLine(name, value);
+  }
+}
+
+export const fixedHeaders = (headers: Readonly<Record<string, string>>): FixedHeader[] =>
+  Object.entries(headers).map(([name, value]) => new FixedHeader(name, value));
+
+/** Private in Node, as `_contentLength` is: test/platform/outgoing-answer.test.ts has the versions. It writes the head. */
+interface HeadWriter {
+  _storeHeader(this: ServerResponse, firstLine: string, headers: unknown): void;
+}
+const { _storeHeader: storeHeader } = ServerResponse.prototype as ServerResponse & HeadWriter;
+
+const { get: hasEnded } = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'writableEnded')!;
+
+/** The arguments of `end`. */
+type Ending = [body?: unknown, encoding?: unknown, done?: unknown];
+
+let ended: OutgoingAnswer[] = [];
+
+/** Sends the answers of one turn of the event loop together: docs/explanation/decisions/fast-requests.md. */
+export class OutgoingAnswer<
+  Request extends IncomingMessage = IncomingMessage,
+> extends ServerResponse<Request> {
+  override fixed: readonly FixedHeader[] = [];
+  private request_id = '';
+  private rate_limit = '';
+  private ending: Ending | undefined;
+  /** Private in Node: the length of a body that `end` gets as a whole. */
+  declare _contentLength: number | null;
+
+  static {
+    // True from `end` on, although the answer is sent later.
+    Object.defineProperty(this.prototype, 'writableEnded', {
+      get(this: OutgoingAnswer) {
+        return this.ending !== undefined || (hasEnded!.call(this) as boolean);
+      },
+    });
+  }
+
+  private static sendAll(): void {
+    const answers = ended;
+    ended = [];
+    for (const answer of answers) answer.sendEnding();
+  }
+
+  override setRequestId(id: string): void {
+    this.request_id = headerLine('X-Request-Id', id);
+  }
+
+  override setRateLimit(limit: number, remaining: number, reset_seconds: number): void {
+    this.rate_limit =
+      headerLine('X-RateLimit-Limit', limit) +
+      headerLine('X-RateLimit-Remaining', remaining) +
+      headerLine('X-RateLimit-Reset', reset_seconds);
+  }
+
+  override end(...ending: Ending): this {
+    if (this.ending) return this;
+    const [body = '', encoding] = ending;
+    const canWait = typeof body === 'string' || body instanceof Uint8Array;
+    if (this.headersSent || !canWait) return super.end(...(ending as []));
+    // Nobody wants the rest of the body, and its length is not known.
+    if (!this.req.complete && 'transfer-encoding' in this.req.headers)
+      this.req.exchange.connection.closeAfter(this);
+    this._contentLength = Buffer.byteLength(body, encoding as BufferEncoding);
+    // Writes the head, so that Node refuses further headers, as after its own `end`.
+    this.writeHead(this.statusCode);
+    this.ending = ending;
+    if (ended.length === 0) setImmediate(OutgoingAnswer.sendAll);
+    ended.push(this);
+    return this;
+  }
+
+  override write(...part: Ending): boolean {
+    this.sendEnding();
+    return super.write(...(part as [string]));
+  }
+
+  override removeHeader(name: string): void {
+    super.removeHeader(name);
+    const removed = name.toLowerCase();
+    this.fixed = this.fixed.filter((header) => header.name !== removed);
+  }
+
+  /** Called by Node to write the head. */
+  _storeHeader(firstLine: string, headers: unknown): void {
+    let head = firstLine + this.request_id + this.rate_limit;
+    for (const { name, line } of this.fixed) if (!this.hasHeader(name)) head += line;
+    storeHeader.call(this, head, headers);
+  }
+
+  private sendEnding(): void {
+    const { ending } = this;
+    this.ending = undefined;
+    if (ending) super.end(...(ending as []));
+  }
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import { type FixedHeader, headerLine, sendFailure } from './answer';
+import { Failure, failure } from './failure';
+import type { Counter, Measurements } from '../observability/measurements';
+import type { ClientSocket } from './request';
+
+interface ParserError extends Error {
+  code?: string;
+  /** The last chunk, and how many of its bytes were parsed. */
+  rawPacket?: Buffer;
+  bytesParsed?: number;
+}
+
+const methodNotAllowed = new Failure(405, ['method not allowed'], { Allow: 'GET, HEAD, OPTIONS, POST' });
+const malformed = failure(400, 'malformed request');
+const REFUSALS: Record<string, Failure> = {
+  HPE_HEADER_OVERFLOW: failure(431, 'request header fields too large'),
+  ERR_HTTP_REQUEST_TIMEOUT: failure(408, 'request timeout'),
+  HPE_INVALID_METHOD: methodNotAllowed,
+};
+const invalidKey = new Failure(401, ['invalid key'], {
+  'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token", error_description="invalid key"',
+});
+
+/** Answers requests that the HTTP parser rejects, after the answers to earlier requests of the connection. */
+export class BrokenRequests {
+  private readonly counters: Record<string, Counter>;
+
+  constructor(
+    private readonly fixed: readonly FixedHeader[],
+    measurements: Measurements,
+  ) {
+    this.counters = measurements.counters(
+      'gamewharf_http_broken_requests_total',
+      'Requests that the HTTP parser refused',
+      'status',
+      ['400', '401', '405', '408', '431'],
+    );
+  }
+
+  answer(error: ParserError, socket: ClientSocket): void {
+    const { client } = socket;
+    if (error.code === 'ECONNRESET') socket.destroy();
+    // The parser reports another error for each later chunk.
+    else if (!client.isClosing)
+      this.refuse(socket, isInAuthorization(error) ? invalidKey : (REFUSALS[error.code ?? ''] ?? malformed));
+  }
+
+  /** Node detaches the socket of a CONNECT. Without a listener, an error of it would end the process. */
+  answerConnect(socket: ClientSocket): void {
+    socket.on('error', () => socket.destroy());
+    if (!socket.client.isClosing) this.refuse(socket, methodNotAllowed);
+  }
+
+  private refuse({ client }: ClientSocket, refusal: Failure): void {
+    this.counters[refusal.status]!.value++;
+    const { newest } = client;
+    if (!newest || newest.req.complete) client.closeWith(this.text(refusal));
+    // The error is in the body of a request that is answered already.
+    else if (newest.res.headersSent) client.closeWith('');
+    else {
+      client.closeAfter(newest.res);
+      sendFailure(newest.res, refusal);
+    }
+  }
+
+  private text({ status, errors, headers }: Failure): string {
+    const body = JSON.stringify({ errors });
+    const own = {
+      'Content-Type': 'application/json',
+      'Content-Length': String(Buffer.byteLength(body)),
+      'X-Request-Id': randomUUID(),
+      Connection: 'close',
+      ...headers,
+    };
+    const head =
+      this.fixed.map(({ line }) => line).join('') +
+      Object.entries(own)
+        .map(([name, value]) => headerLine(name, value))
+        .join('');
+    return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`;
+  }
+}
+
+/** Whether the bad character is in a credential: an invalid key rather than a malformed request. Looks only at the last chunk. */
+function isInAuthorization({ code, rawPacket, bytesParsed }: ParserError): boolean {
+  if (code !== 'HPE_INVALID_HEADER_TOKEN' || !rawPacket || bytesParsed === undefined) return false;
+  const parsed = rawPacket.subarray(0, bytesParsed).toString('latin1');
+  return /^authorization:/i.test(parsed.slice(parsed.lastIndexOf('\n') + 1));
+}

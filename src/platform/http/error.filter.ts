@@ -1,0 +1,64 @@
+import { ArgumentsHost, Catch, ExceptionFilter } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { answerError, answerFor } from './answer';
+import { Failure } from './failure';
+import { RequestLog } from '../observability/request-log';
+
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  constructor(private readonly log: RequestLog) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    const answer = isRouted(req) ? error : notFound(req, error);
+    if (!res.headersSent && answer instanceof Failure && answer.status === 405 && answeredOptions(req, res))
+      return;
+    answerError(this.log, res, answer);
+  }
+}
+
+// What Express's types leave out.
+type Layer = Request['app']['router']['stack'][number] & {
+  route?: { methods: Record<string, boolean> };
+  match(path: string): boolean;
+};
+
+/** Whether a route handled the request. For HEAD, Express also sets req.route to routes without GET. */
+export function isRouted(req: Request): boolean {
+  const route = req.route as Layer['route'];
+  return route !== undefined && (req.method !== 'HEAD' || 'get' in route.methods || 'head' in route.methods);
+}
+
+/** For a request without a route: 405 if the path has routes of other methods, else 404. */
+export function notFound(req: Request, error: unknown): unknown {
+  if (answerFor(error).status !== 404) return error;
+  const Allow = methodsOf(req);
+  return Allow === undefined
+    ? new Failure(404, ['invalid api endpoint'])
+    : new Failure(405, ['method not allowed'], { Allow });
+}
+
+/** Answers OPTIONS for a known path; false: nothing is sent. */
+function answeredOptions(req: Request, res: Response): boolean {
+  const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
+  if (allowed === undefined) return false;
+  res.setHeader('Allow', allowed);
+  res.statusCode = 204;
+  res.end();
+  return true;
+}
+
+/** The Allow header; undefined: the path is unknown. */
+function methodsOf(req: Request): string | undefined {
+  const layers = req.app.router.stack as Layer[];
+  const methods = new Set<string>();
+  for (const layer of layers) {
+    if (!layer.route || !layer.match(req.path)) continue;
+    for (const method of Object.keys(layer.route.methods)) methods.add(method.toUpperCase());
+  }
+  if (methods.size === 0) return undefined;
+  if (methods.has('GET')) methods.add('HEAD');
+  methods.add('OPTIONS');
+  return [...methods].sort().join(', ');
+}

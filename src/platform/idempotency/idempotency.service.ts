@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto';
+import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
+import { ApiHeader } from '@nestjs/swagger';
+import type { Request } from 'express';
+import type { ClientBase } from 'pg';
+import { type Credential, limitedAs } from '../../auth/credential';
+import { Database } from '../database/database';
+import { bind, statement, type Write } from '../database/statement';
+import { badRequest } from '../http/failure';
+import { AnswerRoom } from './answer-room';
+
+const HEADER = 'Idempotency-Key';
+const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
+
+/** Identifies a retry. */
+export interface RetryKey {
+  credential: string;
+  /** Of the credential; null: an operator's. */
+  user_id: number | null;
+  key_hash: Buffer;
+  route: string;
+}
+
+/** The Idempotency-Key of the request, or undefined. */
+export const RetryKey = createParamDecorator(
+  (_: unknown, context: ExecutionContext): RetryKey | undefined => {
+    const req = context.switchToHttp().getRequest<Request>();
+    const given = req.headersDistinct[HEADER.toLowerCase()];
+    if (!given) return undefined;
+    if (given.length > 1 || !PRINTABLE.test(given[0]!))
+      throw badRequest(`${HEADER} must be given once, as 1 to 255 printable ASCII characters`);
+    return {
+      ...credentialOf(req),
+      key_hash: sha256(given[0]!),
+      route: String((req.route as { path: unknown }).path),
+    };
+  },
+);
+
+function credentialOf(req: Request): Pick<RetryKey, 'credential' | 'user_id'> {
+  if (req.operator) return { credential: `operator ${req.operator.name}`, user_id: null };
+  const credential = req.user as Credential;
+  return { credential: limitedAs(credential).credential, user_id: credential.user_id };
+}
+
+/** On a handler with a RetryKey: describes the header in OpenAPI. */
+export const OncePerKey = () =>
+  ApiHeader({
+    name: HEADER,
+    required: false,
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    description:
+      'Repeating a request with the same key and parameters within 24 hours answers what the first one answered and changes nothing.',
+  });
+
+// ExpiredRowsService deletes older rows.
+const LIFE = `interval '24 hours'`;
+
+// Waits for a concurrent transaction with the same key. No row: an earlier request of this user had the key.
+const CLAIM = statement(
+  'idempotency_claim',
+  `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (credential, key_hash) DO UPDATE
+     SET fingerprint = excluded.fingerprint, user_id = excluded.user_id, created_at = now()
+   WHERE k.created_at < now() - ${LIFE} OR k.user_id <> excluded.user_id
+   RETURNING true AS claimed`,
+);
+
+interface StoredAnswer {
+  fingerprint: Buffer;
+  answer: string;
+}
+
+const STORED_ANSWER = statement<StoredAnswer>(
+  'idempotency_kept',
+  'SELECT fingerprint, answer FROM idempotency_keys WHERE credential = $1 AND key_hash = $2',
+);
+
+const RECENT_ANSWER = statement<StoredAnswer>(
+  'idempotency_recent',
+  `SELECT fingerprint, answer FROM idempotency_keys
+   WHERE credential = $1 AND key_hash = $2 AND user_id IS NOT DISTINCT FROM $3 AND created_at >= now() - ${LIFE}`,
+);
+
+const STORE_ANSWER = statement(
+  'idempotency_keep',
+  'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
+);
+
+/** Runs a write once for each key, and stores its answer in the same transaction. Failures are not stored. */
+@Injectable()
+export class IdempotencyService {
+  private readonly room = new AnswerRoom();
+
+  constructor(private readonly database: Database) {}
+
+  /** For a request that is refused: its answer, if it was answered before. What it asked for may have changed since. */
+  async answered<Answer extends object>(
+    key: RetryKey | undefined,
+    request: object,
+  ): Promise<Answer | undefined> {
+    if (!key) return undefined;
+    const { credential, user_id, key_hash } = key;
+    const kept = await this.database.row(RECENT_ANSWER, [credential, key_hash, user_id]);
+    return kept?.fingerprint.equals(fingerprintOf(key, request))
+      ? (JSON.parse(kept.answer) as Answer)
+      : undefined;
+  }
+
+  once<Answer extends object>(
+    key: RetryKey | undefined,
+    request: object,
+    write: Write<Answer>,
+  ): Promise<Answer> {
+    if (!key) return this.database.write(write);
+    const { credential, user_id, key_hash } = key;
+    const fingerprint = fingerprintOf(key, request);
+    return this.database.transaction(async (db) => {
+      const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
+      const [claimed] = await this.database.run(db, [claim]);
+      if (claimed.length === 0) {
+        const [[kept]] = await this.database.run(db, [bind(STORED_ANSWER, [credential, key_hash])]);
+        return answerOf(kept, fingerprint);
+      }
+      const answer = write.result(await this.database.run(db, write.statements));
+      const text = JSON.stringify(answer);
+      if (user_id !== null) this.room.take(user_id, Buffer.byteLength(text));
+      await this.database.run(db, [bind(STORE_ANSWER, [credential, key_hash, text])]);
+      if (write.lock) await this.database.mark(db, write.lock.user_ids);
+      return answer;
+    });
+  }
+}
+
+/** Runs the work of an operator's request once for each key, in the caller's transaction. `fingerprint` is the request's. */
+export async function oncePerKey<Answer>(
+  client: Pick<ClientBase, 'query'>,
+  { credential, key_hash }: RetryKey,
+  fingerprint: Buffer,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  const claimed = await client.query(CLAIM.text, [credential, key_hash, fingerprint, null]);
+  if (claimed.rowCount === 0) {
+    const { rows } = await client.query<StoredAnswer>(STORED_ANSWER.text, [credential, key_hash]);
+    return answerOf(rows[0], fingerprint);
+  }
+  const answer = await work();
+  await client.query(STORE_ANSWER.text, [credential, key_hash, JSON.stringify(answer)]);
+  return answer;
+}
+
+const fingerprintOf = ({ route }: RetryKey, request: object) => sha256(JSON.stringify([route, request]));
+
+function answerOf<Answer>(stored: StoredAnswer | undefined, fingerprint: Buffer): Answer {
+  if (!stored?.fingerprint.equals(fingerprint)) throw badRequest(`${HEADER} was used with other parameters`);
+  return JSON.parse(stored.answer) as Answer;
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest();

@@ -1,0 +1,57 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { SkipThrottle } from '@nestjs/throttler';
+import { Public } from '../../auth/access';
+import { Database } from '../database/database';
+import { serviceUnavailable } from '../http/failure';
+import { FrontDoor } from '../http/front-door';
+
+class HealthAnswer {
+  @ApiProperty({ enum: ['ok'], description: 'Anything else is a status other than 200' })
+  status: 'ok';
+}
+
+// In milliseconds, longer than any request may hold a slot: see the deadlines in http/in-flight.ts.
+const NOT_READY_AFTER = 20_000;
+const NOT_LIVE_AFTER = 120_000;
+
+@ApiTags('Operations')
+@Controller('health')
+@SkipThrottle()
+export class HealthController {
+  constructor(
+    private readonly database: Database,
+    private readonly frontDoor: FrontDoor,
+  ) {}
+
+  @Get('live')
+  @ApiOperation({
+    summary: 'Whether the process works',
+    description: 'It fails when no request was let in for two minutes although some came: restart it then.',
+  })
+  @Public()
+  @ApiOkResponse({ type: HealthAnswer })
+  live(): HealthAnswer {
+    return this.okUnlessStuckFor(NOT_LIVE_AFTER);
+  }
+
+  @Get('ready')
+  @ApiOperation({
+    summary: 'Whether the process can answer requests',
+    description:
+      'It fails while the process starts, while it stops, and when no request was let in for 20 seconds although some ' +
+      'came. A database that went away does not make it fail: requests are answered with 503 then.',
+  })
+  @Public()
+  @ApiOkResponse({ type: HealthAnswer })
+  ready(): HealthAnswer {
+    // `connected` stays true when the database is lost later.
+    if (this.frontDoor.draining || !this.database.connected) throw serviceUnavailable();
+    return this.okUnlessStuckFor(NOT_READY_AFTER);
+  }
+
+  private okUnlessStuckFor(ms: number): HealthAnswer {
+    if (this.frontDoor.inFlight.stuckFor > ms) throw serviceUnavailable();
+    return { status: 'ok' };
+  }
+}

@@ -1,0 +1,134 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Settings } from '../config/settings';
+import { Database } from '../database/database';
+import { FrontDoor } from '../http/front-door';
+import { type Family, Measurements } from './measurements';
+import { OperatorError } from '../config/operator-error';
+import { RequestDurations } from './request-log';
+
+/** The metrics, which it serves on a separate port that is not public. */
+@Injectable()
+export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly log = new Logger(MetricsService.name);
+  private readonly registry = new Registry();
+  // prom-client's types know only its own classes.
+  private readonly ours: { registerMetric(metric: { get(): unknown }): void } = this.registry;
+  private readonly durations = new RequestDurations();
+  private isCollecting = false;
+  private server: Server | undefined;
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly host: HttpAdapterHost,
+    private readonly frontDoor: FrontDoor,
+    private readonly measurements: Measurements,
+    database: Database,
+  ) {
+    for (const state of ['busy', 'idle'] as const)
+      measurements.gauge(
+        'gamewharf_database_connections',
+        'Connections of this process',
+        () => database.connections[state],
+        { state },
+      );
+    measurements.gauge(
+      'gamewharf_database_pool_size',
+      'Connections that this process may have',
+      () => settings.DATABASE_POOL_SIZE,
+    );
+    measurements.gauge(
+      'gamewharf_database_waiting',
+      'Statements waiting for a connection',
+      () => database.connections.waiting,
+    );
+    measurements.gauge(
+      'gamewharf_database_standby_set_aside',
+      'Whether a standby is configured and not used now',
+      () => (database.standby && !database.standby.usable ? 1 : 0),
+    );
+    for (const result of ['answered', 'outdated', 'failed', 'refused'] as const)
+      measurements.total(
+        'gamewharf_database_standby_reads_total',
+        'Reads that may go to the standby, by result',
+        () => database.standby?.reads[result] ?? 0,
+        { result },
+      );
+  }
+
+  /** undefined: not listening. */
+  get port(): number | undefined {
+    return (this.server?.address() as AddressInfo | undefined)?.port;
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    const { METRICS_PORT, METRICS_HOST = this.settings.HOST, NODE_ENV } = this.settings;
+    // Without an adapter this is an operator's command.
+    if (!this.host.httpAdapter) return;
+    this.frontDoor.observers.push(this.durations.observe);
+    if (METRICS_PORT === 'off' || METRICS_PORT === undefined) return;
+    this.collect();
+    try {
+      this.server = await listen(() => this.text(), METRICS_PORT, METRICS_HOST);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const problem = `The metrics cannot be served on port ${METRICS_PORT} of ${METRICS_HOST} (${code})`;
+      // In development several processes may share a machine.
+      if (NODE_ENV === 'production' || code !== 'EADDRINUSE')
+        throw new OperatorError(`${problem}: set METRICS_PORT to another, or to off.`);
+      this.log.warn(`${problem}: this process serves none`);
+    }
+  }
+
+  async text(): Promise<string> {
+    this.collect();
+    for (const [name, family] of this.measurements.families)
+      if (!this.registry.getSingleMetric(name)) this.ours.registerMetric(metricOf(name, family));
+    return this.registry.metrics();
+  }
+
+  /** The metrics of the process take time: they are collected once somebody reads them. */
+  private collect(): void {
+    if (this.isCollecting) return;
+    this.isCollecting = true;
+    collectDefaultMetrics({ register: this.registry });
+    this.ours.registerMetric(this.durations);
+  }
+
+  onApplicationShutdown(): void {
+    this.server?.close();
+    this.server?.closeAllConnections();
+  }
+}
+
+// Our own counters, since prom-client hashes the labels at each increment.
+const metricOf = (name: string, { help, type, series }: Family) => ({
+  name,
+  get: () => ({
+    name,
+    help,
+    type,
+    aggregator: 'sum',
+    values: series.map(({ labels, read }) => ({ labels, value: read() })),
+  }),
+});
+
+function listen(text: () => Promise<string>, port: number, host: string): Promise<Server> {
+  const server = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, (req, res) => {
+    if (req.method !== 'GET' || req.url !== '/metrics') {
+      res.writeHead(404).end();
+      return;
+    }
+    text().then(
+      (body) => res.writeHead(200, { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE }).end(body),
+      () => res.writeHead(500).end(),
+    );
+  });
+  return new Promise((resolve, reject) => {
+    server.on('error', reject);
+    server.listen(port, host, () => resolve(server));
+  });
+}

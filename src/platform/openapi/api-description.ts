@@ -1,0 +1,29 @@
+import { type INestApplication, Injectable } from '@nestjs/common';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { type Cacheable, cacheable } from '../http/answer';
+import { type Audience, describeApi } from './describe-api';
+
+/** The OpenAPI documents, created at the first request and cached. */
+@Injectable()
+export class ApiDescription {
+  private app: INestApplication | undefined;
+  private readonly documents = new Map<Audience, Cacheable>();
+
+  /** Called when all routes are registered. */
+  describes(app: INestApplication): void {
+    this.app = app;
+  }
+
+  asJson(audience: Audience): Cacheable {
+    let document = this.documents.get(audience);
+    if (!document) {
+      document = cacheable(describeApi(this.app!, audience));
+      this.documents.set(audience, document);
+    }
+    return document;
+  }
+
+  document(): OpenAPIObject {
+    return describeApi(this.app!);
+  }
+}

@@ -1,0 +1,151 @@
+import type { INestApplication } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { rateLimitsOf } from '../config/rate-limits';
+import { Settings } from '../config/settings';
+import { describeAnswers, ERRORS_SCHEMA, HEADERS } from './openapi-answers';
+import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
+import { describeParameters, type Json } from './openapi-parameters';
+import { parametersOf } from '../http/parameters';
+import { requestClassOf } from '../http/read-parameters';
+import { handlersOf, isBodyOnly, isUnlimited, OPERATOR_PATH } from '../http/routes';
+
+export type Audience = 'everybody' | 'operator';
+
+/** The OpenAPI document, from the decorators of routes, requests and answers. */
+export function describeApi(app: INestApplication, audience: Audience = 'everybody'): OpenAPIObject {
+  const document = SwaggerModule.createDocument(app, configOf(app.get(Settings), audience), {
+    operationIdFactory: (controller, method) => `${controller}.${method}`,
+  });
+  for (const path of Object.keys(document.paths))
+    if (path.startsWith(OPERATOR_PATH) !== (audience === 'operator')) delete document.paths[path];
+  const components = (document.components ??= {});
+  const schemas = (components.schemas ??= {}) as Record<string, Json>;
+  schemas.Errors = ERRORS_SCHEMA;
+  for (const schema of Object.values(schemas))
+    if (schema.type === 'object' && schema.additionalProperties === undefined)
+      schema.additionalProperties = false;
+  components.headers = HEADERS as never;
+  const handlers = new Map(
+    handlersOf(app.get(ModulesContainer)).map((one) => [`${one.controller.name}.${one.handler.name}`, one]),
+  );
+  const tags = new Set<string>();
+  for (const item of Object.values(document.paths))
+    for (const [method, operation] of Object.entries(item as Record<string, Json>)) {
+      const { handler, controller } = handlers.get(String(operation.operationId))!;
+      describeOperation(operation, method, handler, !isUnlimited(handler, controller), schemas);
+      for (const tag of (operation.tags ?? []) as string[]) tags.add(tag);
+    }
+  document.tags = [...tags]
+    .sort(inOrderOf(Object.keys(TAGS)))
+    .map((name) => ({ name, description: TAGS[name] ?? name }));
+  delete document.info.contact;
+  document.openapi = '3.1.0';
+  dropUnused(schemas, document.paths);
+  return withNullTypes(document) as OpenAPIObject;
+}
+
+function configOf({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
+  const builder = new DocumentBuilder()
+    .setTitle(audience === 'operator' ? 'Gamewharf for operators' : 'Gamewharf')
+    .setDescription(
+      audience === 'operator' ? operatorIntroduction() : introduction(rateLimitsOf(RATE_LIMIT) ?? null),
+    )
+    .setVersion('1')
+    .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
+    .addServer(PUBLIC_URL ?? '/', PUBLIC_URL ? undefined : 'Where this description came from');
+  const [name, description] =
+    audience === 'operator' ? ['operator', "An operator's token"] : ['bearer', 'An API key or a JWT'];
+  return builder.addBearerAuth({ type: 'http', scheme: 'bearer', description }, name).build();
+}
+
+function describeOperation(
+  operation: Json,
+  method: string,
+  handler: object,
+  limited: boolean,
+  schemas: Record<string, Json>,
+): void {
+  nameOperation(operation);
+  const request = requestClassOf(handler);
+  const hasParameters = request !== undefined && parametersOf(request).parameters.length > 0;
+  describeParameters(operation, request, { inBody: method === 'post', bodyOnly: isBodyOnly(handler) });
+  const { scope, credential } = describeSecurity(operation);
+  const readsBody = operation.requestBody !== undefined || (method === 'post' && hasParameters);
+  describeAnswers(
+    operation,
+    { hasParameters: hasParameters || readsBody, readsBody, limited, credential, scope },
+    schemas,
+  );
+}
+
+const inOrderOf = (names: string[]) => (a: string, b: string) =>
+  (names.indexOf(a) + 1 || 99) - (names.indexOf(b) + 1 || 99) || a.localeCompare(b);
+
+/** `CollectionsController.addGame` becomes `collectionsAddGame`, with `Add game` where no summary is given. */
+function nameOperation(operation: Json): void {
+  const [controller = '', method = ''] = String(operation.operationId).split('.');
+  const noun = controller.replace(/Controller$/, '');
+  operation.operationId = noun[0]!.toLowerCase() + noun.slice(1) + method[0]!.toUpperCase() + method.slice(1);
+  const words = method.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  if (!operation.summary) operation.summary = words[0]!.toUpperCase() + words.slice(1);
+}
+
+/** Describes the credential that is needed, and returns what it must permit. */
+function describeSecurity(operation: Json) {
+  const security = operation.security as Record<string, string[]>[] | undefined;
+  const forOperators = security?.some((one) => 'operator' in one);
+  const [scope] = (security ?? []).flatMap(({ bearer, operator }) => bearer ?? operator ?? []);
+  const inPath = ((operation.parameters ?? []) as Json[]).some(({ name }) => name === 'KEY');
+  // The KEY of the path may be the credential.
+  if (security && inPath) operation.security = [...security, {}];
+  // A handler that declares a 401 describes its own credential.
+  const nothing = '401' in (operation.responses as object) ? '' : 'Needs no credential.';
+  const says = forOperators
+    ? `Needs an operator token${scope ? ` that permits \`${scope}\`` : ''}.`
+    : scope
+      ? `Needs the scope \`${scope}\`.`
+      : security
+        ? 'Needs any valid credential.'
+        : nothing;
+  operation.description = [operation.description, says].filter(Boolean).join('\n\n');
+  const credential = forOperators ? ('operator' as const) : security && ('bearer' as const);
+  return { scope, credential };
+}
+
+/** Removes schemas that only the other document uses. */
+function dropUnused(schemas: Record<string, Json>, paths: object): void {
+  const used = new Set<string>();
+  const visit = (value: unknown): void => {
+    for (const [, name] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (used.has(name!)) continue;
+      used.add(name!);
+      visit(schemas[name!]);
+    }
+  };
+  visit(paths);
+  for (const name of Object.keys(schemas)) if (!used.has(name)) delete schemas[name];
+}
+
+/** OpenAPI 3.1 has no `nullable`: null is a type. */
+function withNullTypes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withNullTypes);
+  if (typeof value !== 'object' || value === null) return value;
+  const { nullable, ...rest } = Object.fromEntries(
+    Object.entries(value)
+      .filter(([, inner]) => inner !== undefined)
+      .map(([key, inner]) => [key, withNullTypes(inner)]),
+  );
+  if (nullable !== true) return nullable === undefined || nullable === false ? rest : { ...rest, nullable };
+  if (typeof rest.type !== 'string') return { anyOf: [rest, { type: 'null' }] };
+  // The type that Nest writes beside a reference would refuse null.
+  if (rest.allOf) {
+    const { allOf, type: _, ...words } = rest;
+    return { ...words, anyOf: [...(allOf as unknown[]), { type: 'null' }] };
+  }
+  return {
+    ...rest,
+    type: [rest.type, 'null'],
+    ...(Array.isArray(rest.enum) ? { enum: [...rest.enum, null] } : {}),
+  };
+}

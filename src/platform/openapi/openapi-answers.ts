@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { exampleOf, type Json } from './openapi-parameters';
+import { ERRORS } from '../http/routes';
+
+/** What the demo store answers, by operation; test/operator/demo.test.ts makes the file. */
+const DEMO_ANSWERS = JSON.parse(
+  readFileSync(join(__dirname, 'assets', 'demo-answers.json'), 'utf8'),
+) as Record<string, unknown>;
+
+const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = {
+  400: {
+    description:
+      'A parameter is missing, malformed, out of range or given twice. Everything that is wrong is listed.',
+    texts: ['game_id must be an integer'],
+  },
+  401: {
+    description:
+      'No credential (`authentication required`), one that is unknown or revoked (`invalid key`), a token that is not ours ' +
+      '(`invalid token`), or one whose time is over (`token expired`).',
+    texts: ['authentication required'],
+  },
+  403: {
+    description: 'The credential is good, and lacks the scope.',
+    texts: ['api key does not permit `SCOPE`'],
+  },
+  413: {
+    description: 'The body, or the number of parameters, is too large.',
+    texts: ['too many parameters'],
+  },
+  415: {
+    description: 'The body is of a type, charset or encoding that is not read here.',
+    texts: ['unsupported media type'],
+  },
+  429: {
+    description: 'Too many requests: try again after `Retry-After` seconds.',
+    texts: ['rate limit exceeded'],
+  },
+  500: {
+    description: 'A fault of the service; its log has the request id.',
+    texts: ['internal server error'],
+  },
+  503: {
+    description: 'Overloaded, stopping, or without its database: try again after `Retry-After` seconds.',
+    texts: ['service unavailable'],
+  },
+};
+
+// In place of the above, on routes for an operator's token.
+const OPERATOR_ERRORS: typeof COMMON_ERRORS = {
+  401: {
+    description: 'No token (`authentication required`), or one that is unknown or revoked (`invalid token`).',
+    texts: ['authentication required'],
+  },
+  403: {
+    description: 'The token is good, and lacks the right.',
+    texts: ['operator token does not permit `SCOPE`'],
+  },
+  404: {
+    description: 'No token is configured: then there is no such route.',
+    texts: ['invalid api endpoint'],
+  },
+};
+
+const header = (description: string, schema: Json, required = false) => ({
+  description,
+  schema,
+  ...(required ? { required } : {}),
+});
+
+export const HEADERS = {
+  'X-Request-Id': header(
+    'Names this request in the log; taken from the request where it has one.',
+    { type: 'string' },
+    true,
+  ),
+  'X-RateLimit-Limit': header('How many requests are allowed at once.', { type: 'integer' }),
+  'X-RateLimit-Remaining': header('How many more are allowed now.', { type: 'integer' }),
+  'X-RateLimit-Reset': header('Seconds until all of them are allowed again.', { type: 'integer' }),
+  'Retry-After': header('Seconds to wait.', { type: 'integer' }, true),
+  'WWW-Authenticate': header('`Bearer`, with what was wrong (RFC 6750).', { type: 'string' }, true),
+};
+
+export const ERRORS_SCHEMA = {
+  type: 'object',
+  description: 'What went wrong, one text each.',
+  properties: {
+    errors: {
+      type: 'array',
+      items: { type: 'string' },
+      minItems: 1,
+      description: 'For people; match on the status',
+    },
+  },
+  required: ['errors'],
+};
+
+const reference = (name: keyof typeof HEADERS) => ({ $ref: `#/components/headers/${name}` });
+
+function headersOf(status: string, limited: boolean) {
+  const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
+  if (limited) names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset');
+  if (status === '429' || status === '503') names.push('Retry-After');
+  if (status === '401' || status === '403') names.push('WWW-Authenticate');
+  return Object.fromEntries(names.map((name) => [name, reference(name)]));
+}
+
+interface OperationFacts {
+  hasParameters: boolean;
+  readsBody: boolean;
+  limited: boolean;
+  /** The credential that is required. */
+  credential: 'bearer' | 'operator' | undefined;
+  /** The scope or the right that it must have. */
+  scope: string | undefined;
+}
+
+/** Adds the answers that guards and filters make, and the headers of all answers. */
+export function describeAnswers(
+  operation: Json,
+  { hasParameters, readsBody, limited, credential, scope }: OperationFacts,
+  schemas: Record<string, Json>,
+): void {
+  const responses = (operation.responses ??= {}) as Record<string, Json>;
+  const statuses = ['500', '503'];
+  if (limited) statuses.push('429');
+  if (hasParameters) statuses.push('400', '413');
+  if (readsBody) statuses.push('415');
+  if (credential) statuses.push('401');
+  if (credential === 'operator') statuses.push('404');
+  if (scope) statuses.push('403');
+  const common = credential === 'operator' ? { ...COMMON_ERRORS, ...OPERATOR_ERRORS } : COMMON_ERRORS;
+  for (const status of statuses) {
+    const { description, texts } = common[status]!;
+    responses[status] ??= {
+      description,
+      content: {
+        'application/json': {
+          schema: ERRORS,
+          example: { errors: texts.map((text) => text.replace('SCOPE', scope ?? '')) },
+        },
+      },
+    };
+  }
+  if (scope) alsoForScope(responses['403']!, scope, common[403]!);
+  for (const [status, response] of Object.entries(responses)) {
+    response.headers = { ...headersOf(status, limited), ...(response.headers as Json | undefined) };
+    if (!status.startsWith('2')) continue;
+    response.description ||= 'Done.';
+    for (const media of Object.values((response.content ?? {}) as Record<string, Json>))
+      if (media.schema && media.example === undefined && media.examples === undefined)
+        media.example =
+          DEMO_ANSWERS[String(operation.operationId)] ?? exampleOf(media.schema as Json, schemas);
+  }
+}
+
+/** Adds the 403 of a missing scope to the handler's own 403. */
+function alsoForScope(
+  response: Json,
+  scope: string,
+  { description, texts }: (typeof COMMON_ERRORS)[string],
+): void {
+  const lacks = { errors: texts.map((text) => text.replace('SCOPE', scope)) };
+  if (response.description === description) return;
+  response.description = `${description} Or: ${String(response.description)}`;
+  const media = (response.content as Record<string, Json>)['application/json']!;
+  media.examples = { scope: { value: lacks }, object: { value: media.example } };
+  delete media.example;
+}

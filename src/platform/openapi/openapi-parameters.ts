@@ -1,0 +1,151 @@
+import { type Parameter, parametersOf, type RequestClass } from '../http/parameters';
+import { keywordsOf } from '../http/read-parameters';
+
+export type Json = Record<string, unknown>;
+
+/** The parameters of a request class, with the keywords of their class-validator decorators. */
+const described = (request: RequestClass): Parameter[] =>
+  parametersOf(request).parameters.map((parameter) => ({
+    ...parameter,
+    schema: { ...parameter.schema, ...keywordsOf(request, parameter.name) },
+  }));
+
+/** One id or several is a list, too: a form holds the JSON text of either. */
+const isList = ({ schema }: Parameter) => schema.type === 'array' || 'oneOf' in schema;
+
+interface Place {
+  /** Parameters that are not in the path are in the body. */
+  inBody: boolean;
+  /** They may not be in the query string. */
+  bodyOnly: boolean;
+}
+
+export function describeParameters(
+  operation: Json,
+  request: RequestClass | undefined,
+  { inBody, bodyOnly }: Place,
+): void {
+  const parameters = request ? described(request) : [];
+  const ofBody = inBody ? parameters.filter((one) => one.in === 'request') : [];
+  describeAddress(
+    operation,
+    parameters.filter((one) => !ofBody.includes(one)),
+  );
+  const { exactlyOneOf, atLeastOneOf } = request ? parametersOf(request) : {};
+  operation.description = [
+    operation.description,
+    exactlyOneOf && `Exactly one of ${exactlyOneOf.join(', ')} is required.`,
+    atLeastOneOf && `At least one of ${atLeastOneOf.join(', ')} is required.`,
+  ]
+    .filter(Boolean)
+    .join('\n\n');
+  if (ofBody.length > 0) operation.requestBody = requestBodyOf(ofBody, bodyOnly);
+}
+
+function describeAddress(operation: Json, parameters: Parameter[]): void {
+  const declared = (operation.parameters ?? []) as Json[];
+  for (const one of declared) one.example ??= exampleOf((one.schema ?? {}) as Json, {}, String(one.name));
+  const names = new Set(parameters.map(({ name }) => name));
+  operation.parameters = [
+    ...declared.filter(({ name }) => !names.has(String(name))),
+    ...parameters.map(({ name, in: place, required, schema, description }) => ({
+      name,
+      in: place === 'path' ? 'path' : 'query',
+      required,
+      description,
+      example: exampleOf(schema, {}, name),
+      schema,
+    })),
+  ];
+}
+
+function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
+  const required = parameters.filter((one) => one.required && !one.mayBeInHeader).map(({ name }) => name);
+  const lists = parameters.filter(isList).map(({ name }) => name);
+  const objectOf = (schemaOf: (parameter: Parameter) => Json) => ({
+    type: 'object',
+    properties: Object.fromEntries(
+      parameters.map((one) => [one.name, { ...schemaOf(one), description: one.description }]),
+    ),
+    ...(required.length > 0 ? { required } : {}),
+  });
+  const json = { contentType: 'application/json' };
+  return {
+    required: required.length > 0,
+    description: bodyOnly
+      ? 'The parameters stand in the body, and nowhere else: addresses are written into logs.'
+      : 'The parameters may also stand in the query string.',
+    content: {
+      'application/x-www-form-urlencoded': {
+        schema: objectOf(({ schema: { nullable: _, ...schema } }) => schema),
+        ...(lists.length > 0 && { encoding: Object.fromEntries(lists.map((name) => [name, json])) }),
+      },
+      'application/json': {
+        schema: objectOf(({ schema, required }) => ({ ...schema, nullable: !required })),
+        example: Object.fromEntries(
+          parameters.map(({ name, schema }) => [name, exampleOf(schema, {}, name)]),
+        ),
+      },
+      'multipart/form-data': {
+        // An array would be one part an item: a list is one part that holds a JSON text.
+        schema: objectOf((one) => {
+          const { nullable: _, ...schema } = one.schema;
+          return isList(one)
+            ? { type: 'string', contentMediaType: 'application/json', contentSchema: schema }
+            : schema;
+        }),
+      },
+    },
+  };
+}
+
+const BY_FORMAT: Record<string, unknown> = {
+  'date-time': '2024-05-06T07:08:09Z',
+  uri: 'https://gamewharf.example/',
+  email: 'azure-bison@example.net',
+};
+
+const BY_NAME: Record<string, unknown> = {
+  email: 'azure-bison@example.net',
+  currency: 'USD',
+  page: 1,
+  per_page: 100,
+  game_id: 1,
+  collection_id: 1,
+  user_id: 2,
+  position: 1,
+  source: 'card',
+  title: 'Games for a train ride',
+  download_key: 'm3xYY1CD6PtRvIFTFfH6rsZl',
+  KEY: 'key',
+  key: 'm3xYY1CD6PtRvIFTFfH6rsZl',
+  channel_name: 'linux',
+  target: 'ash-beetle/brave-arcade',
+  blurb: '<p>The best of its year.</p>',
+  description: '<p>Games for a rainy day.</p>',
+};
+
+/** An example of the schema: from the examples of its properties, or a plausible value. */
+export function exampleOf(schema: Json, schemas: Record<string, Json>, name = ''): unknown {
+  if (schema.example !== undefined) return schema.example;
+  if (typeof schema.$ref === 'string')
+    return exampleOf(schemas[schema.$ref.split('/').at(-1)!]!, schemas, name);
+  for (const choice of ['allOf', 'oneOf', 'anyOf'])
+    if (Array.isArray(schema[choice])) return exampleOf((schema[choice] as Json[])[0]!, schemas, name);
+  if (schema.default !== undefined) return schema.default;
+  if (Array.isArray(schema.enum)) return schema.enum[0];
+  const type = Array.isArray(schema.type) ? (schema.type as string[])[0] : schema.type;
+  if (type === 'object')
+    return Object.fromEntries(
+      Object.entries((schema.properties ?? {}) as Record<string, Json>).map(([key, property]) => [
+        key,
+        exampleOf(property, schemas, key),
+      ]),
+    );
+  if (type === 'array') return [exampleOf(schema.items as Json, schemas, name)];
+  if (typeof schema.format === 'string' && schema.format in BY_FORMAT) return BY_FORMAT[schema.format];
+  if (name in BY_NAME) return BY_NAME[name];
+  if (type === 'integer' || type === 'number') return Math.max(1, Number(schema.minimum ?? 1));
+  if (type === 'boolean') return true;
+  return name === '' ? 'text' : name.replaceAll('_', ' ');
+}

@@ -1,0 +1,46 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { OperatorMay, Public } from '../../auth/access';
+import { sendCacheable } from '../http/answer';
+import { ApiDescription } from './api-description';
+
+// Cached, but validated each time, so that an upgrade shows at once.
+const REVALIDATE = 'no-cache';
+
+const DOCUMENT = {
+  type: 'object',
+  required: ['openapi', 'info', 'paths'],
+  properties: {
+    openapi: { type: 'string', example: '3.1.0', description: 'The version of OpenAPI' },
+    info: { type: 'object', description: 'The name, and what to know before the first request' },
+    paths: { type: 'object', description: 'The requests, by path and method' },
+  },
+};
+
+@ApiTags('Operations')
+@Controller()
+export class ReferenceController {
+  constructor(private readonly description: ApiDescription) {}
+
+  @Get('openapi.json')
+  @Public()
+  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
+  @ApiOperation({ summary: 'This description, as OpenAPI 3.1' })
+  @ApiOkResponse({ schema: DOCUMENT })
+  openapi(@Req() req: Request, @Res() res: Response): void {
+    sendCacheable(req, res, this.description.asJson('everybody'), REVALIDATE);
+  }
+
+  @Get('operator/openapi.json')
+  @OperatorMay()
+  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
+  @ApiOperation({
+    summary: 'This description, as OpenAPI 3.1',
+    description: 'Of the routes that need an operator token, and of no other.',
+  })
+  @ApiOkResponse({ schema: DOCUMENT })
+  operatorOpenapi(@Req() req: Request, @Res() res: Response): void {
+    sendCacheable(req, res, this.description.asJson('operator'), REVALIDATE);
+  }
+}

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import type { Server as HttpServer } from 'node:http';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Settings } from './platform/config/settings';
+import { SigningKeysService } from './auth/signing-keys.service';
+import { Demo } from './dashboard/layout/demo';
+import { createApp } from './create-app';
+import { Database } from './platform/database/database';
+import { migrate } from './platform/database/migrate';
+import { openDatabase, type OpenDatabase } from './dev/open-database';
+import { greeting } from './dev/greeting';
+import type { GamewharfAdapter } from './platform/http/express.adapter';
+import { FrontDoor } from './platform/http/front-door';
+import { createLogger } from './platform/observability/logger';
+import { OwnAddress } from './platform/http/own-address';
+import { loadDemoStore } from './dev/demo/demo-store';
+import { gracefulStop } from './platform/lifecycle/graceful-stop';
+import { OperatorError } from './platform/config/operator-error';
+import { giveBackStartUpMemory } from './platform/lifecycle/start-up-memory';
+
+/** Starts and stops the serving process: database, application, port. */
+export class Server {
+  private readonly interruption = new AbortController();
+  private opening?: Promise<OpenDatabase>;
+  private app?: NestExpressApplication;
+  private stopping?: Promise<void>;
+
+  async start(readSettings: () => Settings): Promise<void> {
+    const say = (line: string) => console.error(line);
+    const given = readSettings();
+    this.opening = openDatabase(given, 'serve', say, this.interruption.signal);
+    const { settings } = await this.opening;
+    const production = settings.NODE_ENV === 'production';
+    // In production the operator decides when the schema changes.
+    if (!production) await migrate(settings, say);
+    const logger = createLogger(settings.LOG_LEVEL);
+    this.app = await createApp(settings, logger);
+    await listen(this.app, settings);
+    await this.app.get(Database).connect();
+    await this.app.get(SigningKeysService).requirePepper();
+    const demo = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
+    const address = (this.app.get(HttpAdapterHost).httpAdapter as GamewharfAdapter).address();
+    logger.info({ address }, 'ready');
+    if (!production) {
+      this.app.get(Demo).access = demo;
+      const own = this.app.get(OwnAddress);
+      if (demo) own.announce();
+      console.log(greeting(own.url, demo, !given.DATABASE_URL));
+    }
+    const { inFlight } = this.app.get(FrontDoor);
+    void giveBackStartUpMemory(() => inFlight.count > 0);
+  }
+
+  get isStopping(): boolean {
+    return this.stopping !== undefined;
+  }
+
+  /** Stops and ends the process; further calls wait for the first. */
+  stop(code: number): Promise<void> {
+    this.stopping ??= (async () => {
+      this.interruption.abort();
+      try {
+        if (this.app) await gracefulStop(this.app);
+        // An aborted start rejects.
+        const database = await this.opening?.catch(() => undefined);
+        await database?.stop();
+      } finally {
+        process.exit(code);
+      }
+    })();
+    return this.stopping;
+  }
+}
+
+/** Without app.listen, which would log the error that is explained here. */
+async function listen(app: NestExpressApplication, { PORT, HOST, MAX_CONNECTIONS }: Settings): Promise<void> {
+  await app.init();
+  const server = app.getHttpServer() as HttpServer;
+  try {
+    // With Node's 511, somebody who opens a thousand at once makes others wait until they try again, a second later.
+    server.listen({ port: PORT, host: HOST, backlog: MAX_CONNECTIONS });
+    await once(server, 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE')
+      throw new OperatorError(`Port ${PORT} on ${HOST} is taken: stop what uses it, or set PORT to another.`);
+    if (code === 'EACCES')
+      throw new OperatorError(`Port ${PORT} needs more rights: set PORT to one above 1023.`);
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+      throw new OperatorError(
+        `HOST ${HOST} is not an address of this machine: set HOST to one that is, such as 0.0.0.0.`,
+      );
+    throw error;
+  }
+}

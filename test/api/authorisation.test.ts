@@ -1,0 +1,418 @@
+import { ModulesContainer } from '@nestjs/core';
+import type { Express } from 'express';
+import { isForOperators } from '../../src/auth/access';
+import { ALL_RIGHTS } from '../../src/operator/tokens/operator-rights';
+import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
+import { type Route, routesOf } from '../../src/auth/routes';
+import { covers } from '../../src/auth/credential';
+import { type Scope, SCOPES } from '../../src/auth/scopes';
+import { type Actor, anonymous, type Answer, failure, make, sql, theApp, useStore } from '../support/store';
+import { OPERATOR_TOKEN } from '../support/importing';
+import { forge } from '../support/tokens';
+
+useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
+
+/** What one user owns and another administers; the rest may not even see it, where it can be hidden at all. */
+interface Things {
+  game: number;
+  collection: number;
+  private_collection: number;
+  /** A game in both collections. */
+  entry: number;
+}
+
+interface Call {
+  path: string;
+  form?: Record<string, unknown>;
+}
+
+type CallOn = (things: Things) => Call;
+
+/** How one route answers callers whose credential is good: `refused` where the object is not theirs. */
+interface Row {
+  call: CallOn;
+  success: number;
+  refused?: Answer;
+  missing?: Answer;
+}
+
+const on = (path: string, form?: Record<string, unknown>): Call => ({ path, form });
+const MISSING: Things = { game: 4e6, collection: 4e6, private_collection: 4e6, entry: 4e6 };
+
+/** No credential is read. */
+const open = (path: string, success = 200): Row => ({ call: () => on(path), success });
+/** A page: a credential opens nothing, and without a session one is sent to sign in; a form without one is refused. */
+const page = (path: string): Row => open(path, 303);
+const pageForm = (path: string): Row => ({ call: () => on(path, {}), success: 403 });
+/** About the caller alone. */
+const own = (call: CallOn): Row => ({ call, success: 200 });
+/** About an object: others are told what callers are told for one that does not exist, or that it is not theirs. */
+const editors = (call: CallOn, missing: Answer, refused = missing): Row => ({
+  call,
+  success: 200,
+  refused,
+  missing,
+});
+
+/** A key stands in the path itself; for a JWT the path says that the header, which is always sent, has one. */
+const legacyPath = (path: string, credential: string | undefined) =>
+  path.replace(':KEY', credential === undefined ? 'key' : isJwt(credential) ? 'jwt' : credential);
+const isJwt = (credential: string) => credential.includes('.');
+
+const noGame = failure(404, 'invalid game');
+const noCollection = failure(404, 'invalid collection');
+const notTheirs = failure(403, "you can't edit this collection");
+/** Changes a collection that everybody can see, and only its owner and admins may change. */
+const changes = (path: string, form: (things: Things) => Record<string, unknown> = () => ({})): Row =>
+  editors((things) => on(`/collections/${things.collection}${path}`, form(things)), noCollection, notTheirs);
+
+/** One line a route. A route that is not here fails the build. */
+const TABLE: Record<string, Row> = {
+  'GET /': open('/'),
+  'GET /.well-known/jwks.json': open('/.well-known/jwks.json'),
+  'GET /api/1/:KEY/credentials/info': own(() => on('/api/1/:KEY/credentials/info')),
+  'GET /api/1/:KEY/game/:game_id/download_keys': editors(
+    ({ game }) => on(`/api/1/:KEY/game/${game}/download_keys?email=buyer@example.com`),
+    noGame,
+  ),
+  'GET /api/1/:KEY/game/:game_id/purchases': editors(
+    ({ game }) => on(`/api/1/:KEY/game/${game}/purchases?email=buyer@example.com`),
+    noGame,
+  ),
+  'GET /api/1/:KEY/game/:game_id': editors(({ game }) => on(`/api/1/:KEY/game/${game}`), noGame),
+  'GET /api/1/:KEY/my-owned-keys': own(() => on('/api/1/:KEY/my-owned-keys')),
+  'GET /api/1/:KEY/me': own(() => on('/api/1/:KEY/me')),
+  'GET /api/1/:KEY/wharf/latest': open('/api/1/:KEY/wharf/latest?game_id=4000000&channel_name=windows', 404),
+  'GET /api/1/:KEY/my-games': own(() => on('/api/1/:KEY/my-games')),
+  'GET /.well-known/oauth-authorization-server': open('/.well-known/oauth-authorization-server'),
+  'GET /assets/:name': open('/assets/nothing.css', 404),
+  'GET /collections/:collection_id': editors(
+    ({ private_collection }) => on(`/collections/${private_collection}`),
+    noCollection,
+  ),
+  'GET /collections/:collection_id/collection-games': editors(
+    ({ private_collection }) => on(`/collections/${private_collection}/collection-games`),
+    noCollection,
+  ),
+  'GET /credentials/info': own(() => on('/credentials/info')),
+  'GET /docs': open('/docs'),
+  'GET /games/:game_id': editors(({ game }) => on(`/games/${game}`), noGame),
+  'GET /games/:game_id/ownership': editors(({ game }) => on(`/games/${game}/ownership`), noGame),
+  'GET /games/:game_id/download_keys': editors(
+    ({ game }) => on(`/games/${game}/download_keys?email=buyer@example.com`),
+    noGame,
+  ),
+  'GET /games/:game_id/purchases': editors(
+    ({ game }) => on(`/games/${game}/purchases?email=buyer@example.com`),
+    noGame,
+  ),
+  'GET /games/:game_id/sales': editors(({ game }) => on(`/games/${game}/sales`), noGame),
+  'GET /health/live': open('/health/live'),
+  'GET /health/ready': open('/health/ready'),
+  'GET /openapi.json': open('/openapi.json'),
+  'GET /operator/openapi.json': open('/operator/openapi.json'),
+  'GET /operator/metrics': open('/operator/metrics'),
+  'POST /operator/import': { call: () => on('/operator/import', {}), success: 415 },
+  'POST /operator/people/erase': { call: () => on('/operator/people/erase', {}), success: 400 },
+  'POST /operator/users/:user_id/erase': {
+    call: () => on('/operator/users/4000000/erase', {}),
+    success: 404,
+  },
+  'POST /operator/users/:user_id/export': {
+    call: () => on('/operator/users/4000000/export', {}),
+    success: 404,
+  },
+  'POST /operator/purchases': { call: () => on('/operator/purchases', {}), success: 400 },
+  'POST /operator/purchases/:purchase_id/refund': {
+    call: () => on('/operator/purchases/4000000/refund', {}),
+    success: 404,
+  },
+  'GET /login': open('/login'),
+  'GET /profile/collections': own(() => on('/profile/collections')),
+  'GET /user/oauth': open('/user/oauth', 400),
+  'GET /user/oauth/device': page('/user/oauth/device'),
+  'GET /user/oauth/result': page('/user/oauth/result'),
+  'GET /user/settings': page('/user/settings'),
+  'GET /user/settings/api-keys': page('/user/settings/api-keys'),
+  'GET /user/settings/api-keys/:key_id': page('/user/settings/api-keys/1'),
+  'GET /user/settings/api-keys/:key_id/revoke': page('/user/settings/api-keys/1/revoke'),
+  'GET /user/settings/authorized-apps': page('/user/settings/authorized-apps'),
+  'GET /user/settings/authorized-apps/:grant_id/revoke': page('/user/settings/authorized-apps/1/revoke'),
+  'GET /user/settings/collections': page('/user/settings/collections'),
+  'GET /user/settings/data': page('/user/settings/data'),
+  'GET /user/settings/sales': page('/user/settings/sales'),
+  'GET /user/settings/sales/:game_id/buyers': page('/user/settings/sales/1/buyers'),
+  'GET /user/settings/sales/:game_id/buyers.csv': page('/user/settings/sales/1/buyers.csv'),
+  'GET /user/settings/oauth-apps': page('/user/settings/oauth-apps'),
+  'GET /user/settings/oauth-apps/:client_id': page('/user/settings/oauth-apps/x'),
+  'GET /user/settings/oauth-apps/:client_id/delete': page('/user/settings/oauth-apps/x/delete'),
+  'GET /user/settings/oauth-apps/new': page('/user/settings/oauth-apps/new'),
+  'GET /profile': own(() => on('/profile')),
+  'GET /profile/owned-keys': own(() => on('/profile/owned-keys')),
+  'GET /profile/games': own(() => on('/profile/games')),
+  'GET /wharf/latest': open('/wharf/latest?game_id=4000000&channel_name=windows', 404),
+  'POST /collections': own(() => on('/collections', { title: 'New' })),
+  'POST /collections/:collection_id': changes('', () => ({ title: 'Other' })),
+  'POST /collections/:collection_id/add-game': changes('/add-game', ({ game }) => ({ game_id: game })),
+  'POST /collections/:collection_id/collection-games/:game_id': editors(
+    ({ collection, entry }) => on(`/collections/${collection}/collection-games/${entry}`, { blurb: 'Good' }),
+    noCollection,
+    notTheirs,
+  ),
+  'POST /collections/:collection_id/delete': changes('/delete'),
+  'POST /collections/:collection_id/order': changes('/order', ({ entry }) => ({ game_ids: [entry] })),
+  'POST /collections/:collection_id/remove-game': changes('/remove-game', ({ entry }) => ({
+    game_id: entry,
+  })),
+  // Programs find nothing there: test/dashboard/accounts.test.ts has what browsers get.
+  'POST /docs/key': pageForm('/docs/key'),
+  'POST /login': { call: () => on('/login', {}), success: 404 },
+  'POST /logout': pageForm('/logout'),
+  'POST /oauth/device': { call: () => on('/oauth/device', {}), success: 400 },
+  'POST /oauth/device/poll': { call: () => on('/oauth/device/poll', {}), success: 400 },
+  'POST /oauth/revoke': { call: () => on('/oauth/revoke', {}), success: 400 },
+  'POST /oauth/token': { call: () => on('/oauth/token', {}), success: 400 },
+  'POST /user/oauth': pageForm('/user/oauth'),
+  'POST /user/oauth/device': pageForm('/user/oauth/device'),
+  'POST /user/settings/api-keys': pageForm('/user/settings/api-keys'),
+  'POST /user/settings/api-keys/:key_id': pageForm('/user/settings/api-keys/1'),
+  'POST /user/settings/api-keys/:key_id/revoke': pageForm('/user/settings/api-keys/1/revoke'),
+  'POST /user/settings/authorized-apps/:grant_id/revoke': pageForm('/user/settings/authorized-apps/1/revoke'),
+  'POST /user/settings/authorized-apps/game-tokens/revoke': pageForm(
+    '/user/settings/authorized-apps/game-tokens/revoke',
+  ),
+  'POST /user/settings/collections/:collection_id/on-profile': pageForm(
+    '/user/settings/collections/1/on-profile',
+  ),
+  'POST /user/settings/data': pageForm('/user/settings/data'),
+  'POST /user/settings/oauth-apps': pageForm('/user/settings/oauth-apps'),
+  'POST /user/settings/oauth-apps/:client_id': pageForm('/user/settings/oauth-apps/x'),
+  'POST /user/settings/oauth-apps/:client_id/delete': pageForm('/user/settings/oauth-apps/x/delete'),
+  'POST /credentials/subkey': editors(
+    ({ game }) => on('/credentials/subkey', { game_id: game, scope: 'profile:me' }),
+    noGame,
+  ),
+};
+
+const readsNoCredential = ({ access }: Route) => access === 'public' || access === 'signed in';
+
+const nameOf = ({ method, path }: Route) => `${method} ${path}`;
+const routes = () => routesOf(theApp().get(ModulesContainer));
+
+function rowOf(route: Route): Row {
+  const row = TABLE[nameOf(route)];
+  if (!row)
+    throw new Error(`${nameOf(route)} has no row in the table of test/api/authorisation.test.ts: add a line`);
+  return row;
+}
+
+let owner: Actor;
+let admin: Actor;
+let developer: Actor;
+let stranger: Actor;
+
+beforeAll(async () => {
+  owner = await make.user({ developer: true });
+  admin = await make.user({ developer: true });
+  developer = await make.user({ developer: true });
+  stranger = await make.user();
+});
+
+async function things(of: Actor = owner, admins: Actor[] = [admin]): Promise<Things> {
+  const game = await make.game({ owner: of, admins, visibility: 'private' });
+  await make.downloadKey({ game, email: 'buyer@example.com' });
+  const entry = await make.game({ owner: of });
+  const collection = await make.collection({ owner: of, admins, games: [entry] });
+  const hidden = await make.collection({ owner: of, admins, games: [entry], private: true });
+  return { game: game.id, collection: collection.id, private_collection: hidden.id, entry: entry.id };
+}
+
+let shared: Promise<Things>;
+
+/** Reads share theirs; what may be changed or deleted is made anew. */
+const thingsFor = ({ method }: Route) => (method === 'GET' ? (shared ??= things()) : things());
+
+/** An account may have 1,000 collections. */
+beforeEach(async () => {
+  const { collection, private_collection } = await (shared ??= things());
+  const kept = [collection, private_collection];
+  await sql('DELETE FROM collections WHERE user_id = $1 AND id <> ALL ($2)', [owner.id, kept]);
+});
+
+async function ask(route: Route, row: Row, credential: string | undefined, object: Things): Promise<Answer> {
+  const { path, form } = row.call(object);
+  const address = legacyPath(path, credential);
+  const caller = anonymous.with(credential);
+  return route.method === 'GET' ? caller.get(address) : caller.post(address, form);
+}
+
+const refusal = (credential: string, scope: Scope) =>
+  failure(403, `${isJwt(credential) ? 'token' : 'api key'} does not permit \`${scope}\``);
+
+const everyone = () => ({ owner, admin, developer, stranger });
+
+test('every route has a row, and every row a route', () => {
+  expect(
+    routes()
+      .map(nameOf)
+      .filter((name) => !(name in TABLE)),
+  ).toEqual([]);
+  expect(Object.keys(TABLE).filter((name) => !routes().map(nameOf).includes(name))).toEqual([]);
+});
+
+test('the router has no route that no controller declares', () => {
+  type Layer = { route?: { path: string; methods: Record<string, boolean> } };
+  const express = theApp().getHttpAdapter().getInstance() as Express;
+  const known = new Set(routes().map(nameOf));
+  const found = (express.router as unknown as { stack: Layer[] }).stack.flatMap(({ route }) =>
+    route ? Object.keys(route.methods).map((method) => `${method.toUpperCase()} ${route.path}`) : [],
+  );
+  expect(found.length).toBeGreaterThan(0);
+  expect(found.filter((name) => !known.has(name))).toEqual([]);
+});
+
+describe('without a good credential', () => {
+  const cases: [string, () => Promise<string | undefined>, Answer][] = [
+    ['no credential', () => Promise.resolve(undefined), failure(401, 'authentication required')],
+    ['an unknown key', () => Promise.resolve('never-a-key'), failure(401, 'invalid key')],
+    [
+      'a revoked key',
+      async () => {
+        const key = await make.key({ owner });
+        await sql('UPDATE api_keys SET revoked_at = now() WHERE id = (SELECT max(id) FROM api_keys)');
+        return key;
+      },
+      failure(401, 'invalid key'),
+    ],
+    ['an expired JWT', () => forge({ sub: owner.id, expires_in: -61 }), failure(401, 'token expired')],
+    [
+      'a JWT for another audience',
+      () => forge({ sub: owner.id, aud: 'other' }),
+      failure(401, 'invalid token'),
+    ],
+    [
+      'a JWT of a revoked parent',
+      async () => {
+        await make.key({ owner });
+        const [row] = await sql<{ id: number }>(
+          'UPDATE api_keys SET revoked_at = now() WHERE id = (SELECT max(id) FROM api_keys) RETURNING id',
+        );
+        return forge({ sub: owner.id, api_key_id: row!.id });
+      },
+      failure(401, 'invalid token'),
+    ],
+    ['a JWT of a user that is gone', () => forge({ sub: 4e6 }), failure(401, 'invalid token')],
+  ];
+
+  test.each(cases)('%s', async (_, credential, expected) => {
+    const given = await credential();
+    for (const route of routes()) {
+      const row = rowOf(route);
+      const answer = await ask(route, row, given, await thingsFor(route));
+      if (readsNoCredential(route))
+        expect([nameOf(route), answer.status]).toEqual([nameOf(route), row.success]);
+      else if (isForOperators(route.access!))
+        expect([nameOf(route), answer]).toEqual([
+          nameOf(route),
+          given === undefined ? failure(401, 'authentication required') : failure(401, 'invalid token'),
+        ]);
+      else expect([nameOf(route), answer]).toEqual([nameOf(route), expected]);
+    }
+  });
+});
+
+const scoped = new Map<string, Promise<string[]>>();
+
+/** A key and a JWT with this scope alone. */
+function credentialsWith(scope: string): Promise<string[]> {
+  let credentials = scoped.get(scope);
+  if (!credentials) {
+    credentials = (async () => {
+      // A game's JWT asks about its own game alone.
+      const { game } = await (shared ??= things());
+      const jwt = forge({ sub: owner.id, scope, claims: { game_id: game } });
+      return Promise.all([make.key({ owner, scopes: [scope] }), jwt]);
+    })();
+    scoped.set(scope, credentials);
+  }
+  return credentials;
+}
+
+test.each(Object.keys(TABLE))('%s: a scope that covers opens, any other does not', async (name) => {
+  const route = routes().find((one) => nameOf(one) === name)!;
+  if (readsNoCredential(route) || !(route.access! in SCOPES)) return;
+  const row = rowOf(route);
+  const needed = route.access as Scope;
+  // Too small, too large, beside, a part of the word, and one that nobody knows.
+  const tried = [...Object.keys(SCOPES), needed.slice(0, -1), `${needed}:more`, 'nonsense'];
+  for (const scope of tried)
+    for (const credential of await credentialsWith(scope)) {
+      const answer = await ask(route, row, credential, await thingsFor(route));
+      const expected = covers([scope], needed) ? { status: row.success } : refusal(credential, needed);
+      expect([scope, answer]).toEqual([scope, expect.objectContaining(expected)]);
+    }
+});
+
+test('an operator token with the right opens, any other does not', async () => {
+  const tokens = theApp().get(OperatorTokensService);
+  const all = [{ token: OPERATOR_TOKEN, rights: ALL_RIGHTS }];
+  for (const rights of [ALL_RIGHTS, ...ALL_RIGHTS.map((right) => [right])])
+    all.push({ token: await tokens.create(`may-${rights.length}-${rights[0]}`, rights), rights });
+  const object = await (shared ??= things());
+  for (const route of routes()) {
+    const row = rowOf(route);
+    const [kind, right] = route.access!.split(':');
+    for (const { token, rights } of kind === 'operator' ? all : all.slice(-1)) {
+      const answer = await ask(route, row, token, object);
+      const where = `${nameOf(route)} with ${rights.join()}`;
+      if (kind !== 'operator')
+        expect([where, answer.status]).toEqual([where, readsNoCredential(route) ? row.success : 401]);
+      else if (right === undefined || (rights as string[]).includes(right))
+        expect([where, answer.status]).toEqual([where, row.success]);
+      else
+        expect([where, answer]).toEqual([where, failure(403, `operator token does not permit \`${right}\``)]);
+    }
+  }
+});
+
+test('any credential is any credential, and an API key is no JWT', async () => {
+  for (const route of routes()) {
+    const row = rowOf(route);
+    const jwt = await forge({ sub: owner.id, scope: 'profile:me' });
+    if (route.access === 'any credential')
+      for (const credential of [await make.key({ owner, scopes: ['collection:view'] }), jwt])
+        expect((await ask(route, row, credential, await thingsFor(route))).status).toBe(row.success);
+    if (route.access === 'any api key')
+      expect([nameOf(route), await ask(route, row, jwt, await thingsFor(route))]).toEqual([
+        nameOf(route),
+        failure(403, 'an api key is required'),
+      ]);
+  }
+});
+
+test('no API credential opens a page, or changes what everybody may read', async () => {
+  for (const route of routes().filter((one) => readsNoCredential(one)))
+    for (const credential of [owner.key, await forge({ sub: owner.id, scope: 'profile game collection' })])
+      expect([
+        nameOf(route),
+        (await ask(route, rowOf(route), credential, await thingsFor(route))).status,
+      ]).toEqual([nameOf(route), rowOf(route).success]);
+});
+
+test('objects: owner and admins get in, others get what they get for an object that is not there', async () => {
+  for (const route of routes()) {
+    if (readsNoCredential(route) || isForOperators(route.access!)) continue;
+    const row = rowOf(route);
+    for (const [who, actor] of Object.entries(everyone())) {
+      const allowed = !row.refused || actor === owner || actor === admin;
+      const answer = await ask(route, row, actor.key, await thingsFor(route));
+      const expected = allowed ? expect.objectContaining({ status: row.success }) : row.refused;
+      expect([nameOf(route), who, answer]).toEqual([nameOf(route), who, expected]);
+    }
+    if (!row.refused) continue;
+    const foreign = await ask(route, row, owner.key, await things(developer, []));
+    expect([nameOf(route), 'foreign', foreign]).toEqual([nameOf(route), 'foreign', row.refused]);
+    const missing = await ask(route, row, owner.key, MISSING);
+    expect([nameOf(route), 'missing', missing]).toEqual([nameOf(route), 'missing', row.missing]);
+  }
+});

@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { sendRaw } from '../support/raw';
+import { type Actor, type Answer, baseUrl, failure, make, send, sql, useStore } from '../support/store';
+import { moment } from '../support/time';
+
+useStore();
+
+let owner: Actor;
+beforeAll(async () => {
+  owner = await make.user();
+});
+
+const FORM = 'application/x-www-form-urlencoded';
+const JSON_TYPE = 'application/json';
+
+async function post(body: string | Buffer, headers: Record<string, string>): Promise<Answer> {
+  const answer = await send('POST', '/collections', { headers: { ...owner.headers, ...headers }, body });
+  return { status: answer.status, body: answer.body };
+}
+afterEach(() => sql('DELETE FROM collections'));
+const madeSoFar = () => sql('SELECT title FROM collections');
+
+const notAnObject = failure(400, 'the body must be a JSON object');
+const tooMany = failure(413, 'too many parameters');
+const tooLarge = failure(413, 'request too large');
+const badCharset = failure(415, 'unsupported charset');
+const badType = failure(415, 'unsupported media type');
+const title = 'title=Sent';
+const BOMB = gzipSync(Buffer.alloc(64 * 1024 * 1024, 'title=x&'));
+
+test.each<[string, string | Buffer, Record<string, string>, Answer]>([
+  ['null', 'null', { 'content-type': JSON_TYPE }, notAnObject],
+  ['a JSON text', '"title"', { 'content-type': JSON_TYPE }, notAnObject],
+  ['a JSON array', '[]', { 'content-type': JSON_TYPE }, notAnObject],
+  ['broken JSON', '{"title":"secret', { 'content-type': JSON_TYPE }, notAnObject],
+  [
+    'JSON 5,000 deep',
+    `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`,
+    { 'content-type': JSON_TYPE },
+    notAnObject,
+  ],
+  ['arrays 100,000 deep', '['.repeat(100_000), { 'content-type': JSON_TYPE }, notAnObject],
+  [
+    '1,001 members',
+    JSON.stringify(Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`a${i}`, i]))),
+    { 'content-type': JSON_TYPE },
+    tooMany,
+  ],
+  ['one name 1,001 times', `{${'"a":1,'.repeat(1000)}"a":1}`, { 'content-type': JSON_TYPE }, tooMany],
+  [
+    '10,001 values in a member that nobody knows',
+    JSON.stringify({ a: new Array(10_000).fill(1) }),
+    { 'content-type': JSON_TYPE },
+    tooMany,
+  ],
+  [
+    'a list of 20,000 ids',
+    JSON.stringify({ game_ids: new Array(20_000).fill(1) }),
+    { 'content-type': JSON_TYPE },
+    tooMany,
+  ],
+  [
+    '1,002 parts without a name',
+    '--x\r\ncontent-disposition: form-data\r\n\r\n1\r\n'.repeat(1002) + '--x--\r\n',
+    { 'content-type': 'multipart/form-data; boundary=x' },
+    tooMany,
+  ],
+  [
+    'a file',
+    '--x\r\ncontent-disposition: form-data; name="a"; filename="b"\r\n\r\n1\r\n--x--\r\n',
+    { 'content-type': 'multipart/form-data; boundary=x' },
+    failure(400, 'files are not accepted'),
+  ],
+  [
+    '1,001 fields',
+    Array.from({ length: 1001 }, (_, i) => `a${i}=1`).join('&'),
+    { 'content-type': FORM },
+    tooMany,
+  ],
+  ['a form over the limit', `title=${'x'.repeat(600_000)}`, { 'content-type': FORM }, tooLarge],
+  ['a gzip bomb', BOMB, { 'content-type': FORM, 'content-encoding': 'gzip' }, tooLarge],
+  ['an unknown encoding', title, { 'content-type': FORM, 'content-encoding': 'compress' }, badType],
+  ['an unknown charset', title, { 'content-type': `${FORM}; charset=latin1` }, badCharset],
+  ['utf-16', Buffer.from(title, 'utf16le'), { 'content-type': `${FORM}; charset=utf-16` }, badCharset],
+  ['another media type', title, { 'content-type': 'text/xml' }, badType],
+])('%s changes nothing and is not repeated', async (_name, body, headers, answer) => {
+  expect(await post(body, headers)).toEqual(answer);
+  expect(await madeSoFar()).toEqual([]);
+});
+
+test('a gzip bomb is not unpacked', async () => {
+  const before = process.memoryUsage().rss;
+  await Promise.all(
+    Array.from({ length: 10 }, () => post(BOMB, { 'content-type': FORM, 'content-encoding': 'gzip' })),
+  );
+  expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+});
+
+test.each([
+  ['in one piece', 'title=Sent'],
+  ['too long for its parameter', `title=${'x'.repeat(61)}`],
+])('a client that closes its half after the body is served: %s', async (_how, body) => {
+  const { hostname, port } = new URL(baseUrl());
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  socket.end(
+    `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\nContent-Type: ${FORM}\r\n` +
+      `Content-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  const isMade = body === 'title=Sent';
+  expect(answer.toString()).toMatch(isMade ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 400 /);
+  expect(await madeSoFar()).toEqual(isMade ? [{ title: 'Sent' }] : []);
+});
+
+test.each(['gzip', 'deflate', 'br'] as const)('a body in %s is decoded', async (encoding) => {
+  const encode = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }[encoding];
+  const headers = { 'content-type': FORM, 'content-encoding': encoding };
+  expect((await post(encode(title), headers)).status).toBe(200);
+  expect(await madeSoFar()).toEqual([{ title: 'Sent' }]);
+  expect(await post(title, headers)).toEqual(failure(400, 'malformed request'));
+  expect((await owner.get('/profile')).status).toBe(200);
+});
+
+describe('a body that does not come', () => {
+  const head = (length: number) =>
+    `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\nContent-Type: ${FORM}\r\nContent-Length: ${length}\r\n\r\n`;
+  const late = { status: 408, body: '{"errors":["request timeout"]}' };
+
+  test('shorter than its Content-Length: 408 within ten seconds', async () => {
+    const { status, body, ms } = await sendRaw(`${head(1000)}title=Sent`);
+    expect({ status, body }).toEqual(late);
+    expect(ms).toBeLessThan(10_000);
+  });
+
+  test('dripping in: the same, and others are served meanwhile', async () => {
+    const { hostname, port } = new URL(baseUrl());
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined).write(head(1000));
+    const drip = setInterval(() => socket.write('x'), 200);
+    const started = performance.now();
+    const answer = new Promise<string>((resolve) => socket.once('data', (data) => resolve(data.toString())));
+    try {
+      await moment(1000);
+      expect((await owner.get('/profile')).status).toBe(200);
+      expect(await answer).toMatch(/^HTTP\/1\.1 408 /);
+      expect(performance.now() - started).toBeLessThan(10_000);
+    } finally {
+      clearInterval(drip);
+      socket.destroy();
+    }
+  });
+
+  test('dripping in after its answer: hung up on within ten seconds', async () => {
+    const { hostname, port } = new URL(baseUrl());
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined).write(head(1000).replace(/Authorization.*?\r\n/, ''));
+    const drip = setInterval(() => socket.write('x'), 200);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 401 /);
+    const started = performance.now();
+    try {
+      // A drip that comes too late is an error before that; `once` of Node's would reject with it.
+      await new Promise<void>((resolve) => socket.once('close', () => resolve()));
+      expect(performance.now() - started).toBeLessThan(10_000);
+    } finally {
+      clearInterval(drip);
+      socket.destroy();
+    }
+  });
+});

@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { baseUrl, send, useStore } from '../support/store';
+import { sendRaw } from '../support/raw';
+
+useStore();
+
+const get = (path: string, ...headers: string[]) =>
+  ['GET ' + path + ' HTTP/1.1', 'Host: localhost', ...headers, '', ''].join('\r\n');
+
+describe.each<[string, string | Buffer, number, string]>([
+  ['no HTTP', 'GET / JUNK\r\n\r\n', 400, 'malformed request'],
+  ['an unknown method', 'BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n', 405, 'method not allowed'],
+  ['TRACE', 'TRACE / HTTP/1.1\r\nHost: localhost\r\n\r\n', 405, 'method not allowed'],
+  ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405, 'method not allowed'],
+  ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400, 'exactly one Host header is required'],
+  ['two Hosts', get('/', 'Host: other'), 400, 'exactly one Host header is required'],
+  ['two lengths', get('/', 'Content-Length: 1', 'Content-Length: 2'), 400, 'malformed request'],
+  [
+    'a length and chunks',
+    get('/', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
+    400,
+    'malformed request',
+  ],
+  [
+    'a bad chunk',
+    'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    404,
+    'invalid api endpoint',
+  ],
+  [
+    'a header block over 16 KiB',
+    get('/', `X-Big: ${'x'.repeat(17_000)}`),
+    431,
+    'request header fields too large',
+  ],
+  [
+    'more than 100 headers',
+    get('/', ...Array.from({ length: 100 }, (_, i) => `X-${i}: 1`)),
+    431,
+    'request header fields too large',
+  ],
+  ['an address over 16 KiB', get(`/?${'x'.repeat(17_000)}`), 431, 'request header fields too large'],
+  ['a NUL in a header', get('/', 'X-Nul: a\0b'), 400, 'malformed request'],
+  [
+    'a control character in a credential',
+    get('/profile', 'Authorization: Bearer a\x01b'),
+    401,
+    'invalid key',
+  ],
+  ['a NUL in a credential', get('/profile', 'X-A: b', 'authorization: a\0b', 'X-C: d'), 401, 'invalid key'],
+  [
+    'a credential of a megabyte',
+    get('/profile', `Authorization: Bearer ${'x'.repeat(1_000_000)}`),
+    431,
+    'request header fields too large',
+  ],
+  ['a credential that is no text', get('/profile', 'Authorization: Bearer \xff\xfe'), 401, 'invalid key'],
+  ['a broken percent in the path', get('/health/%'), 404, 'invalid api endpoint'],
+  ['an absolute target that is none', get('http://[::1/profile'), 401, 'authentication required'],
+  ['a target of another scheme', get('ftp://example.com/profile'), 400, 'malformed request'],
+  ['a target that is no address', get('profile'), 400, 'malformed request'],
+  ['an asterisk', get('*'), 400, 'malformed request'],
+  ['an absolute target', get('http://example.com/nowhere'), 404, 'invalid api endpoint'],
+  ['a path of dots', get('/../../etc/passwd'), 404, 'invalid api endpoint'],
+  ['a path of slashes', get('//'), 404, 'invalid api endpoint'],
+  ['a trailing slash', get('/health/live/'), 404, 'invalid api endpoint'],
+  ['another case', get('/Health/Live'), 404, 'invalid api endpoint'],
+])('%s', (_name, bytes, status, text) => {
+  test(`answers ${status} in the envelope, with a request id, echoing nothing`, async () => {
+    const answer = await sendRaw(bytes);
+    expect({ status: answer.status, body: answer.body }).toEqual({
+      status,
+      body: JSON.stringify({ errors: [text] }),
+    });
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(answer.headers['x-request-id']).toMatch(/^[\w-]{36}$/);
+    expect(answer.headers['x-content-type-options']).toBe('nosniff');
+    expect(answer.headers.allow).toEqual(
+      status === 405 ? expect.stringContaining('GET, HEAD, OPTIONS') : undefined,
+    );
+    expect(answer.headers['content-security-policy']).toBe(
+      "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    );
+  });
+});
+
+// The parser keeps nothing of what came before: a header whose name came in an earlier piece is nobody's.
+test('a control character in a credential that arrives in two pieces is refused wherever they part', async () => {
+  const request = get('/profile', 'Authorization: Bearer a\x01b');
+  const [name, character] = [request.indexOf('Authorization'), request.indexOf('\x01')];
+  const seen = await Promise.all(
+    Array.from({ length: request.length - 1 }, async (_, i) => {
+      const { status, body } = await sendRaw([request.slice(0, i + 1), request.slice(i + 1)]);
+      return { at: i + 1, answer: `${status} ${body}` };
+    }),
+  );
+  for (const { at, answer } of seen) {
+    const nameless = at > name && at <= character ? ['400 {"errors":["malformed request"]}'] : [];
+    expect(['401 {"errors":["invalid key"]}', ...nameless]).toContain(answer);
+  }
+});
+
+test('exactly 100 headers are served', async () => {
+  const answer = await sendRaw(get('/', ...Array.from({ length: 99 }, (_, i) => `X-${i}: 1`)));
+  expect(answer.status).toBe(200);
+});
+
+test('a CONNECT whose sender is gone before the answer ends nothing', async () => {
+  const { hostname, port } = new URL(baseUrl());
+  for (let i = 0; i < 50; i++) {
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', () =>
+      socket.resetAndDestroy(),
+    );
+    await once(socket, 'close');
+  }
+  expect((await send('GET', '/health/live')).status).toBe(200);
+});
+
+test('a header that drips in is answered 408 within ten seconds', async () => {
+  const answer = await sendRaw('GET / HTTP/1.1\r\nHost: localhost\r\n');
+  expect({ status: answer.status, body: answer.body }).toEqual({
+    status: 408,
+    body: '{"errors":["request timeout"]}',
+  });
+  expect(answer.ms).toBeLessThan(10_000);
+});
+
+test('a sane request id is kept, any other replaced', async () => {
+  const id = async (given: string) =>
+    (await send('GET', '/', { headers: { 'x-request-id': given } })).headers.get('x-request-id');
+  expect(await id('trace-1.2:3_4')).toBe('trace-1.2:3_4');
+  expect(await id('x'.repeat(65))).toMatch(/^[\w-]{36}$/);
+  expect(await id('two words')).toMatch(/^[\w-]{36}$/);
+});
+
+test('a browser game may call from any origin, without cookies', async () => {
+  const preflight = await send('OPTIONS', '/profile', {
+    headers: { origin: 'https://game.example', 'access-control-request-method': 'GET' },
+  });
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+  expect(preflight.headers.get('access-control-allow-headers')).toMatch(/Authorization/);
+  expect(preflight.headers.get('access-control-allow-credentials')).toBeNull();
+});
+
+test('nothing tells what the service is made with', async () => {
+  const { headers } = await send('GET', '/');
+  expect(headers.get('x-powered-by')).toBeNull();
+  expect(headers.get('server')).toBeNull();
+  expect(headers.get('etag')).toBeNull();
+});

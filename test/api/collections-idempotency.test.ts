@@ -1,0 +1,295 @@
+import { request } from 'node:http';
+import { Settings } from '../../src/platform/config/settings';
+import { Database } from '../../src/platform/database/database';
+import { type AnswerRoom, MAX_STORED } from '../../src/platform/idempotency/answer-room';
+import { IdempotencyService } from '../../src/platform/idempotency/idempotency.service';
+import { ExpiredRowsService } from '../../src/dashboard/expired-rows.service';
+import {
+  type Actor,
+  actors,
+  baseUrl,
+  failure,
+  make,
+  openApp,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+import { until } from '../support/time';
+
+useStore();
+
+type Fields = Record<string, string | number>;
+
+async function post(
+  actor: Actor,
+  path: string,
+  fields: Fields,
+  key: string,
+  more: Record<string, string> = {},
+) {
+  const { status, body } = await send('POST', path, {
+    headers: {
+      ...actor.headers,
+      ...more,
+      'content-type': 'application/x-www-form-urlencoded',
+      'idempotency-key': key,
+    },
+    body: new URLSearchParams(
+      Object.entries(fields).map(([name, value]): [string, string] => [name, String(value)]),
+    ).toString(),
+  });
+  return { status, body };
+}
+
+const owned = ({ id }: Actor) => sql('SELECT id FROM collections WHERE user_id = $1', [id]);
+const USED = failure(400, 'Idempotency-Key was used with other parameters');
+const MALFORMED = failure(400, 'Idempotency-Key must be given once, as 1 to 255 printable ASCII characters');
+
+test('the second answer is the first one, and nothing happens twice', async () => {
+  const { owner } = await actors();
+  const first = await post(owner, '/collections', { title: 'One' }, 'a');
+  expect(first.status).toBe(200);
+  await sql(`UPDATE collections SET title = 'Renamed' WHERE user_id = $1`, [owner.id]);
+  expect(await post(owner, '/collections', { title: 'One' }, 'a')).toEqual(first);
+  expect(await post(owner, '/collections', { title: 'One' }, 'b')).not.toEqual(first);
+  expect(await owned(owner)).toHaveLength(2);
+});
+
+test('no user fills the disk with answers: then what is not answered yet is 429, and changes nothing', async () => {
+  const { owner, stranger } = await actors();
+  const first = await post(owner, '/collections', { title: 'One' }, 'a');
+  const { room } = theApp().get(IdempotencyService) as unknown as { room: AnswerRoom };
+  room.taken.set(owner.id, { bytes: MAX_STORED + 60 * 3108, at: performance.now() });
+  const refused = await send('POST', '/collections', {
+    headers: { ...owner.headers, 'idempotency-key': 'b' },
+  });
+  expect(refused).toMatchObject(failure(429, 'rate limit exceeded'));
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(30);
+  expect(await owned(owner)).toHaveLength(1);
+  expect(await post(owner, '/collections', { title: 'One' }, 'a')).toEqual(first);
+  expect((await owner.post('/collections', { title: 'Two' })).status).toBe(200);
+  expect((await post(stranger, '/collections', { title: 'Two' }, 'b')).status).toBe(200);
+  room.taken.set(owner.id, { bytes: MAX_STORED, at: performance.now() - 1000 });
+  expect((await post(owner, '/collections', { title: 'Two' }, 'b')).status).toBe(200);
+});
+
+test('the parameters count, not how they were sent', async () => {
+  const { owner } = await actors();
+  const first = await post(owner, '/collections', { title: 'One', private: 'yes' }, 'a');
+  const asJson = await send('POST', '/collections', {
+    headers: { ...owner.headers, 'content-type': 'application/json', 'idempotency-key': 'a' },
+    body: JSON.stringify({ private: true, title: ' One ' }),
+  });
+  expect({ status: asJson.status, body: asJson.body }).toEqual(first);
+  expect(await post(owner, '/collections', { title: 'Two', private: 'yes' }, 'a')).toEqual(USED);
+  expect(await owned(owner)).toHaveLength(1);
+});
+
+test('a key belongs to one route', async () => {
+  const { owner } = await actors();
+  const game = await make.game({ owner });
+  const { id } = await make.collection({ owner });
+  expect((await post(owner, `/collections/${id}/add-game`, { game_id: game.id }, 'a')).status).toBe(200);
+  expect(await post(owner, `/collections/${id}/remove-game`, { game_id: game.id }, 'a')).toEqual(USED);
+  const other = await make.collection({ owner });
+  expect(await post(owner, `/collections/${other.id}/add-game`, { game_id: game.id }, 'a')).toEqual(USED);
+});
+
+test('a key belongs to one credential', async () => {
+  const { owner, stranger } = await actors();
+  const another = owner.with(await make.key({ owner }));
+  for (const actor of [owner, another, stranger])
+    expect((await post(actor, '/collections', { title: 'One' }, 'a')).status).toBe(200);
+  expect(await owned(owner)).toHaveLength(2);
+  expect(await owned(stranger)).toHaveLength(1);
+});
+
+test('a key belongs to one user, also where an import gives the credential to another', async () => {
+  const { owner, stranger } = await actors();
+  const first = await post(owner, '/collections', { title: 'One' }, 'a');
+  await sql('UPDATE api_keys SET user_id = $2 WHERE user_id = $1', [owner.id, stranger.id]);
+  const userOf = async () => ((await owner.get('/profile')).body as { user: { id: number } }).user.id;
+  await until(async () => (await userOf()) === stranger.id);
+  const second = await post(owner, '/collections', { title: 'One' }, 'a');
+  expect(second.status).toBe(200);
+  expect(second).not.toEqual(first);
+  expect(await post(owner, '/collections', { title: 'One' }, 'a')).toEqual(second);
+  expect(await owned(owner)).toHaveLength(1);
+  expect(await owned(stranger)).toHaveLength(1);
+});
+
+test('an answer that the version before has kept, which did not ask for the user, is given', async () => {
+  const { owner } = await actors();
+  const first = await post(owner, '/collections', { title: 'One' }, 'a');
+  await sql('UPDATE idempotency_keys SET user_id = NULL');
+  expect(await post(owner, '/collections', { title: 'One' }, 'a')).toEqual(first);
+  expect(await owned(owner)).toHaveLength(1);
+});
+
+test('every write takes a key', async () => {
+  const { owner } = await actors();
+  const game = await make.game({ owner });
+  const { id } = await make.collection({ owner, games: [game] });
+  const writes: [string, Fields][] = [
+    [`/collections/${id}`, { title: 'New' }],
+    [`/collections/${id}/collection-games/${game.id}`, { blurb: 'x' }],
+    [`/collections/${id}/order`, { game_ids: `[${game.id}]` }],
+    [`/collections/${id}/remove-game`, { game_id: game.id }],
+    [`/collections/${id}/add-game`, { game_id: game.id }],
+    [`/collections/${id}/delete`, {}],
+  ];
+  const first = [];
+  for (const [path, fields] of writes) first.push(await post(owner, path, fields, path));
+  expect(first.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+  expect(first[3]!.body).toEqual({ success: true, removed: true });
+  // The collection is gone; the answers are not.
+  for (const [i, [path, fields]] of writes.entries())
+    expect(await post(owner, path, fields, path)).toEqual(first[i]);
+});
+
+test('a failure is not kept', async () => {
+  const { owner, stranger } = await actors();
+  const game = await make.game({ owner, visibility: 'private' });
+  expect(await post(stranger, '/collections', { game_id: game.id }, 'a')).toEqual(
+    failure(404, 'invalid game'),
+  );
+  await sql(`UPDATE games SET visibility = 'public' WHERE id = $1`, [game.id]);
+  expect((await post(stranger, '/collections', { game_id: game.id }, 'a')).status).toBe(200);
+  expect(await sql('SELECT FROM idempotency_keys WHERE answer IS NULL')).toEqual([]);
+});
+
+test('many at once: one happens, all are answered alike', async () => {
+  const { owner } = await actors();
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => post(owner, '/collections', { title: 'One' }, 'a')),
+  );
+  expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+  expect(answers[0]!.status).toBe(200);
+  expect(await owned(owner)).toHaveLength(1);
+});
+
+test('another replica knows the key', async () => {
+  const { owner } = await actors();
+  const first = await post(owner, '/collections', { title: 'One' }, 'a');
+  const replica = await openApp({ DATABASE_URL: theApp().get(Settings).DATABASE_URL });
+  try {
+    const response = await fetch(`${await replica.getUrl()}/collections`, {
+      method: 'POST',
+      headers: {
+        ...owner.headers,
+        'content-type': 'application/x-www-form-urlencoded',
+        'idempotency-key': 'a',
+      },
+      body: 'title=One',
+    });
+    expect({ status: response.status, body: await response.json() }).toEqual(first);
+  } finally {
+    await replica.close();
+  }
+});
+
+test('a retry after an answer that was never read', async () => {
+  const { owner } = await actors();
+  await new Promise<void>((resolve) => {
+    const lost = request(`${baseUrl()}/collections`, {
+      method: 'POST',
+      headers: {
+        ...owner.headers,
+        'content-type': 'application/x-www-form-urlencoded',
+        'idempotency-key': 'a',
+      },
+    });
+    lost.on('error', () => resolve());
+    lost.on('close', () => resolve());
+    lost.end('title=One', () => setTimeout(() => lost.destroy(), 2));
+  });
+  await Promise.all([1, 2].map(() => post(owner, '/collections', { title: 'One' }, 'a')));
+  expect(await owned(owner)).toHaveLength(1);
+});
+
+test('a transaction that is killed leaves neither effect nor key', async () => {
+  const { owner } = await actors();
+  const game = await make.game({ owner });
+  const { id } = await make.collection({ owner });
+  const database = theApp().get(Database);
+  let answer: ReturnType<typeof post> | undefined;
+  await database.transaction(async (db) => {
+    await db.query('SELECT FROM collections WHERE id = $1 FOR UPDATE', [id]);
+    answer = post(owner, `/collections/${id}/add-game`, { game_id: game.id }, 'a');
+    let killed: unknown[] = [];
+    while (killed.length === 0)
+      killed = await sql(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+  });
+  expect(await answer).toEqual(failure(503, 'service unavailable'));
+  expect(await sql('SELECT FROM idempotency_keys WHERE credential LIKE $1', ['%'])).toEqual(
+    await sql('SELECT FROM idempotency_keys WHERE answer IS NOT NULL'),
+  );
+  expect((await post(owner, `/collections/${id}/add-game`, { game_id: game.id }, 'a')).status).toBe(200);
+  expect(await sql('SELECT game_id FROM collection_games WHERE collection_id = $1', [id])).toEqual([
+    { game_id: game.id },
+  ]);
+});
+
+test('a key is free again after a day, and swept', async () => {
+  const { owner } = await actors();
+  const first = await post(owner, '/collections', { title: 'One' }, 'a');
+  await post(owner, '/collections', { title: 'Two' }, 'b');
+  await sql(`UPDATE idempotency_keys SET created_at = now() - interval '23 hours 59 minutes'`);
+  const kept = async () => (await sql('SELECT FROM idempotency_keys')).length;
+  const sweep = () => theApp().get(ExpiredRowsService).sweep();
+  const before = await kept();
+  await sweep();
+  expect(await kept()).toBe(before);
+  expect(await post(owner, '/collections', { title: 'One' }, 'a')).toEqual(first);
+  await sql(`UPDATE idempotency_keys SET created_at = now() - interval '24 hours 1 minute'`);
+  expect(await post(owner, '/collections', { title: 'Three' }, 'a')).toMatchObject({
+    body: { collection: { title: 'Three' } },
+  });
+  const old = `SELECT FROM idempotency_keys WHERE created_at < now() - interval '24 hours'`;
+  expect((await sql(old)).length).toBeGreaterThan(0);
+  await sweep();
+  expect(await sql(old)).toEqual([]);
+  expect(await kept()).toBeGreaterThan(0);
+  expect(await post(owner, '/collections', { title: 'Three' }, 'a')).toMatchObject({
+    body: { collection: { title: 'Three' } },
+  });
+  expect(await owned(owner)).toHaveLength(3);
+});
+
+test.each([[''], ['x'.repeat(256)], ['caf\u00e9'], ['a\tb']])('the key %j', async (key) => {
+  const { owner } = await actors();
+  expect(await post(owner, '/collections', {}, key)).toEqual(MALFORMED);
+  expect(await owned(owner)).toEqual([]);
+});
+
+test('two keys on one request', async () => {
+  const { owner } = await actors();
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const twice = request(`${baseUrl()}/collections`, {
+      method: 'POST',
+      headers: { ...owner.headers, 'Idempotency-Key': ['a', 'b'] },
+    });
+    twice.on('response', (response) => resolve(response.resume().statusCode));
+    twice.on('error', reject);
+    twice.end();
+  });
+  expect(status).toBe(400);
+});
+
+test('collections that one user makes at once share transactions', async () => {
+  const maker = await make.user();
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) => maker.post('/collections', { title: `At once ${i}` })),
+  );
+  const made = await sql<{ transaction: string }>(
+    'SELECT xmin::text AS transaction FROM collections WHERE user_id = $1',
+    [maker.id],
+  );
+  expect(made).toHaveLength(20);
+  expect(new Set(made.map(({ transaction }) => transaction)).size).toBeLessThan(20);
+});

@@ -1,0 +1,500 @@
+import { type Actor, actors, baseUrl, failure, make, ok, send, sql, useStore } from '../support/store';
+
+useStore();
+
+let owner: Actor;
+let stranger: Actor;
+let game: { id: number };
+let id: number;
+
+beforeAll(async () => {
+  ({ owner, stranger } = await actors());
+  game = await make.game({ owner });
+});
+
+beforeEach(async () => {
+  ({ id } = await make.collection({
+    owner,
+    games: [game],
+    title: 'Old',
+    description: 'old',
+    layout: 'list',
+  }));
+});
+
+type Fields = Record<string, unknown>;
+
+/** The four ways in which a client may send the same. */
+const WAYS: Record<
+  string,
+  (actor: Actor, path: string, fields: Fields) => Promise<{ status: number; body: unknown }>
+> = {
+  form: (actor, path, fields) => actor.post(path, fields),
+  json: (actor, path, fields) => actor.postJson(path, fields),
+  async query(actor, path, fields) {
+    const text = Object.entries(fields).map(([name, value]): [string, string] => [name, textOf(value)]);
+    const { status, body } = await send('POST', `${path}?${new URLSearchParams(text).toString()}`, {
+      headers: actor.headers,
+    });
+    return { status, body };
+  },
+  async multipart(actor, path, fields) {
+    const form = new FormData();
+    for (const [name, value] of Object.entries(fields)) form.set(name, textOf(value));
+    const { status, body } = await send('POST', path, { headers: actor.headers, body: form });
+    return { status, body };
+  },
+};
+const textOf = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+
+/** What the description does not promise, and the service takes all the same. */
+async function postUndescribed(path: string, fields: Record<string, string> | string) {
+  const isJson = typeof fields === 'string';
+  const answer = await fetch(baseUrl() + path, {
+    method: 'POST',
+    headers: { ...owner.headers, ...(isJson && { 'content-type': 'application/json' }) },
+    body: isJson ? fields : new URLSearchParams(fields),
+  });
+  return { status: answer.status, body: await answer.json() };
+}
+
+const collection = async () =>
+  ((await owner.get(`/collections/${id}`)).body as { collection: Fields }).collection;
+const entries = async () =>
+  (
+    (await owner.get(`/collections/${id}/collection-games`)).body as { collection_games: Fields[] }
+  ).collection_games.map(({ game_id, blurb }) => [game_id, blurb]);
+
+describe.each(Object.keys(WAYS))('parameters by %s', (way) => {
+  const post = (path: string, fields: Fields = {}) => WAYS[way]!(owner, path, fields);
+
+  test('update', async () => {
+    const fields = {
+      title: '  Nüw 🎲 ',
+      description: '<b>n</b><i onclick="x">w</i>',
+      private: true,
+      layout: 'grid',
+      on_profile: true,
+    };
+    const answer = await post(`/collections/${id}`, fields);
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        collection: { title: 'Nüw 🎲', description: '<b>n</b><i>w</i>', private: true, layout: 'grid' },
+      },
+    });
+    expect(answer.body).toEqual({ collection: await collection() });
+    expect(await sql('SELECT user_id FROM profile_collections WHERE collection_id = $1', [id])).toEqual([
+      { user_id: owner.id },
+    ]);
+  });
+
+  test('create, add, update an entry, order, remove', async () => {
+    const other = await make.game({ owner });
+    expect(await post('/collections', { title: 'T', game_id: game.id, blurb: '<b>x</b>' })).toMatchObject({
+      status: 200,
+      body: { collection: { title: 'T', games_count: 1, layout: 'list' } },
+    });
+    expect(await post(`/collections/${id}/add-game`, { game_id: other.id, blurb: 'a<br>b' })).toMatchObject({
+      status: 200,
+      body: { collection_game: { position: 2, blurb: 'a<br />b' } },
+    });
+    expect(await post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x & y' })).toMatchObject({
+      status: 200,
+      body: { collection_game: { position: 1, blurb: 'x &amp; y' } },
+    });
+    expect(await post(`/collections/${id}/order`, { game_ids: [other.id, game.id] })).toEqual(
+      ok({ success: true }),
+    );
+    expect(await entries()).toEqual([
+      [other.id, 'a<br />b'],
+      [game.id, 'x &amp; y'],
+    ]);
+    expect(await post(`/collections/${id}/order`, { game_ids: [], remove_game_ids: [other.id] })).toEqual(
+      ok({ success: true }),
+    );
+    expect(await post(`/collections/${id}/remove-game`, { game_id: game.id })).toEqual(
+      ok({ success: true, removed: true }),
+    );
+    expect(await entries()).toEqual([]);
+  });
+});
+
+describe('only what is sent changes', () => {
+  const OLD = { title: 'Old', description: 'old', private: false, layout: 'list' };
+
+  test.each([[{ title: 'New' }], [{ description: 'new' }], [{ private: true }], [{ layout: 'grid' }]])(
+    '%j',
+    async (fields: Fields) => {
+      const before = await sql('SELECT updated_at FROM collections WHERE id = $1', [id]);
+      expect((await owner.post(`/collections/${id}`, fields)).status).toBe(200);
+      expect(await collection()).toMatchObject({ ...OLD, ...fields });
+      expect(await sql('SELECT updated_at FROM collections WHERE id = $1', [id])).not.toEqual(before);
+    },
+  );
+
+  test('nothing sent, nothing changed', async () => {
+    const before = await sql('SELECT * FROM collections WHERE id = $1', [id]);
+    expect((await owner.post(`/collections/${id}`, {})).status).toBe(200);
+    expect(await sql('SELECT * FROM collections WHERE id = $1', [id])).toEqual(before);
+  });
+
+  test('an empty text clears', async () => {
+    await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x' });
+    expect(await owner.post(`/collections/${id}`, { description: '' })).toMatchObject({
+      body: { collection: { description: null } },
+    });
+    expect(await owner.post(`/collections/${id}/collection-games/${game.id}`, {})).toMatchObject({
+      body: { collection_game: { blurb: 'x' } },
+    });
+    expect(
+      await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: '<script></script>' }),
+    ).toMatchObject({
+      body: { collection_game: { blurb: null } },
+    });
+  });
+});
+
+describe('on_profile', () => {
+  test("an admin's choice is not the owner's", async () => {
+    const admin = await make.user();
+    await sql('INSERT INTO collection_admins (collection_id, user_id) VALUES ($1, $2)', [id, admin.id]);
+    const shown = async () =>
+      (
+        await sql<{ user_id: number }>('SELECT user_id FROM profile_collections WHERE collection_id = $1', [
+          id,
+        ])
+      ).map(({ user_id }) => user_id);
+    await admin.post(`/collections/${id}`, { on_profile: 'yes' });
+    expect(await shown()).toEqual([admin.id]);
+    await owner.post(`/collections/${id}`, { on_profile: 'off' });
+    expect(await shown()).toEqual([admin.id]);
+    await owner.post(`/collections/${id}`, { on_profile: '1' });
+    await owner.post(`/collections/${id}`, { on_profile: '1' });
+    await admin.post(`/collections/${id}`, { on_profile: '0' });
+    expect(await shown()).toEqual([owner.id]);
+    expect(await stranger.post(`/collections/${id}`, { on_profile: '1' })).toEqual(
+      failure(403, "you can't edit this collection"),
+    );
+    expect(await shown()).toEqual([owner.id]);
+  });
+});
+
+describe('titles', () => {
+  test.each([
+    '',
+    '   ',
+    '\u3000\n\t',
+    '\u200b',
+    ' \u200d\u00ad\u2060 ',
+    '\u3164\uffa0\u115f',
+    '\ufe0f\u{e0041}\u{e0100}',
+    '\u2800\u2028',
+  ])('%j is blank: the default on create, refused on update', async (title) => {
+    expect(await postUndescribed('/collections', { title })).toMatchObject({
+      body: { collection: { title: `${owner.username}'s Collection` } },
+    });
+    expect(await owner.post(`/collections/${id}`, { title })).toEqual(
+      failure(400, 'title must not be blank'),
+    );
+  });
+
+  test('the default fits, whatever the username', async () => {
+    const long = await make.user({ username: 'a'.repeat(63) });
+    expect(await long.post('/collections')).toMatchObject({
+      status: 200,
+      body: { collection: { title: `${'a'.repeat(47)}'s Collection` } },
+    });
+  });
+
+  test('60 code points, counted after trimming', async () => {
+    const title = '🎲'.repeat(60);
+    expect(await postUndescribed(`/collections/${id}`, { title: `  ${title}  ` })).toMatchObject({
+      body: { collection: { title } },
+    });
+    for (const path of ['/collections', `/collections/${id}`])
+      expect(await owner.post(path, { title: `${title}x` })).toEqual(
+        failure(400, 'title must be at most 60 characters'),
+      );
+  });
+
+  test.each(['a\tb', 'a\nb', '\x1b[1m', 'a\x7f', '\u0085', '\u200b\r\u200b'])(
+    '%j has a control character',
+    async (title) => {
+      for (const path of ['/collections', `/collections/${id}`])
+        expect(await owner.post(path, { title })).toEqual(
+          failure(400, 'title must not contain control characters'),
+        );
+    },
+  );
+
+  test('blanks around a title, of any kind, are not part of it', async () => {
+    expect(
+      await postUndescribed(`/collections/${id}`, { title: '\n\t Tri\u00adm \u200d x\u3000\r\n' }),
+    ).toMatchObject({
+      body: { collection: { title: 'Tri\u00adm \u200d x' } },
+    });
+  });
+
+  test.each([[1], [{}], [[]], [true]])('%j in JSON is no title', async (title: unknown) => {
+    expect(await owner.postJson(`/collections/${id}`, { title })).toEqual(
+      failure(400, 'title must be a string'),
+    );
+    expect(await collection()).toMatchObject({ title: 'Old' });
+  });
+});
+
+describe('JSON', () => {
+  const json = (fields: string, path = `/collections/${id}`) => owner.postJson(path, `{${fields}}`);
+
+  test('null clears what an empty text clears, and what was read can be written back', async () => {
+    await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x' });
+    expect(await json('"description":null')).toMatchObject({ body: { collection: { description: null } } });
+    expect(await json('"blurb":null', `/collections/${id}/collection-games/${game.id}`)).toMatchObject({
+      body: { collection_game: { blurb: null } },
+    });
+    const read = await collection();
+    expect(await owner.postJson(`/collections/${id}`, read)).toEqual(ok({ collection: read }));
+  });
+
+  test('null of any other parameter is as if it were left out', async () => {
+    const before = await collection();
+    expect(
+      await json('"title":null,"private":null,"layout":null,"on_profile":null,"collection_id":null'),
+    ).toEqual(ok({ collection: before }));
+    expect(await json('"game_id":null', `/collections/${id}/add-game`)).toEqual(
+      failure(400, 'game_id is required'),
+    );
+    expect(await json('"game_ids":null', `/collections/${id}/order`)).toEqual(
+      failure(400, 'game_ids is required'),
+    );
+    expect(await json('"title":null', `/collections/${id}?title=New`)).toMatchObject({
+      body: { collection: { title: 'New' } },
+    });
+    expect(await json('"description":null', `/collections/${id}?description=x`)).toEqual(
+      failure(400, 'description must be given once'),
+    );
+  });
+
+  test.each([
+    ['1e6', 200],
+    ['1000000.0', 200],
+    ['10000000e-1', 200],
+    ['9007199254740993', 404],
+    ['9223372036854775807', 404],
+    ['9.223372036854775807e18', 404],
+    ['9223372036854775808', 400],
+    ['1e19', 400],
+    ['1.5', 400],
+    ['-1', 400],
+    ['9007199254740991.4', 400],
+  ])('the number %s as an id: %i', async (number, status) => {
+    await sql(
+      `INSERT INTO games (id, user_id, slug, title, published_at) VALUES (1000000, $1, 'million', 'M', now())
+       ON CONFLICT DO NOTHING`,
+      [owner.id],
+    );
+    const answer = await json(`"game_id":${number}`, `/collections/${id}/add-game`);
+    expect(answer.status).toBe(status);
+    if (status === 400) expect(answer).toEqual(failure(400, 'game_id must be an integer'));
+    if (status === 200) expect(answer.body).toMatchObject({ collection_game: { game_id: 1_000_000 } });
+  });
+
+  test('ids beyond 2^53 in a list are different ids, and those of no game', async () => {
+    const ask = (ids: string) => json(`"game_ids":${ids}`, `/collections/${id}/order`);
+    expect(
+      await postUndescribed(`/collections/${id}/order`, '{"game_ids":[9007199254740992,9007199254740993]}'),
+    ).toEqual(ok({ success: true }));
+    expect(await ask(`[${game.id}.0, 9223372036854775807]`)).toEqual(ok({ success: true }));
+    expect(await ask('[9007199254740993,9007199254740993]')).toEqual(
+      failure(400, 'game_ids must not contain an id twice'),
+    );
+    expect(await ask(`[1, 1e0]`)).toEqual(failure(400, 'game_ids must not contain an id twice'));
+    for (const ids of [
+      '[9223372036854775808]',
+      '[1.5]',
+      '[1, true]',
+      '[1, null]',
+      '[1, [2]]',
+      '[1, "x,y"]',
+      '["1e3"]',
+    ])
+      expect(await ask(ids)).toEqual(failure(400, NOT_A_LIST));
+  });
+
+  test('a name twice, whatever stands there', async () => {
+    for (const fields of [
+      '"title":"a","title":"b"',
+      '"title":"a","title":null,"title":1',
+      '"title":["a,b"],"title":[1]',
+    ])
+      expect(await json(fields)).toEqual(failure(400, 'title must be given once'));
+    expect(await json('"other":["a,b"],"other":[1],"\\u0074itle":"New"')).toMatchObject({
+      body: { collection: { title: 'New' } },
+    });
+  });
+});
+
+describe("a path parameter's name in query or body", () => {
+  test('is ignored where it has the same value', async () => {
+    const path = `/collections/${id}`;
+    for (const answer of [
+      await owner.get(`${path}?collection_id=${id}`),
+      await owner.post(`${path}?collection_id=${id}`, { title: 'New' }),
+      await owner.post(path, { collection_id: id, title: 'New' }),
+      await owner.postJson(path, { collection_id: id, title: 'New' }),
+      await owner.postJson(path, { collection_id: String(id), title: 'New' }),
+    ])
+      expect(answer.status).toBe(200);
+    expect(await collection()).toMatchObject({ title: 'New' });
+  });
+
+  test('is refused where it differs, or comes twice', async () => {
+    const path = `/collections/${id}`;
+    const once = failure(400, 'collection_id must be given once');
+    for (const query of [`${id + 1}`, `0${id}`, `${id}.0`, '', ` ${id}`, 'x', `${id}&collection_id=${id}`])
+      expect(await owner.get(`${path}?collection_id=${query}`)).toEqual(once);
+    expect(await owner.postJson(path, { collection_id: id + 1 })).toEqual(once);
+    expect(await owner.postJson(path, { collection_id: true })).toEqual(once);
+    expect(await owner.get('/collections/9007199254740993?collection_id=9007199254740995')).toEqual(once);
+    expect(await owner.get('/collections/9007199254740993?collection_id=9007199254740993')).toEqual(
+      failure(404, 'invalid collection'),
+    );
+  });
+});
+
+const NOT_A_LIST = 'game_ids must be a JSON array of integers';
+
+describe('bad input changes nothing', () => {
+  test.each<[string, Fields, string[]]>([
+    ['add-game', {}, ['game_id is required']],
+    ['add-game', { game_id: '' }, ['game_id must be an integer']],
+    ['add-game', { game_id: '1e3' }, ['game_id must be an integer']],
+    [
+      'add-game',
+      { game_id: 'x', blurb: 'x\0' },
+      ['game_id must be an integer', 'blurb must be valid Unicode text without NUL'],
+    ],
+    ['remove-game', {}, ['game_id is required']],
+    ['remove-game', { 'game_id[]': '1' }, ['game_id must be a single value']],
+    ['order', {}, ['game_ids is required']],
+    ['order', { game_ids: '' }, [NOT_A_LIST]],
+    ['order', { game_ids: '1,2' }, [NOT_A_LIST]],
+    ['order', { game_ids: '{}' }, [NOT_A_LIST]],
+    ['order', { game_ids: '["1"]' }, [NOT_A_LIST]],
+    ['order', { game_ids: '[1.5]' }, [NOT_A_LIST]],
+    ['order', { game_ids: '[1,null]' }, [NOT_A_LIST]],
+    ['order', { game_ids: '[[1]]' }, [NOT_A_LIST]],
+    ['order', { game_ids: '[1,1]' }, ['game_ids must not contain an id twice']],
+    [
+      'order',
+      { game_ids: JSON.stringify(Array.from({ length: 501 }, (_, i) => i + 1)) },
+      ['game_ids must have at most 500 ids'],
+    ],
+    ['order', { game_ids: '[]', remove_game_ids: '[2,2]' }, ['remove_game_ids must not contain an id twice']],
+    ['order', { game_ids: '[]', remove_game_ids: '2' }, ['remove_game_ids must be a JSON array of integers']],
+    [
+      'order',
+      { game_ids: '[]', remove_game_ids: JSON.stringify(Array.from({ length: 501 }, (_, i) => i + 1)) },
+      ['remove_game_ids must have at most 500 ids'],
+    ],
+    [
+      '',
+      { layout: 'tiles', private: 'maybe', on_profile: '' },
+      ['private must be a boolean', 'on_profile must be a boolean', 'layout must be one of grid, list'],
+    ],
+    ['', { layout: '' }, ['layout must be one of grid, list']],
+    ['', { description: 'x'.repeat(20_001) }, ['description must be at most 20000 characters']],
+    ['', { description: '<'.repeat(19_000) }, ['description must be at most 20000 characters']],
+    ['', { 'title[a]': 'x' }, ['title must be a single value']],
+    ['collection-games/abc', { blurb: 'x' }, ['game_id must be an integer']],
+  ])('%s %j', async (action, fields, problems) => {
+    const path = action ? `/collections/${id}/${action}` : `/collections/${id}`;
+    const before = await sql('SELECT * FROM collections WHERE id = $1', [id]);
+    expect(await owner.post(path, fields)).toEqual(failure(400, ...problems));
+    expect(await sql('SELECT * FROM collections WHERE id = $1', [id])).toEqual(before);
+    expect(await entries()).toEqual([[game.id, null]]);
+  });
+
+  test('an HTML bomb that fits into a body', async () => {
+    expect(await owner.post(`/collections/${id}`, { description: '<p>x</p>'.repeat(10_000) })).toEqual(
+      failure(400, 'description must be at most 20000 characters'),
+    );
+    expect(await owner.post(`/collections/${id}`, { description: '<b>'.repeat(26_000) })).toMatchObject({
+      body: { collection: { description: null } },
+    });
+    // Nothing would be left of it, and nobody parses it to find out.
+    expect(await owner.post(`/collections/${id}`, { description: '<b>'.repeat(27_000) })).toEqual(
+      failure(400, 'description must be at most 20000 characters'),
+    );
+  });
+
+  test('500 ids, and ids that no game has', async () => {
+    const ids = [game.id, ...Array.from({ length: 499 }, (_, i) => 1_000_000 + i)];
+    expect(
+      await owner.post(`/collections/${id}/order`, { game_ids: ids, remove_game_ids: ids.slice(1) }),
+    ).toEqual(ok({ success: true }));
+    expect(await owner.post(`/collections/${id}/order`, { game_ids: '[9007199254740993, 0]' })).toEqual(
+      ok({ success: true }),
+    );
+    expect(await entries()).toEqual([[game.id, null]]);
+    expect(await owner.post(`/collections/${id}/add-game`, { game_id: '9007199254740993' })).toEqual(
+      failure(404, 'invalid game'),
+    );
+  });
+
+  test('the same name in query and body', async () => {
+    expect(await owner.post(`/collections/${id}/add-game?game_id=${game.id}`, { game_id: game.id })).toEqual(
+      failure(400, 'game_id must be given once'),
+    );
+  });
+
+  test('a description is measured after sanitising', async () => {
+    expect(
+      await owner.post(`/collections/${id}`, {
+        description: `<script>${'x'.repeat(30_000)}</script>${'🎲'.repeat(20_000)}`,
+      }),
+    ).toMatchObject({ status: 200, body: { collection: { description: '🎲'.repeat(20_000) } } });
+  });
+
+  test('an unknown parameter is ignored', async () => {
+    expect(
+      (await owner.post(`/collections/${id}`, { constructor: 'x', __proto__: 'y', user_id: 1 })).status,
+    ).toBe(200);
+    expect(await collection()).toMatchObject({ user_id: owner.id });
+  });
+
+  test('a file in a form', async () => {
+    const form = new FormData();
+    form.set('title', new Blob(['x']), 'x.txt');
+    const response = await fetch(`${baseUrl()}/collections/${id}`, {
+      method: 'POST',
+      headers: owner.headers,
+      body: form,
+    });
+    expect(response.status).toBe(400);
+  });
+});
+
+test.each(['', '; name=""'])(
+  'a part of a multipart body without a name%s counts for nothing',
+  async (name) => {
+    const parts = [
+      ['; name="title"', 'New'],
+      [name, 'nobody'],
+    ].map(([given, value]) => `--b\r\nContent-Disposition: form-data${given}\r\n\r\n${value}\r\n`);
+    const { status, body } = await send('POST', `/collections/${id}`, {
+      headers: { ...owner.headers, 'content-type': 'multipart/form-data; boundary=b' },
+      body: `${parts.join('')}--b--\r\n`,
+    });
+    expect([status, body]).toMatchObject([200, { collection: { title: 'New' } }]);
+  },
+);
+
+test('a list has blanks as JSON has them, and no others', async () => {
+  const order = (game_ids: string) => owner.post(`/collections/${id}/order`, { game_ids });
+  expect(await order(` [ ${game.id}\t,\r\n999 ] `)).toEqual(ok({ success: true }));
+  expect(await order(`[${game.id}\u00a0]`)).toEqual(
+    failure(400, 'game_ids must be a JSON array of integers'),
+  );
+});

@@ -1,0 +1,549 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { getRepositoryToken } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { hashApiKey, newApiKey } from '../../src/auth/api-key';
+import { ApiKey } from '../../src/auth/api-key.entity';
+import { ApiKeysService } from '../../src/auth/api-keys.service';
+import { ApiKeyUses } from '../../src/auth/api-key-lookup';
+import { BearerStrategy } from '../../src/auth/bearer.strategy';
+import { Database } from '../../src/platform/database/database';
+import { Settings } from '../../src/platform/config/settings';
+import { Measurements } from '../../src/platform/observability/measurements';
+import { sendRaw } from '../support/raw';
+import {
+  type Actor,
+  actors,
+  anonymous,
+  failure,
+  logged,
+  make,
+  ok,
+  openApp,
+  PEPPER,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+import { statementsOf } from '../support/statements';
+import { forge } from '../support/tokens';
+
+useStore({ RATE_LIMIT: 'off' });
+
+// Only the date is another one.
+const TIMERS = [
+  ...(['hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'clearImmediate'] as const),
+  ...(['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] as const),
+];
+const ALL = ok({ type: 'key', scopes: ['collection', 'game', 'profile'] });
+const info = (authorization?: string) =>
+  send('GET', '/credentials/info', { headers: authorization === undefined ? {} : { authorization } });
+const keys = () => theApp().get(ApiKeysService);
+const repository = () => theApp().get<Repository<ApiKey>>(getRepositoryToken(ApiKey));
+
+/** The next time that this statement is sent, the database does not answer it. */
+function failOnce(name: string): void {
+  const database = theApp().get(Database);
+  const { rows } = database;
+  let failed = false;
+  jest.spyOn(database, 'rows').mockImplementation((statement, values) => {
+    if (failed || statement.name !== name) return rows.call(database, statement, values) as never;
+    failed = true;
+    return Promise.reject(new Error('out of order'));
+  });
+}
+
+describe('GET /credentials/info', () => {
+  test('an unscoped key reaches the root scopes', async () => {
+    const { owner } = await actors();
+    expect(await owner.get('/credentials/info')).toEqual(ALL);
+  });
+
+  test('scopes are sorted, each once', async () => {
+    const { owner } = await actors();
+    const key = await make.key({
+      owner,
+      scopes: ['profile:me', 'collection', 'profile:games', 'profile:me'],
+    });
+    expect(await owner.with(key).get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['collection', 'profile:games', 'profile:me'] }),
+    );
+  });
+
+  test('a key may carry no scope at all', async () => {
+    const { owner } = await actors();
+    const bare = owner.with(await make.key({ owner, scopes: [] }));
+    expect(await bare.get('/credentials/info')).toEqual(ok({ type: 'key', scopes: [] }));
+    expect(await bare.get('/profile')).toEqual(failure(403, 'api key does not permit `profile:me`'));
+  });
+
+  test('parameters do not matter', async () => {
+    const { owner } = await actors();
+    expect(await owner.get('/credentials/info?scope=x&scopes[]=y&__proto__[type]=jwt')).toEqual(ALL);
+  });
+});
+
+describe('the Authorization header', () => {
+  let owner: Actor;
+  beforeAll(async () => ({ owner } = await actors()));
+
+  test.each([
+    ['Bearer', (key: string) => `Bearer ${key}`],
+    ['bearer in small letters', (key: string) => `bearer ${key}`],
+    ['bare', (key: string) => key],
+    ['more spaces', (key: string) => `BEARER    ${key}  `],
+  ])('%s', async (_, header) => {
+    expect(await info(header(owner.key!))).toMatchObject(ALL);
+  });
+
+  test.each([
+    ['none', undefined],
+    ['empty', ''],
+    ['blank', '   '],
+    ['Bearer alone', 'Bearer'],
+    ['Bearer and a space', 'Bearer '],
+    ['another scheme', 'Basic dXNlcjpwYXNz'],
+    ['another scheme with parameters', 'Digest username="x", nonce="y"'],
+    ['a blank inside', 'Bearer a b'],
+    ['a statement', "Bearer '; DROP TABLE users"],
+  ])('%s: no credential', async (_, header) => {
+    const answer = await info(header);
+    expect(answer).toMatchObject(failure(401, 'authentication required'));
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="gamewharf"');
+  });
+
+  test.each(['nonsense', 'Bearer nonsense', "Bearer ';DROP"])('%s: an invalid key', async (header) => {
+    const answer = await info(header);
+    expect(answer).toMatchObject(failure(401, 'invalid key'));
+    expect(answer.headers.get('www-authenticate')).toBe(
+      'Bearer realm="gamewharf", error="invalid_token", error_description="invalid key"',
+    );
+  });
+
+  test('two Authorization headers are a bad request, whatever they say', async () => {
+    const header = `Authorization: Bearer ${owner.key}\r\n`;
+    for (const other of [header, 'authorization: Bearer nonsense\r\n', 'AUTHORIZATION:\r\n'])
+      for (const path of ['/credentials/info', '/api/1/key/me'])
+        for (const headers of [header + other, other + header])
+          expect(
+            await sendRaw(`GET ${path} HTTP/1.1\r\nHost: h\r\n${headers}Connection: close\r\n\r\n`),
+          ).toMatchObject({ status: 400, body: '{"errors":["Authorization must be given once"]}' });
+  });
+
+  test('nothing counts as a credential but the header', async () => {
+    for (const name of ['api_key', 'access_token', 'key', 'token'])
+      expect(await anonymous.get('/profile', { [name]: owner.key })).toEqual(
+        failure(401, 'authentication required'),
+      );
+    const body = new URLSearchParams({ access_token: owner.key!, api_key: owner.key! }).toString();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', cookie: `key=${owner.key}` };
+    expect(await send('POST', '/credentials/subkey', { headers, body })).toMatchObject(
+      failure(401, 'authentication required'),
+    );
+  });
+
+  test('a scope that is missing is named', async () => {
+    const key = await make.key({ owner, scopes: ['prof', 'profile:games:more', 'collection'] });
+    const answer = await send('GET', '/profile', { headers: { authorization: key } });
+    expect(answer).toMatchObject(failure(403, 'api key does not permit `profile:me`'));
+    expect(answer.headers.get('www-authenticate')).toBe(
+      'Bearer realm="gamewharf", error="insufficient_scope", scope="profile:me"',
+    );
+  });
+
+  test('the credential is asked for before the parameters are looked at, and the scope too', async () => {
+    const path = '/games/abc/purchases?email[x]=1';
+    expect(await anonymous.get(path)).toEqual(failure(401, 'authentication required'));
+    const small = owner.with(await make.key({ owner, scopes: ['profile'] }));
+    expect(await small.get(path)).toEqual(failure(403, 'api key does not permit `game:view:purchases`'));
+    expect((await owner.get(path)).status).toBe(400);
+  });
+});
+
+describe('API keys', () => {
+  test('have a prefix, 190 random bits and a checksum, and are stored as a hash alone', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id, { label: 'laptop', scopes: ['profile'] });
+    expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
+    const [row] = await sql('SELECT * FROM api_keys WHERE id = $1', [id]);
+    expect(row).toMatchObject({ hint: key.slice(0, 8), label: 'laptop', scopes: ['profile'] });
+    expect(row!.key_hash).toEqual(hashApiKey(key, Buffer.from(PEPPER)));
+    expect(JSON.stringify(row)).not.toContain(key.slice(8));
+    expect(await owner.with(key).get('/credentials/info')).toEqual(ok({ type: 'key', scopes: ['profile'] }));
+  });
+
+  test('a mistyped key of ours costs no query', async () => {
+    const key = newApiKey();
+    const wrong = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
+    const swapped = `gw_${key[4]}${key[3]}${key.slice(5)}`;
+    for (const one of [wrong, swapped].filter((mistyped) => mistyped !== key))
+      expect(
+        await statementsOf(async () =>
+          expect(await anonymous.with(one).get('/profile')).toEqual(failure(401, 'invalid key')),
+        ),
+      ).toEqual([]);
+    expect(await statementsOf(() => anonymous.with(key).get('/profile'))).toEqual(['live_api_keys']);
+  });
+
+  test.each(['my-test-key', 'a', 'gw_short', 'with.one.dot.more', 'ключ🔑', 'Ümläut', 'x'.repeat(512)])(
+    'an imported key of any form: %s',
+    async (text) => {
+      const { owner } = await actors();
+      await make.key({ owner, text });
+      const inUtf8 = Buffer.from(text).toString('latin1');
+      expect(await info(`Bearer ${inUtf8}`)).toMatchObject(ALL);
+    },
+  );
+
+  test('a key in Latin-1, as some clients send it', async () => {
+    const { owner } = await actors();
+    await make.key({ owner, text: 'schlüssel' });
+    expect(await info('schlüssel')).toMatchObject(ALL);
+  });
+
+  test('a request costs one statement for the credential and one for the answer, the next only one', async () => {
+    const { owner } = await actors();
+    expect(await statementsOf(() => owner.get('/profile'))).toEqual(['live_api_keys', 'user']);
+    expect(await statementsOf(() => owner.get('/profile'))).toEqual(['user']);
+  });
+
+  test('requests at the same time share one lookup', async () => {
+    const { owner } = await actors();
+    const names = await statementsOf(() =>
+      Promise.all(Array.from({ length: 20 }, () => owner.get('/credentials/info'))),
+    );
+    expect(names.length).toBeLessThan(5);
+  });
+
+  test('different keys that come together are looked up together', async () => {
+    const { owner } = await actors();
+    const many = await Promise.all(
+      Array.from({ length: 20 }, async () => owner.with(await make.key({ owner }))),
+    );
+    const names = await statementsOf(() =>
+      Promise.all(
+        many.map(async (one, i) =>
+          expect(await (i % 2 ? one : one.with('wrong')).get('/credentials/info')).toEqual(
+            i % 2 ? ALL : failure(401, 'invalid key'),
+          ),
+        ),
+      ),
+    );
+    expect(names.length).toBeLessThan(15);
+  });
+
+  test('what it took to know a credential is counted', async () => {
+    const { series } = theApp().get(Measurements).families.get('gamewharf_credential_lookups_total')!;
+    const counts = () => Object.fromEntries(series.map(({ labels, read }) => [labels.result, read()]));
+    const { owner } = await actors();
+    const before = counts();
+    for (let i = 0; i < 3; i++) await owner.get('/credentials/info');
+    await anonymous.with('nobody').get('/credentials/info');
+    const after = counts();
+    const more = (result: string) => after[result]! - before[result]!;
+    expect(more('refused')).toBe(1);
+    expect(more('verified')).toBeGreaterThan(0);
+    expect(more('verified') + more('remembered')).toBe(3);
+  });
+
+  test('a JWT that ends while it is remembered is refused', async () => {
+    const { owner } = await actors();
+    const token = await forge({ sub: owner.id, expires_in: -40 });
+    expect((await info(token)).status).toBe(200);
+    // Clocks may differ by a minute: until then it is as good as any.
+    expect(await statementsOf(() => info(token))).toEqual([]);
+    jest.useFakeTimers({ now: Date.now() + 30_000, doNotFake: TIMERS });
+    expect(await info(token)).toMatchObject(failure(401, 'token expired'));
+    jest.useRealTimers();
+  });
+
+  test('a JWT is remembered as one, and is no key', async () => {
+    const { owner } = await actors();
+    const token = await forge({ sub: owner.id });
+    expect((await info(token)).status).toBe(200);
+    expect(await anonymous.get(`/api/1/${token}/credentials/info`)).toMatchObject({
+      body: { errors: ['invalid key'] },
+    });
+  });
+
+  test('an answer that the database does not give is an error, and the next one counts', async () => {
+    const { owner } = await actors();
+    failOnce('live_api_keys');
+    expect((await owner.get('/credentials/info')).status).toBe(500);
+    jest.restoreAllMocks();
+    expect(await owner.get('/credentials/info')).toEqual(ALL);
+  });
+
+  test('under a consent: for as long as it says, or until they are revoked', async () => {
+    const { owner, stranger } = await actors();
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+       VALUES ('companion', $1, 'Companion', '{}', '{profile}')`,
+      [owner.id],
+    );
+    const [grant] = await sql<{ id: number; user_id: number }>(
+      `INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, 'companion', '{profile}') RETURNING *`,
+      [stranger.id],
+    );
+    const make = (seconds: number) =>
+      theApp()
+        .get(Database)
+        .transaction((db) => keys().createUnder(db, grant!, ['profile:me'], { seconds }));
+    const lifetimeOf = async ({ id }: { id: number }) =>
+      (
+        await sql(
+          `SELECT grant_id, hint, extract(epoch FROM expires_at - created_at)::int AS seconds FROM api_keys
+           WHERE id = $1`,
+          [id],
+        )
+      )[0];
+    const [short, long] = [await make(60), await make(6000)];
+    expect(await lifetimeOf(short)).toEqual({
+      grant_id: grant!.id,
+      hint: short.key.slice(0, 8),
+      seconds: 60,
+    });
+    expect(await lifetimeOf(long)).toMatchObject({ seconds: 6000 });
+    expect(await stranger.with(short.key).get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['profile:me'] }),
+    );
+    await sql('UPDATE api_keys SET revoked_at = now() WHERE grant_id = $1', [grant!.id]);
+    keys().forget();
+    for (const { key } of [short, long])
+      expect(await stranger.with(key).get('/credentials/info')).toEqual(failure(401, 'invalid key'));
+  });
+
+  test('garbage displaces nothing that is remembered', async () => {
+    const { owner } = await actors();
+    await owner.get('/credentials/info');
+    await Promise.all(Array.from({ length: 200 }, (_, i) => anonymous.with(`garbage ${i}`).get('/profile')));
+    const memory = theApp().get(BearerStrategy) as unknown as {
+      keys: { entries: Map<string, unknown> };
+    };
+    expect([...memory.keys.entries.keys()].filter((text) => text.startsWith('garbage'))).toEqual([]);
+  });
+});
+
+describe('revocation', () => {
+  test('works on the next request, also for requests on their way', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    const holder = owner.with(key);
+    expect(await holder.get('/credentials/info')).toEqual(ALL);
+    expect(await keys().revoke(id, owner.id)).toBe(true);
+    expect(await holder.get('/credentials/info')).toEqual(failure(401, 'invalid key'));
+    expect(await keys().revoke(id, owner.id)).toBe(false);
+  });
+
+  test("nobody revokes another's key", async () => {
+    const { owner, stranger } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    expect(await keys().revoke(id, stranger.id)).toBe(false);
+    expect(await owner.with(key).get('/credentials/info')).toEqual(ALL);
+  });
+
+  test.each<[string, string, (key: { id: number; key: string }, owner: Actor) => Promise<string> | string]>([
+    ['a key, revoked', 'live_api_keys', ({ key }) => key],
+    ['a key, taken away with others', 'live_api_keys', ({ key }) => key],
+    [
+      'a JWT of a key, revoked',
+      'live_user_of_token',
+      ({ id }, { id: sub }) => forge({ sub, api_key_id: id }),
+    ],
+  ])('what was asked before the revocation is not remembered after it: %s', async (which, asked, textOf) => {
+    const { owner } = await actors();
+    const created = await keys().create(owner.id);
+    const holder = owner.with(await textOf(created, owner));
+    const database = theApp().get(Database);
+    const { rows } = database;
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    // The answer to the question stays on its way until the key is revoked.
+    jest.spyOn(database, 'rows').mockImplementation(async (statement, values) => {
+      const answer = await rows.call(database, statement, values);
+      if (statement.name === asked) await held;
+      return answer as never;
+    });
+    const early = holder.get('/credentials/info');
+    await sleep(100);
+    jest.restoreAllMocks();
+    if (which.endsWith('others')) {
+      await sql('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [created.id]);
+      keys().forget();
+    } else await keys().revoke(created.id, null);
+    // Nor does anybody wait for that answer.
+    const between = await holder.get('/credentials/info');
+    release();
+    expect((await early).status).toBe(200);
+    for (const answer of [between, await holder.get('/credentials/info')]) expect(answer.status).toBe(401);
+  });
+
+  test('reaches another replica within a second', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    const other = await openApp({ DATABASE_URL: theApp().get(Settings).DATABASE_URL!, RATE_LIMIT: 'off' });
+    try {
+      const there = async () =>
+        (await fetch(`${await other.getUrl()}/credentials/info`, { headers: { authorization: key } })).status;
+      const timer = setInterval(() => void there(), 20);
+      await sleep(100);
+      expect(await there()).toBe(200);
+      await keys().revoke(id, null);
+      await sleep(1000);
+      clearInterval(timer);
+      expect(await there()).toBe(401);
+      // Two replicas in one process: each asks its own database.
+      expect(await statementsOf(() => there(), other)).toEqual(['live_api_keys']);
+      expect(await statementsOf(() => there(), theApp())).toEqual([]);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('the time of the last use', () => {
+  const lastUse = async (id: number) =>
+    (await sql<{ last_used_at: string | null }>('SELECT last_used_at FROM api_keys WHERE id = $1', [id]))[0]!
+      .last_used_at;
+
+  async function until<T>(answer: () => Promise<T>, good: (found: T) => boolean): Promise<T> {
+    for (let i = 0; ; i++) {
+      const found = await answer();
+      if (good(found) || i === 40) return found;
+      await sleep(100);
+    }
+  }
+
+  test('is written soon, and then not again for a minute', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    await owner.with(key).get('/profile');
+    const first = await until(
+      () => lastUse(id),
+      (use) => use !== null,
+    );
+    expect(Date.parse(first!)).toBeGreaterThan(Date.now() - 60_000);
+    theApp().get(BearerStrategy).forget();
+    const rows = jest.spyOn(theApp().get(Database), 'rows');
+    const update = jest.spyOn(repository(), 'update');
+    await owner.with(key).get('/profile');
+    await sleep(1300);
+    const names = rows.mock.calls.map(([{ name }]) => name);
+    rows.mockRestore();
+    expect(names).not.toContain('write_api_key_uses');
+    // Nor is its hash, which is under the current pepper.
+    expect(update).not.toHaveBeenCalled();
+    update.mockRestore();
+    expect(await lastUse(id)).toBe(first);
+    await sql(`UPDATE api_keys SET last_used_at = now() - interval '61 seconds' WHERE id = $1`, [id]);
+    theApp().get(BearerStrategy).forget();
+    await owner.with(key).get('/profile');
+    const next = await until(
+      () => lastUse(id),
+      (use) => Date.parse(use!) > Date.now() - 30_000,
+    );
+    expect(Date.parse(next!)).toBeGreaterThan(Date.parse(first!) - 1);
+  });
+
+  test('waits for nobody who holds the row', async () => {
+    const { owner } = await actors();
+    const [held, free] = [await keys().create(owner.id), await keys().create(owner.id)];
+    const uses = theApp().get(ApiKeyUses);
+    const holder = theApp().get(Database);
+    await holder.transaction(async (db) => {
+      await db.query('SELECT FROM api_keys WHERE id = $1 FOR UPDATE', [held.id]);
+      uses.used(held.id, null);
+      uses.used(free.id, null);
+      expect(
+        await until(
+          () => lastUse(free.id),
+          (use) => use !== null,
+        ),
+      ).not.toBeNull();
+      expect(await lastUse(held.id)).toBeNull();
+    });
+  });
+
+  test('of more keys than are written at once: the rest a second later', async () => {
+    const { owner } = await actors();
+    const made = await sql<{ id: number }>(
+      `INSERT INTO api_keys (key_hash, hint, user_id)
+       SELECT sha256(('many ' || n)::bytea), 'many', $1 FROM generate_series(1, 1001) n RETURNING id`,
+      [owner.id],
+    );
+    const written = async () =>
+      (await sql(`SELECT FROM api_keys WHERE hint = 'many' AND last_used_at IS NOT NULL`)).length;
+    for (const { id } of made) theApp().get(ApiKeyUses).used(id, null);
+    expect(await until(written, (count) => count > 0)).toBe(1000);
+    expect(await until(written, (count) => count > 1000)).toBe(1001);
+  });
+
+  test('fills no memory, however many keys are used', () => {
+    const uses = new ApiKeyUses(theApp().get(Database), repository());
+    const { waiting, rehashes } = uses as unknown as Record<'waiting' | 'rehashes', { size: number }>;
+    for (let id = 1; id <= 10_001; id++) {
+      uses.used(id, null);
+      uses.rehash(id, Buffer.alloc(0));
+    }
+    expect([waiting.size, rehashes.size]).toEqual([10_000, 10_000]);
+    clearTimeout((uses as unknown as { timer: NodeJS.Timeout }).timer);
+  });
+
+  test('that cannot be written is a line in the log, and the next one is written', async () => {
+    const { owner } = await actors();
+    const { id } = await keys().create(owner.id);
+    failOnce('write_api_key_uses');
+    theApp().get(ApiKeyUses).used(id, null);
+    await until(
+      () => Promise.resolve(logged.join('')),
+      (lines) => lines.includes('Uses of API keys were not written: out of order'),
+    );
+    expect(logged.join('')).toContain('Uses of API keys were not written: out of order');
+    jest.restoreAllMocks();
+    theApp().get(ApiKeyUses).used(id, null);
+    expect(
+      await until(
+        () => lastUse(id),
+        (use) => use !== null,
+      ),
+    ).not.toBeNull();
+  });
+
+  test('is written when the service stops', async () => {
+    const { owner } = await actors();
+    const { id, key } = await keys().create(owner.id);
+    const other = await openApp({ DATABASE_URL: theApp().get(Settings).DATABASE_URL!, RATE_LIMIT: 'off' });
+    await fetch(`${await other.getUrl()}/profile`, { headers: { authorization: key } });
+    await other.close();
+    expect(await lastUse(id)).not.toBeNull();
+  });
+});
+
+test('a new pepper: keys under the previous one still work, and move to the new one when used', async () => {
+  const { owner } = await actors();
+  const next = 'another pepper, which came in after the first';
+  const environment = { DATABASE_URL: theApp().get(Settings).DATABASE_URL!, RATE_LIMIT: 'off' };
+  const rotated = await openApp({ ...environment, API_KEY_PEPPER: next, API_KEY_PEPPER_PREVIOUS: PEPPER });
+  const status = async (app: NestExpressApplication) =>
+    (await fetch(`${await app.getUrl()}/profile`, { headers: owner.headers })).status;
+  expect(await status(rotated)).toBe(200);
+  await rotated.close();
+  const alone = await openApp({ ...environment, API_KEY_PEPPER: next });
+  expect(await status(alone)).toBe(200);
+  await alone.close();
+  const wrong = await openApp({
+    ...environment,
+    API_KEY_PEPPER: 'a pepper that no key was ever stored under',
+  });
+  expect(await status(wrong)).toBe(401);
+  await wrong.close();
+});
+
+test('no credential is in the log', async () => {
+  const { owner } = await actors();
+  await owner.get('/profile');
+  await anonymous.with('a-key-that-nobody-has').get('/profile');
+  expect(logged.join('')).not.toContain(owner.key);
+  expect(logged.join('')).not.toContain('a-key-that-nobody-has');
+});

@@ -1,0 +1,416 @@
+import { type Actor, actors, type Answer, failure, make, ok, send, sql, useStore } from '../support/store';
+import { statementsAfterCredential } from '../support/statements';
+
+useStore({ RATE_LIMIT: 'off' });
+
+let owner: Actor;
+let admin: Actor;
+let developer: Actor;
+let stranger: Actor;
+let game: { id: number };
+
+beforeAll(async () => {
+  ({ owner, admin, developer, stranger } = await actors());
+});
+beforeEach(async () => {
+  game = await make.game({ owner, admins: [admin] });
+});
+
+const look = (selector: Record<string, unknown>, who = owner) =>
+  who.get(`/games/${game.id}/download_keys`, selector);
+const none = failure(404, 'no download key found');
+const noKey = failure(404, 'invalid download key');
+const noGame = failure(404, 'invalid game');
+const found = (key: { id: number }) => expect.objectContaining({ id: key.id }) as unknown;
+const answer = (key: { id: number }) => ok({ download_key: found(key) });
+
+let serial = 0;
+const address = () => `person${++serial}@example.com`;
+
+describe('by key', () => {
+  test('all about it', async () => {
+    const email = address();
+    const buyer = await make.user({ display_name: 'Buyer', emails: [{ email, verified: true }] });
+    const key = await make.downloadKey({
+      game,
+      email: email.toUpperCase(),
+      downloads: 7,
+      created_at: '2024-01-02T03:04:05.678Z',
+    });
+    expect(await look({ download_key: key.key })).toEqual(
+      ok({
+        download_key: {
+          id: key.id,
+          created_at: '2024-01-02T03:04:05Z',
+          downloads: 7,
+          key: key.key,
+          game_id: game.id,
+          owner: {
+            id: buyer.id,
+            username: buyer.username,
+            display_name: 'Buyer',
+            gamer: true,
+            developer: false,
+            press_user: false,
+            url: `https://${buyer.username}.gamewharf.example`,
+            cover_url: null,
+          },
+        },
+      }),
+    );
+    expect(await look({ download_key: key.key }, admin)).toEqual(answer(key));
+  });
+
+  test('without an account there is no owner', async () => {
+    for (const email of [address(), null]) {
+      const key = await make.downloadKey({ game, email });
+      const { body } = (await look({ download_key: key.key })) as { body: { download_key: object } };
+      expect(body.download_key).not.toHaveProperty('owner');
+    }
+  });
+
+  test('an address that is not verified makes no owner, one that another claimed is theirs', async () => {
+    const email = address();
+    await make.user({ emails: [{ email, verified: false }] });
+    const key = await make.downloadKey({ game, email });
+    expect((await look({ download_key: key.key })).body).not.toHaveProperty('download_key.owner');
+    const verifier = await make.user({ emails: [{ email, verified: true }] });
+    expect((await look({ download_key: key.key })).body).toMatchObject({
+      download_key: { owner: { id: verifier.id } },
+    });
+    const claimed = await make.downloadKey({ game, email, user_id: stranger.id });
+    expect((await look({ download_key: claimed.key })).body).toMatchObject({
+      download_key: { owner: { id: stranger.id } },
+    });
+  });
+
+  test('unknown, revoked, or of another game: one answer', async () => {
+    const revoked = await make.downloadKey({ game, revoked_at: '2024-01-01T00:00:00Z' });
+    const other = await make.downloadKey({ game: await make.game({ owner }) });
+    for (const key of ['nonsense', revoked.key, other.key, 'x'.repeat(5000), "' OR ''='"])
+      expect(await look({ download_key: key })).toEqual(noKey);
+  });
+
+  test('letters count as they are', async () => {
+    const key = await make.downloadKey({ game, key: `Case-${game.id}` });
+    expect(await look({ download_key: key.key.toLowerCase() })).toEqual(noKey);
+    expect(await look({ download_key: `${key.key} ` })).toEqual(noKey);
+    expect(await look({ download_key: key.key })).toEqual(answer(key));
+  });
+});
+
+describe('by user_id', () => {
+  test('claimed keys, and unclaimed ones with an address that the user verified', async () => {
+    const [verified, entered] = [address(), address()];
+    const user = await make.user({
+      emails: [
+        { email: verified, verified: true },
+        { email: entered, verified: false },
+      ],
+    });
+    const ask = () => look({ user_id: user.id });
+    expect(await ask()).toEqual(none);
+    await make.downloadKey({ game, email: entered });
+    expect(await ask()).toEqual(none);
+    await make.downloadKey({ game, email: verified, user_id: stranger.id });
+    expect(await ask()).toEqual(none);
+    const bought = await make.downloadKey({ game, email: verified, created_at: '2024-01-02T00:00:00Z' });
+    expect(await ask()).toEqual(answer(bought));
+    const claimed = await make.downloadKey({ game, user_id: user.id, created_at: '2024-01-03T00:00:00Z' });
+    expect(await ask()).toEqual(answer(claimed));
+    await make.downloadKey({ game, user_id: user.id, created_at: '2024-01-01T00:00:00Z' });
+    expect(await ask()).toEqual(answer(claimed));
+    expect((await ask()).body).toMatchObject({ download_key: { owner: { id: user.id } } });
+  });
+
+  test('of several the newest, of those of one moment the last', async () => {
+    const at = '2024-01-01T00:00:00Z';
+    await make.downloadKey({ game, user_id: stranger.id, created_at: at });
+    const last = await make.downloadKey({ game, user_id: stranger.id, created_at: at });
+    await make.downloadKey({
+      game,
+      user_id: stranger.id,
+      created_at: '2030-01-01T00:00:00Z',
+      revoked_at: at,
+    });
+    await make.downloadKey({ game: await make.game({ owner }), user_id: stranger.id });
+    expect(await look({ user_id: stranger.id })).toEqual(answer(last));
+  });
+
+  test.each(['0', '4000000', '2147483648', '9007199254740993', '9223372036854775807'])(
+    'nobody has id %s',
+    async (user_id) => {
+      await make.downloadKey({ game, user_id: null });
+      expect(await look({ user_id })).toEqual(none);
+    },
+  );
+});
+
+describe('by email', () => {
+  test('keys with the address, in any case, claimed or not', async () => {
+    const email = address();
+    const key = await make.downloadKey({ game, email: email.replace('person', 'Person') });
+    expect(await look({ email })).toEqual(answer(key));
+    expect(await look({ email: email.toUpperCase() })).toEqual(answer(key));
+    const claimed = await make.downloadKey({ game, email, user_id: stranger.id });
+    expect(await look({ email })).toEqual(answer(claimed));
+    expect(await look({ email: ` ${email}` })).toEqual(none);
+    expect(await look({ email: email.replace('person', 'perso_') })).toEqual(none);
+  });
+
+  test('and the keys of the account that verified it', async () => {
+    const [one, two] = [address(), address()];
+    const user = await make.user({
+      emails: [
+        { email: one, verified: true },
+        { email: two, verified: true },
+      ],
+    });
+    expect(await look({ email: one })).toEqual(none);
+    const linked = await make.downloadKey({ game, email: two, created_at: '2024-01-01T00:00:00Z' });
+    expect(await look({ email: one })).toEqual(answer(linked));
+    const claimed = await make.downloadKey({ game, user_id: user.id, created_at: '2024-01-02T00:00:00Z' });
+    expect(await look({ email: one })).toEqual(answer(claimed));
+    await make.downloadKey({ game, email: two, user_id: stranger.id, created_at: '2024-01-03T00:00:00Z' });
+    expect(await look({ email: one })).toEqual(answer(claimed));
+  });
+
+  test('an address that is not verified stands for itself alone', async () => {
+    const [mine, unproven] = [address(), address()];
+    await make.user({
+      emails: [
+        { email: mine, verified: true },
+        { email: unproven, verified: false },
+      ],
+    });
+    await make.downloadKey({ game, email: mine });
+    expect(await look({ email: unproven })).toEqual(none);
+    const exact = await make.downloadKey({ game, email: unproven });
+    expect(await look({ email: unproven })).toEqual(answer(exact));
+  });
+
+  test('a space is a plus that was not escaped', async () => {
+    const email = address().replace('@', '+shop@');
+    const key = await make.downloadKey({ game, email });
+    for (const spelling of [
+      email,
+      email.replace('+', ' '),
+      encodeURIComponent(email),
+      email.replace('+', '%20'),
+    ])
+      expect(
+        await send('GET', `/games/${game.id}/download_keys?email=${spelling}`, { headers: owner.headers }),
+      ).toMatchObject({ status: 200, body: { download_key: found(key) } });
+  });
+});
+
+describe('whoever purchased is found', () => {
+  let buyer: Actor;
+  let paid: string;
+  beforeEach(async () => {
+    paid = address();
+    buyer = await make.user();
+  });
+  const bought = async (purchase: Record<string, unknown>, key: Record<string, unknown> = {}) =>
+    make.downloadKey({
+      game,
+      purchase_id: (await make.purchase({ games: [game], email: paid, ...purchase })).id,
+      ...key,
+    });
+  const ownerOf = async (key: { key: string }) =>
+    ((await look({ download_key: key.key })).body as { download_key: { owner?: { id: number } } })
+      .download_key.owner?.id;
+
+  test('signed in, with an unverified address or none on the key', async () => {
+    const entered = address();
+    await sql('INSERT INTO user_emails (user_id, email) VALUES ($1, $2)', [buyer.id, entered]);
+    for (const email of [null, entered, address()]) {
+      const key = await bought({ user_id: buyer.id }, { email });
+      expect(await look({ user_id: buyer.id })).toEqual(answer(key));
+      expect(await look({ email: paid })).toEqual(answer(key));
+      expect(await look({ email: paid.toUpperCase() })).toEqual(answer(key));
+      if (email) expect(await look({ email })).toEqual(answer(key));
+      expect(await ownerOf(key)).toBe(buyer.id);
+    }
+  });
+
+  test('signed in under one address, looked up by another that the account verified', async () => {
+    const other = address();
+    await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [buyer.id, other]);
+    const key = await bought({ user_id: buyer.id });
+    expect(await look({ email: other })).toEqual(answer(key));
+  });
+
+  test('as a guest, by the account that verified the address of the purchase', async () => {
+    const key = await bought({});
+    expect(await ownerOf(key)).toBeUndefined();
+    expect(await look({ email: paid })).toEqual(answer(key));
+    expect(await look({ user_id: buyer.id })).toEqual(none);
+    await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [buyer.id, paid]);
+    expect(await look({ user_id: buyer.id })).toEqual(answer(key));
+    expect(await ownerOf(key)).toBe(buyer.id);
+  });
+
+  test('claimed goes before bought, bought signed in before addresses, the address of the key before that of the purchase', async () => {
+    const given = address();
+    const receiver = await make.user({ emails: [{ email: given, verified: true }] });
+    await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [stranger.id, paid]);
+    const lookups = () =>
+      Promise.all([buyer, receiver, stranger].map(async ({ id }) => (await look({ user_id: id })).status));
+
+    const byAddress = await bought({}, { email: given });
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
+    await sql('UPDATE purchases SET user_id = $1 WHERE email = $2', [buyer.id, paid]);
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([buyer.id, [200, 404, 404]]);
+    await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [receiver.id, byAddress.id]);
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
+    // Its address still finds it.
+    expect(await look({ email: paid })).toEqual(answer(byAddress));
+    await sql('UPDATE download_keys SET user_id = NULL, email = NULL WHERE id = $1', [byAddress.id]);
+    await sql('UPDATE purchases SET user_id = NULL WHERE email = $1', [paid]);
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([stranger.id, [404, 404, 200]]);
+    await sql('UPDATE download_keys SET purchase_id = NULL WHERE id = $1', [byAddress.id]);
+    expect([await ownerOf(byAddress), await lookups()]).toEqual([undefined, [404, 404, 404]]);
+  });
+
+  test('whatever the purchase was of, and whatever became of it: only the key counts', async () => {
+    const elsewhere = await make.game({ owner });
+    const refunded = await make.purchase({ games: [elsewhere], user_id: buyer.id, status: 'refunded' });
+    const key = await make.downloadKey({ game, purchase_id: refunded.id });
+    expect(await look({ user_id: buyer.id })).toEqual(answer(key));
+    await sql('UPDATE download_keys SET revoked_at = now() WHERE id = $1', [key.id]);
+    expect(await look({ user_id: buyer.id })).toEqual(none);
+  });
+
+  test('a restricted game is seen by whoever owns a key to it, bought signed in too', async () => {
+    game = await make.game({ owner, visibility: 'restricted' });
+    const list = await make.collection({ owner: buyer });
+    const add = () => buyer.post(`/collections/${list.id}/add-game`, { game_id: game.id });
+    expect(await add()).toEqual(noGame);
+    await bought({ user_id: buyer.id });
+    expect((await add()).status).toBe(200);
+    const { body } = await buyer.get(`/collections/${list.id}/collection-games`);
+    expect(body).toMatchObject({ collection_games: [{ game_id: game.id }] });
+  });
+});
+
+describe('who may look', () => {
+  test('others get what an unknown game gets, byte for byte', async () => {
+    const key = await make.downloadKey({ game, email: address() });
+    const texts = new Set<string>();
+    for (const [who, id] of [
+      [developer, game.id],
+      [stranger, game.id],
+      [owner, 4_000_000],
+      [owner, '9007199254740993'],
+      [owner, 0],
+    ] as const)
+      for (const selector of [`download_key=${key.key}`, 'user_id=1', 'email=a@b.c']) {
+        const answer = await send('GET', `/games/${id}/download_keys?${selector}`, { headers: who.headers });
+        expect(answer).toMatchObject(noGame);
+        texts.add(answer.text);
+      }
+    expect(texts).toEqual(new Set(['{"errors":["invalid game"]}']));
+  });
+
+  test('a game that is private is looked up all the same by who edits it', async () => {
+    game = await make.game({ owner, visibility: 'private', published_at: null });
+    const key = await make.downloadKey({ game });
+    expect(await look({ download_key: key.key })).toEqual(answer(key));
+  });
+
+  test('costs one statement', async () => {
+    await make.downloadKey({ game, email: 'one@example.com', user_id: stranger.id });
+    const statements = await statementsAfterCredential(async () => {
+      for (const selector of [{ email: 'one@example.com' }, { user_id: stranger.id }, { download_key: 'x' }])
+        await look(selector);
+    });
+    expect(statements).toEqual(['download_key_by_email', 'download_key_by_user', 'download_key_by_key']);
+  });
+});
+
+describe('parameters', () => {
+  const oneOf = failure(400, 'exactly one of download_key, user_id, email is required');
+  test.each<[string, Answer]>([
+    ['', oneOf],
+    ['name=x', oneOf],
+    ['Email=a@b.c', oneOf],
+    ['email=a@b.c&user_id=1', oneOf],
+    ['download_key=x&user_id=1&email=a@b.c', oneOf],
+    ['user_id=1&user_id=2', failure(400, 'user_id must be given once')],
+    ['user_id=1&user_id=1', failure(400, 'user_id must be given once')],
+    ['email[x]=1', failure(400, 'email must be a single value')],
+    ['email[]=a', failure(400, 'email must be a single value')],
+    ['download_key[$ne]=', failure(400, 'download_key must be a single value')],
+    ['email=', failure(400, 'email must not be empty')],
+    ['email', failure(400, 'email must not be empty')],
+    ['download_key=', failure(400, 'download_key must not be empty')],
+    ...[
+      '',
+      'abc',
+      '1.5',
+      '1e3',
+      '0x10',
+      '%2012%20',
+      '%2B5',
+      '-1',
+      '01',
+      '%D9%A1%D9%A2',
+      '%00',
+      '9223372036854775808',
+      '99999999999999999999',
+      'null',
+      '1;2',
+    ].map((id): [string, Answer] => [`user_id=${id}`, failure(400, 'user_id must be an integer')]),
+    ...['a%00b', '%ED%A0%80', 'a%ffb'].flatMap((text): [string, Answer][] =>
+      ['email', 'download_key'].map((name) => [
+        `${name}=${text}`,
+        failure(
+          400,
+          text.includes('00')
+            ? `${name} must be valid Unicode text without NUL`
+            : `${name} must be valid UTF-8 text`,
+        ),
+      ]),
+    ),
+    ['game_id=1&user_id=1', failure(400, 'game_id must be given once')],
+    ['user_id=1&__proto__[x]=1&constructor[prototype]=1', none],
+  ])('?%s', async (query, expected) => {
+    const { status, body } = await send('GET', `/games/${game.id}/download_keys?${query}`, {
+      headers: owner.headers,
+    });
+    expect({ status, body }).toEqual(expected);
+  });
+
+  test.each(['abc', '1.5', '1e3', '0x10', '%2012', '+5', '-1', '01', '%D9%A1', '%00', '9223372036854775808'])(
+    'a path with %s for an id',
+    async (id) => {
+      for (const query of ['user_id=1', 'user_id=1&email=x']) {
+        const { status, body } = await send('GET', `/games/${id}/download_keys?${query}`, {
+          headers: owner.headers,
+        });
+        expect(status).toBe(400);
+        expect((body as { errors: string[] }).errors).toContain('game_id must be an integer');
+      }
+    },
+  );
+
+  test('a path that is no UTF-8', async () => {
+    for (const id of ['%', '%E0%A4%A'])
+      expect(
+        await send('GET', `/games/${id}/download_keys?user_id=1`, { headers: owner.headers }),
+      ).toMatchObject({ status: 400, text: expect.not.stringContaining('%') as string });
+  });
+
+  test('all that is wrong is said', async () => {
+    expect(await owner.get('/games/x/download_keys?user_id=y&email[a]=1')).toEqual(
+      failure(
+        400,
+        'game_id must be an integer',
+        'user_id must be an integer',
+        'email must be a single value',
+        'exactly one of download_key, user_id, email is required',
+      ),
+    );
+  });
+});

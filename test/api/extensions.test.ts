@@ -1,0 +1,102 @@
+import { Controller, Get, Module, Req, UseGuards } from '@nestjs/common';
+import { AuthGuard } from '@nestjs/passport';
+import type { Request } from 'express';
+import { Public, Scopes, SignedIn } from '../../src/auth/access';
+import { CurrentCredential, type Credential } from '../../src/auth/credential';
+import { UsersService } from '../../src/users/users.service';
+import { failure, make, openApp, useStore } from '../support/store';
+
+// What somebody adds to the service in a module of their own.
+useStore();
+
+@Controller('reviews')
+class ReviewsController {
+  @Get('mine')
+  @Public()
+  @UseGuards(AuthGuard('bearer'))
+  mine(@Req() { user }: Request) {
+    return { user_id: (user as Credential).user_id };
+  }
+
+  @Get('of-collections')
+  @Scopes('collection:view')
+  ofCollections(@CurrentCredential() { user_id }: Credential) {
+    return { user_id };
+  }
+}
+
+@Module({ controllers: [ReviewsController] })
+class ReviewsModule {}
+
+@Controller('forgotten')
+class ForgottenController {
+  @Get()
+  list() {
+    return [];
+  }
+}
+
+@Module({ controllers: [ForgottenController] })
+class ForgottenModule {}
+
+// A session is asked for by the guard of @Pages(), which this controller lacks.
+@Controller('unguarded')
+class UnguardedController {
+  @Get()
+  @SignedIn()
+  list() {
+    return [];
+  }
+}
+
+@Module({ controllers: [UnguardedController] })
+class UnguardedModule {}
+
+async function ask(url: string, path: string, authorization?: string) {
+  const response = await fetch(url + path, { headers: authorization ? { authorization } : {} });
+  return { status: response.status, body: (await response.json()) as unknown };
+}
+
+test('an ordinary AuthGuard of passport and our own @Scopes both verify the credential', async () => {
+  const user = await make.user();
+  const app = await openApp({}, { imports: [ReviewsModule] });
+  const url = await app.getUrl();
+  const scoped = await make.key({ owner: user, scopes: ['profile:me'] });
+  for (const path of ['/reviews/mine', '/reviews/of-collections']) {
+    expect(await ask(url, path)).toEqual(failure(401, 'authentication required'));
+    expect(await ask(url, path, 'Bearer wrong')).toEqual(failure(401, 'invalid key'));
+    expect(await ask(url, path, `Bearer ${user.key}`)).toEqual({ status: 200, body: { user_id: user.id } });
+    expect(await ask(url, path, user.key)).toEqual({ status: 200, body: { user_id: user.id } });
+  }
+  expect(await ask(url, '/reviews/mine', `Bearer ${scoped}`)).toMatchObject({ status: 200 });
+  expect(await ask(url, '/reviews/of-collections', `Bearer ${scoped}`)).toEqual(
+    failure(403, 'api key does not permit `collection:view`'),
+  );
+});
+
+test('the service does not start with a handler that does not say who may enter', async () => {
+  await expect(openApp({}, { imports: [ForgottenModule] })).rejects.toThrow(
+    'Say who may enter, with @Scopes, @OperatorMay or @Public: ForgottenController.list (GET /forgotten).',
+  );
+});
+
+test('the service does not start with a handler for sessions on a controller that looks for none', async () => {
+  await expect(openApp({}, { imports: [UnguardedModule] })).rejects.toThrow(
+    'Use @SignedIn on controllers with @Pages only: UnguardedController.list (GET /unguarded).',
+  );
+});
+
+test('a provider can be replaced', async () => {
+  class Nobody {
+    ownerOf = () => Promise.resolve({ id: 7, username: 'nobody' });
+  }
+  const user = await make.user();
+  const app = await openApp(
+    {},
+    { override: (builder) => builder.overrideProvider(UsersService).useClass(Nobody) },
+  );
+  expect(await ask(await app.getUrl(), '/profile', `Bearer ${user.key}`)).toMatchObject({
+    status: 200,
+    body: { user: { id: 7 } },
+  });
+});

@@ -1,0 +1,103 @@
+import { decodeJwt } from 'jose';
+import { TokensService } from '../../src/auth/tokens.service';
+import { Settings } from '../../src/platform/config/settings';
+import { OwnAddress } from '../../src/platform/http/own-address';
+import { Server } from '../../src/server';
+import { allowed, application, asksForCode, pkce, queryOf, useOauth, user } from '../support/oauth';
+import { sendRaw } from '../support/raw';
+import { baseUrl, databaseUrl, make, openApp, send, theApp } from '../support/store';
+
+// Without PUBLIC_URL.
+useOauth();
+
+const EVIL = 'evil.example';
+const issuerOf = async (base = baseUrl()) =>
+  ((await (await fetch(`${base}/.well-known/oauth-authorization-server`)).json()) as { issuer: string })
+    .issuer;
+const tokenOf = (app = theApp()) =>
+  app.get(TokensService).issue({ user_id: 1, game_id: 1, scopes: [], api_key_id: null });
+
+/** As a client asks that calls this host by another name. */
+const askEvil = (method: string, path: string, body = '') =>
+  sendRaw(
+    `${method} ${path} HTTP/1.1\r\nHost: ${EVIL}\r\nAccept: text/html\r\nConnection: close\r\n` +
+      `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+
+test('is one: in the metadata, in the answer to an application, in JWTs and in what is shown', async () => {
+  expect(await issuerOf()).toBe(baseUrl());
+  const location = await allowed(asksForCode(await application(), pkce().code_challenge));
+  expect(queryOf(location).iss).toBe(baseUrl());
+  expect(decodeJwt((await tokenOf()).key)).toMatchObject({ iss: baseUrl(), aud: baseUrl() });
+  const home = await send('GET', '/', { headers: { accept: 'text/html' } });
+  expect(home.text).toContain(`curl ${baseUrl()}/`);
+});
+
+test('is not what a caller calls this host', async () => {
+  const client_id = await application();
+  for (const answer of [
+    await askEvil('GET', '/.well-known/oauth-authorization-server'),
+    await askEvil('POST', '/oauth/device', `client_id=${client_id}&scope=profile:me`),
+    await askEvil('GET', '/'),
+  ]) {
+    expect(answer.status).toBe(200);
+    expect(answer.body).not.toContain(EVIL);
+    expect(answer.body).toContain(baseUrl());
+  }
+});
+
+test('is PUBLIC_URL where that is set, with JWT_ISSUER for JWTs alone', async () => {
+  const PUBLIC_URL = 'https://api.store.example';
+  const one = await openApp({ PUBLIC_URL: `${PUBLIC_URL}/` });
+  expect(await issuerOf(await one.getUrl())).toBe(PUBLIC_URL);
+  expect(decodeJwt((await tokenOf(one)).key).iss).toBe(PUBLIC_URL);
+  const other = await openApp({ PUBLIC_URL, JWT_ISSUER: 'wharf' });
+  expect(await issuerOf(await other.getUrl())).toBe(PUBLIC_URL);
+  expect(decodeJwt((await tokenOf(other)).key).iss).toBe('wharf');
+});
+
+test.each([
+  ['127.0.0.1', 3000, 'http://127.0.0.1:3000'],
+  ['::1', 3000, 'http://[::1]:3000'],
+  ['localhost', 80, 'http://localhost:80'],
+])('listening at %s, port %i, it is %s, also for a command, which does not listen', (HOST, PORT, url) =>
+  expect(new OwnAddress({ HOST, PORT } as Settings, { httpAdapter: undefined } as never).url).toBe(url),
+);
+
+test('is what npm start prints', async () => {
+  const settings = { ...theApp().get(Settings), DATABASE_URL: databaseUrl(), DEMO_DATA: false } as Settings;
+  const printed = jest.spyOn(console, 'log').mockImplementation();
+  const exit = jest.spyOn(process, 'exit').mockImplementation();
+  const server = new Server();
+  await server.start(() => settings);
+  const [address] = /http:\S+/.exec(String(printed.mock.calls[0]![0]))!;
+  const issuer = await issuerOf(address);
+  const game = await make.game({ owner: user });
+  const launched = await fetch(`${address}/credentials/subkey`, {
+    method: 'POST',
+    headers: user.headers,
+    body: new URLSearchParams({ game_id: String(game.id), scope: 'profile:me' }),
+  });
+  const { key } = (await launched.json()) as { key: string };
+  await server.stop(0);
+  printed.mockRestore();
+  exit.mockRestore();
+  expect([issuer, decodeJwt(key).iss]).toEqual([address, address]);
+  expect(address).not.toBe(baseUrl());
+});
+
+test('npm start with another pepper ends, and says why', async () => {
+  const settings = {
+    ...theApp().get(Settings),
+    DATABASE_URL: databaseUrl(),
+    DEMO_DATA: false,
+    API_KEY_PEPPER: 'that of another store',
+  } as Settings;
+  const exit = jest.spyOn(process, 'exit').mockImplementation();
+  const server = new Server();
+  const start = server.start(() => settings);
+  await start.catch(() => undefined);
+  await server.stop(1);
+  exit.mockRestore();
+  await expect(start).rejects.toThrow(/made with another API_KEY_PEPPER.*rotate --now/);
+});

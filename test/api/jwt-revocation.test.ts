@@ -1,0 +1,128 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { decodeJwt } from 'jose';
+import type { Presented } from '../../src/auth/credential';
+import { TokenRevocations } from '../../src/auth/token-revocations.service';
+import { TokensService } from '../../src/auth/tokens.service';
+import { BearerStrategy } from '../../src/auth/bearer.strategy';
+import { browserOf } from '../support/browser';
+import { type Actor, actors, baseUrl, failure, make, openApp, sql, theApp, useStore } from '../support/store';
+import { until } from '../support/time';
+import { forge } from '../support/tokens';
+
+// What is promised in milliseconds is measured here, on machines that others use too.
+jest.retryTimes(2);
+
+useStore();
+
+const ACCESS = '/user/settings/authorized-apps';
+
+let player: Actor;
+let bystander: Actor;
+let game: { id: number };
+beforeEach(async () => {
+  const { owner, stranger } = await actors();
+  [player, bystander] = [stranger, owner];
+  game = await make.game({ owner });
+});
+
+const invalid = failure(401, 'invalid token');
+const launch = async (who: Actor) =>
+  ((await who.post('/credentials/subkey', { game_id: game.id, scope: 'profile:me' })).body as { key: string })
+    .key;
+const operatorsToken = async () =>
+  (
+    await theApp()
+      .get(TokensService)
+      .issue({ user_id: player.id, game_id: game.id, scopes: ['profile:me'], api_key_id: null })
+  ).key;
+const profile = (token: string) => player.with(token).get('/profile');
+const revokeAll = () => theApp().get(TokenRevocations).revokeAllOf(player.id);
+
+test('ends all JWTs of the user at the next request, and no other credential', async () => {
+  const tokens = [await launch(player), await launch(player), await operatorsToken()];
+  const others = await launch(bystander);
+  for (const token of [...tokens, others]) expect((await profile(token)).status).toBe(200);
+  await revokeAll();
+  for (const token of tokens) expect(await profile(token)).toEqual(invalid);
+  for (const good of [others, player.key!, bystander.key!]) expect((await profile(good)).status).toBe(200);
+});
+
+test('those that are made afterwards are good, at once and however often it is done', async () => {
+  const old: string[] = [];
+  for (let round = 0; round < 3; round++) {
+    const young = await launch(player);
+    expect((await profile(young)).status).toBe(200);
+    for (const token of old) expect(await profile(token)).toEqual(invalid);
+    old.push(young);
+    await revokeAll();
+    expect(await profile(young)).toEqual(invalid);
+  }
+  expect(decodeJwt(old[0]!)).not.toHaveProperty('generation');
+  expect(decodeJwt(old[2]!).generation).toBe(2);
+});
+
+test.each([-1, 1, 0.5, '0', null, 2 ** 31, [0]])(
+  'a generation that is not the user’s own: %p',
+  async (generation) => {
+    expect(await profile(await forge({ sub: player.id, claims: { generation } }))).toEqual(invalid);
+    expect((await profile(await forge({ sub: player.id, claims: { generation: 0 } }))).status).toBe(200);
+  },
+);
+
+describe('on another replica', () => {
+  let replica: NestExpressApplication;
+  let url: string;
+  beforeAll(async () => {
+    replica = await openApp({ PUBLIC_URL: baseUrl() });
+    url = await replica.getUrl();
+  });
+
+  test('it holds within a second, for a game that goes on asking', async () => {
+    const token = await launch(player);
+    const ask = async () => (await fetch(`${url}/profile`, { headers: { authorization: token } })).status;
+    expect(await ask()).toBe(200);
+    await revokeAll();
+    const revoked = performance.now();
+    await until(async () => (await ask()) === 401);
+    expect(performance.now() - revoked).toBeLessThan(1000);
+  });
+});
+
+test('a person does it on the page of what may act for them, and it is an audit event', async () => {
+  const browser = await browserOf(player);
+  const token = await launch(player);
+  expect((await profile(token)).status).toBe(200);
+  await browser.get(ACCESS);
+  expect(browser.words).toContain('Games that you started');
+  await browser.submit(`${ACCESS}/game-tokens/revoke`);
+  await browser.follow();
+  expect(browser.words).toContain('All tokens of games that you started are over.');
+  expect(await profile(token)).toEqual(invalid);
+  const event = () =>
+    sql(`SELECT event FROM audit_events WHERE user_id = $1 AND event = 'tokens revoked'`, [player.id]);
+  await until(async () => (await event()).length === 1);
+});
+
+test('what is remembered of others stays', async () => {
+  const verified = theApp().get(BearerStrategy);
+  const [token, key] = [await launch(bystander), bystander.key!];
+  const presented: Presented[] = [
+    { type: 'jwt', text: token },
+    { type: 'key', text: key },
+  ];
+  for (const one of presented) await verified.validate(one);
+  verified.forgetTokensOf(player.id);
+  verified.forget([9007199254740991]);
+  for (const one of presented) expect(verified.remembered(one)).toBeDefined();
+  verified.forgetTokensOf(bystander.id);
+  expect(presented.map((one) => verified.remembered(one) !== undefined)).toEqual([false, true]);
+});
+
+test('an answer that is on its way when they end is not remembered', async () => {
+  const verified = theApp().get(BearerStrategy);
+  const presented: Presented = { type: 'jwt', text: await launch(player) };
+  const asked = verified.validate(presented);
+  verified.forgetTokensOf(player.id);
+  await asked;
+  expect(verified.remembered(presented)).toBeUndefined();
+});

@@ -1,0 +1,747 @@
+import {
+  createHmac,
+  createPublicKey,
+  generateKeyPairSync,
+  type JsonWebKey,
+  type KeyObject,
+  sign,
+} from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import {
+  calculateJwkThumbprint,
+  createRemoteJWKSet,
+  decodeJwt,
+  decodeProtectedHeader,
+  type JWK,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
+import { ApiKeysService } from '../../src/auth/api-keys.service';
+import { SigningKeysService } from '../../src/auth/signing-keys.service';
+import { TokensService } from '../../src/auth/tokens.service';
+import { BearerStrategy } from '../../src/auth/bearer.strategy';
+import { Settings } from '../../src/platform/config/settings';
+import { Database } from '../../src/platform/database/database';
+import {
+  type Actor,
+  actors,
+  anonymous,
+  type Answer,
+  baseUrl,
+  failure,
+  logged,
+  make,
+  ok,
+  openApp,
+  PEPPER,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+import { statementsOf } from '../support/statements';
+import { claimsOf, forge } from '../support/tokens';
+
+useStore({ RATE_LIMIT: 'off', PUBLIC_URL: 'https://api.gamewharf.example' });
+
+const signingKeys = () => theApp().get(SigningKeysService);
+const invalid = failure(401, 'invalid token');
+const info = (token: string) => anonymous.with(token).get('/credentials/info');
+
+async function subkey(actor: Actor, game_id: number, scope = 'profile:me'): Promise<string> {
+  const answer = await actor.post('/credentials/subkey', { game_id, scope });
+  expect(answer.status).toBe(200);
+  return (answer.body as { key: string }).key;
+}
+
+const published = async () =>
+  ((await anonymous.get('/.well-known/jwks.json')).body as { keys: (JsonWebKey & { kid: string })[] }).keys;
+
+describe('POST /credentials/subkey', () => {
+  let player: Actor;
+  let game: { id: number };
+  beforeAll(async () => {
+    const { owner, stranger } = await actors();
+    player = stranger;
+    game = await make.game({ owner });
+  });
+  const order = (fields: Record<string, unknown>, who = player) => who.post('/credentials/subkey', fields);
+
+  test('makes a JWT with the claims that a game needs', async () => {
+    const before = Math.floor(Date.now() / 1000);
+    const answer = await order({ game_id: game.id, scope: 'profile:me' });
+    const { key, expires_at } = answer.body as { key: string; expires_at: string };
+    expect(answer).toEqual(ok({ key, expires_at }));
+    expect(decodeProtectedHeader(key)).toEqual({
+      alg: 'EdDSA',
+      typ: 'JWT',
+      kid: (await published())[0]!.kid,
+    });
+    const claims = decodeJwt(key);
+    expect(claims).toEqual({
+      iss: 'https://api.gamewharf.example',
+      aud: 'https://api.gamewharf.example',
+      sub: String(player.id),
+      scope: 'profile:me',
+      game_id: game.id,
+      api_key_id: expect.any(Number) as number,
+      jti: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      iat: expect.any(Number) as number,
+      exp: claims.iat! + 3600,
+    });
+    expect(claims.iat).toBeGreaterThanOrEqual(before);
+    expect(expires_at).toBe(new Date(claims.exp! * 1000).toISOString().replace('.000', ''));
+    expect(await info(key)).toEqual(ok({ type: 'jwt', scopes: ['profile:me'], expires_at }));
+    expect(await player.with(key).get('/profile')).toMatchObject({ body: { user: { id: player.id } } });
+    expect(await player.with(key).get('/profile/games')).toEqual(
+      failure(403, 'token does not permit `profile:games`'),
+    );
+  });
+
+  test('is a line in the audit log, and no row: every launch of every game would be one', async () => {
+    const key = await subkey(player, game.id);
+    const lines = logged
+      .filter((line) => line.includes('"audit":true'))
+      .map((line) => JSON.parse(line) as object);
+    expect(lines.at(-1)).toMatchObject({
+      event: 'token made',
+      user_id: player.id,
+      api_key_id: decodeJwt(key).api_key_id,
+      game_id: game.id,
+      request_id: expect.any(String) as string,
+    });
+    expect(JSON.stringify(lines)).not.toContain(key.split('.')[2]);
+    expect(await sql(`SELECT FROM audit_events WHERE event = 'token made'`)).toEqual([]);
+  });
+
+  test('two are never the same', async () => {
+    const [a, b] = [await subkey(player, game.id), await subkey(player, game.id)];
+    expect(decodeJwt(a).jti).not.toBe(decodeJwt(b).jti);
+  });
+
+  test.each<[Record<string, unknown>, Answer]>([
+    [{}, failure(400, 'game_id is required', 'scope is required')],
+    [{ game_id: 'x', scope: '' }, failure(400, 'game_id must be an integer', 'scope must not be empty')],
+    [{ scope: 'profile:me' }, failure(400, 'game_id is required')],
+    ...[
+      'profile',
+      'profile:games',
+      'nonsense',
+      'prof',
+      ' ',
+      'profile:me collection',
+      'profile:me,profile:me',
+    ].map((scope): [Record<string, unknown>, Answer] => [
+      { game_id: 1, scope },
+      failure(400, 'scope must be one or more of profile:me game:view:ownership'),
+    ]),
+    [{ game_id: 4e6, scope: 'profile:me' }, failure(404, 'invalid game')],
+    [{ game_id: '9007199254740993', scope: 'profile:me' }, failure(404, 'invalid game')],
+    [{ game_id: '9223372036854775808', scope: 'profile:me' }, failure(400, 'game_id must be an integer')],
+  ])('%p', async (fields, expected) => expect(await order(fields)).toEqual(expected));
+
+  test('a scope twice counts once', async () => {
+    const token = await subkey(player, game.id, ' profile:me  profile:me ');
+    expect(decodeJwt(token).scope).toBe('profile:me');
+  });
+
+  test('a key gives no more than it has', async () => {
+    const small = player.with(await make.key({ owner: player, scopes: ['profile:games'] }));
+    expect(await order({ game_id: game.id, scope: 'profile:me' }, small)).toEqual(
+      failure(403, 'api key does not permit `profile:me`'),
+    );
+    const enough = player.with(await make.key({ owner: player, scopes: ['profile'] }));
+    expect((await order({ game_id: game.id, scope: 'profile:me' }, enough)).status).toBe(200);
+  });
+
+  test('of a game that the player may not see', async () => {
+    const hidden = await make.game({ owner: await make.user(), visibility: 'private' });
+    const restricted = await make.game({ owner: await make.user(), visibility: 'restricted' });
+    for (const { id } of [hidden, restricted])
+      expect(await order({ game_id: id, scope: 'profile:me' })).toEqual(failure(404, 'invalid game'));
+    await make.downloadKey({ game: restricted, user_id: player.id });
+    expect((await order({ game_id: restricted.id, scope: 'profile:me' })).status).toBe(200);
+  });
+
+  test('not with a JWT', async () => {
+    const token = player.with(await subkey(player, game.id));
+    expect(await order({ game_id: 'no matter', scope: 'profile:me' }, token)).toEqual(
+      failure(403, 'an api key is required'),
+    );
+  });
+
+  test('what a manifest may ask for is a setting', async () => {
+    const other = await openApp({
+      DATABASE_URL: theApp().get(Settings).DATABASE_URL!,
+      MANIFEST_SCOPES: 'profile collection:view',
+      RATE_LIMIT: 'off',
+    });
+    const ask = async (scope: string) => {
+      const body = new URLSearchParams({ game_id: String(game.id), scope });
+      const answer = await fetch(`${await other.getUrl()}/credentials/subkey`, {
+        method: 'POST',
+        headers: player.headers,
+        body,
+      });
+      return { status: answer.status, body: (await answer.json()) as unknown };
+    };
+    const { body } = await ask('profile collection:view profile:games');
+    expect(decodeJwt((body as { key: string }).key).scope).toBe('collection:view profile profile:games');
+    expect(await ask('collection')).toEqual(
+      failure(
+        400,
+        'scope must be one or more of profile profile:me profile:games profile:owned profile:collections collection:view',
+      ),
+    );
+    await other.close();
+    await expect(openApp({ MANIFEST_SCOPES: 'profile:you' })).rejects.toThrow(
+      'MANIFEST_SCOPES has unknown scopes: profile:you',
+    );
+  });
+});
+
+describe('GET /.well-known/jwks.json', () => {
+  test('has the public key and nothing else, and may be kept for a while', async () => {
+    const answer = await send('GET', '/.well-known/jwks.json');
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
+    const { keys } = answer.body as { keys: JsonWebKey[] };
+    expect(keys).toEqual([
+      {
+        kty: 'OKP',
+        crv: 'Ed25519',
+        x: expect.stringMatching(/^[\w-]{43}$/) as string,
+        kid: expect.stringMatching(/^[\w-]{43}$/) as string,
+        alg: 'EdDSA',
+        use: 'sig',
+      },
+    ]);
+  });
+
+  test("a game's own server verifies a player with it, and asks nobody", async () => {
+    const { owner, stranger } = await actors();
+    const token = await subkey(stranger, (await make.game({ owner })).id);
+    const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', baseUrl()));
+    const url = 'https://api.gamewharf.example';
+    const { payload } = await jwtVerify(token, keys, { algorithms: ['EdDSA'], issuer: url, audience: url });
+    expect(payload.sub).toBe(String(stranger.id));
+  });
+});
+
+describe('a JWT that is not what we issued', () => {
+  let owner: Actor;
+  beforeAll(async () => ({ owner } = await actors()));
+  const by = (forgery: Parameters<typeof forge>[0] = {}) => forge({ sub: owner.id, ...forgery });
+  const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+  async function unsigned(header: Record<string, unknown>, signature: (text: string) => string) {
+    const text = `${base64(header)}.${base64(claimsOf({ sub: owner.id }))}`;
+    return `${text}.${signature(text)}`;
+  }
+  const kid = async () => (await published())[0]!.kid;
+  const publicKey = async () => createPublicKey({ key: (await published())[0]!, format: 'jwk' });
+  const stranger = generateKeyPairSync('ed25519');
+  const signedBy = (key: KeyObject) => (text: string) =>
+    sign(null, Buffer.from(text), key).toString('base64url');
+
+  test('the forger of these tests can make a good one', async () => {
+    expect((await info(await by())).status).toBe(200);
+    expect((await info(await by({ claims: { game_id: undefined } }))).status).toBe(200);
+  });
+
+  test.each(['none', 'None', 'NONE', '', null, 'ES256', 'EdDSA ', 'Ed25519', 'RS256'])(
+    'alg %p',
+    async (alg) => {
+      const header = { alg, typ: 'JWT', kid: await kid() };
+      expect(await info(await unsigned(header, () => ''))).toEqual(invalid);
+      expect(await info(await unsigned(header, () => 'AAAA'))).toEqual(invalid);
+      expect(await info(await unsigned(header, signedBy(stranger.privateKey)))).toEqual(invalid);
+    },
+  );
+
+  test('HS256 with the public key as the secret', async () => {
+    const key = await publicKey();
+    const secrets = [
+      key.export({ format: 'pem', type: 'spki' }),
+      key.export({ format: 'der', type: 'spki' }),
+      Buffer.from((await published())[0]!.x!, 'base64url'),
+      Buffer.from((await published())[0]!.x!),
+    ];
+    for (const secret of secrets) {
+      const hmac = (text: string) => createHmac('sha256', secret).update(text).digest('base64url');
+      for (const alg of ['HS256', 'EdDSA'])
+        expect(await info(await unsigned({ alg, typ: 'JWT', kid: await kid() }, hmac))).toEqual(invalid);
+    }
+  });
+
+  test.each([
+    ['unknown', 'A'.repeat(43)],
+    ['a path', '../../../../dev/null'],
+    ['SQL', "' OR 1=1 --"],
+    ['a number', 1],
+    ['null', null],
+    ['a list', ['x']],
+    ['a prototype', '__proto__'],
+    ['absent', undefined],
+    ['long', 'k'.repeat(5000)],
+  ])('kid %s', async (_, hostile) => {
+    const header = { alg: 'EdDSA', typ: 'JWT', kid: hostile };
+    expect(await info(await unsigned(header, signedBy(stranger.privateKey)))).toEqual(invalid);
+  });
+
+  test("another's key, brought along in the header", async () => {
+    const jwk = { ...stranger.publicKey.export({ format: 'jwk' }), alg: 'EdDSA' };
+    for (const more of [
+      { jwk },
+      { jku: 'https://evil.example/jwks.json' },
+      { x5u: 'https://evil.example/cert' },
+      { x5c: ['MIIB'] },
+      { crit: ['exp'] },
+      { b64: false, crit: ['b64'] },
+    ]) {
+      const header = { alg: 'EdDSA', typ: 'JWT', kid: await kid(), ...more };
+      expect(await info(await unsigned(header, signedBy(stranger.privateKey)))).toEqual(invalid);
+    }
+    for (const more of [{ jwk }, { jku: 'https://evil.example/jwks.json' }, { cty: 'JWT' }])
+      expect(await info(await by({ header: more }))).toEqual(invalid);
+  });
+
+  test.each(['at+jwt', 'jwt', 'JWS', '', null, undefined, 1])('typ %p', async (typ) =>
+    expect(await info(await by({ header: { typ: typ as string } }))).toEqual(invalid),
+  );
+
+  test.each([
+    ['aud of another service', { aud: 'https://other.example' }],
+    ['no aud', { claims: { aud: undefined } }],
+    ['iss of another service', { iss: 'https://other.example' }],
+    ['no iss', { claims: { iss: undefined } }],
+    ['no exp', { claims: { exp: undefined } }],
+    ['exp as text', { claims: { exp: '4102444800' } }],
+    ['exp with a fraction', { claims: { exp: 4102444800.5 } }],
+    ['exp null', { claims: { exp: null } }],
+    ['nbf to come', { claims: { nbf: Math.floor(Date.now() / 1000) + 300 } }],
+    ['nbf as text', { claims: { nbf: 'now' } }],
+    ['no iat', { claims: { iat: undefined } }],
+    ['iat with a fraction', { claims: { iat: 1.5 } }],
+    ['no sub', { claims: { sub: undefined } }],
+    ['sub of nobody', { sub: 0 }],
+    ['sub beyond all numbers', { sub: '9007199254740993' }],
+    ['sub as number', { claims: { sub: 1 } }],
+    ['sub with a sign', { sub: '+1' }],
+    ['sub with a letter before', { sub: 'x1' }],
+    ['sub with a letter behind', { sub: '1x' }],
+    ['sub with a fraction', { sub: '1.5' }],
+    ['no jti', { claims: { jti: undefined } }],
+    ['no scope', { claims: { scope: undefined } }],
+    ['scope as list', { claims: { scope: ['profile'] } }],
+    ['a parent that is none', { api_key_id: 4e6 }],
+    ['a parent as text', { api_key_id: '1' }],
+    ['a parent with a fraction', { api_key_id: 1.5 }],
+  ])('%s', async (_, forgery) => expect(await info(await by(forgery))).toEqual(invalid));
+
+  test('a kid that can be none of ours costs no statement', async () => {
+    const good = await kid();
+    for (const hostile of [`${good}A`, `A${good}`, good.slice(1), [good], 1, null]) {
+      const header = { alg: 'EdDSA', typ: 'JWT', kid: hostile };
+      const token = await unsigned(header, signedBy(stranger.privateKey));
+      expect(await statementsOf(async () => expect(await info(token)).toEqual(invalid))).toEqual([]);
+    }
+  });
+
+  test('scopes are sorted, each once, however they are written', async () => {
+    const token = await by({ scope: ' profile:me  collection profile:me ' });
+    expect(await info(token)).toMatchObject(ok({ scopes: ['collection', 'profile:me'] }));
+    expect(await info(await by({ scope: '' }))).toMatchObject(ok({ scopes: [] }));
+  });
+
+  test('a user with a long id is known by all of it', async () => {
+    const user = await make.user({ id: 9_007_199_254 });
+    expect(await user.with(await by({ sub: user.id })).get('/profile')).toMatchObject({
+      body: { user: { id: user.id } },
+    });
+  });
+
+  test('exp has passed, by more than clocks may differ', async () => {
+    expect(await info(await by({ expires_in: -62 }))).toEqual(failure(401, 'token expired'));
+    expect((await info(await by({ expires_in: -50 }))).status).toBe(200);
+    expect(await info(await by({ expires_in: -62, aud: 'other' }))).toEqual(invalid);
+  });
+
+  test("the child of another user's key", async () => {
+    const other = await make.user();
+    const { id } = await theApp().get(ApiKeysService).create(other.id);
+    expect(await info(await by({ api_key_id: id }))).toEqual(invalid);
+  });
+
+  test('tampered with', async () => {
+    const [header, , signature] = (await by()).split('.');
+    const claims = base64(claimsOf({ sub: owner.id, scope: 'profile collection game' }));
+    expect(await info(`${header}.${claims}.${signature}`)).toEqual(invalid);
+    const good = await by();
+    expect(await info(`${good.slice(0, -4)}AAAA`)).toEqual(invalid);
+  });
+
+  test.each([
+    'a.b.c',
+    'a.b.',
+    'eyJhbGciOiJub25lIn0.e30.',
+    'e30.e30.e30',
+    'bnVsbA.bnVsbA.bnVsbA',
+    'W10.W10.W10',
+    '_._._',
+  ])('malformed: %s', async (token) => expect(await info(token)).toEqual(invalid));
+
+  test.each(['a.b', 'a.b.c.d', '..', 'a..c', 'a.b.c=', 'a.b.ü'])('not the form of a JWT: %s', async (token) =>
+    expect(await info(token)).toEqual(failure(401, 'invalid key')),
+  );
+
+  test('says so in the challenge', async () => {
+    const answer = await send('GET', '/profile', {
+      headers: { authorization: await by({ expires_in: -100 }) },
+    });
+    expect(answer.headers.get('www-authenticate')).toBe(
+      'Bearer realm="gamewharf", error="invalid_token", error_description="token expired"',
+    );
+  });
+
+  test('payload without game_id or with a prototype does no harm', async () => {
+    const { kid: id, privateKey } = await signingKeys().signer(60);
+    const claims = JSON.parse(
+      JSON.stringify(claimsOf({ sub: owner.id })).replace('{', '{"__proto__":{"scope":"game"},'),
+    ) as Record<string, unknown>;
+    const token = await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT', kid: id })
+      .sign(privateKey());
+    expect(await info(token)).toMatchObject({ status: 200, body: { scopes: ['profile'] } });
+  });
+});
+
+test('who makes the tokens and who they are for are settings', async () => {
+  const issued = async (environment: Record<string, string>) => {
+    const other = await openApp({ RATE_LIMIT: 'off', ...environment });
+    const { key } = await other
+      .get(TokensService)
+      .issue({ user_id: 1, game_id: 1, scopes: [], api_key_id: null });
+    await other.close();
+    const { iss, aud } = decodeJwt(key);
+    return [iss, aud];
+  };
+  const PUBLIC_URL = 'https://api.gamewharf.example';
+  expect(await issued({ PUBLIC_URL })).toEqual([PUBLIC_URL, PUBLIC_URL]);
+  expect(await issued({ PUBLIC_URL, JWT_ISSUER: 'wharf' })).toEqual(['wharf', 'wharf']);
+  expect(await issued({ PUBLIC_URL, JWT_AUDIENCE: 'games' })).toEqual([PUBLIC_URL, 'games']);
+});
+
+describe('the key that a JWT was made from', () => {
+  test('takes it along when it is revoked', async () => {
+    const { owner } = await actors();
+    const keys = theApp().get(ApiKeysService);
+    const { id, key } = await keys.create(owner.id);
+    const token = await subkey(owner.with(key), (await make.game({ owner })).id);
+    expect((await info(token)).status).toBe(200);
+    await keys.revoke(id, owner.id);
+    expect(await info(token)).toEqual(invalid);
+  });
+
+  test('an operator makes one without', async () => {
+    const { owner } = await actors();
+    const { key } = await theApp()
+      .get(TokensService)
+      .issue({ user_id: owner.id, game_id: 1, scopes: ['profile:me'], api_key_id: null, lifetime: 120 });
+    expect((await owner.with(key).get('/profile')).status).toBe(200);
+    expect(decodeJwt(key)).not.toHaveProperty('api_key_id');
+  });
+});
+
+describe('signing keys', () => {
+  const environment = () => ({
+    DATABASE_URL: theApp().get(Settings).DATABASE_URL!,
+    PUBLIC_URL: 'https://api.gamewharf.example',
+    RATE_LIMIT: 'off',
+  });
+  const replica = (more = {}) => openApp({ ...environment(), ...more });
+  const statusAt = async (app: NestExpressApplication, token: string) =>
+    (await fetch(`${await app.getUrl()}/credentials/info`, { headers: { authorization: token } })).status;
+  const issue = (app: NestExpressApplication, user_id: number) =>
+    app
+      .get(TokensService)
+      .issue({ user_id, game_id: 1, scopes: ['profile:me'], api_key_id: null })
+      .then(({ key }) => key);
+  const kidsOf = async (app: NestExpressApplication) =>
+    (await app.get(SigningKeysService).published()).map(({ kid }) => kid);
+  const kidOf = (token: string) => decodeProtectedHeader(token).kid;
+
+  // Which keys there are is this block's subject.
+  beforeEach(async () => {
+    await sql('DELETE FROM signing_keys');
+    await (signingKeys() as unknown as { reload(): Promise<void> }).reload();
+    theApp().get(BearerStrategy).forget();
+  });
+
+  test('replicas that start together on an empty store make one', async () => {
+    await sql('DELETE FROM signing_keys');
+    const replicas = await Promise.all([1, 2, 3].map(() => replica()));
+    const kids = await Promise.all(replicas.map(kidsOf));
+    expect(new Set(kids.flat()).size).toBe(1);
+    expect(await sql('SELECT kid FROM signing_keys')).toHaveLength(1);
+    await Promise.all(replicas.map((app) => app.close()));
+  });
+
+  test('are named as RFC 7638 says', async () => {
+    const [key] = await published();
+    expect(key!.kid).toBe(await calculateJwkThumbprint(key as JWK));
+  });
+
+  test('are sealed: neither the key nor its form can be read from the database', async () => {
+    const [row] = await sql<{ private_key: Buffer }>('SELECT private_key FROM signing_keys');
+    const { privateKey } = await signingKeys().signer(60);
+    const { d } = privateKey().export({ format: 'jwk' });
+    expect(row!.private_key.includes(Buffer.from(d!, 'base64url'))).toBe(false);
+    expect(row!.private_key).toHaveLength(12 + 16 + 48);
+  });
+
+  test('a new one is published before it signs, an old one until its last token has ended', async () => {
+    const { owner } = await actors();
+    const old = await issue(theApp(), owner.id);
+    const next = await signingKeys().rotate();
+    expect((await published()).map(({ kid }) => kid)).toEqual([kidOf(old), next.kid]);
+    expect(next.signs_from - Date.now() / 1000).toBeGreaterThan(590);
+    expect(kidOf(await issue(theApp(), owner.id))).toBe(kidOf(old));
+
+    // Ten minutes later.
+    await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '601 seconds'`);
+    const later = await replica();
+    expect(kidOf(await issue(later, owner.id))).toBe(next.kid);
+    expect(await statusAt(later, old)).toBe(200);
+    await later.close();
+
+    // And when the last token of the old one has ended, leeway and all.
+    await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '3690 seconds'`);
+    const still = await replica();
+    expect(await kidsOf(still)).toHaveLength(2);
+    await still.close();
+    await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '41 seconds'`);
+    const last = await replica();
+    expect(await kidsOf(last)).toEqual([next.kid]);
+    expect(await statusAt(last, await forge({ sub: owner.id, header: { kid: kidOf(old) } }))).toBe(401);
+    expect(await statusAt(last, old)).toBe(401);
+    await last.get(SigningKeysService).rotate();
+    expect((await sql<{ kid: string }>('SELECT kid FROM signing_keys')).map(({ kid }) => kid)).not.toContain(
+      kidOf(old),
+    );
+    await last.close();
+  });
+
+  test('one that waits to sign is not overtaken by accident', async () => {
+    const next = await signingKeys().rotate();
+    await expect(signingKeys().rotate()).rejects.toThrow(
+      `Key ${next.kid} is published already and signs from ${new Date(next.signs_from * 1000).toISOString().slice(0, 19)}Z;`,
+    );
+    expect((await signingKeys().rotate({ at_once: true })).signs_from).toBeLessThanOrEqual(Date.now() / 1000);
+  });
+
+  test('rotated at once under two replicas, again and again: no valid token is refused', async () => {
+    const { owner } = await actors();
+    const other = await replica();
+    const tokens: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      const [here, there] = i % 2 ? [theApp(), other] : [other, theApp()];
+      await here.get(SigningKeysService).rotate({ at_once: true });
+      tokens.push(await issue(here, owner.id), await issue(there, owner.id));
+      // The first request that another replica gets with a key that it never heard of.
+      expect(
+        await Promise.all(tokens.flatMap((token) => [statusAt(here, token), statusAt(there, token)])),
+      ).toEqual(tokens.flatMap(() => [200, 200]));
+    }
+    expect(new Set(tokens.map(kidOf)).size).toBeGreaterThanOrEqual(5);
+    await other.close();
+  });
+
+  test('unknown key ids, however many, cost few statements', async () => {
+    await published();
+    const rows = jest.spyOn(theApp().get(Database), 'rows');
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const started = performance.now();
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, i) => {
+        const token = await new SignJWT(claimsOf({}))
+          .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT', kid: String(i).padStart(43, 'x') })
+          .sign(privateKey);
+        expect(await info(token)).toEqual(invalid);
+      }),
+    );
+    const periods = Math.ceil((performance.now() - started) / 200);
+    expect(rows.mock.calls.length).toBeLessThanOrEqual(periods + 1);
+    rows.mockRestore();
+  });
+
+  test('a revoked one takes its tokens along, and another signs', async () => {
+    const { owner } = await actors();
+    const token = await issue(theApp(), owner.id);
+    await signingKeys().revoke(kidOf(token)!);
+    theApp().get(BearerStrategy).forget();
+    expect(await info(token)).toEqual(invalid);
+    const next = await issue(theApp(), owner.id);
+    expect(kidOf(next)).not.toBe(kidOf(token));
+    expect((await info(next)).status).toBe(200);
+    await expect(signingKeys().revoke('nonsense')).rejects.toThrow('There is no signing key nonsense.');
+  });
+
+  test('one that does not sign is revoked, and no other made', async () => {
+    const [old] = await published();
+    const next = await signingKeys().rotate({ at_once: true });
+    await signingKeys().revoke(old!.kid);
+    expect((await published()).map(({ kid }) => kid)).toEqual([next.kid]);
+  });
+
+  test('with the one that signs revoked, an older one does not sign again', async () => {
+    const [old] = await published();
+    const next = await signingKeys().rotate({ at_once: true });
+    await signingKeys().revoke(next.kid);
+    const { kid } = await signingKeys().signer(60);
+    expect([old!.kid, next.kid]).not.toContain(kid);
+    expect((await published()).map((key) => key.kid)).toEqual([old!.kid, kid]);
+  });
+
+  test('are read again every ten seconds, for what other replicas did to them', async () => {
+    const timers = jest.spyOn(globalThis, 'setInterval');
+    const other = await replica();
+    await kidsOf(other);
+    await kidsOf(other);
+    const reloads = timers.mock.calls.filter(([, every]) => every === 10_000);
+    timers.mockRestore();
+    const next = await signingKeys().rotate({ at_once: true });
+    expect(await kidsOf(other)).not.toContain(next.kid);
+    for (const [reload] of reloads) reload();
+    await sleep(200);
+    expect(await kidsOf(other)).toContain(next.kid);
+    await other.close();
+  });
+
+  test('are read for the first token, and for no other', async () => {
+    const { owner } = await actors();
+    const other = await replica();
+    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual([
+      'select signing_keys',
+      'select users',
+    ]);
+    expect(await statementsOf(() => issue(other, owner.id), other)).toEqual(['select users']);
+    await other.close();
+  });
+
+  test('are not read again for a token that names one of them', async () => {
+    const { owner } = await actors();
+    const other = await replica();
+    const token = await issue(other, owner.id);
+    const verified = async () => expect(await statusAt(other, token)).toBe(200);
+    expect(await statementsOf(verified, other)).toEqual(['live_user_of_token']);
+    await other.close();
+  });
+
+  test('one whose time is over verifies nothing, though a replica has not read them again', async () => {
+    const [old] = await published();
+    const next = await signingKeys().rotate({ at_once: true });
+    const inTime = (seconds: number) => {
+      const time = Date.now() + seconds * 1000;
+      return jest.spyOn(Date, 'now').mockImplementation(() => time);
+    };
+    // The life of a token, and what clocks and replicas may differ by.
+    let clock = inTime(3600 + 120);
+    expect(await kidsOf(theApp())).toEqual([old!.kid, next.kid]);
+    expect(await signingKeys().verifier(old!.kid)).toBeDefined();
+    clock.mockRestore();
+    clock = inTime(3600 + 140);
+    expect(await kidsOf(theApp())).toEqual([next.kid]);
+    expect(await signingKeys().verifier(old!.kid)).toBeUndefined();
+    clock.mockRestore();
+  });
+
+  test('are not deleted by a process whose clock is fast', async () => {
+    const [old] = await published();
+    const fast = Date.now() + 7200 * 1000;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(fast);
+    await signingKeys().rotate({ at_once: true });
+    await signingKeys().rotate({ at_once: true });
+    clock.mockRestore();
+    expect(await signingKeys().verifier(old!.kid)).toBeDefined();
+  });
+
+  test('that could not be read at first are read for the next token', async () => {
+    const other = await replica();
+    await sql('ALTER TABLE signing_keys RENAME TO away');
+    const failed = await kidsOf(other).catch((error: Error) => error.message);
+    await sql('ALTER TABLE away RENAME TO signing_keys');
+    expect(failed).toContain('signing_keys');
+    expect(await kidsOf(other)).toHaveLength(1);
+    await other.close();
+  });
+
+  test('a longer life of tokens is known to the key before the first of them is signed', async () => {
+    const { owner } = await actors();
+    await theApp()
+      .get(TokensService)
+      .issue({ user_id: owner.id, game_id: 1, scopes: [], api_key_id: null, lifetime: 80_000 });
+    expect(await sql('SELECT token_lifetime FROM signing_keys')).toEqual([{ token_lifetime: 80_000 }]);
+  });
+
+  test('with a new pepper the previous one opens them, once', async () => {
+    const { owner } = await actors();
+    const [before] = await sql<{ kid: string; private_key: Buffer }>('SELECT * FROM signing_keys');
+    const next = 'another pepper, which came in after the first';
+    const rotated = await replica({ API_KEY_PEPPER: next, API_KEY_PEPPER_PREVIOUS: PEPPER });
+    expect(kidOf(await issue(rotated, owner.id))).toBe(before!.kid);
+    await rotated.close();
+    const alone = await replica({ API_KEY_PEPPER: next });
+    expect(kidOf(await issue(alone, owner.id))).toBe(before!.kid);
+    await alone.close();
+    const wrong = await replica({ API_KEY_PEPPER: 'a pepper that nothing was ever sealed under' });
+    expect(await kidsOf(wrong)).toEqual([before!.kid]);
+    await expect(issue(wrong, owner.id)).rejects.toThrow('is sealed under a pepper that is not configured');
+    const requirePepper = (on: NestExpressApplication) => on.get(SigningKeysService).requirePepper();
+    await expect(requirePepper(wrong)).rejects.toThrow('were made with another API_KEY_PEPPER');
+    const both = await replica({
+      API_KEY_PEPPER: 'a pepper that is not it either, and long',
+      API_KEY_PEPPER_PREVIOUS: next,
+    });
+    await requirePepper(both);
+    await both.close();
+    // Who has lost the pepper may go on without the old keys.
+    await wrong.get(SigningKeysService).rotate({ at_once: true });
+    await requirePepper(wrong);
+    await wrong.close();
+  });
+
+  test('given by the operator: all are published, the first signs, none is stored', async () => {
+    const { owner } = await actors();
+    await sql('DELETE FROM signing_keys');
+    const pem = () =>
+      generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+    const [first, second] = [pem(), pem()];
+    const before = await replica({ SIGNING_KEYS: first });
+    const old = await issue(before, owner.id);
+    const after = await replica({ SIGNING_KEYS: second + first });
+    expect(await statusAt(after, old)).toBe(200);
+    const young = await issue(after, owner.id);
+    expect(await kidsOf(after)).toEqual([kidOf(young), kidOf(old)]);
+    expect(await statusAt(before, young)).toBe(401);
+    await expect(after.get(SigningKeysService).rotate()).rejects.toThrow(
+      'The signing keys are those of SIGNING_KEYS',
+    );
+    // The app of this file, which has no such setting, may have made one meanwhile.
+    const stored = await sql('SELECT FROM signing_keys WHERE kid = ANY ($1)', [[kidOf(young), kidOf(old)]]);
+    expect(stored).toEqual([]);
+    await Promise.all([before.close(), after.close()]);
+
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+    await expect(
+      replica({ SIGNING_KEYS: rsa.export({ format: 'pem', type: 'pkcs8' }) as string }),
+    ).rejects.toThrow('SIGNING_KEYS must hold Ed25519 keys');
+    await expect(
+      replica({ SIGNING_KEYS: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' }),
+    ).rejects.toThrow('SIGNING_KEYS holds a private key that cannot be read.');
+    await expect(replica({ SIGNING_KEYS: '-----BEGIN PRIVATE KEY-----' })).rejects.toThrow(
+      'SIGNING_KEYS holds no private key in PEM form.',
+    );
+    await expect(after.get(SigningKeysService).revoke('nonsense')).rejects.toThrow('add the new key after');
+  });
+});

@@ -1,0 +1,406 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Database } from '../../src/platform/database/database';
+import { sendRaw } from '../support/raw';
+import { Actor, actors, baseUrl, logged, make, openApp, useStore } from '../support/store';
+
+// Two services on one database: what one setting allows the other must not.
+useStore();
+
+const OPERATOR_TOKEN = 'a token of the operator';
+
+let lenient: NestExpressApplication;
+const bases: Record<'strict' | 'lenient', string> = { strict: '', lenient: '' };
+
+beforeAll(async () => {
+  lenient = await openApp({ LENIENT_CLIENTS: 'true', OPERATOR_TOKEN });
+  bases.strict = baseUrl();
+  bases.lenient = await lenient.getUrl();
+});
+
+interface Request {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
+/** The same bytes to both; fetch would not send a body with GET. */
+async function both(path: string, { method = 'GET', headers = {}, body }: Request = {}) {
+  const lines = Object.entries({
+    ...headers,
+    ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const bytes = `${method} ${path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n${lines.join('')}\r\n${body ?? ''}`;
+  const ask = async (base: string) => {
+    const { status, body: text } = await sendRaw(bytes, { base });
+    return { status, body: JSON.parse(text) as unknown };
+  };
+  return { strict: await ask(bases.strict), lenient: await ask(bases.lenient) };
+}
+
+const errors = (...texts: string[]) => ({ errors: texts });
+const bearer = (actor: Actor) => ({ authorization: `Bearer ${actor.key}` });
+
+describe('legacy errors with status 200', () => {
+  test.each([
+    ['/api/1/nonsense/me', 401, 'invalid key'],
+    ['/api/1/key/me', 401, 'authentication required'],
+    ['/api/1/nonsense/nothing', 404, 'invalid api endpoint'],
+    ['/api/1/', 404, 'invalid api endpoint'],
+    ['/api/1/%/me', 400, 'malformed request'],
+  ])('%s', async (path, status, text) => {
+    expect(await both(path)).toEqual({
+      strict: { status, body: errors(text) },
+      lenient: { status: 200, body: errors(text) },
+    });
+  });
+
+  test('a scope that is missing, parameters, an object', async () => {
+    const { owner } = await actors();
+    const few = await make.key({ owner, scopes: ['profile:me'] });
+    for (const [path, status, text] of [
+      [`/api/1/${few}/my-games`, 403, 'api key does not permit `profile:games`'],
+      [`/api/1/${owner.key}/game/x/purchases?user_id=1`, 400, 'game_id must be an integer'],
+      [`/api/1/${owner.key}/game/0/purchases?user_id=1`, 404, 'invalid game'],
+    ] as const)
+      expect(await both(path)).toEqual({
+        strict: { status, body: errors(text) },
+        lenient: { status: 200, body: errors(text) },
+      });
+  });
+
+  test('a method that no old client uses', async () => {
+    const { strict, lenient } = await both('/api/1/x/me', { method: 'DELETE' });
+    expect([strict.status, lenient.status]).toEqual([405, 200]);
+    expect(lenient.body).toEqual(errors('method not allowed'));
+  });
+
+  test('modern errors keep their status in either case', async () => {
+    for (const [path, status] of [
+      ['/profile', 401],
+      ['/nowhere', 404],
+      ['/wharf/latest', 400],
+      ['/api/10/x/me', 404],
+    ] as const) {
+      const { strict, lenient } = await both(path);
+      expect([path, strict.status, lenient.status]).toEqual([path, status, status]);
+    }
+  });
+
+  test('the log keeps the status that it would have been', async () => {
+    logged.length = 0;
+    await both('/api/1/nonsense/me');
+    const lines = logged.join('').trim().split('\n');
+    const requests = lines.map((line) => JSON.parse(line) as object).filter((line) => 'route' in line);
+    expect(requests).toEqual([
+      expect.objectContaining({ route: '/api/1/:KEY/me', status: 401 }),
+      expect.objectContaining({ route: '/api/1/:KEY/me', status: 401 }),
+    ]);
+  });
+
+  test('what is not the caller’s doing keeps its status, so that clients and proxies try again', async () => {
+    const cutOff = await openApp({ LENIENT_CLIENTS: 'true' });
+    try {
+      const base = await cutOff.getUrl();
+      await cutOff.get(Database).onApplicationShutdown();
+      const request = 'GET /api/1/some-key/me HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n';
+      expect((await sendRaw(request, { base })).status).toBe(503);
+    } finally {
+      await cutOff.close();
+    }
+  });
+});
+
+describe('?api_key=', () => {
+  test('on modern and on legacy reads, and on nothing else', async () => {
+    const { owner } = await actors();
+    for (const path of ['/profile', '/api/1/key/me']) {
+      const { strict, lenient } = await both(`${path}?api_key=${owner.key}`);
+      expect(strict).toEqual({ status: 401, body: errors('authentication required') });
+      expect(lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
+    }
+  });
+
+  test("the operator's token is not taken from it", async () => {
+    const path = '/operator/import';
+    const headers = { 'content-type': 'application/x-ndjson' };
+    const inHeader = { ...headers, authorization: `Bearer ${OPERATOR_TOKEN}` };
+    const inQuery = `${path}?api_key=${encodeURIComponent(OPERATOR_TOKEN)}`;
+    const asked = await both(inQuery, { method: 'POST', headers, body: '' });
+    expect(asked.lenient).toEqual({ status: 401, body: errors('authentication required') });
+    const told = await both(path, { method: 'POST', headers: inHeader, body: '' });
+    expect(told.lenient).toMatchObject({ status: 200 });
+  });
+
+  test('a key of any form', async () => {
+    const { owner } = await actors();
+    const key = await make.key({ owner, text: 'ключ+1🔑' });
+    const { lenient } = await both(`/profile?api_key=${encodeURIComponent(key)}`);
+    expect(lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
+  });
+
+  test('does not replace what the header says', async () => {
+    const { owner, stranger } = await actors();
+    const path = `/profile?api_key=${owner.key}`;
+    const { strict, lenient } = await both(path, { headers: bearer(stranger) });
+    expect(strict).toMatchObject({ status: 200, body: { user: { id: stranger.id } } });
+    expect(lenient).toEqual(strict);
+    expect((await both(path, { headers: { authorization: 'nonsense' } })).lenient).toEqual({
+      status: 401,
+      body: errors('invalid key'),
+    });
+  });
+
+  test('twice, empty, wrong, undecodable or bracketed it is none', async () => {
+    const { owner } = await actors();
+    for (const [query, text] of [
+      [`api_key=${owner.key}&api_key=${owner.key}`, 'authentication required'],
+      ['api_key=', 'authentication required'],
+      ['api_key=%ff', 'authentication required'],
+      [`api_key[]=${owner.key}`, 'authentication required'],
+      ['api_key=nonsense', 'invalid key'],
+      ['xapi_key=nonsense', 'authentication required'],
+    ])
+      expect((await both(`/profile?${query}`)).lenient).toEqual({ status: 401, body: errors(text!) });
+  });
+});
+
+/** The same fields in each type of body that is read. */
+const BODIES: [type: string, bodyOf: (fields: Record<string, string>) => string][] = [
+  ['application/x-www-form-urlencoded', (fields) => new URLSearchParams(fields).toString()],
+  ['application/json', (fields) => JSON.stringify(fields)],
+  [
+    'multipart/form-data; boundary=b',
+    (fields) =>
+      `${Object.entries(fields)
+        .map(([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
+        .join('')}--b--\r\n`,
+  ],
+];
+
+describe('api_key in the body of a GET', () => {
+  test.each(BODIES)('%s', async (type, bodyOf) => {
+    const { owner } = await actors();
+    const game = await make.game({ owner });
+    const { key } = await make.downloadKey({ game });
+    const asked = (path: string, fields: Record<string, string>) =>
+      both(path, { headers: { 'content-type': type }, body: bodyOf({ api_key: owner.key!, ...fields }) });
+    for (const path of ['/profile', '/api/1/key/me']) {
+      const { strict, lenient } = await asked(path, {});
+      expect(strict).toEqual({ status: 401, body: errors('authentication required') });
+      expect(lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
+    }
+    // With the parameters beside it, and with a part of them in the query.
+    const lookup = await asked(`/games/${game.id}/download_keys`, { download_key: key });
+    expect(lookup.lenient).toMatchObject({ status: 200, body: { download_key: { key } } });
+    const rest = await asked(`/games/${game.id}/download_keys?download_key=${key}`, {});
+    expect(rest.lenient).toMatchObject({ status: 200, body: { download_key: { key } } });
+  });
+
+  test('of a POST on a legacy read, but of no modern POST', async () => {
+    const { owner } = await actors();
+    const request = { method: 'POST', headers: FORM, body: `api_key=${owner.key}` };
+    expect((await both('/api/1/key/me', request)).lenient).toMatchObject({
+      body: { user: { id: owner.id } },
+    });
+    for (const answer of Object.values(await both('/collections', request)))
+      expect(answer).toEqual({ status: 401, body: errors('authentication required') });
+  });
+
+  test('does not replace what the header, the query or the path says', async () => {
+    const { owner, stranger } = await actors();
+    const request = { headers: FORM, body: `api_key=${owner.key}` };
+    const empty = await both('/profile?api_key=', request);
+    expect(empty.lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
+    const users = [
+      await both('/profile', { ...request, headers: { ...FORM, ...bearer(stranger) } }),
+      await both(`/profile?api_key=${stranger.key}`, request),
+      await both(`/api/1/${stranger.key}/me`, request),
+    ].map(({ lenient }) => lenient.body);
+    expect(users).toMatchObject(users.map(() => ({ user: { id: stranger.id } })));
+  });
+
+  test.each([
+    ['application/json', '{"api_key":1}'],
+    ['application/json', '{"api_key":null}'],
+    ['application/json', '{"api_key":'],
+    ['application/json', '[]'],
+    [FORM['content-type'], 'api_key='],
+    [FORM['content-type'], 'api_key=a&api_key=a'],
+    [FORM['content-type'], 'api_key=%ff'],
+    [FORM['content-type'], 'a=1&'.repeat(1001)],
+    ['multipart/form-data', 'api_key'],
+    ['text/plain', 'api_key=a'],
+  ])('a %s body of %.20s has none', async (type, body) => {
+    const { lenient } = await both('/profile', { headers: { 'content-type': type }, body });
+    expect(lenient).toEqual({ status: 401, body: errors('authentication required') });
+  });
+
+  test('what is wrong with the body is told where parameters are read', async () => {
+    const { owner } = await actors();
+    const asked = (body: string) =>
+      both('/games/1/purchases', { headers: { ...bearer(owner), 'content-type': 'application/json' }, body });
+    expect((await asked('{"user_id":')).lenient).toEqual({
+      status: 400,
+      body: errors('the body must be a JSON object'),
+    });
+    expect((await asked('{"user_id":1}'.padEnd(600_000))).lenient).toEqual({
+      status: 413,
+      body: errors('request too large'),
+    });
+  });
+
+  test('that does not come: 408 within ten seconds, and others are served', async () => {
+    const { owner } = await actors();
+    const late = sendRaw(
+      `GET /profile HTTP/1.1\r\nHost: h\r\nContent-Type: ${FORM['content-type']}\r\nContent-Length: 1000\r\n\r\napi_key=`,
+      { base: bases.lenient },
+    );
+    await sleep(1000);
+    expect((await both('/profile', { headers: bearer(owner) })).lenient.status).toBe(200);
+    const { status, ms } = await late;
+    expect(status).toBe(408);
+    expect(ms).toBeLessThan(10_000);
+  });
+
+  test("the operator's token is not taken from it", async () => {
+    const { lenient } = await both('/operator/import', { headers: FORM, body: `api_key=${OPERATOR_TOKEN}` });
+    expect(lenient).toEqual({ status: 405, body: errors('method not allowed') });
+  });
+});
+
+test('an empty Authorization header is none', async () => {
+  const { owner } = await actors();
+  for (const authorization of ['', '  ']) {
+    const headers = { authorization };
+    const { strict, lenient } = await both(`/profile?api_key=${owner.key}`, { headers });
+    expect(strict).toEqual({ status: 401, body: errors('authentication required') });
+    expect(lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
+    const inBody = await both('/profile', { headers: { ...FORM, ...headers }, body: `api_key=${owner.key}` });
+    expect(inBody.lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
+  }
+});
+
+describe('parameters in the body of a GET', () => {
+  async function lookup() {
+    const { owner } = await actors();
+    const game = await make.game({ owner });
+    const { key } = await make.downloadKey({ game, email: 'a+b@example.com' });
+    return { game, key, headers: bearer(owner) };
+  }
+
+  test.each(BODIES)('%s', async (type, bodyOf) => {
+    const { game, key, headers } = await lookup();
+    for (const path of [`/games/${game.id}/download_keys`, `/api/1/key/game/${game.id}/download_keys`]) {
+      const { strict, lenient } = await both(path, {
+        headers: { ...headers, 'content-type': type },
+        body: bodyOf({ download_key: key }),
+      });
+      expect(strict).toEqual({
+        status: 400,
+        body: errors('exactly one of download_key, user_id, email is required'),
+      });
+      expect(lenient).toMatchObject({ status: 200, body: { download_key: { key } } });
+    }
+  });
+
+  test('the same name in body and query is an error, as in a POST', async () => {
+    const { game, key, headers } = await lookup();
+    const path = `/games/${game.id}/download_keys?download_key=${key}`;
+    const { strict, lenient } = await both(path, {
+      headers: { ...headers, ...FORM },
+      body: `download_key=${key}`,
+    });
+    expect(strict.status).toBe(200);
+    expect(lenient).toEqual({ status: 400, body: errors('download_key must be given once') });
+  });
+
+  test('a body of another kind, or none, is no reason to refuse a GET', async () => {
+    const { game, key, headers } = await lookup();
+    const path = `/games/${game.id}/download_keys?download_key=${key}`;
+    for (const [type, body] of [
+      ['text/plain', 'download_key=x'],
+      ['application/octet-stream', '\0'],
+      ['application/json', ''],
+    ])
+      for (const answer of Object.values(
+        await both(path, { headers: { ...headers, 'content-type': type! }, body }),
+      ))
+        expect(answer).toMatchObject({ status: 200, body: { download_key: { key } } });
+  });
+});
+
+describe('POST on legacy reads', () => {
+  test('is what GET is, its parameters in query or body', async () => {
+    const { owner } = await actors();
+    const game = await make.game({ owner });
+    const { key } = await make.downloadKey({ game });
+    const lookup = `/api/1/${owner.key}/game/${game.id}/download_keys`;
+    for (const [path, body] of [
+      [`/api/1/${owner.key}/me`, ''],
+      [`/api/1/${owner.key}/credentials/info`, ''],
+      [`/api/1/${owner.key}/my-games`, ''],
+      [`${lookup}?download_key=${key}`, ''],
+      [lookup, `download_key=${key}`],
+    ] as const) {
+      const { strict, lenient } = await both(path, { method: 'POST', headers: FORM, body });
+      expect(strict).toEqual({ status: 405, body: errors('method not allowed') });
+      expect([path, lenient.status]).toEqual([path, 200]);
+      expect(lenient.body).not.toHaveProperty('errors');
+    }
+  });
+
+  test('not on modern reads', async () => {
+    const { owner } = await actors();
+    for (const answer of Object.values(
+      await both('/profile', { method: 'POST', headers: bearer(owner), body: '' }),
+    ))
+      expect(answer).toEqual({ status: 405, body: errors('method not allowed') });
+  });
+});
+
+describe('wharf/latest under /api/1/KEY/', () => {
+  test('with any method and place of parameters that old clients use', async () => {
+    const { owner } = await actors();
+    const game = await make.game({ owner });
+    await make.build({ game, user_version: '1.2' });
+    const path = '/api/1/x/wharf/latest';
+    const query = `game_id=${game.id}&channel_name=windows`;
+    for (const [status, ...request] of [
+      [200, `${path}?${query}`],
+      [400, path, { headers: FORM, body: query }],
+      [405, path, { method: 'POST', headers: FORM, body: query }],
+    ] as [number, string, Request?][]) {
+      const { strict, lenient } = await both(...request);
+      expect(strict.status).toBe(status);
+      expect(lenient).toEqual({ status: 200, body: { latest: '1.2' } });
+    }
+  });
+
+  test('its errors are legacy errors', async () => {
+    expect(await both('/api/1/x/wharf/latest?game_id=0&channel_name=windows')).toEqual({
+      strict: { status: 404, body: errors('invalid game') },
+      lenient: { status: 200, body: errors('invalid game') },
+    });
+  });
+
+  test('LEGACY_HOST holds for it too', async () => {
+    const replica = await openApp({ LENIENT_CLIENTS: 'true', LEGACY_HOST: 'legacy.example' });
+    try {
+      const ask = async (host: string) =>
+        sendRaw(
+          `GET /api/1/x/wharf/latest?game_id=0&channel_name=a HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+          { base: await replica.getUrl() },
+        );
+      expect(await ask('legacy.example')).toMatchObject({ status: 200, body: '{"errors":["invalid game"]}' });
+      expect(await ask('other.example')).toMatchObject({
+        status: 404,
+        body: '{"errors":["invalid api endpoint"]}',
+      });
+    } finally {
+      await replica.close();
+    }
+  });
+});

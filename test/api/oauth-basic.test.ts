@@ -1,0 +1,99 @@
+import {
+  application,
+  CALLBACK,
+  codeFor,
+  DEVICE_GRANT,
+  type Fields,
+  form,
+  refused,
+  type Tokens,
+  tokensFor,
+  useOauth,
+  works,
+} from '../support/oauth';
+import { sql } from '../support/store';
+
+useOauth();
+
+const basic = (user: string, password = '') => ({
+  authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+});
+
+test('RFC 6749 2.3.1: a public client is the user of HTTP Basic, with an empty password, at every endpoint', async () => {
+  const client_id = await application();
+  const as = basic(client_id);
+  const { code, code_verifier } = await codeFor(client_id);
+  const exchanged = await form(
+    '/oauth/token',
+    { grant_type: 'authorization_code', code, code_verifier, redirect_uri: CALLBACK },
+    as,
+  );
+  const { refresh_token } = exchanged.body as Tokens;
+  const refreshed = await form('/oauth/token', { grant_type: 'refresh_token', refresh_token }, as);
+  const { access_token } = refreshed.body as Tokens;
+  expect(await works(access_token)).toBe(true);
+  expect((await form('/oauth/revoke', { token: access_token }, as)).status).toBe(200);
+  expect(await works(access_token)).toBe(false);
+
+  const { device_code } = (await form('/oauth/device', { scope: 'profile:me' }, as)).body as Fields;
+  expect((await form('/oauth/device/poll', { device_code: device_code! }, as)).body).toMatchObject({
+    status: 'pending',
+  });
+  await sql('UPDATE oauth_device_requests SET polled_at = NULL');
+  const fields = { grant_type: DEVICE_GRANT, device_code: device_code! };
+  expect(await form('/oauth/token', fields, as)).toMatchObject(refused('authorization_pending'));
+});
+
+test('RFC 6749 2.3.1: the client id may stand in the body too, if it is the same', async () => {
+  const [client_id, other] = [await application(), await application()];
+  const { refresh_token } = await tokensFor(client_id);
+  const fields = { grant_type: 'refresh_token', refresh_token };
+  expect(await form('/oauth/token', { ...fields, client_id: other }, basic(client_id))).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_request', errors: ['client_id must be given once'] },
+  });
+  expect((await form('/oauth/token', { ...fields, client_id }, basic(client_id))).status).toBe(200);
+});
+
+test('RFC 6749 2.3.1: it is encoded as in a form first', async () => {
+  const client_id = await application();
+  const named = `${client_id} & söns`;
+  await sql('UPDATE oauth_applications SET client_id = $2 WHERE client_id = $1', [client_id, named]);
+  const encoded = encodeURIComponent(named).replaceAll('%20', '+');
+  const { status } = await form('/oauth/device', { scope: 'profile:me' }, basic(encoded));
+  expect(status).toBe(200);
+});
+
+test.each([
+  ['a password', basic('client', 'secret')],
+  ['a colon too many', basic('client', ':')],
+  ['no user', basic('')],
+  ['no colon', { authorization: `Basic ${Buffer.from('client').toString('base64')}` }],
+  ['a broken escape', basic('%zz')],
+  ['no Base64', { authorization: 'Basic !!!' }],
+  ['nothing', { authorization: 'Basic' }],
+])('RFC 6749 5.2: %s is 401, with the scheme to use', async (_, headers) => {
+  const { refresh_token } = await tokensFor(await application());
+  for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/device', '/oauth/device/poll']) {
+    const answer = await form(path, { grant_type: 'refresh_token', refresh_token }, headers);
+    expect(answer).toMatchObject(refused('invalid_client', 401));
+    expect(answer.headers.get('www-authenticate')).toBe('Basic realm="gamewharf"');
+  }
+});
+
+test('RFC 6749 5.2: a client that nobody knows is 401 here, and 400 in the body', async () => {
+  const fields = { grant_type: 'refresh_token', refresh_token: 'x' };
+  const answer = await form('/oauth/token', fields, basic('nobody'));
+  expect(answer).toMatchObject(refused('invalid_client', 401, 'no application has this client_id'));
+  expect(answer.headers.get('www-authenticate')).toBe('Basic realm="gamewharf"');
+  expect(await form('/oauth/token', { ...fields, client_id: 'nobody' })).toMatchObject(
+    refused('invalid_client', 400, 'no application has this client_id'),
+  );
+});
+
+test('RFC 6749 5.2: without it everything that is missing is named', async () => {
+  expect(await form('/oauth/token', {}, { authorization: 'Bearer x' })).toMatchObject({
+    status: 400,
+    body: { errors: ['grant_type is required', 'client_id is required'] },
+  });
+});

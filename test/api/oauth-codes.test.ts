@@ -1,0 +1,292 @@
+import {
+  addressOf,
+  allowed,
+  application,
+  asksForCode,
+  browser,
+  CALLBACK,
+  challengeOf,
+  codeFor,
+  DEVICE_GRANT,
+  exchange,
+  form,
+  knownApplication,
+  pkce,
+  queryOf,
+  refresh,
+  refused,
+  type Tokens,
+  tokensFor,
+  useOauth,
+  user,
+  works,
+} from '../support/oauth';
+import { statementsOf } from '../support/statements';
+import { make, send, sql } from '../support/store';
+
+useOauth();
+
+describe('response_type=code', () => {
+  test('RFC 6749 4.1.2, 4.1.4: a code is exchanged for tokens, and the key that the store’s clients read', async () => {
+    const tokens = await tokensFor(await application());
+    expect(tokens).toEqual({
+      access_token: expect.stringMatching(/^gw_/) as string,
+      token_type: 'bearer',
+      expires_in: 3600,
+      refresh_token: expect.stringMatching(/^[\w-]{43}$/) as string,
+      scope: 'profile:me',
+      key: { id: expect.any(Number) as number, user_id: user.id, key: tokens.access_token },
+    });
+    expect(await works(tokens.access_token)).toBe(true);
+  });
+
+  test('RFC 6749 5.1: the answer is not kept by caches', async () => {
+    const client_id = await application();
+    const { code, code_verifier } = await codeFor(client_id);
+    const { headers } = await exchange(client_id, code, code_verifier);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('pragma')).toBe('no-cache');
+  });
+
+  test('RFC 6749 4.1.2: the state comes back as it was', async () => {
+    const { code_challenge } = pkce();
+    expect(queryOf(await allowed(asksForCode(await application(), code_challenge))).state).toBe('s t&a=te');
+  });
+
+  test('RFC 6749 10.10: a code has 256 random bits, and the database only its hash', async () => {
+    const { code } = await codeFor(await application());
+    expect(Buffer.from(code, 'base64url')).toHaveLength(32);
+    const rows = await sql<{ row: string }>('SELECT oauth_codes::text AS row FROM oauth_codes');
+    expect(rows.some(({ row }) => row.includes(code))).toBe(false);
+  });
+
+  test('RFC 7636 4.4.1: a challenge is required', async () => {
+    const { code_challenge: _, ...fields } = asksForCode(await knownApplication(), '');
+    const { location } = await browser.get(addressOf(fields));
+    expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 's t&a=te' });
+  });
+
+  test.each([
+    { code_challenge_method: 'plain' },
+    { code_challenge_method: '' },
+    { code_challenge_method: 's256' },
+  ])('RFC 7636 4.4.1, RFC 9700 2.1.1: only S256: %j', async (more) => {
+    const { code_challenge } = pkce();
+    const { location } = await browser.get(
+      addressOf(asksForCode(await knownApplication(), code_challenge, more)),
+    );
+    expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
+  });
+
+  test('RFC 7636 4.2: a challenge that is no S256', async () => {
+    const { location } = await browser.get(addressOf(asksForCode(await knownApplication(), 'short')));
+    expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
+  });
+
+  test('RFC 7636 4.6: another verifier', async () => {
+    const client_id = await application();
+    const { code } = await codeFor(client_id);
+    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 7636 4.6: the challenge is not its verifier', async () => {
+    const client_id = await application();
+    const { code_challenge } = pkce();
+    const { code } = queryOf(await allowed(asksForCode(client_id, code_challenge)));
+    expect(await exchange(client_id, code!, code_challenge)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 7636 4.5: no verifier', async () => {
+    const client_id = await application();
+    const { code } = await codeFor(client_id);
+    expect(
+      await form('/oauth/token', {
+        grant_type: 'authorization_code',
+        client_id,
+        code,
+        redirect_uri: CALLBACK,
+      }),
+    ).toMatchObject(refused('invalid_request', 400, 'code_verifier is required'));
+  });
+
+  test.each([
+    ['too few characters', 'x'.repeat(42), 'invalid_grant'],
+    ['too many', 'x'.repeat(129), 'invalid_request'],
+    ['another character before', `!${'x'.repeat(43)}`, 'invalid_grant'],
+    ['another character behind', `${'x'.repeat(43)}!`, 'invalid_grant'],
+  ])('RFC 7636 4.1: a verifier with %s, though it is the right one', async (_, verifier, error) => {
+    const client_id = await application();
+    const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
+    expect(await exchange(client_id, code!, verifier)).toMatchObject(refused(error));
+  });
+
+  test.each(['x'.repeat(43), '~.-_'.repeat(32)])('RFC 7636 4.1: the verifier %s', async (verifier) => {
+    const client_id = await application();
+    const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
+    expect((await exchange(client_id, code!, verifier)).status).toBe(200);
+  });
+
+  test('RFC 7636 appendix B: the example', async () => {
+    const client_id = await application();
+    const fields = asksForCode(client_id, 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');
+    const { code } = queryOf(await allowed(fields));
+    const { status } = await exchange(client_id, code!, 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk');
+    expect(status).toBe(200);
+  });
+
+  test('RFC 6749 4.1.3: another redirect address than the code was sent to', async () => {
+    const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
+    const { code, code_verifier } = await codeFor(client_id);
+    const more = { redirect_uri: 'https://game.example/other' };
+    expect(await exchange(client_id, code, code_verifier, more)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(client_id, code, code_verifier, { redirect_uri: '' })).toMatchObject(
+      refused('invalid_grant'),
+    );
+    expect((await exchange(client_id, code, code_verifier)).status).toBe(200);
+  });
+
+  test('RFC 6749 4.1.3, RFC 9700 4.5: a code that another client stole', async () => {
+    const [client_id, thief] = [await application(), await application()];
+    const { code, code_verifier } = await codeFor(client_id);
+    expect(await exchange(thief, code, code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect((await exchange(client_id, code, code_verifier)).status).toBe(200);
+  });
+
+  test('RFC 6749 4.1.2: a code that is too old', async () => {
+    const client_id = await application();
+    const { code, code_verifier } = await codeFor(client_id);
+    const [row] = await sql<{ seconds: number }>(
+      `SELECT extract(epoch FROM expires_at - now())::float AS seconds FROM oauth_codes ORDER BY expires_at DESC LIMIT 1`,
+    );
+    expect(row!.seconds).toBeGreaterThan(50);
+    expect(row!.seconds).toBeLessThanOrEqual(60);
+    await sql(`UPDATE oauth_codes SET expires_at = now()`);
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 6749 4.1.2, 10.5: a code that comes again ends what it was exchanged for', async () => {
+    const client_id = await application();
+    const { code, code_verifier } = await codeFor(client_id);
+    const { body } = await exchange(client_id, code, code_verifier);
+    const { access_token, refresh_token } = body as Tokens;
+    const next = (await refresh(client_id, refresh_token)).body as Tokens;
+    expect(await works(access_token)).toBe(true);
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await works(access_token)).toBe(false);
+    expect(await works(next.access_token)).toBe(false);
+    expect(await refresh(client_id, next.refresh_token)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 6749 10.5: and nobody else’s keys have to be looked up again', async () => {
+    const client_id = await application();
+    const { code, code_verifier } = await codeFor(client_id);
+    const { access_token } = (await exchange(client_id, code, code_verifier)).body as Tokens;
+    const bystander = await make.user();
+    const ask = () =>
+      statementsOf(async () => expect((await bystander.get('/credentials/info')).status).toBe(200));
+    await ask();
+    expect(await works(access_token)).toBe(true);
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await ask()).toEqual([]);
+    expect(await works(access_token)).toBe(false);
+  });
+
+  test('RFC 6749 4.1.2: of exchanges at the same instant exactly one wins, and stays', async () => {
+    const client_id = await application();
+    for (let round = 0; round < 5; round++) {
+      const { code, code_verifier } = await codeFor(client_id);
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, () => exchange(client_id, code, code_verifier)),
+      );
+      const won = answers.filter(({ status }) => status === 200);
+      expect(won).toHaveLength(1);
+      expect(
+        answers.filter((answer) => (answer.body as { error?: string }).error === 'invalid_grant'),
+      ).toHaveLength(5);
+    }
+  });
+
+  test('RFC 6749 4.1.2: a code that was never given', async () => {
+    const client_id = await application();
+    expect(await exchange(client_id, 'made-up', pkce().code_verifier)).toMatchObject(
+      refused('invalid_grant'),
+    );
+  });
+});
+
+describe('POST /oauth/token', () => {
+  test('RFC 6749 5.2: an unknown grant_type', async () => {
+    const client_id = await application();
+    for (const grant_type of ['password', 'client_credentials', 'nonsense'])
+      expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
+        refused('unsupported_grant_type', 400, 'unknown grant_type'),
+      );
+  });
+
+  test('RFC 6749 5.2: no grant_type, no client_id', async () => {
+    expect(await form('/oauth/token', {})).toMatchObject({
+      status: 400,
+      body: {
+        errors: ['grant_type is required', 'client_id is required'],
+        error: 'invalid_request',
+        error_description: 'grant_type is required, client_id is required',
+      },
+    });
+  });
+
+  test.each([
+    ['authorization_code', 'code is required'],
+    ['refresh_token', 'refresh_token is required'],
+    [DEVICE_GRANT, 'device_code is required'],
+  ])('RFC 6749 5.2: %s without what it exchanges', async (grant_type, problem) => {
+    const client_id = await application();
+    expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
+      refused('invalid_request', 400, problem),
+    );
+  });
+
+  test('RFC 6749 5.2: an unknown client', async () => {
+    expect(await refresh('nobody', 'x')).toMatchObject(refused('invalid_client'));
+  });
+
+  test('RFC 6749 3.2: a parameter that comes twice', async () => {
+    const client_id = await application();
+    const body = `grant_type=refresh_token&client_id=${client_id}&refresh_token=a&refresh_token=b`;
+    expect(await form('/oauth/token', body)).toMatchObject(refused('invalid_request'));
+  });
+
+  test('RFC 6749 2.3.1, RFC 9700 4.3.2: nothing secret in the address', async () => {
+    const client_id = await application();
+    const { code, code_verifier } = await codeFor(client_id);
+    const query = new URLSearchParams({ code, code_verifier, redirect_uri: CALLBACK }).toString();
+    const body = { grant_type: 'authorization_code', client_id };
+    expect(await form(`/oauth/token?${query}`, body)).toMatchObject(
+      refused('invalid_request', 400, 'parameters belong into the body'),
+    );
+  });
+
+  test('RFC 6749 3.2: POST alone', async () => {
+    expect((await send('GET', '/oauth/token')).status).toBe(405);
+  });
+
+  test('RFC 6749 3.2.1: an Authorization header of another kind changes nothing', async () => {
+    const client_id = await application();
+    const { code, code_verifier } = await codeFor(client_id);
+    const { status } = await send('POST', '/oauth/token', {
+      headers: { authorization: 'anything', 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({
+        grant_type: 'authorization_code',
+        client_id,
+        code,
+        code_verifier,
+        redirect_uri: CALLBACK,
+      }).toString(),
+    });
+    expect(status).toBe(200);
+  });
+
+  test('RFC 6749 5.2: hostile bodies are bad requests', async () => {
+    for (const body of ['grant_type=%00', 'grant_type[x]=1', 'grant_type=%ff', '&&==&'])
+      expect(await form('/oauth/token', body)).toMatchObject(refused('invalid_request'));
+  });
+});

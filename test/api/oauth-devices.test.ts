@@ -1,0 +1,390 @@
+import crypto from 'node:crypto';
+import { Database } from '../../src/platform/database/database';
+import { browserOf, cookieOf } from '../support/browser';
+import {
+  application,
+  browser,
+  decide,
+  device,
+  DEVICE_GRANT,
+  exchange,
+  form,
+  pkce,
+  poll,
+  pollAgainSoon,
+  refused,
+  type Tokens,
+  undecided,
+  useOauth,
+  user,
+  works,
+} from '../support/oauth';
+import { type Actor, make, openApp, send, sql, theApp } from '../support/store';
+import { until } from '../support/time';
+
+useOauth();
+
+const WAITING_FOR_LOCKS = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+
+describe('the device grant', () => {
+  test('RFC 8628 3.2: the answer to a device', async () => {
+    const client_id = await application();
+    const { status, body } = await form('/oauth/device', { client_id, scope: 'profile:me' });
+    expect(status).toBe(200);
+    const { user_code, verification_uri } = body as { user_code: string; verification_uri: string };
+    expect(body).toEqual({
+      device_code: expect.stringMatching(/^[\w-]{43}$/) as string,
+      user_code: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/) as string,
+      verification_uri: expect.stringMatching(/\/user\/oauth\/device$/) as string,
+      verification_uri_complete: `${verification_uri}?code=${user_code}`,
+      expires_in: 600,
+      interval: 5,
+    });
+  });
+
+  test('RFC 8628 3.1: an unknown client, an unknown scope', async () => {
+    const client_id = await application();
+    expect(await form('/oauth/device', { client_id: 'nobody', scope: 'profile:me' })).toMatchObject(
+      refused('invalid_client'),
+    );
+    expect(await form('/oauth/device', { client_id, scope: 'everything' })).toMatchObject(
+      refused('invalid_scope'),
+    );
+    expect(await form('/oauth/device', { client_id })).toMatchObject(refused('invalid_scope'));
+  });
+
+  test('RFC 8628 3.3: the user enters the code as people type, and is asked', async () => {
+    const client_id = await application();
+    const { user_code } = await device(client_id);
+    await browser.get(`/user/oauth/device?code=${user_code.toLowerCase().replace('-', ' ')}`);
+    expect(browser.words).toContain(user_code);
+    expect(browser.words).toContain('See who you are');
+  });
+
+  test('RFC 8628 3.3, 5.4: with the code in the address too the user must confirm it', async () => {
+    const client_id = await application();
+    const { device_code, verification_uri_complete } = await device(client_id);
+    await browser.get(
+      new URL(verification_uri_complete).pathname + new URL(verification_uri_complete).search,
+    );
+    expect(browser.words).toContain('Go on only if a device in front of you shows this code');
+    await pollAgainSoon();
+    expect((await poll(client_id, device_code)).body).toMatchObject({ status: 'pending' });
+  });
+
+  test('RFC 8628 3.4: pending, approved, exchanged with the verifier', async () => {
+    const client_id = await application();
+    const { code_verifier, code_challenge } = pkce();
+    const { device_code, user_code } = await device(client_id, {
+      code_challenge,
+      code_challenge_method: 'S256',
+    });
+    expect(await poll(client_id, device_code)).toMatchObject({
+      status: 200,
+      body: { status: 'pending', interval: 5 },
+    });
+    await decide(user_code, 'Allow');
+    expect(browser.words).toContain('Go back to your device');
+    const { body } = await poll(client_id, device_code);
+    expect(body).toEqual({ status: 'approved', code: expect.any(String) as string });
+    const { code } = body as { code: string };
+    expect((await poll(client_id, device_code)).body).toEqual(body);
+    const answer = await exchange(client_id, code, code_verifier, { redirect_uri: 'urn:example:poll' });
+    expect(answer.status).toBe(200);
+    expect(await works((answer.body as Tokens).access_token)).toBe(true);
+    expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
+  });
+
+  test('RFC 8628 3.4, 3.5: the same at the token endpoint', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    const ask = () => form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
+    expect(await ask()).toMatchObject(refused('authorization_pending', 400, 'the user has not decided yet'));
+    await decide(user_code, 'Allow');
+    const { status, body } = await ask();
+    expect(status).toBe(200);
+    expect(await works((body as Tokens).access_token)).toBe(true);
+    expect(await ask()).toMatchObject(refused('expired_token'));
+  });
+
+  test('RFC 7636 4.6: a device’s code with another verifier', async () => {
+    const client_id = await application();
+    const { code_challenge } = pkce();
+    const { device_code, user_code } = await device(client_id, {
+      code_challenge,
+      code_challenge_method: 'S256',
+    });
+    await decide(user_code, 'Allow');
+    const { code } = (await poll(client_id, device_code)).body as { code: string };
+    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(refused('invalid_grant'));
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect(await form('/oauth/token', fields)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 7636 4.4.1: a device’s challenge must be S256, and a poll without one gets no code', async () => {
+    const client_id = await application();
+    const { code_challenge } = pkce();
+    const asked = { client_id, scope: 'profile:me', code_challenge };
+    expect(await form('/oauth/device', asked)).toMatchObject(refused('invalid_request'));
+    expect(await form('/oauth/device', { ...asked, code_challenge_method: 'plain' })).toMatchObject(
+      refused('invalid_request'),
+    );
+    for (const hostile of [
+      code_challenge.slice(1),
+      `${code_challenge}A`,
+      `!${code_challenge}`,
+      '!'.repeat(43),
+    ])
+      expect(
+        await form('/oauth/device', { ...asked, code_challenge: hostile, code_challenge_method: 'S256' }),
+      ).toMatchObject(
+        refused('invalid_request', 400, expect.stringContaining('code_challenge must be the S256')),
+      );
+    const { device_code, user_code } = await device(client_id);
+    await decide(user_code, 'Allow');
+    expect(await poll(client_id, device_code)).toMatchObject(
+      refused('invalid_request', 400, 'without a code_challenge, ask /oauth/token'),
+    );
+  });
+
+  test('RFC 8628 3.5: the user says no', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    const other = await browserOf(await make.user());
+    const late = await undecided(other, user_code);
+    await decide(user_code, 'Cancel');
+    expect((await browser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
+    for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
+    expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect(await form('/oauth/token', fields)).toMatchObject(
+      refused('access_denied', 400, 'the user said no'),
+    );
+  });
+
+  test('RFC 8628 3.3: one of two users who allow it at the same moment, and the other one has allowed nothing', async () => {
+    const client_id = await application();
+    const { user_code } = await device(client_id);
+    const users = [await make.user(), await make.user()];
+    const browsers = await Promise.all(users.map((user) => browserOf(user)));
+    const decisions = await Promise.all(browsers.map((one) => undecided(one, user_code)));
+    const answers = await theApp()
+      .get(Database)
+      .transaction(async (db) => {
+        await db.query('SELECT FROM oauth_device_requests WHERE user_code = $1 FOR UPDATE', [user_code]);
+        const asked = browsers.map((one, i) => one.post('/user/oauth/device', decisions[i]![0]!));
+        await until(async () => (await sql(WAITING_FOR_LOCKS)).length === 2);
+        return asked;
+      });
+    expect((await Promise.all(answers)).map(({ status }) => status).sort()).toEqual([200, 404]);
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toHaveLength(1);
+  });
+
+  test('RFC 8628 3.5: too fast, and slower from then on', async () => {
+    const client_id = await application();
+    const { device_code } = await device(client_id);
+    await poll(client_id, device_code);
+    const again = await poll(client_id, device_code);
+    expect(again).toMatchObject(refused('slow_down', 429, 'wait 10 seconds'));
+    expect(again.headers.get('retry-after')).toBe('10');
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect(await form('/oauth/token', fields)).toMatchObject(refused('slow_down', 400, 'wait 15 seconds'));
+    await pollAgainSoon();
+    expect((await poll(client_id, device_code)).body).toEqual({ status: 'pending', interval: 15 });
+  });
+
+  test('RFC 8628 3.5: too old', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    const late = await undecided(browser, user_code);
+    await sql('UPDATE oauth_device_requests SET expires_at = now()');
+    for (const decision of late)
+      expect((await browser.post('/user/oauth/device', decision)).status).toBe(404);
+    expect((await browser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
+    expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect(await form('/oauth/token', fields)).toMatchObject(
+      refused('expired_token', 400, 'the device code is too old or was used'),
+    );
+  });
+
+  test('RFC 8628 3.4: the device code of another client, or of nobody', async () => {
+    const [client_id, thief] = [await application(), await application()];
+    const { device_code } = await device(client_id);
+    expect(await poll(thief, device_code)).toMatchObject(refused('invalid_grant'));
+    expect(await poll(client_id, 'made-up')).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 8628 3.5: never slower than a minute', async () => {
+    const client_id = await application();
+    const { device_code } = await device(client_id);
+    await poll(client_id, device_code);
+    for (let i = 0; i < 12; i++) await poll(client_id, device_code);
+    const { headers } = await poll(client_id, device_code);
+    expect(headers.get('retry-after')).toBe('60');
+  });
+
+  test('RFC 8628 6.1: no two devices wait with one code', async () => {
+    const client_id = await application();
+    const letters = jest.spyOn(crypto, 'randomInt');
+    for (const letter of [1, 1, 2]) for (let i = 0; i < 8; i++) letters.mockImplementationOnce(() => letter);
+    const codes = [(await device(client_id)).user_code, (await device(client_id)).user_code];
+    letters.mockRestore();
+    expect(codes).toEqual(['CCCC-CCCC', 'DDDD-DDDD']);
+  });
+
+  test('RFC 7636 4.6: a device’s verifier is looked at, wanted or not', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    await decide(user_code, 'Allow');
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    for (const code_verifier of ['short', pkce().code_verifier])
+      expect(await form('/oauth/token', { ...fields, code_verifier })).toMatchObject(
+        refused('invalid_grant'),
+      );
+    expect((await form('/oauth/token', fields)).status).toBe(200);
+  });
+
+  test('RFC 8628 3.3: a no that comes too late changes nothing', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    const other = await browserOf(await make.user());
+    const late = await undecided(other, user_code);
+    await decide(user_code, 'Allow');
+    for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect((await form('/oauth/token', fields)).status).toBe(200);
+  });
+
+  test('RFC 8628 5.1: whoever guesses codes must wait', async () => {
+    const guesser = await browserOf(await make.user());
+    for (let i = 0; i < 5; i++)
+      expect((await guesser.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(404);
+    expect((await guesser.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(429);
+  });
+
+  const WRONG = '/user/oauth/device?code=BBBB-BBBB';
+  const failuresOf = async ({ id }: Actor) =>
+    (
+      await sql<{ failures: number }>('SELECT failures FROM attempts WHERE subject = sha256($1::bytea)', [
+        Buffer.from(`device code by ${id}`),
+      ])
+    )[0]?.failures ?? 0;
+
+  test('RFC 8628 5.1: a right code of one’s own forgives nothing', async () => {
+    const guesser = await make.user();
+    const guessing = await browserOf(guesser);
+    const client_id = await application();
+    for (let i = 0; i < 4; i++) {
+      expect((await guessing.get(WRONG)).status).toBe(404);
+      const { user_code } = await device(client_id);
+      expect((await guessing.get(`/user/oauth/device?code=${user_code}`)).status).toBe(200);
+      expect(await failuresOf(guesser)).toBe(i + 1);
+    }
+    expect((await guessing.get(WRONG)).status).toBe(404);
+    expect((await guessing.get(WRONG)).status).toBe(429);
+    const { user_code } = await device(client_id);
+    expect((await guessing.get(`/user/oauth/device?code=${user_code}`)).status).toBe(429);
+  });
+
+  test('RFC 8628 5.1: guesses at the same instant do not slip through together', async () => {
+    const guesser = await make.user();
+    const guessing = await browserOf(guesser);
+    const guess = () => send('GET', WRONG, { headers: cookieOf(guessing) });
+    const guesses = Promise.all(Array.from({ length: 60 }, guess));
+    const others = Promise.all(Array.from({ length: 20 }, () => user.get('/profile')));
+    expect((await others).filter(({ status }) => status !== 200)).toEqual([]);
+    const statuses = (await guesses).map(({ status }) => status);
+    const wrong = statuses.filter((status) => status === 404).length;
+    expect(wrong).toBeGreaterThan(0);
+    expect(wrong).toBeLessThanOrEqual(5);
+    expect(wrong).toBe(await failuresOf(guesser));
+    expect(statuses.filter((status) => status === 429)).toHaveLength(60 - wrong);
+  });
+
+  test('RFC 8628 5.1: guesses that wait for each other leave connections for others', async () => {
+    const replica = await openApp({ DATABASE_POOL_SIZE: '2' });
+    const url = await replica.getUrl();
+    const ask = async (path: string, headers: Record<string, string>) =>
+      (await fetch(url + path, { headers, redirect: 'manual' })).status;
+    const guesser = await make.user();
+    const guessing = await browserOf(guesser);
+    expect((await guessing.get(WRONG)).status).toBe(404);
+    const statuses = await theApp()
+      .get(Database)
+      .transaction(async (db) => {
+        await db.query('SELECT FROM attempts WHERE subject = sha256($1::bytea) FOR UPDATE', [
+          Buffer.from(`device code by ${guesser.id}`),
+        ]);
+        const guesses = Array.from({ length: 6 }, () => ask(WRONG, cookieOf(guessing)));
+        await until(async () => (await sql(WAITING_FOR_LOCKS)).length > 0);
+        const bystander = await ask('/profile', user.headers);
+        return { bystander, guesses };
+      });
+    expect(statuses.bystander).toBe(200);
+    expect((await Promise.all(statuses.guesses)).filter((status) => status === 429)).toHaveLength(5);
+    await replica.close();
+  });
+
+  test('RFC 8628 5.1: a guess that the database could not answer is not counted', async () => {
+    const guesser = await make.user();
+    const guessing = await browserOf(guesser);
+    await guessing.get(WRONG);
+    await sql('ALTER TABLE oauth_device_requests RENAME TO away');
+    for (let i = 0; i < 6; i++) expect((await guessing.get(WRONG)).status).toBe(500);
+    await sql('ALTER TABLE away RENAME TO oauth_device_requests');
+    expect(await failuresOf(guesser)).toBe(1);
+    expect((await guessing.get(WRONG)).status).toBe(404);
+  });
+
+  test('RFC 8628 5.1: only a code that was shown in this session can be decided about', async () => {
+    const client_id = await application();
+    const [shown, guessed] = [await device(client_id), await device(client_id)];
+    const [victim, thief] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    const [yes, no] = await undecided(victim, shown.user_code);
+    const [stolen] = await undecided(thief, guessed.user_code);
+    await victim.get(`/user/oauth/device?code=${shown.user_code}`);
+    for (const decision of [
+      { ...yes, code: guessed.user_code },
+      { ...no, code: guessed.user_code },
+      { ...yes, shown: '' },
+      { ...yes, shown: stolen!.shown!, code: guessed.user_code },
+    ])
+      expect((await victim.post('/user/oauth/device', decision)).status).toBe(403);
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
+    for (const { device_code } of [shown, guessed])
+      expect((await poll(client_id, device_code)).body).toMatchObject({ status: 'pending' });
+    expect((await victim.post('/user/oauth/device', yes!)).status).toBe(200);
+  });
+
+  test('RFC 8628 5.4: of two users who were shown one code the second hears that somebody was faster', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    const [one, other] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    const [[first], [second]] = [await undecided(one, user_code), await undecided(other, user_code)];
+    expect((await one.post('/user/oauth/device', first!)).status).toBe(200);
+    expect((await other.post('/user/oauth/device', second!)).status).toBe(404);
+    expect(other.words).toContain('This code is too old now, or was answered already.');
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toHaveLength(1);
+    expect((await form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code })).status).toBe(
+      200,
+    );
+  });
+
+  test('RFC 8628 5.1: a decision that another site sends counts for nothing', async () => {
+    const { user_code } = await device(await application());
+    expect((await browser.post('/user/oauth/device', { code: user_code, decision: 'allow' })).status).toBe(
+      403,
+    );
+  });
+
+  test('RFC 8628 3.3: one decision; another user cannot change it', async () => {
+    const client_id = await application();
+    const { device_code, user_code } = await device(client_id);
+    await decide(user_code, 'Allow');
+    const other = await browserOf(await make.user());
+    expect((await other.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
+    const { body } = await form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
+    expect((body as Tokens).key.user_id).toBe(user.id);
+  });
+});

@@ -1,0 +1,133 @@
+import {
+  ACCESS,
+  addressOf,
+  allowed,
+  APPS,
+  application,
+  asksForCode,
+  browser,
+  decide,
+  device,
+  DEVICE_GRANT,
+  form,
+  pkce,
+  tokensFor,
+  type Tokens,
+  useOauth,
+  user,
+} from '../support/oauth';
+import { failure, make, sql } from '../support/store';
+import { send } from '../support/store';
+
+useOauth();
+
+const WORDS = 'Start games as you';
+let game: { id: number };
+beforeAll(async () => {
+  game = await make.game({ owner: await make.user() });
+});
+
+const start = (token: string) =>
+  user.with(token).post('/credentials/subkey', { game_id: game.id, scope: 'profile:me' });
+const refusal = failure(403, 'the application may not start games');
+const change = (client_id: string, may_start_games: boolean) =>
+  sql('UPDATE oauth_applications SET may_start_games = $2 WHERE client_id = $1', [
+    client_id,
+    may_start_games,
+  ]);
+
+test('an application may not, whatever its scopes, unless its user has read so', async () => {
+  const client_id = await application();
+  await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
+  expect(browser.words).not.toContain(WORDS);
+  const { access_token } = await tokensFor(client_id, { scope: 'profile' });
+  expect(await start(access_token)).toEqual(refusal);
+  const { headers } = await send('POST', '/credentials/subkey', {
+    headers: {
+      authorization: `Bearer ${access_token}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: `game_id=${game.id}&scope=profile:me`,
+  });
+  expect(headers.get('www-authenticate')).toContain('error="insufficient_scope"');
+});
+
+test('the page says so, and then it may', async () => {
+  const client_id = await application({ may_start_games: true });
+  await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
+  expect(browser.words).toContain(WORDS);
+  const { access_token } = await tokensFor(client_id);
+  expect((await start(access_token)).status).toBe(200);
+  await browser.get(ACCESS);
+  expect(browser.words).toContain(`See who you are ${WORDS}`);
+});
+
+test('an application that wants it later asks again, and is told what is new', async () => {
+  const client_id = await application();
+  const { access_token } = await tokensFor(client_id);
+  await change(client_id, true);
+  expect(await start(access_token)).toEqual(refusal);
+  const { status } = await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
+  expect(status).toBe(200);
+  expect(browser.words).toContain(`See who you are ${WORDS} new`);
+  await browser.submit('/user/oauth', {}, 'Allow');
+  expect((await start(access_token)).status).toBe(200);
+});
+
+test('one that no longer wants it may not', async () => {
+  const client_id = await application({ may_start_games: true });
+  const { access_token } = await tokensFor(client_id);
+  await change(client_id, false);
+  expect(await start(access_token)).toEqual(refusal);
+});
+
+test('a yes counts for what the page said, not for what the application wants by then', async () => {
+  const client_id = await application();
+  const asking = asksForCode(client_id, pkce().code_challenge);
+  await browser.get(addressOf(asking));
+  await change(client_id, true);
+  await browser.submit('/user/oauth', {}, 'Allow');
+  expect(await sql('SELECT may_start_games FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([
+    { may_start_games: false },
+  ]);
+  await browser.get(addressOf(asking));
+  await change(client_id, false);
+  await browser.submit('/user/oauth', {}, 'Allow');
+  await change(client_id, true);
+  expect((await browser.get(addressOf(asking))).status).toBe(200);
+});
+
+test('a device asks for it too', async () => {
+  const [launcher, other] = [await application({ may_start_games: true }), await application()];
+  for (const client_id of [launcher, other]) {
+    const { device_code, user_code } = await device(client_id);
+    await browser.get(`/user/oauth/device?code=${user_code}`);
+    expect(browser.words.includes(WORDS)).toBe(client_id === launcher);
+    await decide(user_code, 'Allow');
+    const { body } = await form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
+    const answer = await start((body as Tokens).access_token);
+    if (client_id === launcher) expect(answer.status).toBe(200);
+    else expect(answer).toEqual(refusal);
+  }
+});
+
+test('keys of people themselves start games as ever, with any scopes that cover it', async () => {
+  expect((await start(user.key!)).status).toBe(200);
+  expect((await start(await make.key({ owner: user, scopes: ['profile:me'] }))).status).toBe(200);
+});
+
+test('it is registered on a page', async () => {
+  await browser.get(`${APPS}/new`);
+  expect(browser.words).toContain('Start games as a person');
+  await browser.submit(APPS, {
+    name: 'Launcher',
+    redirect_uris: 'https://game.example/',
+    may_start_games: 'yes',
+  });
+  await browser.follow();
+  expect(browser.page.text).toMatch(/name="may_start_games"\s+value="yes"\s+checked/);
+  expect(await sql(`SELECT may_start_games FROM oauth_applications WHERE name = 'Launcher'`)).toEqual([
+    { may_start_games: true },
+  ]);
+  expect(await allowed(asksForCode(await application(), pkce().code_challenge))).toContain('code=');
+});

@@ -1,0 +1,182 @@
+import { ExpiredRowsService } from '../../src/dashboard/expired-rows.service';
+import { hashApiKey } from '../../src/auth/api-key';
+import { BearerStrategy } from '../../src/auth/bearer.strategy';
+import { browserOf, cookieOf } from '../support/browser';
+import {
+  ACCESS,
+  addressOf,
+  allowed,
+  application,
+  asksForCode,
+  asksForToken,
+  browser,
+  codeFor,
+  exchange,
+  fragmentOf,
+  knownApplication,
+  OOB,
+  pkce,
+  tokensFor,
+  useOauth,
+  user,
+  whoIs,
+  works,
+} from '../support/oauth';
+import { failure, make, PEPPER, send, sql, theApp } from '../support/store';
+
+useOauth();
+
+describe('response_type=token', () => {
+  test('RFC 6749 4.2.2: the token comes in the fragment, with its type, scope and state', async () => {
+    const location = await allowed(asksForToken(await application(), { state: 'a b&c=d#e' }));
+    expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=gw_\w+&state=/);
+    expect(fragmentOf(location)).toMatchObject({
+      token_type: 'bearer',
+      scope: 'profile:me',
+      state: 'a b&c=d#e',
+    });
+  });
+
+  test('RFC 6749 7: the token is a key that permits what was granted, and no more', async () => {
+    const { access_token } = fragmentOf(await allowed(asksForToken(await application())));
+    expect(await works(access_token!)).toBe(true);
+    expect(await user.with(access_token).get('/credentials/info')).toEqual({
+      status: 200,
+      body: { type: 'key', scopes: ['profile:me'] },
+    });
+    expect((await user.with(access_token).get('/profile/games')).status).toBe(403);
+  });
+
+  test('RFC 9700 2.1.2: an application may switch this flow off', async () => {
+    const client_id = await knownApplication({ implicit_allowed: false });
+    const { location } = await browser.get(addressOf(asksForToken(client_id)));
+    expect(fragmentOf(location)).toMatchObject({ error: 'unauthorized_client', state: 'xyz' });
+  });
+
+  test('RFC 6749 4.2.2: no refresh token is given', async () => {
+    expect(fragmentOf(await allowed(asksForToken(await application())))).not.toHaveProperty('refresh_token');
+  });
+
+  const tokenFor = async (client_id: string, by = browser) =>
+    fragmentOf(await allowed(asksForToken(client_id), by)).access_token!;
+  const liveKeysOf = (client_id: string) =>
+    sql(
+      `SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id
+       WHERE g.client_id = $1 AND k.expires_at IS NULL AND k.revoked_at IS NULL`,
+      [client_id],
+    );
+
+  test('an application has one of each user: the next replaces it at once', async () => {
+    const [client_id, another] = [await application(), await application()];
+    const other = await browserOf(await make.user());
+    const others = [await tokenFor(another), await tokenFor(client_id, other)];
+    const { access_token: exchanged } = await tokensFor(client_id);
+    const first = await tokenFor(client_id);
+    expect(await works(first)).toBe(true);
+    const second = await tokenFor(client_id);
+    expect(await whoIs(first)).toEqual(failure(401, 'invalid key'));
+    for (const token of [second, exchanged, ...others]) expect(await works(token)).toBe(true);
+  });
+
+  test('of two that are asked for at the same moment one is left', async () => {
+    const client_id = await application();
+    await tokenFor(client_id);
+    for (let round = 0; round < 3; round++) {
+      const locations = await Promise.all(
+        Array.from({ length: 6 }, async () => {
+          const { headers } = await send('GET', addressOf(asksForToken(client_id)), {
+            headers: cookieOf(browser),
+          });
+          return headers.get('location')!;
+        }),
+      );
+      const good = await Promise.all(locations.map((one) => works(fragmentOf(one).access_token!)));
+      expect(good.filter(Boolean)).toHaveLength(1);
+      expect(await liveKeysOf(client_id)).toHaveLength(1);
+    }
+  });
+
+  test('ends when nobody used it for 90 days, and its JWTs with it', async () => {
+    const client_id = await application({ may_start_games: true });
+    const game = await make.game({ owner: user });
+    const used = (days: number, token: string) =>
+      sql(
+        `UPDATE api_keys SET created_at = now() - interval '200 days', last_used_at = now() - make_interval(days => $1)
+         WHERE key_hash = $2`,
+        [days, hashApiKey(token, Buffer.from(PEPPER))],
+      );
+    const forgetAll = () => theApp().get(BearerStrategy).forget();
+    const token = await tokenFor(client_id);
+    const order = { game_id: game.id, scope: 'profile:me' };
+    const { key } = (await user.with(token).post('/credentials/subkey', order)).body as { key: string };
+    expect([await works(token), await works(key)]).toEqual([true, true]);
+    await used(89, token);
+    forgetAll();
+    expect([await works(token), await works(key)]).toEqual([true, true]);
+    await used(91, token);
+    forgetAll();
+    expect(await whoIs(token)).toEqual(failure(401, 'invalid key'));
+    expect(await whoIs(key)).toEqual(failure(401, 'invalid token'));
+    expect(await works(user.key!)).toBe(true);
+  });
+
+  test('one that was replaced is deleted with what expired', async () => {
+    const client_id = await application();
+    for (let i = 0; i < 3; i++) await tokenFor(client_id);
+    const keys = () =>
+      sql('SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id WHERE client_id = $1', [
+        client_id,
+      ]);
+    expect(await keys()).toHaveLength(3);
+    await sql(`UPDATE api_keys SET expires_at = expires_at - interval '2 days'`);
+    await theApp().get(ExpiredRowsService).sweep();
+    expect(await keys()).toHaveLength(1);
+  });
+
+  test('a consent to codes is none to tokens in the redirect', async () => {
+    const client_id = await application();
+    await codeFor(client_id);
+    const { status } = await browser.get(addressOf(asksForToken(client_id)));
+    expect(status).toBe(200);
+    expect(await liveKeysOf(client_id)).toEqual([]);
+    await browser.submit('/user/oauth', {}, 'Allow');
+    expect(fragmentOf(browser.page.location)).toHaveProperty('access_token');
+    expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(303);
+    expect((await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)))).status).toBe(303);
+  });
+
+  test('RFC 8252 7 (out of band): the token is shown once, to be copied', async () => {
+    const client_id = await application({ redirect_uris: [OOB] });
+    const location = await allowed(asksForToken(client_id, { redirect_uri: OOB }));
+    expect(location).toBe('/user/oauth/result');
+    await browser.follow();
+    const [, token] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
+    expect(await works(token!)).toBe(true);
+    expect(browser.page.text).toContain('<title>Copy this');
+    expect(browser.words).toMatch(/^Copy this into Game <\d+> Access token /);
+    expect(browser.words).toContain('It is shown this once. Give it to nobody else.');
+    await browser.get('/user/oauth/result');
+    expect(browser.page.text).not.toContain(token);
+    expect(browser.words).toContain('There is nothing to show any more');
+  });
+
+  test('RFC 8252 7 (out of band): a code too, and no leads to a page of ours', async () => {
+    const client_id = await application({ redirect_uris: [OOB] });
+    const { code_verifier, code_challenge } = pkce();
+    await browser.get(addressOf(asksForCode(client_id, code_challenge, { redirect_uri: OOB })));
+    expect(browser.words).toContain('Then you get a text to copy into the application.');
+    expect(browser.page.headers.get('content-security-policy')).toContain(`form-action 'self';`);
+    await browser.submit('/user/oauth', {}, 'Allow');
+    await browser.follow();
+    expect(browser.words).toMatch(/^Copy this into Game <\d+> Code /);
+    expect(browser.words).toContain('It is good for one minute, and for nobody else.');
+    const [, code] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
+    const { status } = await exchange(client_id, code!, code_verifier, { redirect_uri: OOB });
+    expect(status).toBe(200);
+    await browser.get(addressOf(asksForToken(client_id, { redirect_uri: OOB })));
+    expect((await browser.submit('/user/oauth', {}, 'Cancel')).location).toBe(ACCESS);
+    await browser.get(addressOf(asksForToken(client_id, { redirect_uri: OOB, scope: 'everything' })));
+    expect(browser.page.status).toBe(400);
+    expect(browser.words).not.toContain('Back to');
+  });
+});

@@ -1,0 +1,125 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Browser, withPassword } from '../support/browser';
+import {
+  addressOf,
+  allowed,
+  application,
+  asksForCode,
+  asksForToken,
+  browser,
+  CALLBACK,
+  DEVICE_GRANT,
+  exchange,
+  type Fields,
+  form,
+  fragmentOf,
+  knownApplication,
+  pkce,
+  queryOf,
+  refresh,
+  refused,
+  type Tokens,
+  tokensFor,
+  useOauth,
+} from '../support/oauth';
+import { make, openApp } from '../support/store';
+
+// What old clients are allowed here, and on a strict replica beside it are not.
+useOauth({ LENIENT_CLIENTS: 'true' });
+
+let strict: NestExpressApplication;
+let strictBrowser: Browser;
+beforeAll(async () => {
+  strict = await openApp({ LENIENT_CLIENTS: 'false' });
+  const url = await strict.getUrl();
+  strictBrowser = new Browser({}, () => url);
+  const user = await withPassword(await make.user());
+  await strictBrowser.signIn(user.username);
+});
+
+describe('scopes that this service does not know', () => {
+  test('are left out of a request, and the answer says what was granted', async () => {
+    const scope = 'profile:me shop:buy openid profile:you';
+    const token = fragmentOf(await allowed(asksForToken(await application(), { scope })));
+    expect(token.scope).toBe('profile:me');
+    const client_id = await application();
+    const tokens = await tokensFor(client_id, { scope });
+    expect(tokens.scope).toBe('profile:me');
+    const again = await refresh(client_id, tokens.refresh_token, { scope });
+    expect((again.body as Tokens).scope).toBe('profile:me');
+    expect(browser.words).not.toContain('shop');
+  });
+
+  test('are left out of what a device asks for', async () => {
+    const client_id = await application();
+    const { body } = await form('/oauth/device', { client_id, scope: 'shop:buy profile:me' });
+    const { device_code, user_code } = body as Fields;
+    await browser.get(`/user/oauth/device?code=${user_code}`);
+    await browser.submit('/user/oauth/device', {}, 'Allow');
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code: device_code! };
+    expect(((await form('/oauth/token', fields)).body as Tokens).scope).toBe('profile:me');
+  });
+
+  test('alone are invalid_scope, and so is none', async () => {
+    const client_id = await knownApplication();
+    for (const scope of ['shop:buy', '']) {
+      const { location } = await browser.get(addressOf(asksForToken(client_id, { scope })));
+      expect(fragmentOf(location)).toMatchObject({ error: 'invalid_scope', state: 'xyz' });
+      expect(await form('/oauth/device', { client_id, scope })).toMatchObject(refused('invalid_scope'));
+    }
+    const { refresh_token } = await tokensFor(client_id);
+    expect(await refresh(client_id, refresh_token, { scope: 'shop:buy' })).toMatchObject(
+      refused('invalid_scope'),
+    );
+  });
+
+  test('one that is known and not registered is still too much', async () => {
+    const client_id = await knownApplication();
+    const { location } = await browser.get(addressOf(asksForToken(client_id, { scope: 'game shop:buy' })));
+    expect(fragmentOf(location)).toMatchObject({ error: 'invalid_scope' });
+  });
+
+  test('fail a strict service', async () => {
+    const scope = 'profile:me shop:buy';
+    const { status } = await strictBrowser.get(addressOf(asksForToken(await application(), { scope })));
+    expect(status).toBe(400);
+    expect(strictBrowser.words).toContain('a scope that was asked for does not exist');
+  });
+});
+
+describe('no response_type', () => {
+  const without = ({ response_type: _, ...fields }: Fields): Fields => fields;
+
+  test('is token, for an application that takes tokens in the redirect', async () => {
+    const client_id = await application();
+    const location = await allowed(without(asksForToken(client_id)));
+    expect(fragmentOf(location)).toMatchObject({ token_type: 'bearer', scope: 'profile:me' });
+    expect((await browser.get(addressOf(without(asksForToken(client_id))))).status).toBe(303);
+    await browser.get(addressOf(without(asksForToken(await application()))));
+    const cancelled = await browser.submit('/user/oauth', {}, 'Cancel');
+    expect(fragmentOf(cancelled.location)).toMatchObject({ error: 'access_denied' });
+  });
+
+  test('is wrong for any other', async () => {
+    const client_id = await knownApplication({ implicit_allowed: false });
+    const { location } = await browser.get(addressOf(without(asksForToken(client_id))));
+    expect(queryOf(location)).toMatchObject({
+      error: 'invalid_request',
+      error_description: 'response_type is missing',
+    });
+  });
+
+  test('is code where that is said', async () => {
+    const client_id = await application();
+    const { code_verifier, code_challenge } = pkce();
+    const location = await allowed(asksForCode(client_id, code_challenge));
+    expect(location).toContain(`${CALLBACK}?code=`);
+    expect((await exchange(client_id, queryOf(location).code!, code_verifier)).status).toBe(200);
+  });
+
+  test('is wrong for a strict service', async () => {
+    const { status } = await strictBrowser.get(addressOf(without(asksForToken(await application()))));
+    expect(status).toBe(400);
+    expect(strictBrowser.words).toContain('response_type is missing');
+  });
+});

@@ -1,0 +1,204 @@
+import {
+  application,
+  codeFor,
+  exchange,
+  refresh,
+  refused,
+  type Tokens,
+  tokensFor,
+  useOauth,
+  user,
+  whoIs,
+  works,
+} from '../support/oauth';
+import { sql } from '../support/store';
+
+useOauth();
+
+describe('grant_type=refresh_token', () => {
+  const later = (seconds = 11) =>
+    sql('UPDATE oauth_refresh_tokens SET used_at = used_at - make_interval(secs => $1)', [seconds]);
+
+  test('RFC 6749 6: gives another pair, and the old access token lives on until it expires', async () => {
+    const client_id = await application();
+    const first = await tokensFor(client_id);
+    const { status, body } = await refresh(client_id, first.refresh_token);
+    const second = body as Tokens;
+    expect(status).toBe(200);
+    expect(second.refresh_token).not.toBe(first.refresh_token);
+    expect(await works(second.access_token)).toBe(true);
+    expect(await works(first.access_token)).toBe(true);
+  });
+
+  test('RFC 6749 1.5: an access token expires', async () => {
+    const { access_token, refresh_token, key } = await tokensFor(await application());
+    const [hours] = await sql(
+      `SELECT round(extract(epoch FROM k.expires_at - now()) / 3600)::int AS access,
+              round(extract(epoch FROM t.expires_at - now()) / 3600)::int AS refresh
+       FROM api_keys k JOIN oauth_refresh_tokens t ON t.api_key_id = k.id WHERE t.token_hash = sha256($1::bytea)`,
+      [Buffer.from(refresh_token)],
+    );
+    expect(hours).toEqual({ access: 1, refresh: 90 * 24 });
+    await sql('UPDATE api_keys SET expires_at = now() WHERE id = $1', [key.id]);
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    expect(await whoIs(access_token)).toEqual({ status: 401, body: { errors: ['invalid key'] } });
+  });
+
+  test('RFC 9700 4.14.2: one that is used again ends its family', async () => {
+    const client_id = await application();
+    const first = await tokensFor(client_id);
+    const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
+    const third = (await refresh(client_id, second.refresh_token)).body as Tokens;
+    for (const { access_token } of [first, second, third]) expect(await works(access_token)).toBe(true);
+    await later();
+    expect(await refresh(client_id, first.refresh_token)).toMatchObject(refused('invalid_grant'));
+    for (const { access_token } of [first, second, third]) expect(await works(access_token)).toBe(false);
+    expect(await refresh(client_id, third.refresh_token)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 9700 4.14.2: another family of the same user lives on', async () => {
+    const client_id = await application();
+    const [one, other] = [await tokensFor(client_id), await tokensFor(client_id)];
+    await refresh(client_id, one.refresh_token);
+    await later();
+    await refresh(client_id, one.refresh_token);
+    expect(await works(other.access_token)).toBe(true);
+    expect((await refresh(client_id, other.refresh_token)).status).toBe(200);
+  });
+
+  test('RFC 9700 4.14.2: a client that lost the answer asks again within 10 s and gets the same', async () => {
+    const client_id = await application();
+    const { refresh_token } = await tokensFor(client_id);
+    const first = await refresh(client_id, refresh_token);
+    const again = await refresh(client_id, refresh_token);
+    expect(again.body).toEqual(first.body);
+    expect(await works((again.body as Tokens).access_token)).toBe(true);
+    await later(9);
+    expect((await refresh(client_id, refresh_token)).body).toEqual(first.body);
+    await later(2);
+    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 9700 4.14.2: two at the same instant get the same', async () => {
+    const client_id = await application();
+    const { refresh_token } = await tokensFor(client_id);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => refresh(client_id, refresh_token)));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers[0]!.status).toBe(200);
+  });
+
+  test('RFC 9700 4.14.2: a retry after the successor was used is a theft, however soon', async () => {
+    const client_id = await application();
+    const first = await tokensFor(client_id);
+    const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
+    await refresh(client_id, second.refresh_token);
+    expect(await refresh(client_id, first.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await works(second.access_token)).toBe(false);
+  });
+
+  test('RFC 6749 10.4: one of another client', async () => {
+    const [client_id, thief] = [await application(), await application()];
+    const { refresh_token } = await tokensFor(client_id);
+    expect(await refresh(thief, refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect((await refresh(client_id, refresh_token)).status).toBe(200);
+  });
+
+  test('RFC 6749 6: fewer scopes may be asked for, and the next time all again', async () => {
+    const client_id = await application();
+    const { refresh_token } = await tokensFor(client_id, { scope: 'profile:me profile:games' });
+    const narrow = (await refresh(client_id, refresh_token, { scope: 'profile:me' })).body as Tokens;
+    expect(narrow.scope).toBe('profile:me');
+    expect((await user.with(narrow.access_token).get('/profile/games')).status).toBe(403);
+    const all = (await refresh(client_id, narrow.refresh_token)).body as Tokens;
+    expect(all.scope).toBe('profile:games profile:me');
+    const named = await refresh(client_id, all.refresh_token, { scope: 'profile:me profile:games' });
+    expect((named.body as Tokens).scope).toBe('profile:games profile:me');
+  });
+
+  test('RFC 6749 6: more scopes than were granted', async () => {
+    const client_id = await application();
+    const { refresh_token } = await tokensFor(client_id);
+    for (const scope of ['profile', 'profile:me collection:view'])
+      expect(await refresh(client_id, refresh_token, { scope })).toMatchObject(
+        refused('invalid_scope', 400, 'more than was granted'),
+      );
+    expect((await refresh(client_id, refresh_token)).status).toBe(200);
+  });
+
+  const register = (client_id: string, scopes: string[]) =>
+    sql('UPDATE oauth_applications SET scopes = $2 WHERE client_id = $1', [client_id, scopes]);
+
+  test('RFC 6749 6: an application that may ask for less gets less, and all again when it may', async () => {
+    const client_id = await application({ scopes: ['profile', 'collection:view'] });
+    let { refresh_token } = await tokensFor(client_id, { scope: 'profile collection:view' });
+    const next = async (scope?: string) => {
+      const { status, body } = await refresh(client_id, refresh_token, scope ? { scope } : {});
+      if (status !== 200) return (body as { error: string }).error;
+      ({ refresh_token } = body as Tokens);
+      const { access_token } = body as Tokens;
+      return [(body as Tokens).scope, (await user.with(access_token).get('/profile/games')).status];
+    };
+    expect(await next()).toEqual(['collection:view profile', 200]);
+    await register(client_id, ['profile:me', 'collection']);
+    expect(await next()).toEqual(['collection:view profile:me', 403]);
+    expect(await next('profile')).toBe('invalid_scope');
+    expect(await next('profile:me')).toEqual(['profile:me', 403]);
+    await register(client_id, ['game']);
+    expect(await next()).toBe('invalid_grant');
+    await register(client_id, ['profile', 'collection:view']);
+    expect(await next()).toEqual(['collection:view profile', 200]);
+  });
+
+  test('RFC 6749 6: a code that was given before gives less too', async () => {
+    const client_id = await application();
+    const [code, none] = [await codeFor(client_id, { scope: 'profile' }), await codeFor(client_id)];
+    await register(client_id, ['profile:games']);
+    const { body } = await exchange(client_id, code.code, code.code_verifier);
+    expect((body as Tokens).scope).toBe('profile:games');
+    expect(await exchange(client_id, none.code, none.code_verifier)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 9700 4.14.2: 180 days after the sign-in all are over, however often they were refreshed', async () => {
+    const client_id = await application();
+    const first = await tokensFor(client_id);
+    const days = async (token: string) =>
+      (
+        await sql<{ ends: number; expires: number }>(
+          `SELECT round(extract(epoch FROM family_ends_at - now()) / 86400)::int AS ends,
+                  round(extract(epoch FROM expires_at - now()) / 86400)::int AS expires
+           FROM oauth_refresh_tokens WHERE token_hash = sha256($1::bytea)`,
+          [Buffer.from(token)],
+        )
+      )[0];
+    expect(await days(first.refresh_token)).toEqual({ ends: 180, expires: 90 });
+    const pass = (time: string) =>
+      sql('UPDATE oauth_refresh_tokens SET family_ends_at = family_ends_at - $1::interval', [time]);
+    await pass('100 days');
+    const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
+    expect(await days(second.refresh_token)).toEqual({ ends: 80, expires: 90 });
+    await pass('79 days');
+    const third = (await refresh(client_id, second.refresh_token)).body as Tokens;
+    await pass('1 day');
+    expect(await refresh(client_id, third.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await days((await tokensFor(client_id)).refresh_token)).toEqual({ ends: 180, expires: 90 });
+  });
+
+  test('RFC 9700 4.14.2: one that nobody used for too long', async () => {
+    const client_id = await application();
+    const { refresh_token } = await tokensFor(client_id);
+    await sql('UPDATE oauth_refresh_tokens SET expires_at = now()');
+    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_grant'));
+  });
+
+  test('RFC 6749 10.4: the database has no refresh token, and none that a retry would get', async () => {
+    const client_id = await application();
+    const { refresh_token } = await tokensFor(client_id);
+    const next = (await refresh(client_id, refresh_token)).body as Tokens;
+    const rows = await sql<{ row: string }>(
+      'SELECT oauth_refresh_tokens::text AS row FROM oauth_refresh_tokens',
+    );
+    const hex = (text: string) => Buffer.from(text).toString('hex');
+    for (const secret of [refresh_token, next.refresh_token, next.access_token])
+      expect(rows.some(({ row }) => row.includes(secret) || row.includes(hex(secret)))).toBe(false);
+  });
+});

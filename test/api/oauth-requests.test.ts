@@ -1,0 +1,447 @@
+import { Browser, browserOf } from '../support/browser';
+import {
+  addressOf,
+  allowed,
+  application,
+  APPS,
+  asksForCode,
+  asksForToken,
+  browser,
+  CALLBACK,
+  codeFor,
+  device,
+  type Fields,
+  fragmentOf,
+  knownApplication,
+  OOB,
+  pkce,
+  queryOf,
+  useOauth,
+} from '../support/oauth';
+import { baseUrl, make, send, sql } from '../support/store';
+
+useOauth();
+
+describe('asking: GET /user/oauth', () => {
+  test('RFC 6749 3.1: somebody who is not signed in is asked to, and comes back', async () => {
+    const client_id = await application();
+    const path = addressOf({ client_id, ...asksForToken(client_id) });
+    const stranger = new Browser();
+    expect((await stranger.get(path)).location).toBe(`/login?return_to=${encodeURIComponent(path)}`);
+    await stranger.follow();
+    expect(stranger.page.headers.get('content-security-policy')).toContain(
+      `form-action 'self' https://game.example;`,
+    );
+  });
+
+  test('RFC 6749 4.1.1: a long state survives the way through the sign-in page', async () => {
+    const path = addressOf({ ...asksForToken(await application()), state: '"'.repeat(2700) });
+    const stranger = new Browser();
+    await stranger.get(path);
+    await stranger.follow();
+    expect(stranger.fieldsOf('/login').return_to).toBe(path);
+  });
+
+  test.each([
+    ['an unknown client', '/user/oauth', 'nobody', CALLBACK],
+    ['a page that is no request', '/user/settings/api-keys', undefined, CALLBACK],
+    ['an application without an address', '/user/oauth', undefined, OOB],
+  ])('RFC 6749 10.15: signing in leads nowhere else through %s', async (_, page, nobody, redirect_uri) => {
+    const client_id = nobody ?? (await application({ redirect_uris: [redirect_uri] }));
+    const query = new URLSearchParams(asksForToken(client_id, { redirect_uri })).toString();
+    const { status, headers } = await new Browser().get(
+      `/login?return_to=${encodeURIComponent(`${page}?${query}`)}`,
+    );
+    expect(status).toBe(200);
+    expect(headers.get('content-security-policy')).toContain(`form-action 'self';`);
+  });
+
+  test('a store that cannot be read is no unknown client', async () => {
+    const path = `/login?return_to=${encodeURIComponent(addressOf(asksForToken(await application())))}`;
+    await sql('ALTER TABLE oauth_applications RENAME TO away');
+    const { status } = await new Browser().get(path);
+    await sql('ALTER TABLE away RENAME TO oauth_applications');
+    expect(status).toBe(500);
+  });
+
+  test('RFC 6749 3.1.2.4: an unknown client is told to the user and redirected nowhere', async () => {
+    const page = await browser.get(addressOf(asksForToken('nobody')));
+    expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
+    expect(browser.words).toContain('The application that sent you here is not known');
+  });
+
+  test('RFC 6749 4.1.2.1: a missing client_id is told to the user', async () => {
+    expect((await browser.get('/user/oauth?response_type=code')).status).toBe(400);
+  });
+
+  test.each([
+    ['another host', 'https://evil.example/callback'],
+    ['a longer path', 'https://game.example/callback/../evil'],
+    ['a longer path without a slash', 'https://game.example/callbackevil'],
+    ['another query', 'https://game.example/callback?x=1'],
+    ['a sub-domain', 'https://evil.game.example/callback'],
+    ['a user part', 'https://game.example@evil.example/callback'],
+    ['another scheme', 'http://game.example/callback'],
+    ['another case', 'https://game.example/Callback'],
+    ['a port', 'https://game.example:8443/callback'],
+    ['a fragment', 'https://game.example/callback#x'],
+    ['script', 'javascript:alert(1)'],
+    ['an encoded letter', 'https://game.example/%63allback'],
+  ])(
+    'RFC 6749 3.1.2.3, RFC 9700 4.1.3: a redirect address with %s is not the registered one',
+    async (_, redirect_uri) => {
+      const client_id = await application();
+      const page = await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
+      expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
+      expect(browser.words).toContain('wants to send you to an address that it has not registered');
+      expect(page.text).not.toContain('evil');
+    },
+  );
+
+  test('RFC 6749 3.1.2.3: of several registered addresses one must be named', async () => {
+    const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
+    const { redirect_uri: _, ...fields } = asksForToken(client_id);
+    expect((await browser.get(addressOf(fields))).status).toBe(400);
+    expect(browser.words).toContain('did not say where to send you back to');
+    const redirect_uri = 'https://game.example/other';
+    expect(await allowed({ ...fields, redirect_uri })).toContain(`${redirect_uri}#access_token=`);
+  });
+
+  test('RFC 6749 3.1.2.3: the only registered address need not be named', async () => {
+    const client_id = await application();
+    const { redirect_uri: _, ...fields } = asksForToken(client_id);
+    expect(await allowed(fields)).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
+  });
+
+  test('RFC 6749 3.1: a parameter without a value was not sent', async () => {
+    const fields = asksForToken(await application(), { redirect_uri: '', state: '' });
+    const location = await allowed(fields);
+    expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
+    expect(fragmentOf(location)).not.toHaveProperty('state');
+  });
+
+  test('RFC 9700 4.1: a registered address that runs in the browser is never gone to', async () => {
+    const client_id = await application({ redirect_uris: ['javascript:alert(1)'] });
+    expect(
+      (await browser.get(addressOf(asksForToken(client_id, { redirect_uri: 'javascript:alert(1)' })))).status,
+    ).toBe(400);
+  });
+
+  test('RFC 9700 2.6: a registered address without TLS is not gone to', async () => {
+    const client_id = await application({ redirect_uris: ['http://game.example/'] });
+    expect(
+      (await browser.get(addressOf(asksForToken(client_id, { redirect_uri: 'http://game.example/' }))))
+        .status,
+    ).toBe(400);
+  });
+
+  test('RFC 6749 3.1: a parameter that comes twice', async () => {
+    const client_id = await application();
+    expect((await browser.get(`${addressOf(asksForToken(client_id))}&client_id=${client_id}`)).status).toBe(
+      400,
+    );
+    expect((await browser.get(`${addressOf(asksForToken(client_id))}&state=other`)).status).toBe(400);
+  });
+
+  test('RFC 6749 3.1: unknown parameters are ignored', async () => {
+    const client_id = await application();
+    expect((await browser.get(addressOf(asksForToken(client_id, { nonsense: '1' })))).status).toBe(200);
+  });
+
+  test.each([
+    ['that is unknown', 'profile:me no:such'],
+    ['that the application did not register', 'game'],
+    ['above one that it registered', 'collection'],
+    ['that is missing', ''],
+    ['that is a word of every object', 'constructor'],
+  ])('RFC 6749 3.3: a scope %s is an error page, with a way back', async (_, scope) => {
+    const client_id = await application();
+    const page = await browser.get(addressOf(asksForToken(client_id, { scope })));
+    expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
+    expect(page.text).toMatch(/href="https:\/\/game\.example\/callback#error=invalid_scope/);
+    expect(browser.words).toContain('asked for something that it cannot have');
+    expect(page.text).toContain('<title>That request is not right');
+  });
+
+  test('RFC 6749 3.3: a scope below a registered one may be asked for', async () => {
+    const client_id = await application({ scopes: ['profile'] });
+    expect((await browser.get(addressOf(asksForToken(client_id, { scope: 'profile:games' })))).status).toBe(
+      200,
+    );
+  });
+
+  test('RFC 6749 3.1.1: a missing response_type', async () => {
+    const client_id = await knownApplication();
+    const { response_type: _, ...fields } = asksForToken(client_id);
+    const { location } = await browser.get(addressOf(fields));
+    expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 'xyz' });
+  });
+
+  test('RFC 6749 3.1.1: an unknown response_type', async () => {
+    const client_id = await knownApplication();
+    const { location } = await browser.get(addressOf(asksForToken(client_id, { response_type: 'id_token' })));
+    expect(queryOf(location)).toMatchObject({ error: 'unsupported_response_type', state: 'xyz' });
+  });
+
+  test('RFC 9700 4.11.2: nobody is redirected to an application, not even with an error, before signing in', async () => {
+    const client_id = await application();
+    const { location } = await new Browser().get(
+      addressOf(asksForToken(client_id, { response_type: 'id_token' })),
+    );
+    expect(location).toMatch(/^\/login\?/);
+  });
+
+  test('RFC 6749 10.13: the consent page cannot be framed', async () => {
+    const { headers } = await browser.get(addressOf(asksForToken(await application())));
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    expect(headers.get('x-frame-options')).toBe('DENY');
+  });
+
+  test('RFC 6749 10.12: a yes that another site sends counts for nothing', async () => {
+    const client_id = await application();
+    const forged = { ...asksForToken(client_id), decision: 'allow' };
+    expect((await browser.post('/user/oauth', forged)).status).toBe(403);
+    await browser.get(addressOf(asksForToken(client_id)));
+    const fields = { ...browser.fieldsOf('/user/oauth', 'Allow') };
+    expect((await browser.post('/user/oauth', fields, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
+  });
+
+  test('RFC 6749 10.11, 10.14: the page says who asks for what, with nothing of it taken for markup', async () => {
+    const client_id = await application();
+    await browser.get(
+      addressOf(asksForToken(client_id, { scope: 'collection:view profile:me', state: '"><script>' })),
+    );
+    expect(browser.words).toContain('See who you are');
+    expect(browser.words).toContain('See your collections and what is in them');
+    expect(browser.words).toContain('Then you go to game.example .');
+    expect(browser.words).toContain('You are signed in as player');
+    expect(browser.words).toContain('It stays signed in until it does nothing for 90 days.');
+    expect(browser.words).toContain('You can take this back at any time under “Allowed applications”.');
+    expect(browser.words).not.toContain('new');
+    expect(browser.page.text).toMatch(/<title>Allow Game &lt;\d+&gt;\?/);
+    expect(browser.page.headers.get('content-security-policy')).toContain(
+      `form-action 'self' https://game.example;`,
+    );
+    expect(browser.page.text).toContain('Game &lt;');
+    expect(browser.page.text).not.toContain('<script>');
+  });
+
+  test('RFC 6749 10.14: a name that turns the direction of writing turns its own alone', async () => {
+    const client_id = await application();
+    const name = 'Game \u202eyb noitacilppa na';
+    const loose = () =>
+      browser.page.text.replace(/<title>.*<\/title>/, '').replaceAll(`<bdi>${name}</bdi>`, '');
+    await sql('UPDATE oauth_applications SET name = $2 WHERE client_id = $1', [client_id, name]);
+    await browser.get(addressOf(asksForToken(client_id)));
+    expect(loose()).not.toContain('\u202e');
+    const { user_code } = await device(client_id);
+    await browser.get(`/user/oauth/device?code=${user_code}`);
+    expect(loose()).not.toContain('\u202e');
+  });
+
+  test('RFC 6749 4.1.1: a decision is about a request that is right, whatever was shown', async () => {
+    await browser.get(addressOf(asksForToken(await application())));
+    const scope = await browser.submit('/user/oauth', { scope: 'everything' }, 'Allow');
+    expect({ status: scope.status, location: scope.location }).toEqual({ status: 400, location: undefined });
+    await browser.get(addressOf(asksForToken(await application())));
+    const type = await browser.submit('/user/oauth', { response_type: 'id_token' }, 'Allow');
+    expect({ status: type.status, location: type.location }).toEqual({ status: 400, location: undefined });
+    expect(browser.words).toContain('response_type is code or token');
+  });
+
+  const WRONG: [string, string, (client_id: string) => Fields][] = [
+    [
+      'unsupported_response_type',
+      'response_type is code or token',
+      (id) => asksForToken(id, { response_type: 'id_token' }),
+    ],
+    ['invalid_request', 'response_type is missing', (id) => asksForToken(id, { response_type: '' })],
+    ['invalid_request', 'state is too long', (id) => asksForToken(id, { state: 'x'.repeat(4001) })],
+    ['invalid_request', 'code_challenge is missing', (id) => asksForCode(id, '')],
+    ['unauthorized_client', 'this application does not take tokens', (id) => asksForToken(id)],
+    [
+      'invalid_scope',
+      'a scope that was asked for does not exist',
+      (id) => asksForCode(id, pkce().code_challenge, { scope: 'no:such' }),
+    ],
+  ];
+
+  test.each(WRONG)(
+    'RFC 9700 4.11.2: %s (%s) is a page until the user has allowed the application something',
+    async (error, words, asking) => {
+      const client_id = await application({ implicit_allowed: false });
+      const isTold = async (by = browser) => {
+        const { status, location } = await by.get(addressOf(asking(client_id)));
+        if (status === 303) return location;
+        expect({ status, location }).toEqual({ status: 400, location: undefined });
+        expect(by.words).toContain(words);
+        expect(by.words).toContain(error);
+        expect(by.page.text).toContain(`href="${CALLBACK}`);
+        return undefined;
+      };
+      expect(await isTold()).toBeUndefined();
+      await codeFor(client_id);
+      expect(await isTold()).toMatch(new RegExp(`^${CALLBACK}[?#]error=${error}&`));
+      expect(await isTold(await browserOf(await make.user()))).toBeUndefined();
+      await sql('UPDATE oauth_grants SET revoked_at = now() WHERE client_id = $1', [client_id]);
+      expect(await isTold()).toBeUndefined();
+    },
+  );
+
+  test('RFC 9700 4.11.2: an application that changes while somebody looks at its page is told no more', async () => {
+    const client_id = await application();
+    await browser.get(addressOf(asksForToken(client_id)));
+    await sql('UPDATE oauth_applications SET implicit_allowed = false WHERE client_id = $1', [client_id]);
+    const { status, location } = await browser.submit('/user/oauth', {}, 'Allow');
+    expect({ status, location }).toEqual({ status: 400, location: undefined });
+    expect(browser.words).toContain('this application does not take tokens in an address');
+  });
+
+  test('RFC 8252 7 (out of band): an error is shown, with nowhere to go back to', async () => {
+    const client_id = await application({ redirect_uris: [OOB] });
+    const fields = asksForToken(client_id, { redirect_uri: OOB });
+    for (const before of ['nothing', 'a grant']) {
+      const { status, location } = await browser.get(addressOf({ ...fields, response_type: 'id_token' }));
+      expect({ before, status, location }).toEqual({ before, status: 400, location: undefined });
+      expect(browser.words).toContain('response_type is code or token');
+      expect(browser.words).not.toContain('Back to');
+      await allowed(fields);
+    }
+  });
+
+  test('RFC 6749 4.1.1: without a decision nothing is granted', async () => {
+    const client_id = await application();
+    await browser.get(addressOf(asksForToken(client_id)));
+    const { location } = await browser.submit('/user/oauth');
+    expect(fragmentOf(location)).toMatchObject({ error: 'access_denied' });
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
+  });
+
+  test('RFC 6749 3.1: whose session ended meanwhile signs in, and is asked again', async () => {
+    const leaving = await make.user();
+    const leaver = await browserOf(leaving);
+    const { state: _, ...fields } = asksForToken(await application());
+    await leaver.get(addressOf(fields));
+    await sql('DELETE FROM sessions WHERE user_id = $1', [leaving.id]);
+    const sent = { ...fields, form_token: leaver.fieldsOf('/user/oauth').form_token!, decision: 'allow' };
+    const { location } = await leaver.post('/user/oauth', sent);
+    const asked = new URL(
+      new URL(location!, 'http://here.invalid').searchParams.get('return_to')!,
+      'http://here.invalid',
+    );
+    expect(asked.pathname).toBe('/user/oauth');
+    expect(Object.fromEntries(asked.searchParams)).toEqual(fields);
+  });
+
+  test('RFC 6749 4.1.2.1: the user says no', async () => {
+    const { code_challenge } = pkce();
+    await browser.get(addressOf(asksForCode(await application(), code_challenge)));
+    const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
+    expect(queryOf(location)).toEqual({
+      error: 'access_denied',
+      error_description: 'the user said no',
+      state: 's t&a=te',
+      iss: baseUrl(),
+    });
+  });
+
+  test('RFC 6749 4.2.2.1: the user says no to a token', async () => {
+    await browser.get(addressOf(asksForToken(await application())));
+    const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
+    expect(fragmentOf(location)).toMatchObject({ error: 'access_denied', state: 'xyz' });
+  });
+
+  test('RFC 6749 3.1.2: the query of a redirect address stays', async () => {
+    const redirect_uri = 'https://game.example/cb?lang=en';
+    const client_id = await application({ redirect_uris: [redirect_uri] });
+    const { code_challenge } = pkce();
+    const location = await allowed(asksForCode(client_id, code_challenge, { redirect_uri }));
+    expect(queryOf(location)).toMatchObject({
+      lang: 'en',
+      code: expect.any(String) as string,
+      state: 's t&a=te',
+    });
+  });
+
+  test('RFC 9700 4.12: the redirect after a form is a 303', async () => {
+    await browser.get(addressOf(asksForToken(await application())));
+    expect((await browser.submit('/user/oauth', {}, 'Allow')).status).toBe(303);
+  });
+
+  test('RFC 9700 4.4.2.1 (RFC 9207): the answer names who gives it', async () => {
+    const { body } = await send('GET', '/.well-known/oauth-authorization-server');
+    const { issuer } = body as { issuer: string };
+    const location = await allowed(asksForToken(await application()));
+    expect(fragmentOf(location).iss).toBe(issuer);
+    const code = await allowed(asksForCode(await application(), pkce().code_challenge));
+    expect(queryOf(code).iss).toBe(issuer);
+  });
+});
+
+describe('redirect addresses of programs', () => {
+  test.each([
+    'http://127.0.0.1:5123/callback',
+    'http://127.0.0.1/callback',
+    'http://127.0.0.1:65535/callback',
+  ])('RFC 8252 7.3: loopback at any port: %s', async (redirect_uri) => {
+    const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
+    await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
+    expect(browser.words).toContain('Then you go back to the program on this computer.');
+    expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(
+      `${redirect_uri}#access_token=`,
+    );
+  });
+
+  test('RFC 8252 7.3: loopback over IPv6', async () => {
+    const client_id = await application({ redirect_uris: ['http://[::1]/callback'] });
+    const redirect_uri = 'http://[::1]:61023/callback';
+    expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
+  });
+
+  test('RFC 9700 2.1: localhost too', async () => {
+    const client_id = await application({ redirect_uris: ['http://localhost/callback'] });
+    const redirect_uri = 'http://localhost:61023/callback';
+    expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
+  });
+
+  test.each([
+    'http://127.0.0.1:99999/callback',
+    'http://127.0.0.1:80@evil.example/callback',
+    'http://127.0.0.1.evil.example/callback',
+    'http://127.0.0.1:3000/other',
+    'https://127.0.0.1:3000/callback',
+    'http://localhost:3000/callback',
+    'http://127.0.0.1:/callback',
+  ])('RFC 8252 7.3: only the port may differ: %s', async (redirect_uri) => {
+    const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
+    expect((await browser.get(addressOf(asksForToken(client_id, { redirect_uri })))).status).toBe(400);
+  });
+
+  test('RFC 8252 7.1: a scheme of its own', async () => {
+    const redirect_uri = 'com.example.game:/callback';
+    const client_id = await application({ redirect_uris: [redirect_uri] });
+    const { code_challenge } = pkce();
+    const location = await allowed(asksForCode(client_id, code_challenge, { redirect_uri }));
+    expect(location).toMatch(/^com\.example\.game:\/callback\?code=/);
+    await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
+    expect(browser.page.headers.get('content-security-policy')).toContain(
+      "form-action 'self' com.example.game:;",
+    );
+  });
+
+  test.each([
+    ['RFC 8252 8.4: a scheme without a dot', 'game:/callback'],
+    ['RFC 6749 3.1.2: a fragment', 'https://game.example/#x'],
+    ['RFC 9700 2.6: no TLS', 'http://game.example/'],
+    ['RFC 9700 4.1.3: a wildcard', 'https://*.game.example/'],
+    ['RFC 6749 3.1.2: not absolute', '/callback'],
+    ['RFC 9700 4.1: script', 'javascript:alert(1)'],
+    ['RFC 6749 3.1.2: a user part', 'https://user@game.example/'],
+  ])('%s cannot be registered', async (_, redirect_uris) => {
+    await browser.get(`${APPS}/new`);
+    const { status } = await browser.submit(APPS, { name: 'Bad', redirect_uris });
+    expect(status).toBe(400);
+    expect(browser.words).toContain('must begin with https://');
+  });
+});

@@ -1,0 +1,135 @@
+import { make, ok, sql } from '../support/store';
+import {
+  allowed,
+  application,
+  asksForToken,
+  browser,
+  type Fields,
+  form,
+  fragmentOf,
+  refresh,
+  refused,
+  type Tokens,
+  tokensFor,
+  useOauth,
+  user,
+  works,
+} from '../support/oauth';
+import { browserOf } from '../support/browser';
+import { statementsOf } from '../support/statements';
+
+useOauth();
+
+const revoke = async (client_id: string, token: string, more: Fields = {}) => {
+  const { status, body } = await form('/oauth/revoke', { client_id, token, ...more });
+  return { status, body };
+};
+const done = ok({});
+
+test('RFC 7009 2.1: an access token ends at once, and alone', async () => {
+  const client_id = await application();
+  const [first, other] = [await tokensFor(client_id), await tokensFor(client_id)];
+  expect(await works(first.access_token)).toBe(true);
+  expect(await revoke(client_id, first.access_token)).toEqual(done);
+  expect(await works(first.access_token)).toBe(false);
+  expect(await works(other.access_token)).toBe(true);
+  const { status, body } = await refresh(client_id, first.refresh_token);
+  expect(status).toBe(200);
+  expect(await works((body as Tokens).access_token)).toBe(true);
+});
+
+test('RFC 7009 2.1: a refresh token ends with all that came from its sign-in', async () => {
+  const client_id = await application();
+  const [first, other] = [await tokensFor(client_id), await tokensFor(client_id)];
+  const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
+  for (const { access_token } of [first, second]) expect(await works(access_token)).toBe(true);
+  expect(await revoke(client_id, second.refresh_token)).toEqual(done);
+  for (const { access_token, refresh_token } of [first, second]) {
+    expect(await works(access_token)).toBe(false);
+    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_grant'));
+  }
+  expect(await works(other.access_token)).toBe(true);
+  expect((await refresh(client_id, other.refresh_token)).status).toBe(200);
+});
+
+test('RFC 7009 2.1: one that was used ends its family too', async () => {
+  const client_id = await application();
+  const first = await tokensFor(client_id);
+  const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
+  expect(await revoke(client_id, first.refresh_token)).toEqual(done);
+  expect(await works(second.access_token)).toBe(false);
+  expect(await refresh(client_id, second.refresh_token)).toMatchObject(refused('invalid_grant'));
+});
+
+test('RFC 7009 2.1: a token that came in a redirect', async () => {
+  const client_id = await application();
+  const { access_token } = fragmentOf(await allowed(asksForToken(client_id)));
+  expect(await works(access_token!)).toBe(true);
+  expect(await revoke(client_id, access_token!)).toEqual(done);
+  expect(await works(access_token!)).toBe(false);
+});
+
+test.each(['access_token', 'refresh_token', 'nonsense', ''])(
+  'RFC 7009 2.1: the hint %p makes no difference',
+  async (token_type_hint) => {
+    const client_id = await application();
+    const { access_token, refresh_token } = await tokensFor(client_id);
+    expect(await revoke(client_id, access_token, { token_type_hint })).toEqual(done);
+    expect(await revoke(client_id, refresh_token, { token_type_hint })).toEqual(done);
+    expect(await works(access_token)).toBe(false);
+    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_grant'));
+  },
+);
+
+test('RFC 7009 2.2: a token of nobody, of another client, of before, or a key of a user’s own, and nothing happens', async () => {
+  const [client_id, thief] = [await application(), await application()];
+  const { access_token, refresh_token } = await tokensFor(client_id);
+  for (const token of ['nonsense', 'x'.repeat(1000), access_token, refresh_token, user.key!])
+    expect(await revoke(thief, token)).toEqual(done);
+  expect(await revoke(client_id, user.key!)).toEqual(done);
+  expect(await works(user.key!)).toBe(true);
+  expect(await works(access_token)).toBe(true);
+  expect((await refresh(client_id, refresh_token)).status).toBe(200);
+  for (let i = 0; i < 2; i++) expect(await revoke(client_id, access_token)).toEqual(done);
+});
+
+test('RFC 7009 2.1: what is wrong with a request is said as at the token endpoint', async () => {
+  const client_id = await application();
+  expect(await form('/oauth/revoke', {})).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_request', errors: ['client_id is required', 'token is required'] },
+  });
+  expect(await revoke('nobody', 'x')).toMatchObject(refused('invalid_client'));
+  expect(await form(`/oauth/revoke?token=x`, { client_id })).toMatchObject(
+    refused('invalid_request', 400, 'parameters belong into the body'),
+  );
+});
+
+test('a revocation forgets nobody else’s keys', async () => {
+  const client_id = await application();
+  const { refresh_token } = await tokensFor(client_id);
+  const bystander = await make.user();
+  await bystander.get('/credentials/info');
+  await revoke(client_id, refresh_token);
+  expect(await statementsOf(() => bystander.get('/credentials/info'))).toEqual([]);
+});
+
+test('at the same instant as a refresh it leaves no token alive', async () => {
+  const client_id = await application();
+  const other = await browserOf(await make.user());
+  for (let round = 0; round < 5; round++) {
+    const { refresh_token } = await tokensFor(client_id, {}, round % 2 ? other : browser);
+    const [{ body }] = await Promise.all([
+      refresh(client_id, refresh_token),
+      revoke(client_id, refresh_token),
+    ]);
+    const { access_token } = body as Partial<Tokens>;
+    if (access_token) expect(await works(access_token)).toBe(false);
+  }
+  expect(
+    await sql(
+      `SELECT FROM oauth_refresh_tokens t JOIN oauth_grants g ON g.id = t.grant_id WHERE g.client_id = $1`,
+      [client_id],
+    ),
+  ).toEqual([]);
+});

@@ -1,0 +1,33 @@
+import { DataSource } from 'typeorm';
+import { OauthApplication } from '../../src/auth/oauth/oauth-application.entity';
+import { Database } from '../../src/platform/database/database';
+import { dataSourceOptions } from '../../src/platform/database/data-source';
+import { faultOf } from '../../src/platform/database/sqlstates';
+import { databaseUrl, openApp, useStore } from '../support/store';
+
+useStore();
+
+test('a repository that is asked before the database was reached says that it is not there', async () => {
+  const source = new DataSource(dataSourceOptions({ DATABASE_URL: databaseUrl(), DATABASE_POOL_SIZE: 1 }));
+  const error: unknown = await source
+    .getRepository(OauthApplication)
+    .findOneBy({ client_id: 'x' })
+    .catch((thrown: unknown) => thrown);
+  expect(faultOf(error)).toBe('unavailable');
+});
+
+test('without its database the token endpoint asks clients to come back', async () => {
+  const cutOff = await openApp();
+  const url = await cutOff.getUrl();
+  await cutOff.get(Database).onApplicationShutdown();
+  const answer = await fetch(`${url}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'refresh_token', client_id: 'x', refresh_token: 'x' }),
+  });
+  expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+    status: 503,
+    body: { error: 'temporarily_unavailable', errors: ['service unavailable'] },
+  });
+  expect(answer.headers.get('retry-after')).not.toBeNull();
+  await cutOff.close();
+});

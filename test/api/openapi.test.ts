@@ -1,0 +1,461 @@
+import { readFileSync } from 'node:fs';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import Ajv2020 from 'ajv/dist/2020';
+import addFormats from 'ajv-formats';
+import { OPERATOR_TOKEN } from '../support/importing';
+import { baseUrl, failure, make, send, theApp, theContract, useStore } from '../support/store';
+
+useStore({ OPERATOR_TOKEN });
+
+type Json = Record<string, unknown>;
+
+interface Media {
+  schema: Json;
+  example?: unknown;
+  examples?: Record<string, { value: unknown }>;
+}
+
+const examplesOf = ({ example, examples }: Media): unknown[] =>
+  examples ? Object.values(examples).map(({ value }) => value) : [example];
+
+interface FormMedia extends Media {
+  encoding?: Record<string, { contentType: string }>;
+}
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  tags: string[];
+  security?: Record<string, string[]>[];
+  parameters: {
+    name: string;
+    in: string;
+    description?: string;
+    schema?: Json;
+    content?: Json;
+    example?: unknown;
+  }[];
+  requestBody?: { description: string; content: Record<string, FormMedia> };
+  responses: Record<
+    string,
+    { description: string; headers: Json; content?: Record<string, { schema: Json; example: unknown }> }
+  >;
+}
+
+let text: string;
+let document: {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Json> };
+} & Json;
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      path,
+      method,
+      operation,
+    })),
+  );
+
+beforeAll(async () => {
+  ({ text } = await send('GET', '/openapi.json'));
+  document = JSON.parse(text) as typeof document;
+});
+
+const lint = async (source: string) => {
+  const config = await createConfig({
+    extends: ['recommended-strict'],
+    rules: {
+      // Public routes are public on purpose: each says so.
+      'security-defined': 'off',
+      // A health check has no 4xx, and a relative server is where the description came from.
+      'operation-4xx-response': 'off',
+      'no-server-example.com': 'off',
+      'operation-operationId-unique': 'error',
+      'no-invalid-media-type-examples': 'error',
+      'no-invalid-schema-examples': 'error',
+      'operation-description': 'error',
+      'parameter-description': 'error',
+      'tag-description': 'error',
+    },
+  });
+  const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config });
+  return problems.map(
+    ({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer ?? ''}: ${message}`,
+  );
+};
+
+describe('/openapi.json', () => {
+  test('has nothing that a linter would say', async () => {
+    expect(await lint(text)).toEqual([]);
+  });
+
+  test('control: the linter notices what is missing', async () => {
+    const broken = JSON.parse(text) as typeof document;
+    const [operation] = Object.values(Object.values(broken.paths)[0]!);
+    delete (operation as Partial<Operation>).summary;
+    operation!.responses['200']!.content!['application/json']!.example = 5;
+    const problems = (await lint(JSON.stringify(broken))).join('\n');
+    expect(problems).toContain('operation-summary');
+    expect(problems).toContain('no-invalid-media-type-examples');
+  });
+
+  test('names every route of the service but those of the reference itself', () => {
+    interface Layer {
+      route?: { path: string; methods: Record<string, boolean> };
+    }
+    const { stack } = (theApp().getHttpAdapter().getInstance() as { router: { stack: Layer[] } }).router;
+    const served = stack.flatMap(({ route }) =>
+      route
+        ? Object.keys(route.methods).map(
+            (method) => `${method.toUpperCase()} ${route.path.replace(/:(\w+)/g, '{$1}')}`,
+          )
+        : [],
+    );
+    const described = operations().map(({ name }) => name);
+    const pages = served.filter((route) => /^GET \/docs/.test(route));
+    expect(described.filter((route) => !served.includes(route))).toEqual([]);
+    expect(served.filter((route) => route.includes('/api/1/') && !described.includes(route))).toEqual([]);
+    expect(pages).toEqual(['GET /docs']);
+  });
+
+  test('says of every route what it does, who may call it, and each status that it answers with', () => {
+    for (const { name, path, method, operation } of operations()) {
+      const statuses = Object.keys(operation.responses);
+      expect([name, operation.summary.length > 3, /\bNeeds\b/.test(operation.description)]).toEqual([
+        name,
+        true,
+        true,
+      ]);
+      expect([name, ...statuses]).toEqual(expect.arrayContaining(['200', '500', '503']));
+      const secured = operation.security !== undefined;
+      // The client of an application is no credential of a user.
+      if (!path.startsWith('/oauth/')) expect([name, statuses.includes('401')]).toEqual([name, secured]);
+      const scope = operation.security?.[0]?.bearer?.[0];
+      if (scope)
+        expect(examplesOf(operation.responses['403']!.content!['application/json']!)).toContainEqual({
+          errors: [`api key does not permit \`${scope}\``],
+        });
+      if (operation.requestBody)
+        expect([name, ...statuses]).toEqual(expect.arrayContaining(['400', '413', '415']));
+      if (method === 'post') expect(name).toMatch(/^POST/);
+      for (const [status, { headers }] of Object.entries(operation.responses)) {
+        expect([name, status, 'X-Request-Id' in headers]).toEqual([name, status, true]);
+        if (status === '429' || status === '503')
+          expect([name, status, 'Retry-After' in headers]).toEqual([name, status, true]);
+      }
+    }
+  });
+
+  test('has an example of every parameter and of every answer, and each is what its schema allows', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    addFormats(ajv);
+    ajv.addSchema({ $id: 'api', ...document });
+    const fits = (schema: Json, value: unknown, where: string) => {
+      const absolute = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/')) as Json;
+      const validate = ajv.compile(absolute);
+      expect([where, validate(value) ? 'fits' : ajv.errorsText(validate.errors)]).toEqual([where, 'fits']);
+    };
+    for (const { name, operation } of operations()) {
+      for (const { name: parameter, schema, example, content } of operation.parameters) {
+        const media = (content?.['application/json'] ?? { schema, example }) as {
+          schema: Json;
+          example: unknown;
+        };
+        expect([name, parameter, media.example]).not.toEqual([name, parameter, undefined]);
+        fits(media.schema, media.example, `${name} ${parameter}`);
+      }
+      for (const [status, { content }] of Object.entries(operation.responses))
+        for (const media of Object.values(content ?? {}))
+          for (const example of examplesOf(media)) {
+            expect([name, status, example]).not.toEqual([name, status, undefined]);
+            fits(media.schema, example, `${name} ${status}`);
+          }
+    }
+  });
+
+  test('is the description that every answer in these tests is held against', () => {
+    expect(document.paths).toEqual(JSON.parse(JSON.stringify(theContract().document.paths)));
+  });
+
+  test('names the limits that are in force', () => {
+    expect((document.info as { description: string }).description).toContain(
+      'number of requests is not limited',
+    );
+  });
+
+  test('is sent once, and then only if it changed', async () => {
+    const first = await fetch(`${baseUrl()}/openapi.json`);
+    const etag = first.headers.get('etag')!;
+    const again = await fetch(`${baseUrl()}/openapi.json`, { headers: { 'if-none-match': etag } });
+    expect([again.status, await again.text()]).toEqual([304, '']);
+  });
+});
+
+describe('what generators of clients read', () => {
+  const operation = (name: string) => operations().find((one) => one.name === name)!.operation;
+  const schemaOf = (name: string) => {
+    const { $ref } = operation(name).responses['200']!.content!['application/json']!.schema as {
+      $ref: string;
+    };
+    return document.components.schemas[$ref.split('/').at(-1)!]!;
+  };
+  const parameter = (name: string, wanted: string) =>
+    operation(name).parameters.find((one) => one.name === wanted)!.schema;
+
+  test('only lists of collections say has_game', () => {
+    const { schemas } = document.components;
+    const having = Object.keys(schemas).filter(
+      (name) => 'has_game' in ((schemas[name]!.properties ?? {}) as Json),
+    );
+    expect(having).toEqual(['ListedCollectionAnswer']);
+    expect(JSON.stringify(schemaOf('GET /profile/collections'))).toContain('ListedCollectionAnswer');
+    for (const name of [
+      'GET /collections/{collection_id}',
+      'POST /collections',
+      'POST /collections/{collection_id}',
+    ])
+      expect(JSON.stringify(schemaOf(name))).toContain('/CollectionAnswer');
+  });
+
+  test('a list of ids is one JSON text in a form, and one part in a multipart body', () => {
+    const { content } = operation('POST /collections/{collection_id}/order').requestBody!;
+    const json = { contentType: 'application/json' };
+    expect(content['application/x-www-form-urlencoded']!.encoding).toEqual({
+      game_ids: json,
+      remove_game_ids: json,
+    });
+    expect(content['multipart/form-data']!.schema.properties).toMatchObject({
+      game_ids: { type: 'string', contentMediaType: 'application/json', contentSchema: { type: 'array' } },
+    });
+  });
+
+  test('null is allowed in JSON, where a parameter may be left out', () => {
+    const { content } = operation('POST /collections/{collection_id}').requestBody!;
+    expect(content['application/json']!.schema.properties).toMatchObject({
+      title: { type: ['string', 'null'] },
+      description: { type: ['string', 'null'] },
+      layout: { type: ['string', 'null'], enum: ['grid', 'list', null] },
+    });
+    expect(content['application/x-www-form-urlencoded']!.schema.properties).toMatchObject({
+      title: { type: 'string' },
+      layout: { enum: ['grid', 'list'] },
+    });
+    const add = operation('POST /collections/{collection_id}/add-game').requestBody!.content[
+      'application/json'
+    ]!;
+    expect(add.schema).toMatchObject({ properties: { game_id: { type: 'integer' } }, required: ['game_id'] });
+  });
+
+  test('legacy routes can do without a header', () => {
+    const legacy = operations().filter(({ path }) => path.startsWith('/api/1/'));
+    expect(legacy.length).toBeGreaterThan(5);
+    for (const { name, operation } of legacy)
+      if (operation.security) expect([name, operation.security]).toEqual([name, [expect.anything(), {}]]);
+    for (const { path, operation } of operations())
+      if (!path.startsWith('/api/1/')) expect(operation.security ?? []).not.toContainEqual({});
+  });
+
+  test('where parameters stand', () => {
+    expect(operation('POST /oauth/token').requestBody!.description).toContain(
+      'in the body, and nowhere else',
+    );
+    expect(operation('POST /collections').requestBody!.description).toContain(
+      'also stand in the query string',
+    );
+  });
+
+  test('statuses that there are', () => {
+    for (const { name, operation } of operations())
+      if (operation.parameters.some((one) => one.name !== 'KEY') || operation.requestBody)
+        expect([name, ...Object.keys(operation.responses)]).toEqual(
+          expect.arrayContaining([name, '400', '413']),
+        );
+    expect(text).not.toContain('414');
+  });
+
+  test('the rules of class-validator are keywords', () => {
+    const page = 'GET /collections/{collection_id}/collection-games';
+    expect(parameter(page, 'page')).toMatchObject({ minimum: 1, maximum: 1_000_000, default: 1 });
+    expect(parameter(page, 'per_page')).toMatchObject({ minimum: 1, maximum: 500, default: 100 });
+    expect(parameter('GET /wharf/latest', 'target')).toMatchObject({ pattern: '^[^/]+\\/[^/]+$' });
+    expect(
+      operation('POST /collections/{collection_id}').requestBody!.content[
+        'application/x-www-form-urlencoded'
+      ]!.schema.properties,
+    ).toMatchObject({ title: { maxLength: 60, minLength: 1, pattern: '^\\P{Cc}*$' } });
+  });
+});
+
+describe('the requests of the tests are held against the description', () => {
+  const JSON_TYPE = 'application/json';
+  const FORM = 'application/x-www-form-urlencoded';
+  const ORDER = '/collections/7/order';
+
+  test.each<[string, string, string, string | undefined]>([
+    ['GET', '/profile/collections', '', undefined],
+    ['GET', '/collections/7/collection-games?page=2&other=x', '', undefined],
+    ['POST', '/collections', '', undefined],
+    ['POST', '/collections?title=x&private=off', '', undefined],
+    ['POST', ORDER, FORM, 'game_ids=[3,1]'],
+    ['POST', ORDER, JSON_TYPE, '{"game_ids":[3,1],"remove_game_ids":null}'],
+    [
+      'POST',
+      ORDER,
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Disposition: form-data; name="game_ids"\r\n\r\n[1]\r\n--b--',
+    ],
+  ])('%s %s %s %s is allowed', (method, path, type, body) =>
+    expect(() => theContract().checkRequest(method, path, type, body)).not.toThrow(),
+  );
+
+  test.each<[string, string, string, string | undefined, string]>([
+    ['GET', '/wharf/latest?game_id=1', '', undefined, 'channel_name is missing'],
+    ['GET', '/games/x/purchases?user_id=1', '', undefined, 'game_id is not as described'],
+    ['GET', '/collections/7/collection-games?page=0', '', undefined, 'page is not as described'],
+    ['POST', ORDER, '', undefined, "required property 'game_ids'"],
+    ['POST', ORDER, FORM, 'game_ids=3', 'must be array'],
+    ['POST', ORDER, JSON_TYPE, '{"game_ids":null}', 'must be array'],
+    ['POST', '/collections', JSON_TYPE, '{"layout":"tiles"}', 'must be equal to one of the allowed values'],
+    ['POST', '/collections', FORM, 'private=maybe', 'must be boolean'],
+    ['POST', '/collections', 'text/xml', '<title/>', 'text/xml is not described'],
+  ])('control: %s %s %s %s is noticed', (method, path, type, body, problem) =>
+    expect(() => theContract().checkRequest(method, path, type, body)).toThrow(problem),
+  );
+});
+
+test('docs/guides/clients.md lists the fields that can be null, and no other', () => {
+  const [, sentence = ''] = /Fields with no value are `null`: ([^.]*) can be\./.exec(
+    readFileSync('docs/guides/clients.md', 'utf8'),
+  )!;
+  const listed = [...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
+  const nullable = Object.values(document.components.schemas).flatMap(({ properties = {} }) =>
+    Object.entries(properties as Record<string, Json>)
+      .filter(([, { type }]) => Array.isArray(type) && type.includes('null'))
+      .map(([name]) => name),
+  );
+  expect(listed.sort()).toEqual([...new Set(nullable)].sort());
+});
+
+describe('/operator/openapi.json', () => {
+  const ask = (authorization?: string) =>
+    send('GET', '/operator/openapi.json', { headers: authorization === undefined ? {} : { authorization } });
+
+  test('is for the operator alone', async () => {
+    const { key } = await make.user();
+    expect(await ask()).toMatchObject(failure(401, 'authentication required'));
+    expect(await ask(`Bearer ${key}`)).toMatchObject(failure(401, 'invalid token'));
+    expect((await ask(`Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
+  });
+
+  test('has the routes of the operator, and the public description has none of them', async () => {
+    const { body } = await ask(`Bearer ${OPERATOR_TOKEN}`);
+    const { paths, components } = body as { paths: object; components: { schemas: object } };
+    expect(Object.keys(paths).sort()).toEqual([
+      '/operator/import',
+      '/operator/metrics',
+      '/operator/openapi.json',
+      '/operator/people/erase',
+      '/operator/purchases',
+      '/operator/purchases/{purchase_id}/refund',
+      '/operator/users/{user_id}/erase',
+      '/operator/users/{user_id}/export',
+    ]);
+    expect(Object.keys(components.schemas).sort()).toEqual([
+      'ErasedAnswer',
+      'Errors',
+      'ImportAnswer',
+      'NewKeyObject',
+      'RefundAnswer',
+      'SaleAnswer',
+      'SoldPurchaseObject',
+      'TypeCountsAnswer',
+    ]);
+    const operations = paths as Record<string, Record<string, Json>>;
+    expect(operations['/operator/openapi.json']!.get!.security).toEqual([{ operator: [] }]);
+    expect(operations['/operator/import']!.post).toMatchObject({
+      security: [{ operator: ['import'] }],
+      responses: {
+        403: {
+          content: {
+            'application/json': {
+              example: { errors: ['operator token does not permit `import`'] },
+            },
+          },
+        },
+      },
+    });
+    expect(text).not.toContain('perator/');
+    expect(Object.keys(document.components.schemas)).not.toContain('ImportAnswer');
+  });
+
+  test('has nothing that a linter would say', async () => {
+    expect(await lint((await ask(`Bearer ${OPERATOR_TOKEN}`)).text)).toEqual([]);
+  });
+});
+
+describe('/docs', () => {
+  test('is a page of the frame, that needs nothing from elsewhere and runs only scripts of ours', async () => {
+    const page = await fetch(`${baseUrl()}/docs`, { headers: { accept: 'text/html' } });
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = page.headers.get('content-security-policy')!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("connect-src 'self'");
+    expect(policy).not.toContain('unsafe');
+    const html = await page.text();
+    expect(html).toContain('class="brand" href="/"');
+    expect(html).not.toMatch(/<script(?![^>]*src=)|\son\w+=|style=|javascript:/);
+    const addresses = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, to]) => to!);
+    expect(addresses.filter((to) => !to.startsWith('/'))).toEqual([]);
+    for (const { path, operation } of operations()) {
+      expect(html).toContain(`data-path="${path}"`);
+      expect(html).toContain(operation.operationId);
+    }
+    for (const to of addresses) expect((await fetch(baseUrl() + to)).status).toBe(200);
+  });
+
+  test('says of each field what it means, and which may be null', async () => {
+    const html = await (await fetch(`${baseUrl()}/docs`)).text();
+    const words = (markup = '') => markup.replace(/<[^>]*>/g, ' ').trim();
+    const cells = [...html.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row]) => ({
+      name: words(/<th.*?<\/th>/s.exec(row!)?.[0]),
+      cells: [...row!.matchAll(/<td>(.*?)<\/td>/gs)].map(([, cell]) => words(cell)),
+    }));
+    expect(cells.length).toBeGreaterThan(500);
+    expect(cells.filter(({ cells: [, meaning] }) => meaning === '')).toEqual([]);
+    expect(cells.filter(({ cells: [type] }) => type?.includes('may be null')).length).toBeGreaterThan(20);
+  });
+});
+
+describe.each([
+  ['/openapi.json', {}],
+  ['/operator/openapi.json', { authorization: `Bearer ${OPERATOR_TOKEN}` }],
+])('%s', (path, headers) => {
+  test('describes every property, of answers and of requests', async () => {
+    const { body } = await send('GET', path, { headers });
+    const undescribed: string[] = [];
+    let properties = 0;
+    // Wherever it stands: a schema with properties, or a parameter.
+    const visit = (value: unknown, at: string): void => {
+      if (typeof value !== 'object' || value === null) return;
+      const { properties: own, in: place, description } = value as Property;
+      if (typeof place === 'string' && !description) undescribed.push(at);
+      for (const [name, property] of Object.entries(typeof own === 'object' ? own : {})) {
+        properties++;
+        if (!property.description) undescribed.push(`${at}.${name}`);
+      }
+      for (const [key, inner] of Object.entries(value))
+        if (!/^examples?$/.test(key)) visit(inner, `${at}/${key}`);
+    };
+    visit(body, '');
+    expect(undescribed).toEqual([]);
+    expect(properties).toBeGreaterThan(20);
+  });
+});
+
+interface Property {
+  description?: string;
+  in?: unknown;
+  properties?: Record<string, Property>;
+}

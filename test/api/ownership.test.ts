@@ -1,0 +1,349 @@
+import { createHash } from 'node:crypto';
+import { hashApiKey } from '../../src/auth/api-key';
+import {
+  type Actor,
+  actors,
+  anonymous,
+  baseUrl,
+  failure,
+  make,
+  ok,
+  PEPPER,
+  sql,
+  useStore,
+} from '../support/store';
+import { forge } from '../support/tokens';
+
+useStore();
+
+type People = Awaited<ReturnType<typeof actors>>;
+type Game = Awaited<ReturnType<typeof make.game>>;
+
+let people: People;
+let owner: Actor;
+let player: Actor;
+const ADDRESS = 'player@example.com';
+
+beforeAll(async () => {
+  people = await actors();
+  ({ owner } = people);
+  player = await make.user({ username: 'player', emails: [{ email: ADDRESS, verified: true }] });
+});
+
+const owns = (actor: Actor, game: { id: number }) => actor.get(`/games/${game.id}/ownership`);
+const invalidGame = failure(404, 'invalid game');
+
+/** Every way to come by a game, and whether it, and a live key of it, is the player's afterwards. */
+const WAYS: [string, boolean, boolean, (game: Game) => Promise<unknown>][] = [
+  ['nothing', false, false, () => Promise.resolve()],
+  ['a purchase, signed in', true, false, (game) => make.purchase({ games: [game], user_id: player.id })],
+  [
+    'a purchase under a verified address',
+    true,
+    false,
+    (game) => make.purchase({ games: [game], email: 'Player@Example.com' }),
+  ],
+  ['a purchase under an address of nobody', false, false, (game) => make.purchase({ games: [game] })],
+  [
+    'a bundle',
+    true,
+    false,
+    async (game) =>
+      make.purchase({
+        games: [game, await make.game({ owner })],
+        user_id: player.id,
+        purchase_type: 'bundle',
+      }),
+  ],
+  [
+    'a purchase that is pending',
+    false,
+    false,
+    (game) => make.purchase({ games: [game], user_id: player.id, status: 'pending' }),
+  ],
+  [
+    'a refunded purchase',
+    false,
+    false,
+    (game) => make.purchase({ games: [game], user_id: player.id, status: 'refunded' }),
+  ],
+  [
+    'a refunded purchase whose key was kept',
+    true,
+    true,
+    async (game) => {
+      const { id } = await make.purchase({ games: [game], user_id: player.id, status: 'refunded' });
+      await make.downloadKey({ game, purchase_id: id });
+    },
+  ],
+  ['a claimed key', true, true, (game) => make.downloadKey({ game, user_id: player.id })],
+  ['a key given to a verified address', true, true, (game) => make.downloadKey({ game, email: ADDRESS })],
+  [
+    'a key that somebody else claimed',
+    false,
+    false,
+    async (game) => make.downloadKey({ game, email: ADDRESS, user_id: (await make.user()).id }),
+  ],
+  [
+    'a key, bought under a verified address, that somebody else claimed',
+    true,
+    false,
+    async (game) => {
+      const { id } = await make.purchase({ games: [game], email: ADDRESS });
+      await make.downloadKey({ game, purchase_id: id, user_id: (await make.user()).id });
+    },
+  ],
+  [
+    'a revoked key',
+    false,
+    false,
+    (game) => make.downloadKey({ game, user_id: player.id, revoked_at: '2024-05-06T07:08:09Z' }),
+  ],
+  [
+    'being an admin',
+    true,
+    false,
+    (game) => sql('INSERT INTO game_admins (game_id, user_id) VALUES ($1, $2)', [game.id, player.id]),
+  ],
+];
+
+/** An application's token, as its owner's application holds it. */
+async function applicationToken(application_owner: Actor, user: Actor, scopes: string[]): Promise<string> {
+  const client_id = createHash('sha256')
+    .update(`${application_owner.id} ${user.id} ${Math.random()}`)
+    .digest('hex')
+    .slice(0, 16);
+  await sql(
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes) VALUES ($1, $2, 'Launcher', '{}', $3)`,
+    [client_id, application_owner.id, scopes],
+  );
+  const [grant] = await sql<{ id: number }>(
+    'INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, $2, $3) RETURNING id',
+    [user.id, client_id, scopes],
+  );
+  const key = createHash('sha256').update(client_id).digest('hex');
+  await sql(
+    `INSERT INTO api_keys (key_hash, hint, user_id, scopes, grant_id) VALUES ($1, 'gw_', $2, $3, $4)`,
+    [hashApiKey(key, Buffer.from(PEPPER)), user.id, scopes, grant!.id],
+  );
+  return key;
+}
+
+describe.each(['public', 'restricted', 'private'] as const)(
+  'GET /games/GAME_ID/ownership of a %s game',
+  (visibility) => {
+    test.each(WAYS)('%s', async (_, owned, _key, come) => {
+      const game = await make.game({ owner, visibility });
+      await come(game);
+      // What the player may neither view nor owns is not there.
+      const seen = owned || visibility === 'public' ? ok({ owns: owned }) : invalidGame;
+      const scoped = await make.key({ owner: player, scopes: ['game:view:ownership'] });
+      expect(await owns(player, game)).toEqual(seen);
+      expect(await owns(player.with(scoped), game)).toEqual(seen);
+      const launched = (claims: object) =>
+        forge({ sub: player.id, scope: 'game:view:ownership', claims: { game_id: game.id, ...claims } });
+      expect(await owns(player.with(await launched({})), game)).toEqual(ok({ owns: owned }));
+      const scopes = ['game:view:ownership'];
+      expect(await owns(anonymous.with(await applicationToken(owner, player, scopes)), game)).toEqual(
+        ok({ owns: owned }),
+      );
+      // A token of another game, and an application of somebody else, learn nothing.
+      const other = await make.game({ owner });
+      expect(await owns(player.with(await launched({ game_id: other.id })), game)).toEqual(invalidGame);
+      expect(await owns(player.with(await launched({ game_id: undefined })), game)).toEqual(invalidGame);
+      expect(
+        await owns(anonymous.with(await applicationToken(people.developer, player, scopes)), game),
+      ).toEqual(invalidGame);
+    });
+  },
+);
+
+describe.each(['public', 'restricted', 'private'] as const)(
+  'a %s game, for every kind of credential',
+  (visibility) => {
+    test.each(WAYS)('%s: whether it is seen, and among the owned keys', async (way, _owned, held, come) => {
+      const game = await make.game({ owner, visibility });
+      await come(game);
+      const seen =
+        visibility === 'public' || way === 'being an admin' || (visibility === 'restricted' && held);
+      const scopes = ['game:view', 'profile:owned'];
+      const launched = (game_id: number) =>
+        forge({ sub: player.id, scope: scopes.join(' '), claims: { game_id } });
+      // These two ask about the player, not about the game that a credential was made for.
+      const credentials = {
+        'a personal key': player.key!,
+        'a scoped key': await make.key({ owner: player, scopes }),
+        "the game's JWT": await launched(game.id),
+        'a JWT of another game': await launched(4e6),
+        "the owner's application": await applicationToken(owner, player, scopes),
+        "somebody else's application": await applicationToken(people.developer, player, scopes),
+      };
+      for (const [kind, credential] of Object.entries(credentials)) {
+        const actor = player.with(credential);
+        const { status } = await actor.get(`/games/${game.id}`);
+        const { body } = await actor.get('/profile/owned-keys');
+        const keys = (body as { owned_keys: { game_id: number }[] }).owned_keys;
+        const listed = keys.some(({ game_id }) => game_id === game.id);
+        expect([kind, status, listed]).toEqual([kind, seen ? 200 : 404, held]);
+      }
+    });
+  },
+);
+
+describe('GET /games/GAME_ID/ownership', () => {
+  test('refuses what it cannot answer', async () => {
+    const game = await make.game({ owner });
+    expect(await owns(anonymous, game)).toEqual(failure(401, 'authentication required'));
+    const narrow = player.with(await make.key({ owner: player, scopes: ['game:view:purchases'] }));
+    expect(await owns(narrow, game)).toEqual(failure(403, 'api key does not permit `game:view:ownership`'));
+    expect(await player.get('/games/1x/ownership')).toEqual(failure(400, 'game_id must be an integer'));
+    expect(await owns(player, { id: 4e6 })).toEqual(invalidGame);
+    expect(await player.get('/games/9223372036854775807/ownership')).toEqual(invalidGame);
+  });
+
+  test('game:view covers it, and a manifest may ask for it', async () => {
+    const game = await make.game({ owner });
+    const above = player.with(await make.key({ owner: player, scopes: ['game:view'] }));
+    expect(await owns(above, game)).toEqual(ok({ owns: false }));
+    const { status, body } = await player.post('/credentials/subkey', {
+      game_id: game.id,
+      scope: 'profile:me game:view:ownership',
+    });
+    expect(status).toBe(200);
+    expect(await owns(anonymous.with((body as { key: string }).key), game)).toEqual(ok({ owns: false }));
+  });
+});
+
+const gameOf = (game: Game, user: Actor) => ({
+  id: game.id,
+  title: game.title,
+  short_text: null,
+  url: `https://${user.username}.gamewharf.example/${game.slug}`,
+  cover_url: null,
+  type: 'default',
+  classification: 'game',
+  traits: ['p_windows', 'p_linux'],
+  min_price: 0,
+  published_at: '2024-05-06T07:08:09Z',
+  created_at: '2024-01-01T00:00:00Z',
+  user: {
+    id: user.id,
+    username: user.username,
+    display_name: user.username,
+    url: `https://${user.username}.gamewharf.example`,
+    cover_url: null,
+  },
+});
+
+const legacyGameOf = (game: Game, user: Actor) => {
+  const { classification: _1, traits: _2, ...rest } = gameOf(game, user);
+  return {
+    ...rest,
+    p_android: false,
+    p_linux: true,
+    p_osx: false,
+    p_windows: true,
+    published_at: '2024-05-06 07:08:09',
+    created_at: '2024-01-01 00:00:00',
+  };
+};
+
+const newGame = (fields: object = {}) =>
+  make.game({ owner, traits: ['p_windows', 'p_linux'], created_at: '2024-01-01T00:00:00Z', ...fields });
+
+describe('GET /games/GAME_ID', () => {
+  test('answers the game with its user, modern and legacy', async () => {
+    const game = await newGame();
+    expect(await player.get(`/games/${game.id}`)).toEqual(ok({ game: gameOf(game, owner) }));
+    expect(await player.get(`/api/1/key/game/${game.id}`)).toEqual(ok({ game: legacyGameOf(game, owner) }));
+  });
+
+  test('is for those who may view the game', async () => {
+    const hidden = await newGame({ visibility: 'private' });
+    const restricted = await newGame({ visibility: 'restricted' });
+    for (const path of ['/games', '/api/1/key/game']) {
+      expect(await player.get(`${path}/${hidden.id}`)).toEqual(invalidGame);
+      expect(await player.get(`${path}/${restricted.id}`)).toEqual(invalidGame);
+      expect(await player.get(`${path}/4000000`)).toEqual(invalidGame);
+      expect(await owner.get(`${path}/${hidden.id}`)).toMatchObject({ status: 200 });
+    }
+    const { id: purchase_id } = await make.purchase({ games: [restricted], user_id: player.id });
+    await make.downloadKey({ game: restricted, purchase_id });
+    expect(await player.get(`/games/${restricted.id}`)).toMatchObject({ status: 200 });
+  });
+});
+
+describe('GET /profile/owned-keys', () => {
+  test('lists the keys of the user, newest first, without their text', async () => {
+    const user = await make.user({ emails: [{ email: 'buyer@example.com', verified: true }] });
+    const game = await newGame();
+    const { id: purchase_id } = await make.purchase({ games: [game], email: 'Buyer@example.com' });
+    const at = (day: number) => `2024-02-0${day}T00:00:00Z`;
+    const bought = await make.downloadKey({ game, purchase_id, created_at: at(1) });
+    const claimed = await make.downloadKey({ game, user_id: user.id, created_at: at(3), downloads: 7 });
+    const given = await make.downloadKey({ game, email: 'buyer@example.com', created_at: at(2) });
+    await make.downloadKey({ game, user_id: user.id, revoked_at: at(4) });
+    await make.downloadKey({ game, user_id: player.id });
+    // Paid for, so that it stays when nobody may view it any more.
+    await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [game.id]);
+    const entry = (key: { id: number }, purchase: number | null, created_at: string, downloads = 0) => ({
+      id: key.id,
+      game_id: game.id,
+      purchase_id: purchase,
+      created_at,
+      downloads,
+      game: gameOf(game, owner),
+    });
+    const owned_keys = [
+      entry(claimed, null, at(3), 7),
+      entry(given, null, at(2)),
+      entry(bought, purchase_id, at(1)),
+    ];
+    expect(await user.get('/profile/owned-keys')).toEqual(ok({ page: 1, per_page: 50, owned_keys }));
+    expect(await user.get('/profile/owned-keys', { page: 2, per_page: 2 })).toEqual(
+      ok({ page: 2, per_page: 2, owned_keys: owned_keys.slice(2) }),
+    );
+    expect(await user.get('/profile/owned-keys', { page: 1_000_000, per_page: 500 })).toEqual(
+      ok({ page: 1_000_000, per_page: 500, owned_keys: [] }),
+    );
+    const legacy = owned_keys.map((one) => ({
+      ...one,
+      created_at: one.created_at.replace('T', ' ').replace('Z', ''),
+      game: legacyGameOf(game, owner),
+    }));
+    expect(await user.get('/api/1/key/my-owned-keys')).toEqual(
+      ok({ page: 1, per_page: 50, owned_keys: legacy }),
+    );
+    const response = await fetch(`${baseUrl()}/profile/owned-keys`, { headers: user.headers });
+    expect(await response.text()).not.toContain(bought.key);
+  });
+
+  test('a key that is claimed moves from its buyer to who claimed it', async () => {
+    const [buyer, friend] = [await make.user(), await make.user()];
+    const game = await newGame();
+    const { id: purchase_id } = await make.purchase({ games: [game], user_id: buyer.id });
+    const key = await make.downloadKey({ game, purchase_id });
+    const listed = async (user: Actor) =>
+      ((await user.get('/profile/owned-keys')).body as { owned_keys: { id: number }[] }).owned_keys.map(
+        ({ id }) => id,
+      );
+    expect([await listed(buyer), await listed(friend)]).toEqual([[key.id], []]);
+    await sql('UPDATE download_keys SET user_id = $2 WHERE id = $1', [key.id, friend.id]);
+    expect([await listed(buyer), await listed(friend)]).toEqual([[], [key.id]]);
+    // The buyer bought it all the same.
+    expect(await owns(buyer, game)).toEqual(ok({ owns: true }));
+  });
+
+  test('refuses pages that there are not, and scopes that do not cover it', async () => {
+    for (const page of ['0', '-1', '1000001', '9007199254740993', 'x'])
+      expect((await player.get('/profile/owned-keys', { page })).status).toBe(400);
+    expect(await player.get('/profile/owned-keys', { per_page: 501 })).toEqual(
+      failure(400, 'per_page must be between 1 and 500'),
+    );
+    const scoped = async (scope: string) =>
+      player.with(await make.key({ owner: player, scopes: [scope] })).get('/profile/owned-keys');
+    expect(await scoped('profile:me')).toEqual(failure(403, 'api key does not permit `profile:owned`'));
+    expect((await scoped('profile')).status).toBe(200);
+    expect((await scoped('profile:owned')).status).toBe(200);
+  });
+});

@@ -1,0 +1,255 @@
+import { type Actor, actors, type Answer, failure, make, ok, send, sql, useStore } from '../support/store';
+import { statementsAfterCredential } from '../support/statements';
+import { moment } from '../support/time';
+
+useStore({ RATE_LIMIT: 'off' });
+
+let owner: Actor;
+let admin: Actor;
+let developer: Actor;
+let stranger: Actor;
+let game: { id: number };
+
+beforeAll(async () => {
+  ({ owner, admin, developer, stranger } = await actors());
+});
+beforeEach(async () => {
+  game = await make.game({ owner, admins: [admin] });
+});
+
+let serial = 0;
+const address = () => `buyer${++serial}@shop.example`;
+const look = (selector: Record<string, unknown>, who = owner) =>
+  who.get(`/games/${game.id}/purchases`, selector);
+const none = ok({ purchases: [] });
+
+async function idsOf(selector: Record<string, unknown>): Promise<number[]> {
+  const { status, body } = await look(selector);
+  expect(status).toBe(200);
+  return (body as { purchases: { id: number }[] }).purchases.map(({ id }) => id);
+}
+
+test('all about a purchase', async () => {
+  const email = address();
+  const purchase = await make.purchase({
+    games: [game],
+    email: email.toUpperCase(),
+    created_at: '2024-05-06T07:08:09.999Z',
+    source: 'card',
+    currency: 'EUR',
+    amount: 1234,
+    sale_rate: 12.5,
+    quantity: 2,
+  });
+  expect(await look({ email })).toEqual(
+    ok({
+      purchases: [
+        {
+          id: purchase.id,
+          donation: false,
+          email: email.toUpperCase(),
+          created_at: '2024-05-06T07:08:09Z',
+          source: 'card',
+          currency: 'EUR',
+          price: '€12.34',
+          sale_rate: 12.5,
+          quantity: 2,
+          status: 'complete',
+          purchase_type: 'game',
+          game_id: game.id,
+        },
+      ],
+    }),
+  );
+  expect(await look({ email }, admin)).toEqual(await look({ email }));
+});
+
+test('a bundle names all its games, ascending, even where it is one', async () => {
+  const [email, alone] = [address(), address()];
+  const others = [await make.game({ owner: developer }), await make.game({ owner: developer })];
+  await make.purchase({
+    games: [others[1]!, game, others[0]!],
+    email,
+    purchase_type: 'bundle',
+    donation: true,
+  });
+  await make.purchase({ games: [game], email: alone, purchase_type: 'bundle' });
+  expect((await look({ email })).body).toMatchObject({
+    purchases: [
+      {
+        purchase_type: 'bundle',
+        donation: true,
+        game_id: [game.id, ...others.map(({ id }) => id)].toSorted((a, b) => a - b),
+      },
+    ],
+  });
+  expect((await look({ email: alone })).body).toMatchObject({ purchases: [{ game_id: [game.id] }] });
+});
+
+test('a sub-product of the game is a purchase of it', async () => {
+  const email = address();
+  await make.purchase({ games: [game], email, purchase_type: 'sub_product' });
+  expect((await look({ email })).body).toMatchObject({
+    purchases: [{ purchase_type: 'sub_product', game_id: game.id }],
+  });
+});
+
+test('completed purchases of this game alone, newest first', async () => {
+  const email = address();
+  const at = '2024-01-01T00:00:00Z';
+  const first = await make.purchase({ games: [game], email, created_at: at });
+  const twin = await make.purchase({ games: [game], email, created_at: at });
+  const latest = await make.purchase({ games: [game], email, created_at: '2025-01-01T00:00:00Z' });
+  const earliest = await make.purchase({ games: [game], email, created_at: '2023-01-01T00:00:00Z' });
+  for (const status of ['pending', 'failed', 'refunded'])
+    await make.purchase({ games: [game], email, status });
+  await make.purchase({ games: [await make.game({ owner })], email });
+  expect(await idsOf({ email })).toEqual([latest.id, twin.id, first.id, earliest.id]);
+});
+
+test('a claimed key is no purchase', async () => {
+  const email = address();
+  await make.downloadKey({ game, email, user_id: stranger.id });
+  expect(await look({ email })).toEqual(none);
+  expect(await look({ user_id: stranger.id })).toEqual(none);
+});
+
+test('by email: all verified addresses of the account that verified it, and its own purchases', async () => {
+  const [one, two, unproven] = [address(), address(), address()];
+  const user = await make.user({
+    emails: [
+      { email: one, verified: true },
+      { email: two, verified: true },
+      { email: unproven, verified: false },
+    ],
+  });
+  const bought: Record<string, number> = {};
+  for (const email of [one, two, unproven])
+    bought[email] = (await make.purchase({ games: [game], email })).id;
+  const signedIn = (await make.purchase({ games: [game], email: address(), user_id: user.id })).id;
+  const linked = [bought[one], bought[two], signedIn].toSorted((a, b) => b! - a!);
+  expect(await idsOf({ email: one })).toEqual(linked);
+  expect(await idsOf({ email: two.toUpperCase() })).toEqual(linked);
+  expect(await idsOf({ email: unproven })).toEqual([bought[unproven]]);
+  expect(await idsOf({ user_id: user.id })).toEqual(linked);
+});
+
+test('a purchase that is found in several ways is listed once', async () => {
+  const email = address();
+  const user = await make.user({ emails: [{ email, verified: true }] });
+  const { id } = await make.purchase({ games: [game], email, user_id: user.id });
+  expect(await idsOf({ email })).toEqual([id]);
+  expect(await idsOf({ user_id: user.id })).toEqual([id]);
+});
+
+test('a purchase that changes hands is found by its new buyer alone', async () => {
+  const [before, after] = [address(), address()];
+  const { id } = await make.purchase({ games: [game], email: before });
+  await sql('UPDATE purchases SET email = $2, user_id = $3 WHERE id = $1', [
+    id,
+    after.toUpperCase(),
+    stranger.id,
+  ]);
+  expect(await look({ email: before })).toEqual(none);
+  expect(await idsOf({ email: after })).toEqual([id]);
+  expect(await idsOf({ user_id: stranger.id })).toEqual([id]);
+  await sql('UPDATE purchases SET user_id = NULL WHERE id = $1', [id]);
+  expect(await look({ user_id: stranger.id })).toEqual(none);
+});
+
+test('so is one that gets its games at that very moment', async () => {
+  const [before, after] = [address(), address()];
+  const { id } = await make.purchase({ games: [], email: before });
+  const changed = sql(
+    `BEGIN; UPDATE purchases SET email = '${after}' WHERE id = ${id}; SELECT pg_sleep(0.5); COMMIT`,
+  );
+  await moment(200);
+  await sql('INSERT INTO purchase_games (purchase_id, game_id) VALUES ($1, $2)', [id, game.id]);
+  await changed;
+  expect(await look({ email: before })).toEqual(none);
+  expect(await idsOf({ email: after })).toEqual([id]);
+});
+
+test('nobody knows the address, or it is only like one', async () => {
+  const email = address();
+  await make.purchase({ games: [game], email });
+  expect(await look({ email: address() })).toEqual(none);
+  expect(await look({ email: '%' })).toEqual(none);
+  expect(await look({ email: email.replace('buyer', 'buye_') })).toEqual(none);
+  expect(await look({ email: 'x'.repeat(10_000) })).toEqual(none);
+});
+
+test('a space is a plus that was not escaped', async () => {
+  const email = address().replace('@', '+a+b@');
+  const { id } = await make.purchase({ games: [game], email });
+  expect(await idsOf({ email: email.replaceAll('+', ' ') })).toEqual([id]);
+  expect(await idsOf({ email })).toEqual([id]);
+});
+
+test.each(['0', '4000000', '2147483648', '9007199254740993', '9223372036854775807'])(
+  'nobody has id %s',
+  async (user_id) => {
+    await make.purchase({ games: [game], user_id: null });
+    expect(await look({ user_id })).toEqual(none);
+  },
+);
+
+test('others get what an unknown game gets, byte for byte', async () => {
+  const email = address();
+  await make.purchase({ games: [game], email });
+  const texts = new Set<string>();
+  for (const [who, id] of [
+    [developer, game.id],
+    [stranger, game.id],
+    [owner, 4_000_000],
+    [owner, '9007199254740993'],
+  ] as const) {
+    const answer = await send('GET', `/games/${id}/purchases?email=${email}`, { headers: who.headers });
+    expect(answer).toMatchObject(failure(404, 'invalid game'));
+    texts.add(answer.text);
+  }
+  expect(texts.size).toBe(1);
+});
+
+test('costs one statement', async () => {
+  const email = address();
+  for (let i = 0; i < 5; i++) await make.purchase({ games: [game], email, purchase_type: 'bundle' });
+  const statements = await statementsAfterCredential(async () => {
+    expect(await idsOf({ email })).toHaveLength(5);
+    await look({ user_id: stranger.id });
+  });
+  expect(statements).toEqual(['purchases_by_email', 'purchases_by_user']);
+});
+
+const oneOf = failure(400, 'exactly one of email, user_id is required');
+test.each<[string, Answer]>([
+  ['', oneOf],
+  ['download_key=x', oneOf],
+  ['email=a@b.c&user_id=1', oneOf],
+  ['user_id=1&user_id=2', failure(400, 'user_id must be given once')],
+  ['email=a&email=a', failure(400, 'email must be given once')],
+  ['email[x]=1', failure(400, 'email must be a single value')],
+  ['email[]=a', failure(400, 'email must be a single value')],
+  ['user_id[gt]=0', failure(400, 'user_id must be a single value')],
+  ['email=', failure(400, 'email must not be empty')],
+  ['email=a%00b', failure(400, 'email must be valid Unicode text without NUL')],
+  ['email=%ff', failure(400, 'email must be valid UTF-8 text')],
+  ...['', 'abc', '1.5', '1e3', '0x10', '%2012', '%2B5', '%D9%A1', '%00', '99999999999999999999'].map(
+    (id): [string, Answer] => [`user_id=${id}`, failure(400, 'user_id must be an integer')],
+  ),
+  ['user_id=1&download_key=x', none],
+])('?%s', async (query, expected) => {
+  const { status, body } = await send('GET', `/games/${game.id}/purchases?${query}`, {
+    headers: owner.headers,
+  });
+  expect({ status, body }).toEqual(expected);
+});
+
+test('a body of a GET is not read', async () => {
+  expect(await look({ email: address() })).toEqual(none);
+  const { status } = await send('POST', `/games/${game.id}/purchases`, {
+    headers: { ...owner.headers, 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'user_id=1',
+  });
+  expect(status).toBe(405);
+});

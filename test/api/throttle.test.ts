@@ -1,0 +1,212 @@
+import { Controller, Get, Module, type Type } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { SkipThrottle, Throttle } from '@nestjs/throttler';
+import { AnyCredential, Public } from '../../src/auth/access';
+import { hasRedis, TestRedis } from '../support/redis';
+import { databaseUrl, type Environment, failure, make, openApp, useStore } from '../support/store';
+import { until } from '../support/time';
+
+jest.retryTimes(2);
+
+// An extension as somebody would write it who knows @nestjs/throttler and not this service.
+useStore();
+
+@Controller('extension')
+class ExtensionController {
+  @Get('open')
+  @Public()
+  @Throttle({ default: { limit: 2, ttl: 900_000 } })
+  open() {
+    return { found: true };
+  }
+
+  @Get('other')
+  @Public()
+  @Throttle({ default: { limit: 2, ttl: 900_000 } })
+  other() {
+    return { found: true };
+  }
+
+  @Get('mine')
+  @AnyCredential()
+  @Throttle({ default: { limit: 2, ttl: 900_000 } })
+  mine() {
+    return { found: true };
+  }
+
+  @Get('dear')
+  @Public()
+  @Throttle({ address: { limit: 1, ttl: 900_000 } })
+  dear() {
+    return { found: true };
+  }
+
+  @Get('free')
+  @Public()
+  @SkipThrottle()
+  free() {
+    return { found: true };
+  }
+
+  @Get('by-credential-alone')
+  @AnyCredential()
+  @SkipThrottle({ user: true })
+  byCredentialAlone() {
+    return { found: true };
+  }
+}
+
+@SkipThrottle()
+@Controller('extension/skipped')
+class SkippedController {
+  @Get('again')
+  @Public()
+  @SkipThrottle({ default: false })
+  again() {
+    return { found: true };
+  }
+}
+
+@Module({ controllers: [ExtensionController, SkippedController] })
+class ExtensionModule {}
+
+const apps: NestExpressApplication[] = [];
+
+async function open(environment: Environment = {}, extension: Type = ExtensionModule): Promise<string> {
+  const app = await openApp(
+    {
+      DATABASE_URL: databaseUrl(),
+      RATE_LIMIT: 'credential=5/900s,user=6/900s,address=4/900s',
+      TRUSTED_PROXIES: 'loopback',
+      ...environment,
+    },
+    { imports: [extension] },
+  );
+  apps.push(app);
+  return app.getUrl();
+}
+
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close();
+});
+
+async function ask(
+  url: string,
+  path: string,
+  { key, from = '192.0.2.1' }: { key?: string; from?: string } = {},
+) {
+  const response = await fetch(`${url}/extension/${path}`, {
+    headers: { 'x-forwarded-for': from, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
+  });
+  return { status: response.status, body: (await response.json()) as unknown, headers: response.headers };
+}
+
+const statuses = async (n: number, work: (i: number) => Promise<{ status: number }>) => {
+  const found = [];
+  for (let i = 0; i < n; i++) found.push((await work(i)).status);
+  return found;
+};
+
+test('@Throttle: a handler has a limit of its own, for each address', async () => {
+  const url = await open();
+  expect(await statuses(3, () => ask(url, 'open'))).toEqual([200, 200, 429]);
+  const { status, body, headers } = await ask(url, 'open');
+  expect({ status, body }).toEqual(failure(429, 'rate limit exceeded'));
+  expect(headers.get('x-ratelimit-limit')).toBe('2');
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(8);
+  expect((await ask(url, 'other')).status).toBe(200);
+  expect((await ask(url, 'open', { from: '192.0.2.2' })).status).toBe(200);
+});
+
+test('@Throttle: where a credential is needed it counts the user', async () => {
+  const url = await open();
+  const user = await make.user();
+  const keys = [user.key!, await make.key({ owner: user })];
+  expect(await statuses(3, (i) => ask(url, 'mine', { key: keys[i % 2], from: `192.0.2.${i}` }))).toEqual([
+    200, 200, 429,
+  ]);
+  expect((await ask(url, 'mine', { key: (await make.user()).key })).status).toBe(200);
+});
+
+test('@Throttle: one of the service limits is replaced for the handler', async () => {
+  const url = await open();
+  expect(await statuses(2, () => ask(url, 'dear'))).toEqual([200, 429]);
+  expect((await ask(url, 'other')).status).toBe(200);
+});
+
+test('@SkipThrottle: all limits, one of them, and not after all', async () => {
+  const url = await open();
+  expect(new Set(await statuses(10, () => ask(url, 'free')))).toEqual(new Set([200]));
+  const user = await make.user();
+  const keys = [user.key!, await make.key({ owner: user })];
+  for (const key of keys)
+    expect(await statuses(6, () => ask(url, 'by-credential-alone', { key }))).toEqual([
+      200, 200, 200, 200, 200, 429,
+    ]);
+  expect(await statuses(5, () => ask(url, 'skipped/again', { from: '192.0.2.9' }))).toEqual([
+    200, 200, 200, 200, 429,
+  ]);
+});
+
+test('decorators are read once', async () => {
+  const url = await open();
+  await ask(url, 'open');
+  const read = jest.spyOn(Reflect, 'getMetadata');
+  const ofLimits = () => read.mock.calls.filter(([key]) => String(key).startsWith('THROTTLER')).length;
+  await ask(url, 'open');
+  expect(ofLimits()).toBe(0);
+  read.mockRestore();
+});
+
+test.each([
+  [
+    'a number that comes from a function',
+    { default: { limit: () => 2, ttl: 1000 } },
+    'must have limit and ttl, as numbers',
+  ],
+  ['no period', { default: { limit: 2 } }, 'must have limit and ttl, as numbers'],
+  [
+    'another way to tell callers apart',
+    { default: { limit: 2, ttl: 1000, getTracker: () => 'all' } },
+    'and not TRACKER',
+  ],
+])('what is not understood ends the start and names the handler: %s', async (_, options, problem) => {
+  @Controller('wrong')
+  class WrongController {
+    @Get()
+    @Public()
+    @Throttle(options)
+    list() {
+      return {};
+    }
+  }
+  @Module({ controllers: [WrongController] })
+  class WrongModule {}
+  await expect(open({}, WrongModule)).rejects.toThrow(problem);
+  await expect(open({}, WrongModule)).rejects.toThrow('WrongController.list');
+});
+
+const withRedis = hasRedis ? test : test.skip;
+if (!hasRedis) console.warn('skipped: this machine has no redis-server');
+
+withRedis('@Throttle: replicas share the limit through Redis', async () => {
+  const redis = await TestRedis.start();
+  try {
+    const urls = [await open({ REDIS_URL: redis.url }), await open({ REDIS_URL: redis.url })];
+    for (const url of urls)
+      await until(async () => {
+        await ask(url, 'other', { from: '198.51.100.1' });
+        return (await redis.keys()).length > 0;
+      });
+    let n = 0;
+    // On a machine too busy for Redis to answer in time each may count for itself, for a moment.
+    await until(async () => {
+      const from = `192.0.2.${++n}`;
+      return String(await statuses(3, (i) => ask(urls[i % 2]!, 'open', { from }))) === '200,200,429';
+    });
+    expect(await redis.keys()).toContain('gamewharf:limit:ExtensionController.open:default:192.0.2.1');
+  } finally {
+    for (const app of apps.splice(0)) await app.close();
+    await redis.stop();
+  }
+});

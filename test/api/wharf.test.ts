@@ -1,0 +1,547 @@
+import { Database } from '../../src/platform/database/database';
+import { BuildsService, NEWEST_BY_GAME, NEWEST_BY_TARGET } from '../../src/wharf/builds.service';
+import { LatestShortcut } from '../../src/wharf/latest-shortcut';
+import {
+  actors,
+  anonymous,
+  baseUrl,
+  failure,
+  logged,
+  make,
+  ok,
+  openApp,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+import { sendRaw } from '../support/raw';
+import { moment, until } from '../support/time';
+
+useStore({ LATEST_MAX_AGE: '7' });
+
+const latest = (query: Record<string, unknown>) => anonymous.get('/wharf/latest', query);
+
+async function gameWithBuilds(fields: Record<string, unknown> = {}) {
+  const owner = await make.user();
+  const game = await make.game({ owner, ...fields });
+  await make.build({ game, user_version: '1.0' });
+  await make.build({ game, user_version: '2.0' });
+  return { owner, game, target: `${owner.username}/${game.slug}` };
+}
+
+describe('what is asked for', () => {
+  test.each([
+    [{}, ['channel_name is required', 'exactly one of game_id, target is required']],
+    [{ channel_name: 'windows' }, ['exactly one of game_id, target is required']],
+    [{ channel_name: 'windows', game_id: 1, target: 'a/b' }, ['exactly one of game_id, target is required']],
+    [{ game_id: 1 }, ['channel_name is required']],
+    [{ game_id: 1, channel_name: '' }, ['channel_name must not be empty']],
+    [{ game_id: '', channel_name: 'windows' }, ['game_id must be an integer']],
+    [{ game_id: '1.5', channel_name: 'windows' }, ['game_id must be an integer']],
+    [{ game_id: '-1', channel_name: 'windows' }, ['game_id must be an integer']],
+    [{ game_id: '9223372036854775808', channel_name: 'windows' }, ['game_id must be an integer']],
+  ])('%j is refused', async (query, errors) => {
+    expect(await latest(query)).toEqual(failure(400, ...errors));
+  });
+
+  test.each([
+    '',
+    '/',
+    'leaf',
+    'leaf/',
+    '/x-moon',
+    'leaf/x-moon/',
+    'leaf/x/moon',
+    '//',
+    'https://leaf/x-moon',
+  ])('target %j is refused', async (target) => {
+    expect(await latest({ target, channel_name: 'windows' })).toEqual(
+      failure(400, 'target must be of the form user/game'),
+    );
+  });
+
+  test.each([
+    ['game_id=1&game_id=2&channel_name=a', 'game_id must be given once'],
+    ['game_id[]=1&channel_name=a', 'game_id must be a single value'],
+    ['game_id=1&channel_name=a&channel_name=b', 'channel_name must be given once'],
+    ['game_id=1&channel_name=%ff', 'channel_name must be valid UTF-8 text'],
+    ['game_id=1&channel_name=a%00', 'channel_name must be valid Unicode text without NUL'],
+    ['target=a/b%00&channel_name=a', 'target must be valid Unicode text without NUL'],
+  ])('%s is refused', async (query, problem) => {
+    const { status, body } = await send('GET', `/wharf/latest?${query}`);
+    expect({ status, body }).toMatchObject({
+      status: 400,
+      body: { errors: expect.arrayContaining([problem]) },
+    });
+  });
+
+  test.each(['0', '2147483648', '9007199254740993', '9223372036854775807'])(
+    'game %s does not exist',
+    async (game_id) => {
+      expect(await latest({ game_id, channel_name: 'windows' })).toEqual(failure(404, 'invalid game'));
+    },
+  );
+
+  test('an unknown owner, an unknown slug and very long names are no game', async () => {
+    const { owner, game } = await gameWithBuilds();
+    for (const target of [
+      `nobody/${game.slug}`,
+      `${owner.username}/nothing`,
+      `${owner.username}/${game.slug.toUpperCase()}`,
+      `${'a'.repeat(4000)}/${game.slug}`,
+      `${owner.username}/${game.slug}:windows`,
+      `%/_`,
+    ])
+      expect(await latest({ target, channel_name: 'windows' })).toEqual(failure(404, 'invalid game'));
+  });
+});
+
+test('different questions at once, each with its own answer', async () => {
+  const many = await Promise.all(
+    Array.from({ length: 12 }, async (_, i) => {
+      const { game, target } = await gameWithBuilds({ visibility: i % 4 === 3 ? 'private' : 'public' });
+      await make.build({ game, user_version: `3.${i}` });
+      const by = i % 2 ? { target } : { game_id: game.id };
+      return i % 4 === 3
+        ? { by, expected: failure(404, 'invalid game') }
+        : i % 4 === 2
+          ? {
+              by: { ...by, channel_name: 'no "such" \\ {channel}, NULL' },
+              expected: failure(404, 'invalid channel'),
+            }
+          : { by, expected: ok({ latest: `3.${i}` }) };
+    }),
+  );
+  for (let round = 0; round < 2; round++)
+    expect(await Promise.all(many.map(({ by }) => latest({ channel_name: 'windows', ...by })))).toEqual(
+      many.map(({ expected }) => expected),
+    );
+});
+
+describe('the newest finished build', () => {
+  test('by game and by target, whose owner may be written in any case', async () => {
+    const { game, owner, target } = await gameWithBuilds();
+    expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+    expect(await latest({ target, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+    expect(
+      await latest({ target: `${owner.username.toUpperCase()}/${game.slug}`, channel_name: 'windows' }),
+    ).toEqual(ok({ latest: '2.0' }));
+  });
+
+  test('is the one with the highest id, whenever it was made', async () => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game, user_version: 'late', created_at: '2001-01-01T00:00:00Z' });
+    expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: 'late' }));
+  });
+
+  test.each(['started', 'processing', 'failed'])('is not one that is %s', async (state) => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game, user_version: '3.0', state });
+    expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+  });
+
+  test('without a version answers nothing, not the version before it', async () => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game });
+    const { text } = await send('GET', `/wharf/latest?game_id=${game.id}&channel_name=windows`);
+    expect(text).toBe('{}');
+  });
+
+  test.each(['nightly', 'WINDOWS', ' windows', 'windows ', "windows' OR true --", 'windows%'])(
+    'of channel %j, which is not there',
+    async (channel_name) => {
+      const { game } = await gameWithBuilds();
+      expect(await latest({ game_id: game.id, channel_name })).toEqual(failure(404, 'invalid channel'));
+    },
+  );
+
+  test('of a channel whose name is longer than any', async () => {
+    const { game } = await gameWithBuilds();
+    for (const channel_name of ['x'.repeat(201), 'x'.repeat(15_000)])
+      expect(await latest({ game_id: game.id, channel_name })).toEqual(failure(404, 'invalid channel'));
+  });
+
+  test('of a channel where nothing has finished', async () => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game, channel_name: 'linux', user_version: '1', state: 'processing' });
+    expect(await latest({ game_id: game.id, channel_name: 'linux' })).toEqual(
+      failure(404, 'invalid channel'),
+    );
+  });
+
+  test.each([
+    'windows beta',
+    'windows+beta',
+    'win&x=1',
+    'ウィンドウズ',
+    '🎮 é',
+    'a/b',
+    '100%',
+    'x'.repeat(200),
+  ])('of channel %j', async (channel_name) => {
+    const { game, target } = await gameWithBuilds();
+    await make.build({ game, channel_name, user_version: 'here' });
+    expect(await latest({ game_id: game.id, channel_name })).toEqual(ok({ latest: 'here' }));
+    expect(await latest({ target, channel_name })).toEqual(ok({ latest: 'here' }));
+  });
+
+  test('a plus sign in the query is a space, and %2B is a plus sign', async () => {
+    const { game } = await gameWithBuilds();
+    await make.build({ game, channel_name: 'a b', user_version: 'space' });
+    await make.build({ game, channel_name: 'a+b', user_version: 'plus' });
+    const ask = async (written: string) =>
+      (await send('GET', `/wharf/latest?game_id=${game.id}&channel_name=${written}`)).body;
+    expect(await ask('a+b')).toEqual({ latest: 'space' });
+    expect(await ask('a%20b')).toEqual({ latest: 'space' });
+    expect(await ask('a%2Bb')).toEqual({ latest: 'plus' });
+  });
+});
+
+describe('who may ask', () => {
+  test('anyone, of a game that is public, restricted or not published yet', async () => {
+    for (const fields of [{}, { visibility: 'restricted' }, { published_at: null }]) {
+      const { game, target } = await gameWithBuilds(fields);
+      expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+      expect(await latest({ target, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
+    }
+  });
+
+  test('nobody, of a private game: not even its owner', async () => {
+    const { owner, game, target } = await gameWithBuilds({ visibility: 'private' });
+    for (const actor of [anonymous, owner])
+      for (const query of [{ game_id: game.id }, { target }])
+        for (const channel_name of ['windows', 'nightly'])
+          expect(await actor.get('/wharf/latest', { ...query, channel_name })).toEqual(
+            failure(404, 'invalid game'),
+          );
+  });
+
+  test('a credential is not read, however wrong', async () => {
+    const { game } = await gameWithBuilds();
+    for (const credential of ['nonsense', 'a.b.c', ''])
+      expect(
+        await anonymous.with(credential).get('/wharf/latest', { game_id: game.id, channel_name: 'windows' }),
+      ).toEqual(ok({ latest: '2.0' }));
+  });
+});
+
+describe('copies of the answer', () => {
+  async function tagged() {
+    const { game } = await gameWithBuilds();
+    const path = `/wharf/latest?game_id=${game.id}&channel_name=windows`;
+    const { headers } = await send('GET', path);
+    const etag = headers.get('etag')!;
+    const ask = async (known: string, method = 'GET') => {
+      const answer = await fetch(baseUrl() + path, { method, headers: { 'if-none-match': known } });
+      return { status: answer.status, text: await answer.text(), headers: answer.headers };
+    };
+    return { game, path, etag, headers, ask };
+  }
+
+  test('may be kept for as long as the setting says, and carry a weak tag', async () => {
+    const { etag, headers } = await tagged();
+    expect(headers.get('cache-control')).toBe('public, max-age=7');
+    expect(etag).toMatch(/^W\/"[\w-]{22}"$/);
+  });
+
+  test('are confirmed by 304, without a body and with the same headers', async () => {
+    const { etag, ask } = await tagged();
+    for (const known of [
+      etag,
+      etag.slice(2),
+      '*',
+      `"other", ${etag}`,
+      `W/"a,b",${etag.slice(2)} , "c"`,
+      ` ${etag} `,
+    ]) {
+      const { status, text, headers } = await ask(known);
+      expect({ known, status, text }).toEqual({ known, status: 304, text: '' });
+      expect(headers.get('etag')).toBe(etag);
+      expect(headers.get('cache-control')).toBe('public, max-age=7');
+      expect(headers.get('content-type')).toBeNull();
+    }
+  });
+
+  test('are replaced where the tag is another one or malformed', async () => {
+    const { etag, ask } = await tagged();
+    for (const known of ['"other"', '', 'W/', etag.replaceAll('"', ''), `"${etag}"`, 'W/"', '**'])
+      expect(await ask(known)).toMatchObject({ status: 200, text: '{"latest":"2.0"}' });
+  });
+
+  test('HEAD has the headers of GET and no body', async () => {
+    const { etag, ask } = await tagged();
+    const { status, text, headers } = await ask('"other"', 'HEAD');
+    expect({ status, text }).toEqual({ status: 200, text: '' });
+    expect(headers.get('etag')).toBe(etag);
+    expect(headers.get('content-length')).toBe(String('{"latest":"2.0"}'.length));
+    expect((await ask(etag, 'HEAD')).status).toBe(304);
+  });
+
+  test('of a failure are not kept, and it is no 304', async () => {
+    const { game } = await gameWithBuilds();
+    for (const query of [
+      'channel_name=windows',
+      `game_id=${game.id}&channel_name=no`,
+      'game_id=0&channel_name=a',
+    ]) {
+      const { status, headers } = await send('GET', `/wharf/latest?${query}`, {
+        headers: { 'if-none-match': '*' },
+      });
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('etag')).toBeNull();
+    }
+  });
+
+  test('a page in a browser may read the tag and send it back', async () => {
+    const { headers } = await tagged();
+    expect(headers.get('access-control-expose-headers')).toContain('ETag');
+    const preflight = await fetch(`${baseUrl()}/wharf/latest`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://game.example', 'access-control-request-method': 'GET' },
+    });
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('If-None-Match');
+  });
+});
+
+const headersOf = ({ headers }: { headers: Headers }) =>
+  Object.fromEntries(
+    [...headers].filter(([name]) => !/^(date|x-request-id|x-ratelimit-(remaining|reset))$/.test(name)),
+  );
+
+describe('asked again in the same words', () => {
+  test('the answer is the same to the last header, and known by the same route', async () => {
+    const { game, target } = await gameWithBuilds();
+    const replica = await openApp({ RATE_LIMIT: 'address=100/60s', LATEST_MAX_AGE: '7' });
+    const url = await replica.getUrl();
+    for (const question of [`game_id=${game.id}`, `target=${encodeURIComponent(target)}`]) {
+      logged.length = 0;
+      const ask = async () => {
+        const answer = await fetch(`${url}/wharf/latest?${question}&channel_name=windows`);
+        return { answer, text: await answer.text() };
+      };
+      const [first, second] = [await ask(), await ask()];
+      expect([second.answer.status, second.text]).toEqual([200, '{"latest":"2.0"}']);
+      expect(headersOf(second.answer)).toEqual(headersOf(first.answer));
+      const left = [first, second].map(({ answer }) => Number(answer.headers.get('x-ratelimit-remaining')));
+      expect(left[1]).toBeLessThan(left[0]!);
+      await until(() => logged.join('').split('"route":"/wharf/latest"').length === 3);
+    }
+    await replica.close();
+  });
+
+  test('a limit counts it, and refuses', async () => {
+    const { game } = await gameWithBuilds();
+    const replica = await openApp({ RATE_LIMIT: 'address=3/60s' });
+    const url = `${await replica.getUrl()}/wharf/latest?game_id=${game.id}&channel_name=windows`;
+    const answers: Response[] = [];
+    for (let i = 0; i < 5; i++) answers.push(await fetch(url));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429]);
+    expect(await answers[4]!.json()).toEqual({ errors: ['rate limit exceeded'] });
+    expect(answers[4]!.headers.get('etag')).toBeNull();
+    await replica.close();
+  });
+
+  test('other methods, and questions with a body, go the long way', async () => {
+    const { game } = await gameWithBuilds();
+    const path = `/wharf/latest?game_id=${game.id}&channel_name=windows`;
+    expect((await send('GET', path)).status).toBe(200);
+    expect((await fetch(baseUrl() + path, { method: 'POST' })).status).toBe(405);
+    const spy = jest.spyOn(theApp().get(BuildsService), 'latest');
+    await send('GET', path);
+    expect(spy).not.toHaveBeenCalled();
+    const raw = `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+    expect((await sendRaw(raw)).status).toBe(200);
+    expect(spy).toHaveBeenCalledTimes(1);
+    spy.mockRestore();
+  });
+
+  test('an address full of nothing is not kept', async () => {
+    const { game } = await gameWithBuilds();
+    const spy = jest.spyOn(theApp().get(BuildsService), 'latest');
+    const path = `/wharf/latest?game_id=${game.id}&channel_name=windows&padding=${'x'.repeat(1000)}`;
+    for (let i = 0; i < 2; i++) expect((await send('GET', path)).text).toBe('{"latest":"2.0"}');
+    expect(spy).toHaveBeenCalledTimes(2);
+    spy.mockRestore();
+  });
+});
+
+describe('asked in plain words, and in others that only the route reads', () => {
+  const ask = async (url: string, query: string) => {
+    const answer = await fetch(`${url}/wharf/latest?${query}`);
+    return { status: answer.status, headers: headersOf(answer), text: await answer.text() };
+  };
+
+  test('the answers are the same', async () => {
+    const { owner, game, target } = await gameWithBuilds();
+    const hidden = await make.game({ owner, visibility: 'private' });
+    const replica = await openApp({ RATE_LIMIT: 'address=100/60s', LATEST_MAX_AGE: '7' });
+    const url = await replica.getUrl();
+    // By the first question the shortcut learns which route it stands for.
+    await ask(url, 'channel_name=nothing&game_id=1');
+    const shortcut = jest.spyOn(replica.get(LatestShortcut) as unknown as { answer(): void }, 'answer');
+    for (const [subject, channel, status] of [
+      [`game_id=${game.id}`, 'windows', 200],
+      [`target=${target}`, 'windows', 200],
+      [`target=${target.toUpperCase()}`, 'windows', 404],
+      [`game_id=${game.id}`, 'nowhere', 404],
+      [`game_id=${hidden.id}`, 'windows', 404],
+      ['game_id=999999999999999', 'windows', 404],
+      ['target=no.body/no-game', 'windows', 404],
+    ] as const) {
+      const plain = await ask(url, `${subject}&channel_name=${channel}`);
+      expect(shortcut).toHaveBeenCalledTimes(1);
+      expect(plain.status).toBe(status);
+      expect(await ask(url, `channel_name=${channel}&${subject}`)).toEqual(plain);
+      expect(shortcut).toHaveBeenCalledTimes(1);
+      shortcut.mockClear();
+    }
+    for (const query of [
+      'game_id=0&channel_name=windows',
+      'game_id=1&channel_name=win%20dows',
+      'game_id=1&channel_name=a+b',
+    ])
+      await ask(url, query);
+    expect(shortcut).not.toHaveBeenCalled();
+    await replica.close();
+  });
+
+  test('where the database fails, both say so, and the log says why', async () => {
+    const { game } = await gameWithBuilds();
+    const rows = jest.spyOn(theApp().get(Database), 'rows').mockRejectedValue(new Error('broken on purpose'));
+    logged.length = 0;
+    const answers = [
+      await ask(baseUrl(), `game_id=${game.id}&channel_name=failing`),
+      await ask(baseUrl(), `channel_name=failing2&game_id=${game.id}`),
+    ];
+    rows.mockRestore();
+    expect(answers.map(({ status, text }) => [status, text])).toEqual(
+      answers.map(() => [500, '{"errors":["internal server error"]}']),
+    );
+    expect(answers[0]!.headers).toEqual(answers[1]!.headers);
+    const reasons = () => logged.filter((line) => line.includes('broken on purpose'));
+    await until(() => reasons().length === 2);
+  });
+});
+
+describe('within a second', () => {
+  // What is shown must be at most a second old, the time of the question included.
+  async function shows(url: string, game: { id: number }, expected: string, channel_name = 'windows') {
+    const answer = await fetch(`${url}/wharf/latest?game_id=${game.id}&channel_name=${channel_name}`);
+    expect(await answer.text()).toBe(expected);
+  }
+
+  test('every replica shows a new build, a new channel, and that a game became private', async () => {
+    const { game } = await gameWithBuilds();
+    const replica = await openApp();
+    try {
+      const urls = [baseUrl(), await replica.getUrl()];
+      for (const url of urls) {
+        await shows(url, game, '{"latest":"2.0"}');
+        await shows(url, game, '{"errors":["invalid channel"]}', 'linux');
+      }
+      await make.build({ game, user_version: '3.0' });
+      await make.build({ game, user_version: '1', channel_name: 'linux' });
+      await moment(900);
+      for (const url of urls) {
+        await shows(url, game, '{"latest":"3.0"}');
+        await shows(url, game, '{"latest":"1"}', 'linux');
+      }
+      await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [game.id]);
+      await moment(900);
+      for (const url of urls) await shows(url, game, '{"errors":["invalid game"]}');
+    } finally {
+      await replica.close();
+    }
+  });
+
+  test('many who ask at once cost one question to the database', async () => {
+    const { game } = await gameWithBuilds();
+    await latest({ game_id: 0, channel_name: 'warm' });
+    const statements = jest.spyOn(theApp().get(Database), 'rows');
+    const questions = () =>
+      statements.mock.calls.filter(([{ name }]) => name.startsWith('newest_builds')).length;
+    for (const [channel_name, answer] of [
+      ['windows', ok({ latest: '2.0' })],
+      ['nowhere', failure(404, 'invalid channel')],
+    ] as const) {
+      const before = questions();
+      const started = performance.now();
+      const all = await Promise.all(
+        Array.from({ length: 50 }, () => latest({ game_id: game.id, channel_name })),
+      );
+      expect(all).toEqual(Array.from({ length: 50 }, () => answer));
+      // More than one only where a slow machine takes longer than answers are remembered.
+      const remembered = (performance.now() - started) / 700;
+      expect(questions() - before).toBeLessThanOrEqual(1 + Math.floor(remembered));
+    }
+    statements.mockRestore();
+  });
+});
+
+test('one index probe a question, however many builds', async () => {
+  const { owner } = await actors();
+  await sql(
+    `INSERT INTO games (user_id, slug, title) SELECT $1, 'many-' || n, 'Many' FROM generate_series(1, 20000) n`,
+    [owner.id],
+  );
+  await sql(`INSERT INTO users (username) SELECT 'many' || n FROM generate_series(1, 20000) n`);
+  await sql(
+    `INSERT INTO builds (game_id, channel_name, user_version)
+     SELECT g.id, 'windows', v FROM games g, generate_series(1, 10) v WHERE g.user_id = $1`,
+    [owner.id],
+  );
+  await sql('VACUUM ANALYZE users, games, builds');
+  for (const [{ text }, values] of [
+    [NEWEST_BY_GAME, ['{17,170,1700}', '{windows,linux,windows}']],
+    [NEWEST_BY_TARGET, [`{${owner.username},nobody}`, '{many-17,many-170}', '{windows,windows}']],
+  ] as const) {
+    const literal = text.replace(/\$(\d)/g, (_, n: string) => `'${values[Number(n) - 1]}'`);
+    const plan = (await sql<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${literal}`))
+      .map((row) => row['QUERY PLAN'])
+      .join('\n');
+    expect(plan).not.toContain('Seq Scan');
+    expect(plan).not.toContain('Bitmap');
+    expect(plan).not.toContain('Sort');
+    expect(plan).not.toContain('Join Filter');
+    expect(plan).toContain('Index Only Scan using builds_newest_idx');
+  }
+});
+
+describe('/api/1/KEY/wharf/latest', () => {
+  test('answers whatever KEY is, as /wharf/latest does', async () => {
+    const owner = await make.user();
+    const game = await make.game({ owner });
+    await make.build({ game, user_version: '3.1' });
+    const secret = await make.game({ owner, visibility: 'private' });
+    for (const query of [
+      `game_id=${game.id}&channel_name=windows`,
+      `channel_name=windows&target=${owner.username}/${game.slug}`,
+      `game_id=${game.id}&channel_name=other`,
+      `game_id=${secret.id}&channel_name=windows`,
+      `game_id=${game.id}`,
+      '',
+    ]) {
+      const modern = await send('GET', `/wharf/latest?${query}`);
+      for (const key of ['key', 'jwt', 'x', owner.key!, 'a.b.c', '%D0%BA', 'wharf'])
+        for (const headers of [undefined, { authorization: 'Bearer nonsense' }]) {
+          const legacy = await send('GET', `/api/1/${key}/wharf/latest?${query}`, { headers });
+          expect(legacy).toMatchObject({ status: modern.status, text: modern.text });
+          expect(headersOf(legacy)).toEqual(headersOf(modern));
+        }
+    }
+    expect(await send('GET', '/api/1/key/wharf/latest')).toMatchObject({ status: 400 });
+  });
+
+  test('the tag of one is that of the other', async () => {
+    const game = await make.game({ owner: await make.user() });
+    await make.build({ game, user_version: '7' });
+    const query = `game_id=${game.id}&channel_name=windows`;
+    const etag = (await fetch(`${baseUrl()}/wharf/latest?${query}`)).headers.get('etag')!;
+    const again = await fetch(`${baseUrl()}/api/1/x/wharf/latest?${query}`, {
+      headers: { 'if-none-match': etag },
+    });
+    expect(again.status).toBe(304);
+  });
+});

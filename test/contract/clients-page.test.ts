@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Settings } from '../../src/platform/config/settings';
+import { loadDemoStore } from '../../src/dev/demo/demo-store';
+import { LossyNetwork } from '../support/lossy-network';
+import { type Example, examplesOf, expectAsPrinted, run, runnable } from '../support/page-examples';
+import { baseUrl, sql, theApp, useStore } from '../support/store';
+
+useStore();
+
+const LOSSES = 2;
+// One connection breaks, of the other a proxy tells.
+const PROXIED = 1;
+const examples = examplesOf('guides/clients.md');
+/** Run on a network that breaks. */
+const isLossy = ({ heading }: Example) => heading === 'When a connection is lost';
+const numbered = runnable(examples).map((one, i) => ({ ...one, i }));
+const folder = mkdtempSync(join(tmpdir(), 'gamewharf-clients-'));
+let key: string;
+
+beforeAll(async () => {
+  const demo = await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
+  key = demo!.api_key;
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const env = (url: string) => ({ GAMEWHARF_URL: url, GAMEWHARF_KEY: key });
+
+test('the page has the examples that it should', () => {
+  const count = (language: string) => examples.filter((one) => one.language === language).length;
+  expect(['sh', 'python', 'js', 'go', 'gdscript', 'csharp'].map(count)).toEqual([5, 2, 2, 1, 2, 1]);
+  expect(examples.filter(isLossy)).toHaveLength(3);
+});
+
+test.each(numbered.filter((one) => !isLossy(one)))('$language, example $i', (example) =>
+  expectAsPrinted(example, env(baseUrl())),
+);
+
+describe.each(numbered.filter(isLossy))('$language, on a network that loses answers', (example) => {
+  test('writes once', async () => {
+    const network = await LossyNetwork.before(baseUrl(), LOSSES, PROXIED);
+    await expectAsPrinted(example, env(network.url));
+    expect(network.lost).toBe(LOSSES);
+    network.close();
+  });
+
+  test('without the key writes once for each attempt: the control', async () => {
+    const network = await LossyNetwork.before(baseUrl(), LOSSES, PROXIED);
+    const { language, code } = example;
+    const [title] = /Made with \w+/.exec(code)!;
+    const careless = code
+      .replaceAll(/idempotency-key/gi, 'X-Nothing')
+      .replaceAll(title, `Without ${language}`);
+    await run({ language, code: careless }, env(network.url));
+    expect(await sql('SELECT id FROM collections WHERE title = $1', [`Without ${language}`])).toHaveLength(
+      LOSSES + 1,
+    );
+    network.close();
+  });
+});

@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Actor, baseUrl, make, useStore } from '../support/store';
+
+useStore();
+
+const root = join(__dirname, '..', '..');
+const page = readFileSync(join(root, 'docs', 'reference', 'credentials.md'), 'utf8');
+const programs = [...page.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code!);
+const [, game_id] = /^const game_id = (\d+);$/m.exec(programs[0]!)!;
+
+const folder = mkdtempSync(join(tmpdir(), 'gamewharf-credentials-'));
+symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let player: Actor;
+beforeAll(async () => {
+  player = await make.user();
+  await make.game({ owner: player, id: game_id });
+});
+
+const launch = async (game: number | string) =>
+  ((await player.post('/credentials/subkey', { game_id: game, scope: 'profile:me' })).body as { key: string })
+    .key;
+
+async function run(code: string, token: string, more: Record<string, string> = {}): Promise<string> {
+  const file = join(folder, 'player.mjs');
+  writeFileSync(file, code);
+  const env = { ...process.env, GAMEWHARF_URL: baseUrl(), GAMEWHARF_ISSUER: baseUrl(), ...more };
+  const { stdout } = await promisify(execFile)(process.execPath, [file, token], { env, timeout: 15_000 });
+  return stdout.trim();
+}
+
+test('the page has the programs that it should', () => {
+  expect(programs).toHaveLength(2);
+  expect(programs[0]).toContain(`from 'jose'`);
+  expect(programs.map((code) => /^const game_id = (\d+);$/m.exec(code)![1])).toEqual(['1', '1']);
+});
+
+describe.each([
+  ['with jose', 0],
+  ['with Node alone', 1],
+])('%s', (_, index) => {
+  const code = programs[index]!;
+
+  test('the player of a JWT is known, by what the page shows as it stands', async () => {
+    expect(await run(code, await launch(game_id!))).toBe(String(player.id));
+  });
+
+  test('a JWT of another game, or one that was changed, is none', async () => {
+    const other = await make.game({ owner: player, id: 1000 + index });
+    await expect(run(code, await launch(other.id))).rejects.toThrow('another game');
+    const [header, claims, signature] = (await launch(game_id!)).split('.');
+    const changed = `${signature!.startsWith('A') ? 'B' : 'A'}${signature!.slice(1)}`;
+    await expect(run(code, `${header}.${claims}.${changed}`)).rejects.toThrow();
+  });
+
+  test('a JWT of another issuer is none, at whatever address the keys are', async () => {
+    const GAMEWHARF_ISSUER = 'https://api.your-store.example';
+    await expect(run(code, await launch(game_id!), { GAMEWHARF_ISSUER })).rejects.toThrow(
+      /another store|unexpected "iss"/,
+    );
+  });
+});
+
+test('with Node alone the keys are fetched once', async () => {
+  const counted = `let asked = 0;
+    const real = fetch;
+    globalThis.fetch = (...call) => (asked++, real(...call));
+    ${programs[1]!}
+    await playerOf(process.argv[2]);
+    console.log(asked);`;
+  expect(await run(counted, await launch(game_id!))).toBe(`${player.id}\n1`);
+});

@@ -1,0 +1,159 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { TokensService } from '../../src/auth/tokens.service';
+import { Settings } from '../../src/platform/config/settings';
+import { loadDemoStore } from '../../src/dev/demo/demo-store';
+import { registerSellingCommands } from '../../src/commands/sales.command';
+import { type Browser, browserOf } from '../support/browser';
+import { type Example, examplesOf, expectAsPrinted, isHere, run, runnable } from '../support/page-examples';
+import { type Actor, baseUrl, sql, theApp, useStore } from '../support/store';
+
+useStore();
+
+const CONSENT = '2. With a token after consent';
+const REFUND = 'After a refund';
+
+const examples = examplesOf('guides/ownership.md');
+const page = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'ownership.md'), 'utf8');
+const folder = mkdtempSync(join(tmpdir(), 'gamewharf-ownership-'));
+let env: Record<string, string>;
+let player_id: number;
+
+beforeAll(async () => {
+  const demo = await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
+  const [player] = await sql<{ id: number }>(`SELECT id FROM users WHERE username = 'azure-bison'`);
+  player_id = player!.id;
+  // As `gamewharf tokens create` makes it.
+  const { key } = await theApp()
+    .get(TokensService)
+    .issue({
+      user_id: player!.id,
+      game_id: 1,
+      scopes: ['profile:me', 'game:view:ownership'],
+      api_key_id: null,
+    });
+  env = { GAMEWHARF_URL: baseUrl(), GAMEWHARF_KEY: demo!.api_key, PLAYER_TOKEN: key };
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('the page has an example for every way and language', () => {
+  const count = (language: string) => examples.filter((one) => one.language === language).length;
+  expect(['sh', 'python', 'js', 'go', 'csharp', 'gdscript'].map(count)).toEqual([5, 1, 4, 1, 1, 1]);
+});
+
+const alone = runnable(examples).filter(({ heading }) => ![CONSENT, REFUND].includes(heading));
+test.each(alone.map((one, i) => ({ ...one, i })))('$language, example $i', (example) =>
+  expectAsPrinted(example, env),
+);
+
+test('with the consent that the page asks for in between', async () => {
+  const [ask, , answer] = examples.filter(({ heading }) => heading === CONSENT);
+  const asked = JSON.parse((await run(ask!, env)).stdout) as Record<string, string>;
+  const browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
+  const { pathname, search } = new URL(asked.verification_uri_complete!);
+  await browser.get(pathname + search);
+  await browser.submit('/user/oauth/device', {}, 'Allow');
+  await expectAsPrinted(answer!, { ...env, DEVICE_CODE: asked.device_code! });
+});
+
+describe('docs/guides/launcher.md', () => {
+  const launcher = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'launcher.md'), 'utf8');
+  const session = join(folder, 'session.json');
+  const withoutTime = (text: string) => text.replace(/until .*/, 'until then.');
+  const [asked, ...shown] = withoutTime(/^```text\n([^]*?)^```$/m.exec(launcher)![1]!).split('\n');
+  let browser: Browser;
+
+  beforeAll(async () => {
+    const [{ code }] = examplesOf('guides/launcher.md') as [Example];
+    writeFileSync(join(folder, 'launcher.mjs'), code);
+    browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
+  });
+
+  /** Runs the launcher, and answers the page to which it sends the player. */
+  async function launch(answer: 'Allow' | 'Cancel'): Promise<string[]> {
+    const options = { cwd: folder, env: { ...process.env, ...env }, stdio: 'pipe' } as const;
+    const running = spawn(process.execPath, ['launcher.mjs'], options);
+    const ended = once(running, 'close');
+    let said = '';
+    running.stderr.on('data', (text) => (said += String(text)));
+    for await (const text of running.stdout) {
+      said += String(text);
+      const [, page] = /^Sign in: (\S+)\n$/.exec(String(text)) ?? [];
+      if (!page) continue;
+      const { pathname, search } = new URL(page);
+      await browser.get(pathname + search);
+      if (!browser.page.location) await browser.submit('/user/oauth', {}, answer);
+      expect(await (await fetch(browser.page.location!)).text()).toBe('You can close this page.');
+    }
+    await ended;
+    return withoutTime(said).split('\n');
+  }
+
+  const spoil = (...names: string[]) => {
+    const tokens = JSON.parse(readFileSync(session, 'utf8')) as object;
+    writeFileSync(
+      session,
+      JSON.stringify({ ...tokens, ...Object.fromEntries(names.map((name) => [name, 'x'])) }),
+    );
+  };
+
+  test('a player who says no is not signed in', async () => {
+    expect((await launch('Cancel')).join('\n')).toContain('Error: access_denied');
+    expect(existsSync(session)).toBe(false);
+  });
+
+  test('a player who agrees is asked once, and is known as the page shows', async () => {
+    expect(asked).toMatch(/^Sign in: http/);
+    const [first, ...rest] = await launch('Allow');
+    expect(first).toMatch(/^Sign in: http/);
+    expect(rest).toEqual(shown);
+    expect(await launch('Cancel')).toEqual(shown);
+    if (process.platform !== 'win32') expect(statSync(session).mode & 0o777).toBe(0o600);
+  });
+
+  test('a token that has ended is replaced, and a sign-in that has ended is made anew', async () => {
+    spoil('access_token');
+    expect(await launch('Cancel')).toEqual(shown);
+    spoil('access_token', 'refresh_token');
+    expect((await launch('Allow')).slice(1)).toEqual(shown);
+  });
+});
+
+const withMono = isHere(['mcs', '--version']) ? test : test.skip;
+withMono('C#, with stand-ins for what it uses of Unity', () => {
+  const { code } = examples.find(({ language }) => language === 'csharp')!;
+  const [source, program] = [join(folder, 'Ownership.cs'), join(folder, 'game.exe')];
+  writeFileSync(source, code);
+  const unity = join(__dirname, '..', 'support', 'Unity.cs');
+  execFileSync('mcs', [`-out:${program}`, unity, source], { stdio: 'pipe' });
+  return expect(run({ language: 'sh', code: `mono ${program}` }, env)).resolves.toMatchObject({
+    stdout: 'True \n 404 {"errors":["invalid game"]}\n 401 {"errors":["invalid token"]}\n',
+    stderr: '',
+  });
+});
+
+/** Runs the refunds of the page, in its order. */
+async function refund(id: string): Promise<void> {
+  const out = jest.spyOn(console, 'log').mockImplementation();
+  const program = new Command().exitOverride();
+  registerSellingCommands(program, (work) => work(theApp(), new AbortController().signal));
+  await program.parseAsync(['refund', id], { from: 'user' });
+  out.mockRestore();
+}
+
+// Last, since it takes away what the others ask for.
+const withCurl = isHere(['curl', '--version']) ? test : test.skip;
+withCurl('after the refunds of the page', async () => {
+  const ids = [...page.matchAll(/^ {4}npm run --silent gamewharf -- refund (\d+)$/gm)].map(([, id]) => id!);
+  const answers = examples.filter(({ heading }) => heading === REFUND);
+  expect([ids.length, answers.length]).toEqual([2, 2]);
+  for (const [i, id] of ids.entries()) {
+    await refund(id);
+    await expectAsPrinted(answers[i]!, env);
+  }
+});

@@ -1,0 +1,82 @@
+import { type Browser, browserOf, cookieOf } from '../support/browser';
+import { type Actor, make, send, sql, useStore } from '../support/store';
+
+useStore();
+
+const KEYS = '/user/settings/api-keys';
+const APPS = '/user/settings/oauth-apps';
+
+let user: Actor;
+let browser: Browser;
+beforeEach(async () => {
+  user = await make.user();
+  browser = await browserOf(user);
+});
+
+/** The same form five times at the same moment; the statuses, sorted. */
+async function fiveTimes(path: string, form: Record<string, string>): Promise<number[]> {
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () =>
+      send('POST', path, {
+        headers: {
+          ...cookieOf(browser),
+          'content-type': 'application/x-www-form-urlencoded',
+          'sec-fetch-site': 'same-origin',
+        },
+        body: new URLSearchParams(form).toString(),
+      }),
+    ),
+  );
+  return answers.map(({ status }) => status).toSorted((a, b) => a - b);
+}
+
+test('nobody makes more than 100 API keys, however fast', async () => {
+  await sql(
+    `INSERT INTO api_keys (user_id, key_hash, hint) SELECT $1, sha256(('own ' || n)::bytea), '' FROM generate_series(1, 98) n`,
+    [user.id],
+  );
+  await browser.get(KEYS);
+  const form = { ...browser.fieldsOf(KEYS), label: 'one more' };
+  expect(await fiveTimes(KEYS, form)).toEqual([303, 400, 400, 400, 400]);
+  await browser.submit(KEYS, form);
+  expect(browser.words).toContain('You have 100 keys. Revoke one that you no longer use first.');
+  expect(browser.fieldsOf(KEYS).label).toBe('one more');
+  const live = 'SELECT FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL';
+  expect(await sql(live, [user.id])).toHaveLength(100);
+  await sql(`UPDATE api_keys SET revoked_at = now() WHERE user_id = $1 AND label = 'one more'`, [user.id]);
+  expect(await fiveTimes(KEYS, form)).toEqual([303, 400, 400, 400, 400]);
+});
+
+test('keys that applications hold are not among them', async () => {
+  const [application] = await sql<{ client_id: string }>(
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+     VALUES ('many', $1, 'Many', '{}', '{profile}') RETURNING client_id`,
+    [user.id],
+  );
+  const [grant] = await sql<{ id: number }>(
+    `INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, $2, '{profile}') RETURNING id`,
+    [user.id, application!.client_id],
+  );
+  await sql(
+    `INSERT INTO api_keys (user_id, grant_id, expires_at, key_hash, hint)
+     SELECT $1, $2, now() + interval '1 hour', sha256(('held ' || n)::bytea), '' FROM generate_series(1, 200) n`,
+    [user.id, grant!.id],
+  );
+  await browser.get(KEYS);
+  expect((await browser.submit(KEYS, { label: 'mine' })).status).toBe(303);
+});
+
+test('nobody registers more than 50 applications, however fast', async () => {
+  await sql(
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+     SELECT 'capped ' || n, $1, 'Capped', '{}', '{profile}' FROM generate_series(1, 49) n`,
+    [user.id],
+  );
+  await browser.get(`${APPS}/new`);
+  const form = { ...browser.fieldsOf(APPS), name: 'One more', redirect_uris: 'https://game.example/' };
+  expect(await fiveTimes(APPS, form)).toEqual([303, 400, 400, 400, 400]);
+  await browser.submit(APPS, form);
+  expect(browser.words).toContain('You have 50 applications. Delete one first.');
+  expect(browser.fieldsOf(APPS).name).toBe('One more');
+  expect(await sql('SELECT FROM oauth_applications WHERE user_id = $1', [user.id])).toHaveLength(50);
+});

@@ -1,0 +1,179 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { type Environment, make, openApp, send, sql, useStore } from '../support/store';
+
+useStore({ RATE_LIMIT: 'off' });
+
+const KEYS = '/user/settings/api-keys';
+
+/** One more replica on the same database, with other settings. */
+async function replica(environment: Environment): Promise<() => string> {
+  const [row] = await sql<{ name: string }>('SELECT current_database() AS name');
+  const server = new URL(process.env.TEST_SERVER_URL!);
+  server.pathname = `/${row!.name}`;
+  const app = await openApp({ DATABASE_URL: server.href, RATE_LIMIT: 'off', ...environment });
+  const url = await app.getUrl();
+  return () => url;
+}
+
+describe('over https', () => {
+  let base: () => string;
+  beforeAll(async () => {
+    base = await replica({ PUBLIC_URL: 'https://api.store.example/' });
+  });
+
+  test('the cookie is bound to the host, and to https', async () => {
+    const user = await withPassword(await make.user());
+    const { headers } = await new Browser({}, base).signIn(user.username);
+    expect(headers.get('set-cookie')).toMatch(
+      /^__Host-gamewharf_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=\d+$/,
+    );
+    expect(headers.get('strict-transport-security')).toContain('max-age=');
+  });
+
+  test('an old browser that names its origin is believed, another origin is not', async () => {
+    const browser = new Browser({}, base);
+    await browser.get('/login');
+    const fields = { ...browser.fieldsOf('/login'), username: 'nobody', password: 'x' };
+    const post = (origin: string) =>
+      fetch(`${base()}/login`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: {
+          origin,
+          accept: 'text/html',
+          cookie: [...browser.cookies].map((pair) => pair.join('=')).join(';'),
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        body: new URLSearchParams(fields).toString(),
+      });
+    expect(await (await post('https://api.store.example')).text()).toContain(
+      'The user name or the password is wrong.',
+    );
+    for (const origin of ['https://evil.example', 'null', 'https://api.store.example.evil.example'])
+      expect(await (await post(origin)).text()).toContain('This form was not sent from this page');
+  });
+
+  test('addresses that others are told', async () => {
+    const response = await fetch(`${base()}/.well-known/oauth-authorization-server`);
+    expect(await response.json()).toMatchObject({
+      issuer: 'https://api.store.example',
+      token_endpoint: 'https://api.store.example/oauth/token',
+    });
+  });
+});
+
+describe('another look', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gamewharf-look-'));
+    writeFileSync(join(folder, 'our look.css'), ':root { --accent: #7a1fa2 }');
+    writeFileSync(join(folder, 'logo.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>');
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('name, logo and style of the store, from this host', async () => {
+    const base = await replica({
+      STORE_NAME: 'Harbour & Co',
+      STORE_CSS_FILE: join(folder, 'our look.css'),
+      STORE_LOGO_FILE: join(folder, 'logo.svg'),
+    });
+    const { text } = await new Browser({}, base).get('/login');
+    expect(text).toContain('<title>Sign in · Harbour &amp; Co</title>');
+    const [, style] = /href="(\/assets\/ourlook-[0-9a-f]{12}\.css)"/.exec(text)!;
+    const [, logo] = /src="(\/assets\/logo-[0-9a-f]{12}\.svg)"/.exec(text)!;
+    const response = await fetch(base() + style);
+    expect(response.headers.get('content-type')).toBe('text/css; charset=utf-8');
+    expect(await response.text()).toContain('--accent');
+    const image = await fetch(base() + logo);
+    expect(image.headers.get('content-type')).toBe('image/svg+xml; charset=utf-8');
+    expect(image.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(text.indexOf('pages-')).toBeLessThan(text.indexOf('ourlook-'));
+  });
+
+  test('titles of collections lead to the store, once it is known', async () => {
+    const base = await replica({ STORE_URL: 'https://store.example' });
+    const owner = await make.user();
+    const { id } = await make.collection({ owner, title: 'Sea & ships' });
+    const browser = await browserOf(owner, base);
+    const { text } = await browser.get('/user/settings/collections');
+    expect(text).toContain(`<a href="https://store.example/c/${id}/sea-ships">Sea &amp; ships</a>`);
+  });
+
+  test.each([
+    [{ STORE_CSS_FILE: 'nowhere.css' }, 'STORE_CSS_FILE names a file that cannot be read (ENOENT).'],
+    [
+      { STORE_LOGO_FILE: 'logo.html' },
+      'STORE_LOGO_FILE must name a file that ends in .svg, .png, .webp, .jpg, .jpeg.',
+    ],
+  ])('a file that cannot be: %j', async (environment, problem) => {
+    await expect(replica(environment)).rejects.toThrow(problem);
+  });
+});
+
+describe('sign-in by a proxy', () => {
+  const header = { TRUSTED_IDENTITY_HEADER: 'X-Store-User' };
+  let trusting: () => string;
+  let distrusting: () => string;
+  beforeAll(async () => {
+    trusting = await replica({ ...header, TRUSTED_PROXIES: 'loopback' });
+    distrusting = await replica(header);
+  });
+
+  test('the user that a trusted proxy names is signed in, in any case, with forms that work', async () => {
+    const user = await make.user({ username: 'Proxied' });
+    const browser = new Browser({ 'x-store-user': 'proxied' }, trusting);
+    expect((await browser.get(KEYS)).status).toBe(200);
+    expect(browser.page.text).not.toContain('Sign out');
+    expect((await browser.submit(KEYS, { label: 'by proxy' })).status).toBe(303);
+    expect(await sql(`SELECT user_id FROM api_keys WHERE label = 'by proxy'`)).toEqual([
+      { user_id: user.id },
+    ]);
+    expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toHaveLength(1);
+  });
+
+  test('somebody else’s header is another session, and without it nobody is signed in', async () => {
+    const [one, other] = [await make.user(), await make.user({ display_name: 'The other' })];
+    const first = new Browser({ 'x-store-user': one.username }, trusting);
+    await first.get(KEYS);
+    const second = new Browser({ 'x-store-user': other.username }, trusting);
+    for (const [name, value] of first.cookies) second.cookies.set(name, value);
+    await second.get(KEYS);
+    expect(second.page.text).toContain('The other');
+    expect(second.cookies.get('gamewharf_session')).not.toBe(first.cookies.get('gamewharf_session'));
+    const nobody = new Browser({}, trusting);
+    for (const [name, value] of first.cookies) nobody.cookies.set(name, value);
+    expect((await nobody.get(KEYS)).location).toContain('/login');
+    expect((await new Browser({ 'x-store-user': '' }, trusting).get(KEYS)).location).toContain('/login');
+  });
+
+  test('the header counts for nothing from anybody else', async () => {
+    const user = await make.user();
+    const browser = new Browser({ 'x-store-user': user.username }, distrusting);
+    expect((await browser.get(KEYS)).location).toContain('/login');
+  });
+
+  test('nor where the setting is off', async () => {
+    const user = await make.user();
+    const { status } = await send('GET', KEYS, { headers: { 'x-store-user': user.username } });
+    expect(status).toBe(303);
+  });
+
+  test('a user that nobody imported', async () => {
+    const browser = new Browser({ 'x-store-user': 'unheard-of' }, trusting);
+    expect((await browser.get(KEYS)).status).toBe(403);
+    expect(browser.words).toContain('Your account is not known here yet.');
+  });
+
+  test('passwords are of no use then', async () => {
+    const known = await withPassword(await make.user());
+    const browser = new Browser({}, trusting);
+    await browser.get('/login');
+    expect(browser.words).toContain('You sign in at Gamewharf itself');
+    expect(browser.page.text).not.toContain('type="password"');
+    const answer = await browser.post('/login', { username: known.username, password: PASSWORD });
+    expect(answer.status).toBe(403);
+  });
+});

@@ -1,0 +1,966 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { AttemptsService, guessFrom } from '../../src/auth/sign-in/attempts.service';
+import { ExpiredRowsService } from '../../src/dashboard/expired-rows.service';
+import { Demo } from '../../src/dashboard/layout/demo';
+import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
+import type { Failure } from '../../src/platform/http/failure';
+import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import {
+  type Actor,
+  actors,
+  anonymous,
+  failure,
+  logged,
+  make,
+  ok,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+import { statementsOf } from '../support/statements';
+import { until } from '../support/time';
+
+useStore({ RATE_LIMIT: 'off' });
+
+const KEYS = '/user/settings/api-keys';
+const WRONG = 'Sign in The user name or the password is wrong.';
+const waitOver = () => sql(`UPDATE attempts SET blocked_until = now() - interval '1 second'`);
+const noAttempts = () => sql('DELETE FROM attempts');
+
+afterEach(noAttempts);
+
+describe('sign-in', () => {
+  test('by user name in any case, and back to where one was going', async () => {
+    const user = await withPassword(await make.user({ username: 'Captain' }));
+    const browser = new Browser();
+    expect((await browser.get('/user/settings/collections')).location).toBe(
+      '/login?return_to=%2Fuser%2Fsettings%2Fcollections',
+    );
+    await browser.follow();
+    const { status, location } = await browser.submit('/login', { username: 'cAPTAIN', password: PASSWORD });
+    expect({ status, location }).toEqual({ status: 303, location: '/user/settings/collections' });
+    expect(await sql('SELECT user_id FROM sessions WHERE user_id = $1', [user.id])).toHaveLength(1);
+  });
+
+  test('by a verified e-mail address, and not by one that was only entered', async () => {
+    await withPassword(
+      await make.user({
+        emails: [
+          { email: 'sails@example.com', verified: true },
+          { email: 'mast@example.com', verified: false },
+        ],
+      }),
+    );
+    expect((await new Browser().signIn('Sails@Example.com')).status).toBe(303);
+    expect((await new Browser().signIn('mast@example.com')).status).toBe(403);
+  });
+
+  test('a wrong password, an unknown user and a user without a password get the same page', async () => {
+    const [known, bare] = [await withPassword(await make.user()), await make.user()];
+    const pages = [];
+    for (const name of [known.username, 'nobody-at-all', bare.username]) {
+      const browser = new Browser();
+      const { status, text } = await browser.signIn(name, 'wrong password');
+      expect(browser.words).toContain(WRONG);
+      pages.push({
+        status,
+        text: text.replaceAll(name, 'NAME').replace(/name="form_token" value="[^"]*"/, ''),
+      });
+    }
+    expect(pages[0]!.status).toBe(403);
+    expect(pages[1]).toEqual(pages[0]);
+    expect(pages[2]).toEqual(pages[0]);
+  });
+
+  test('and they take the same time', async () => {
+    const known = await withPassword(await make.user());
+    const times: Record<string, number[]> = { [known.username]: [], 'nobody-at-all': [] };
+    await new Browser().signIn('warm-up', 'x');
+    for (let round = 0; round < 8; round++)
+      for (const name of Object.keys(times)) {
+        await noAttempts();
+        const browser = new Browser();
+        await browser.get('/login');
+        const start = process.cpuUsage();
+        await browser.submit('/login', { username: name, password: 'wrong password' });
+        const { user, system } = process.cpuUsage(start);
+        times[name]!.push(user + system);
+      }
+    // Of the processor, and the least: a machine that does something else at times disturbs that least.
+    const least = (name: string) => Math.min(...times[name]!);
+    expect(least('nobody-at-all') / least(known.username)).toBeGreaterThan(0.6);
+    expect(least('nobody-at-all') / least(known.username)).toBeLessThan(1.7);
+  });
+
+  test('nothing filled in', async () => {
+    const browser = new Browser();
+    expect((await browser.signIn('', '')).status).toBe(400);
+  });
+
+  test('waits grow per account, whoever guesses and whether it exists', async () => {
+    const known = await withPassword(await make.user());
+    for (const name of [known.username, 'nobody-at-all']) {
+      await noAttempts();
+      for (let i = 0; i < 5; i++) expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
+      const waits: number[] = [];
+      for (let i = 0; i < 4; i++) {
+        const { status, headers } = await new Browser().signIn(name, 'wrong');
+        expect(status).toBe(429);
+        waits.push(Number(headers.get('retry-after')));
+        await waitOver();
+        expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
+      }
+      expect(waits).toEqual([1, 2, 4, 8]);
+    }
+  });
+
+  test('an account has five tries, whichever of its names they are for', async () => {
+    const email = 'ivan@example.com';
+    const user = await withPassword(
+      await make.user({ username: 'Ivan', emails: [{ email, verified: true }] }),
+    );
+    // The last one is a capital I with a dot, which JavaScript folds to two characters and PostgreSQL to an i.
+    const names = ['ivan', email, 'IVAN', 'Ivan@Example.com', '\u0130van'];
+    for (const name of names) expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
+    for (const name of names) expect((await new Browser().signIn(name, 'wrong')).status).toBe(429);
+    await waitOver();
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+  });
+
+  test('so has a name that nobody has, however it is written', async () => {
+    for (const name of ['igor', 'IGOR', '\u0130gor', 'Igor', 'igoR'])
+      expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
+    expect((await new Browser().signIn('iGor', 'wrong')).status).toBe(429);
+  });
+
+  test('the right password is refused as well while one must wait', async () => {
+    const user = await withPassword(await make.user());
+    for (let i = 0; i < 6; i++) {
+      await new Browser().signIn(user.username, 'wrong');
+      await waitOver();
+    }
+    await new Browser().signIn(user.username, 'wrong');
+    expect((await new Browser().signIn(user.username)).status).toBe(429);
+    await waitOver();
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+    expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
+  });
+
+  test('guesses at the same instant do not slip through together', async () => {
+    const browsers = Array.from({ length: 12 }, () => new Browser());
+    const answers = await Promise.all(browsers.map((browser) => browser.signIn('nobody-at-all', 'wrong')));
+    const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+    expect(count(403)).toBe(5);
+    expect(count(429)).toBe(7);
+  });
+
+  test('waits grow per address, over all accounts', async () => {
+    await sql('DELETE FROM attempts');
+    for (let i = 0; i < 20; i++) expect((await new Browser().signIn(`ghost${i}`, 'wrong')).status).toBe(403);
+    expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
+    expect(
+      await theApp()
+        .get(AttemptsService)
+        .reserve([guessFrom('192.0.2.7')]),
+    ).toBe(0);
+  });
+
+  test('the right password forgives its account, and not the address that guesses at others', async () => {
+    const user = await withPassword(await make.user());
+    for (let i = 0; i < 4; i++) expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+    for (let i = 0; i < 5; i++) expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
+    for (let i = 0; i < 11; i++) expect((await new Browser().signIn(`ghost${i}`, 'wrong')).status).toBe(403);
+    expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
+  });
+
+  test('two hashes at a time, a few wait, and more are refused at once', async () => {
+    const queue = theApp().get(PasswordQueue);
+    const start = performance.now();
+    const times: number[] = [];
+    const answers = await Promise.allSettled(
+      Array.from({ length: 30 }, () =>
+        queue.matches(undefined, 'x').finally(() => times.push(performance.now() - start)),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+    const refused = answers.flatMap((answer) =>
+      answer.status === 'rejected' ? [answer.reason as Failure] : [],
+    );
+    expect(refused.map(({ status, errors }) => ({ status, errors }))).toEqual(
+      Array.from({ length: 20 }, () => ({ status: 503, errors: ['service unavailable'] })),
+    );
+    expect(times[19]).toBeLessThan(times[20]!);
+  });
+
+  test('an attempt that is turned away because too many wait counts for nothing', async () => {
+    const user = await withPassword(await make.user());
+    const queue = theApp().get(PasswordQueue);
+    let full = true;
+    const waiting = Array.from({ length: 10 }, async () => {
+      while (full) await queue.matches(undefined, 'x');
+    });
+    for (let i = 0; i < 7; i++) expect((await new Browser().signIn(user.username)).status).toBe(503);
+    full = false;
+    await Promise.all(waiting);
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+  });
+
+  test.each([
+    '//evil.example/',
+    'https://evil.example/',
+    '/\\evil.example',
+    '/\t/evil.example',
+    'javascript:alert(1)',
+    '/.//evil.example',
+    '/x/..//evil.example',
+    '/%0d%0aSet-Cookie:x',
+  ])('never leads to another host: %s', async (return_to) => {
+    const user = await withPassword(await make.user());
+    const { location } = await new Browser().signIn(user.username, PASSWORD, return_to);
+    expect(new URL(location!, 'http://here.invalid').host).toBe('here.invalid');
+  });
+
+  test('every attempt leaves a line without name, address or password', async () => {
+    const user = await withPassword(await make.user({ username: 'logged-user' }));
+    await new Browser().signIn(user.username, 'secret-guess');
+    await new Browser().signIn(user.username);
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    const text = logged.join('');
+    expect(text).toContain('"event":"sign-in refused"');
+    expect(text).toContain(`"event":"signed in","request_id"`);
+    expect(text).not.toContain('secret-guess');
+    expect(text).not.toContain(PASSWORD);
+    expect(text).not.toContain('logged-user');
+  });
+});
+
+describe('a program at the address of the sign-in form', () => {
+  const ask = async (headers: Record<string, string>, body = 'username=x&password=y') => {
+    const type = { 'content-type': 'application/x-www-form-urlencoded' };
+    const { status, body: answer } = await send('POST', '/login', { headers: { ...type, ...headers }, body });
+    return { status, body: answer };
+  };
+
+  test.each<Record<string, string>>([
+    {},
+    { accept: '*/*' },
+    { accept: 'application/json' },
+    { accept: 'text/plain, application/*' },
+  ])('finds no endpoint there: %j', async (headers) => {
+    expect(await ask(headers)).toEqual(failure(404, 'invalid api endpoint'));
+    expect(await ask({ ...headers, 'content-type': 'application/json' }, '{"username":"x"}')).toEqual(
+      failure(404, 'invalid api endpoint'),
+    );
+    expect(await sql('SELECT FROM attempts')).toEqual([]);
+  });
+
+  test.each(['text/html', 'TEXT/HTML', 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'])(
+    'a browser gets a page: %s',
+    async (accept) => {
+      const { status, body } = await ask({ accept });
+      expect(status).toBe(403);
+      expect(body).toContain('<title>That is not allowed');
+    },
+  );
+
+  test('an error at any other page is JSON for it too', async () => {
+    const { status, body } = await send('GET', '/user/oauth?client_id=nobody');
+    expect({ status, body }).toEqual(
+      failure(400, 'The application that sent you here is not known: its client_id is missing or wrong.'),
+    );
+  });
+});
+
+describe('sessions', () => {
+  test('the cookie is for this host and not for scripts', async () => {
+    const user = await withPassword(await make.user());
+    const { headers } = await new Browser().signIn(user.username);
+    expect(headers.get('set-cookie')).toMatch(
+      /^gamewharf_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=1209600$/,
+    );
+  });
+
+  test('a stranger has one until the browser is closed, and who signs out has none', async () => {
+    const { headers } = await new Browser().get('/login');
+    expect(headers.get('set-cookie')).toMatch(
+      /^gamewharf_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
+    const browser = await browserOf(await make.user());
+    await browser.get(KEYS);
+    const left = await browser.submit('/logout');
+    expect(left.headers.get('set-cookie')).toBe(
+      'gamewharf_session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0',
+    );
+  });
+
+  test('the cookie is found among others, and no other is taken for it', async () => {
+    const browser = await browserOf(await make.user());
+    const token = browser.cookies.get('gamewharf_session')!;
+    const statusWith = async (cookie: string) => (await new Browser({ cookie }).get(KEYS)).status;
+    for (const cookie of [
+      `other=x; gamewharf_session=${token}; more=y`,
+      `flag;gamewharf_session=${token}`,
+      `other=x; gamewharf_session = ${token} ;more=y`,
+    ])
+      expect(await statusWith(cookie)).toBe(200);
+    for (const name of ['other', 'gamewharf_session2', 'Gamewharf_session'])
+      expect(await statusWith(`${name}=${token}`)).toBe(303);
+  });
+
+  test('fixation: a cookie that was planted before sign-in opens nothing after it', async () => {
+    const user = await withPassword(await make.user());
+    const victim = new Browser();
+    const planted = 'A'.repeat(43);
+    victim.cookies.set('gamewharf_session', planted);
+    await victim.signIn(user.username);
+    expect(victim.cookies.get('gamewharf_session')).not.toBe(planted);
+    const attacker = new Browser();
+    attacker.cookies.set('gamewharf_session', planted);
+    expect((await attacker.get(KEYS)).status).toBe(303);
+    expect((await victim.get(KEYS)).status).toBe(200);
+  });
+
+  test.each([
+    ['signing out', (browser: Browser) => browser.submit('/logout')],
+    [
+      'a second sign-in',
+      (browser: Browser, { username }: Actor) =>
+        browser.post('/login', { ...browser.fieldsOf('/logout'), username, password: PASSWORD }),
+    ],
+  ])('ends with %s, for whoever has its cookie', async (_, leave) => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    const thief = new Browser();
+    thief.cookies.set('gamewharf_session', browser.cookies.get('gamewharf_session')!);
+    expect((await thief.get(KEYS)).status).toBe(200);
+    await browser.get(KEYS);
+    expect((await leave(browser, user)).status).toBe(303);
+    expect((await thief.get(KEYS)).location).toContain('/login');
+  });
+
+  test('ends when it was idle, and at the latest after its days', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    await sql(`UPDATE sessions SET seen_at = now() - interval '719 minutes' WHERE user_id = $1`, [user.id]);
+    expect((await browser.get(KEYS)).status).toBe(200);
+    const [row] = await sql<{ fresh: boolean }>(
+      `SELECT seen_at > now() - interval '1 minute' AS fresh FROM sessions WHERE user_id = $1`,
+      [user.id],
+    );
+    expect(row!.fresh).toBe(true);
+    await sql(`UPDATE sessions SET seen_at = now() - interval '721 minutes' WHERE user_id = $1`, [user.id]);
+    expect((await browser.get(KEYS)).status).toBe(303);
+    await sql(`UPDATE sessions SET seen_at = now(), expires_at = now() WHERE user_id = $1`, [user.id]);
+    expect((await browser.get(KEYS)).status).toBe(303);
+  });
+
+  test('the database cannot give a session away', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    const token = browser.cookies.get('gamewharf_session')!;
+    const [row] = await sql<{ token_hash: Buffer }>('SELECT token_hash FROM sessions WHERE user_id = $1', [
+      user.id,
+    ]);
+    expect(row!.token_hash.toString('base64url')).not.toBe(token);
+    expect(row!.token_hash).toHaveLength(32);
+  });
+
+  test('API routes ignore cookies, pages ignore credentials', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    const cookie = `gamewharf_session=${browser.cookies.get('gamewharf_session')}`;
+    const { status, body } = await send('GET', '/profile', { headers: { cookie } });
+    expect({ status, body }).toEqual(failure(401, 'authentication required'));
+    const page = await new Browser({ authorization: `Bearer ${user.key}` }).get(KEYS);
+    expect(page.location).toContain('/login');
+  });
+});
+
+describe('forms', () => {
+  const forged: [string, Record<string, string>, Record<string, string>][] = [
+    ['without a token', { label: 'x' }, {}],
+    ['with an empty token', { label: 'x', form_token: '' }, {}],
+    ['with a made-up token', { label: 'x', form_token: 'A'.repeat(43) }, {}],
+  ];
+  test.each(forged)('are refused %s', async (_, fields, headers) => {
+    const browser = await browserOf(await make.user());
+    const { status } = await browser.post(KEYS, fields, headers);
+    expect(status).toBe(403);
+    expect(browser.words).toContain('This form was not sent from this page');
+    expect(await sql('SELECT FROM api_keys WHERE label IS NOT NULL')).toEqual([]);
+  });
+
+  test('are refused with the token of another session', async () => {
+    const [victim, attacker] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    await attacker.get(KEYS);
+    const { form_token } = attacker.fieldsOf(KEYS);
+    expect((await victim.post(KEYS, { label: 'x', form_token: form_token! })).status).toBe(403);
+  });
+
+  test.each(['cross-site', 'same-site', 'none'])('are refused when the browser says %s', async (site) => {
+    const browser = await browserOf(await make.user());
+    await browser.get(KEYS);
+    const fields = { ...browser.fieldsOf(KEYS), label: 'x' };
+    expect((await browser.post(KEYS, fields, { 'sec-fetch-site': site })).status).toBe(403);
+    expect((await browser.post(KEYS, fields)).status).toBe(303);
+  });
+
+  test('in the query count for nothing', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get(KEYS);
+    const { form_token } = browser.fieldsOf(KEYS);
+    expect((await browser.post(`${KEYS}?label=x&form_token=${form_token}`, {})).status).toBe(403);
+  });
+
+  test('twice the same field', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get(KEYS);
+    const { form_token } = browser.fieldsOf(KEYS);
+    const cookie = `gamewharf_session=${browser.cookies.get('gamewharf_session')}`;
+    const { status } = await send('POST', KEYS, {
+      headers: {
+        cookie,
+        'content-type': 'application/x-www-form-urlencoded',
+        'sec-fetch-site': 'same-origin',
+      },
+      body: `form_token=${form_token}&label=a&label=b`,
+    });
+    expect(status).toBe(400);
+  });
+
+  test('the sign-in form too: nobody is signed in as somebody else by another site', async () => {
+    const user = await withPassword(await make.user());
+    const browser = new Browser();
+    const { status } = await browser.post(
+      '/login',
+      { username: user.username, password: PASSWORD },
+      { 'sec-fetch-site': 'cross-site' },
+    );
+    expect(status).toBe(403);
+    expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
+  });
+});
+
+describe('API keys', () => {
+  test('made, shown once, used, listed, revoked', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    await browser.get(KEYS);
+    await browser.submit(KEYS, { label: 'Build <server>' });
+    await browser.follow();
+    const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec(browser.page.text)![1]!;
+    expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
+    expect(browser.page.text).toContain('Build &lt;server&gt;');
+    expect((await user.with(key).get('/profile')).status).toBe(200);
+    expect(await user.with(key).get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['collection', 'game', 'profile'] }),
+    );
+
+    await browser.get(KEYS);
+    expect(browser.page.text).not.toContain(key);
+    expect(browser.words).toContain(`${key.slice(0, 8)}…`);
+
+    const revoke =
+      /href="(\/user\/settings\/api-keys\/\d+\/revoke)"\s*>Revoke<span class="hidden">\s*Build/.exec(
+        browser.page.text,
+      )![1]!;
+    await browser.get(revoke);
+    expect(browser.words).toContain('Revoke this key? Build <server>');
+    expect((await user.with(key).get('/profile')).status).toBe(200);
+    await browser.submit(revoke);
+    await browser.follow();
+    expect(browser.words).toContain('The key “Build <server>” is revoked.');
+    expect(await user.with(key).get('/profile')).toEqual(failure(401, 'invalid key'));
+    expect((await browser.get(revoke)).status).toBe(404);
+  });
+
+  test('of others are not there', async () => {
+    const { owner, stranger } = await actors();
+    const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [owner.id]);
+    const browser = await browserOf(stranger);
+    expect((await browser.get(`${KEYS}/${key!.id}/revoke`)).status).toBe(404);
+    await browser.get(KEYS);
+    const { form_token } = browser.fieldsOf(KEYS);
+    expect((await browser.post(`${KEYS}/${key!.id}/revoke`, { form_token: form_token! })).status).toBe(404);
+    expect((await owner.get('/profile')).status).toBe(200);
+  });
+
+  const DAY = 86_400_000;
+  const dayIn = (days: number) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10);
+  const making = async (user: Actor, fields: Record<string, string>) => {
+    const browser = await browserOf(user);
+    await browser.get(KEYS);
+    await browser.submit(KEYS, fields);
+    return browser;
+  };
+
+  test.each<[string, Record<string, string>, string]>([
+    ['no name', { label: '' }, 'Give the key a name'],
+    ['a blank name', { label: '   ' }, 'Give the key a name'],
+    ['a name that is too long', { label: 'x'.repeat(101) }, 'The name must be at most 100 characters.'],
+    ['nothing ticked', { reach: 'some' }, 'Tick at least one thing that the key may do.'],
+    ['an unknown scope alone', { reach: 'some', 'scope admin': 'yes' }, 'Tick at least one thing'],
+    ['everything, and something ticked', { 'scope profile:me': 'yes' }, 'You ticked some things too.'],
+    ['an expiry that is none', { expires: 'soon' }, 'Give a date to come, at most 10 years from now.'],
+    ['no days', { expires: '0' }, 'Give a date to come'],
+    ['too many days', { expires: '3651' }, 'Give a date to come'],
+    ['no date', { expires: 'date' }, 'Give a date to come'],
+    ['yesterday', { expires: 'date', expires_on: dayIn(-1) }, 'Give a date to come'],
+    ['a day that no month has', { expires: 'date', expires_on: '2031-02-30' }, 'Give a date to come'],
+    ['a date beyond ten years', { expires: 'date', expires_on: dayIn(3652) }, 'Give a date to come'],
+    ['days, and a date too', { expires: '30', expires_on: dayIn(60) }, 'You gave a date too.'],
+  ])('are not made with %s, which is told once, at its field', async (_, fields, problem) => {
+    const user = await make.user();
+    const browser = await making(user, { label: 'A key', ...fields });
+    expect(browser.page.status).toBe(400);
+    expect(browser.words.split(problem)).toHaveLength(2);
+    const [id] = /(?<=id=")\w+-problem(?=" role="alert")/.exec(browser.page.text)!;
+    expect(browser.page.text).toContain(`aria-describedby="${id}"`);
+    expect(browser.page.text.match(/role="alert"/g)).toHaveLength(1);
+    const sent = { label: 'A key', ...fields };
+    expect(browser.fieldsOf(KEYS)).toMatchObject({ label: sent.label.trim() });
+    expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toHaveLength(1);
+  });
+
+  test('may do what was ticked and nothing else, and say so in words', async () => {
+    const user = await make.user();
+    const browser = await making(user, {
+      label: 'Looks only',
+      reach: 'some',
+      'scope profile:games': 'yes',
+      'scope game:view': 'yes',
+      'scope game:view:purchases': 'yes',
+      expires: '90',
+    });
+    await browser.follow();
+    const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec(browser.page.text)![1]!;
+    expect(browser.words).toContain('See the games you uploaded or can edit, with their earnings');
+    // It permits no profile:me, so the page offers another request to try it with.
+    expect(browser.page.text).toMatch(new RegExp(`Bearer ${key}&quot; http://[^<]*/credentials/info<`));
+    const limited = user.with(key);
+    expect(await limited.get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['game:view', 'profile:games'] }),
+    );
+    expect((await limited.get('/profile/games')).status).toBe(200);
+    expect(await limited.get('/profile')).toEqual(failure(403, 'api key does not permit `profile:me`'));
+    const [row] = await sql<{ expires_at: string }>(
+      `SELECT expires_at FROM api_keys WHERE label = 'Looks only' AND user_id = $1`,
+      [user.id],
+    );
+    expect(Math.abs(Date.parse(row!.expires_at) - Date.now() - 90 * DAY)).toBeLessThan(60_000);
+  });
+
+  test('say when they expire, in their last week and afterwards too', async () => {
+    const user = await make.user();
+    await sql('DELETE FROM api_keys WHERE user_id = $1', [user.id]);
+    const last = dayIn(3);
+    const browser = await making(user, { label: 'Short', expires: 'date', expires_on: last });
+    const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec((await browser.follow()).text)![1]!;
+    expect(browser.words).toContain('in 4 days');
+    expect(await user.with(key).get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['collection', 'game', 'profile'] }),
+    );
+    const expires = async (at: string) => {
+      await sql(`UPDATE api_keys SET expires_at = ${at} WHERE user_id = $1`, [user.id]);
+      await browser.get(KEYS);
+      return browser.words;
+    };
+    expect(await expires(`now() + interval '8 days'`)).not.toMatch(/in \d days|within a day/);
+    expect(await expires(`now() + interval '7 days'`)).toContain('in 7 days');
+    expect(await expires(`now() + interval '1 hour'`)).toContain('within a day');
+    expect(await expires(`now() - interval '29 days'`)).toContain('expired');
+    await theApp().get(ExpiredRowsService).sweep();
+    expect((await browser.get(KEYS)).text).toContain('Short');
+    await expires(`now() - interval '31 days'`);
+    await theApp().get(ExpiredRowsService).sweep();
+    expect((await browser.get(KEYS)).text).not.toContain('Short');
+  });
+
+  test('get another name; those of others and of applications do not', async () => {
+    const user = await make.user();
+    const [mine] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [user.id]);
+    const { owner } = await actors();
+    const [other] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [owner.id]);
+    const browser = await browserOf(user);
+    await browser.get(`${KEYS}/${mine!.id}`);
+    await browser.submit(`${KEYS}/${mine!.id}`, { label: ' ' });
+    expect([browser.page.status, browser.words]).toEqual([
+      400,
+      expect.stringContaining('Give the key a name'),
+    ]);
+    await browser.submit(`${KEYS}/${mine!.id}`, { label: ' Night <job> ' });
+    await browser.follow();
+    expect(browser.words).toContain('The key is now called “Night <job>”.');
+    const { form_token } = browser.fieldsOf(KEYS);
+    const rename = (id: number) =>
+      browser.post(`${KEYS}/${id}`, { form_token: form_token!, label: 'taken over' });
+    expect((await browser.get(`${KEYS}/${other!.id}`)).status).toBe(404);
+    expect((await rename(other!.id)).status).toBe(404);
+    await sql(
+      `WITH app AS (INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+         VALUES ('renamed', $1, 'App', '{}', '{profile}')),
+       granted AS (INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, 'renamed', '{profile}') RETURNING id)
+       UPDATE api_keys SET grant_id = granted.id FROM granted WHERE user_id = $1`,
+      [user.id],
+    );
+    expect((await rename(mine!.id)).status).toBe(404);
+    expect(await sql(`SELECT FROM api_keys WHERE label = 'taken over'`)).toEqual([]);
+  });
+
+  test('show from which network they were last used, and no table keeps the address', async () => {
+    const user = await make.user();
+    await user.get('/profile');
+    const from = async () =>
+      (
+        await sql<{ last_used_from: string | null }>(
+          'SELECT last_used_from::text FROM api_keys WHERE user_id = $1',
+          [user.id],
+        )
+      )[0]!.last_used_from;
+    await until(async () => (await from()) !== null);
+    expect(await from()).toBe('127.0.0.0/24');
+    const browser = await browserOf(user);
+    await browser.get(KEYS);
+    expect(browser.words).toContain('from 127.0.0.0/24');
+    for (const address of ['192.0.2.7/32', '192.0.2.0/25', '2001:db8:1:2::/64'])
+      await expect(
+        sql('UPDATE api_keys SET last_used_from = $2 WHERE user_id = $1', [user.id, address]),
+      ).rejects.toThrow('api_keys_last_used_from_check');
+  });
+
+  test.each(['abc', '1.5', '-1', '%00'])('an id that is none: %s', async (id) => {
+    const browser = await browserOf(await make.user());
+    expect((await browser.get(`${KEYS}/${id}/revoke`)).status).toBe(404);
+  });
+
+  test('an expired key is an invalid key', async () => {
+    const user = await make.user();
+    await sql(`UPDATE api_keys SET expires_at = now() WHERE user_id = $1`, [user.id]);
+    expect(await user.get('/profile')).toEqual(failure(401, 'invalid key'));
+  });
+});
+
+describe('the frame of every page', () => {
+  test('nothing from elsewhere, no framing, nothing kept', async () => {
+    const { headers } = await new Browser().get('/login');
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    );
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  test('are one small answer and a few statements', async () => {
+    const user = await make.user();
+    const application = await make.user();
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed)
+       VALUES ('small', $1, 'Small', '{https://small.example/}', '{profile}', true)`,
+      [application.id],
+    );
+    await sql(
+      `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, interval_seconds, expires_at)
+       VALUES (sha256('small'), 'SMLL-CDXX', 'small', '{profile}', 5, now() + interval '1 minute')`,
+    );
+    const browser = await browserOf(user);
+    for (const path of [
+      '/',
+      '/user/settings/api-keys',
+      '/user/settings/oauth-apps',
+      '/user/settings/oauth-apps/new',
+      '/user/settings/authorized-apps',
+      '/user/settings/collections',
+      '/user/oauth?response_type=token&client_id=small&scope=profile',
+      '/user/oauth/device?code=SMLL-CDXX',
+      '/user/oauth/device',
+    ]) {
+      const statements = await statementsOf(() => browser.get(path));
+      const { status, text } = browser.page;
+      expect({ path, status }).toEqual({ path, status: 200 });
+      expect(text.length).toBeLessThan(10_000);
+      expect(text.match(/<(link|script|img)/g)).toHaveLength(4);
+      expect(statements.length).toBeLessThanOrEqual(4);
+    }
+    expect(logged.join('')).toContain('"/user/oauth"');
+    expect(logged.join('')).not.toContain('client_id=small');
+  });
+
+  test('its files have a hash in their name and are kept for ever', async () => {
+    const { text } = await new Browser().get('/login');
+    const paths = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+    expect(paths.length).toBeGreaterThanOrEqual(3);
+    for (const path of paths) {
+      const { status, headers } = await send('GET', path);
+      expect(status).toBe(200);
+      expect(path).toMatch(/-[0-9a-f]{12}\.\w+$/);
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    }
+    expect((await send('GET', '/assets/pages.css')).status).toBe(404);
+    expect((await send('GET', '/assets/..%2f..%2fcli.ts')).status).toBe(404);
+  });
+
+  test('the start page tells a stranger what this is, with a request that works as it stands', async () => {
+    const browser = new Browser();
+    const { headers } = await browser.get('/');
+    expect(headers.get('vary')).toBe('Accept');
+    expect(browser.words).toContain('Programs ask this API who a player is');
+    for (const path of ['/docs', '/openapi.json', '/user/settings/api-keys', '/login'])
+      expect(browser.page.text).toContain(`href="${path}"`);
+    expect(await pasted(browser)).toEqual({ name: 'gamewharf', openapi: '/openapi.json' });
+    expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
+  });
+
+  test('the start page asks with the key of the demo store, while there is one', async () => {
+    const user = await make.user();
+    const demo = theApp().get(Demo);
+    demo.access = {
+      ...{ api_key: user.key!, username: user.username, password: 'printed', game_id: 1 },
+      ...{ slug: 'a', buyer_email: 'a@example.com', channel_name: 'windows' },
+    };
+    try {
+      const browser = new Browser();
+      await browser.get('/');
+      expect(await pasted(browser)).toMatchObject({ user: { username: user.username } });
+      await browser.get('/login');
+      expect(browser.words).toContain('npm start printed a name and a password');
+      expect(browser.page.text).not.toContain('printed"');
+      await sql('UPDATE api_keys SET revoked_at = now() WHERE user_id = $1', [user.id]);
+      await browser.get('/');
+      expect(browser.page.text).not.toContain(user.key);
+      expect(await pasted(browser)).toMatchObject({ name: 'gamewharf' });
+    } finally {
+      demo.access = undefined;
+    }
+  });
+
+  test('the start page tells somebody how to begin with a key of their own', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get('/');
+    expect(browser.words).toContain('Your first request, in three steps');
+    expect(browser.page.text).toMatch(
+      /curl -H &quot;Authorization: Bearer KEY&quot; http:\/\/127\.0\.0\.1:\d+\/profile/,
+    );
+  });
+
+  test('the sign-in page says where a password comes from', async () => {
+    const browser = new Browser();
+    await browser.get('/login');
+    expect(browser.words).toContain('Whoever runs it gave you the password there, or sets one for you here');
+    expect(browser.words).not.toContain('npm start');
+  });
+
+  test('an address below the pages that nobody has is a page to browsers, with the tabs of who is signed in', async () => {
+    const browser = new Browser();
+    for (const path of [
+      '/user/nothing',
+      '/user',
+      '/user/settings/nothing/at/all',
+      '/docs/nothing',
+      '/login/',
+    ]) {
+      const { status, text } = await browser.get(path);
+      expect({ path, status, words: browser.words }).toMatchObject({
+        path,
+        status: 404,
+        words: expect.stringMatching(/^There is no such page The address is mistyped/),
+      });
+      expect(text).not.toContain('aria-label="Account"');
+      expect(await anonymous.get(path)).toEqual(failure(404, 'invalid api endpoint'));
+    }
+    const known = await browserOf(await make.user());
+    expect((await known.get('/user/nothing')).text).toContain('aria-label="Account"');
+    const form = { form_token: 'x' };
+    expect((await known.post('/user/nothing', form)).status).toBe(404);
+    expect((await known.post('/user/settings/collections', form)).status).toBe(405);
+    // What is no page stays JSON, whoever asks.
+    expect((await known.get('/profile/nothing')).text).toBe('{"errors":["invalid api endpoint"]}');
+  });
+
+  test('the tabs stay on pages that ask again, and on errors', async () => {
+    const user = await make.user();
+    const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [user.id]);
+    const browser = await browserOf(user);
+    for (const [path, status] of [
+      [`${KEYS}/${key!.id}/revoke`, 200],
+      [`${KEYS}/99999999/revoke`, 404],
+      ['/user/oauth?client_id=nobody', 400],
+    ] as const) {
+      const page = await browser.get(path);
+      expect({ path, status: page.status }).toEqual({ path, status });
+      expect(page.text).toContain('aria-label="Account"');
+    }
+    await browser.get('/user/settings/authorized-apps');
+    // One name: the tab, the title and the heading.
+    expect(browser.page.text.match(/Allowed applications/g)).toHaveLength(3);
+    expect((await browser.get('/user/oauth/device')).text).not.toContain('aria-label="Account"');
+  });
+});
+
+/** What the first request of the page answers, as it stands there. */
+async function pasted(browser: Browser): Promise<unknown> {
+  const [, command] = /<textarea id="first-request"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
+  const line = command!.replaceAll('&quot;', '"');
+  const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^curl /, 'curl -sS ')]);
+  return JSON.parse(stdout);
+}
+
+describe('applications', () => {
+  const APPS = '/user/settings/oauth-apps';
+
+  test('registered, found, changed, deleted', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    await browser.get(`${APPS}/new`);
+    expect(browser.fieldsOf(APPS)).toMatchObject({ redirect_uris: '', 'scope profile:me': 'yes' });
+    await browser.submit(APPS, {
+      name: '  Score <board>  ',
+      redirect_uris: ' https://game.example/cb \r\n\r\nhttp://127.0.0.1/cb\nhttps://game.example/cb',
+      'scope collection:view': 'yes',
+    });
+    const path = browser.page.location!;
+    expect(path).toMatch(/^\/user\/settings\/oauth-apps\/[0-9a-f]{32}$/);
+    await browser.follow();
+    expect(browser.words).toContain('Score <board> is registered.');
+    expect(browser.fieldsOf(path)).toMatchObject({
+      name: 'Score <board>',
+      redirect_uris: 'https://game.example/cb\nhttp://127.0.0.1/cb',
+    });
+    expect(browser.fieldsOf(path)).not.toHaveProperty('implicit_allowed');
+
+    await browser.submit(path, { name: 'Scoreboard', implicit_allowed: 'yes' });
+    await browser.follow();
+    expect(browser.words).toContain('Your changes are saved.');
+    expect(
+      await sql(
+        'SELECT name, redirect_uris, scopes, implicit_allowed FROM oauth_applications WHERE user_id = $1',
+        [user.id],
+      ),
+    ).toEqual([
+      {
+        name: 'Scoreboard',
+        redirect_uris: ['https://game.example/cb', 'http://127.0.0.1/cb'],
+        scopes: ['profile:me', 'collection:view'],
+        implicit_allowed: true,
+      },
+    ]);
+
+    await browser.get(APPS);
+    expect(browser.words).toContain('Scoreboard');
+    await browser.get(`${path}/delete`);
+    await browser.submit(`${path}/delete`);
+    await browser.follow();
+    expect(browser.words).toContain('Scoreboard is deleted.');
+    expect(browser.words).toContain('You have registered no application yet.');
+  });
+
+  test('what is wrong is said, and what was typed stays', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get(`${APPS}/new`);
+    const { status } = await browser.submit(APPS, { name: '', redirect_uris: 'http://evil.example/"><b>' });
+    expect(status).toBe(400);
+    expect(browser.words).toContain('Give the application a name.');
+    expect(browser.words.split('http://evil.example/"><b> must begin with https://')).toHaveLength(2);
+    expect(browser.page.text).toContain('id="redirect_uris-problem" role="alert"');
+    expect(browser.page.text).toContain('aria-describedby="redirect_help redirect_uris-problem"');
+    expect(browser.page.text.match(/role="alert"/g)).toHaveLength(2);
+    expect(browser.page.text).not.toContain('<b>');
+    expect(browser.fieldsOf(APPS).redirect_uris).toBe('http://evil.example/"><b>');
+    // To who registers it: the profile is not theirs.
+    expect(browser.words).toContain('It may ask to See everything on a person’s profile');
+    await browser.submit(APPS, {
+      name: 'A',
+      redirect_uris: 'http://a.example/ https://b.example/ ftp://c.example/',
+    });
+    expect(browser.words).toContain('http://a.example/, ftp://c.example/: each must begin with https://');
+    expect(browser.page.text.match(/role="alert"/g)).toHaveLength(1);
+  });
+
+  test('of others are not there', async () => {
+    const { owner, stranger } = await actors();
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes) VALUES ('theirs', $1, 'Theirs', '{https://a.example/}', '{profile}')`,
+      [owner.id],
+    );
+    const browser = await browserOf(stranger);
+    for (const path of [`${APPS}/theirs`, `${APPS}/theirs/delete`, `${APPS}/no%00thing`])
+      expect((await browser.get(path)).status).toBe(404);
+    await browser.get(`${APPS}/new`);
+    const fields = { ...browser.fieldsOf(APPS), name: 'Mine now', redirect_uris: 'https://evil.example/' };
+    expect((await browser.post(`${APPS}/theirs`, fields)).status).toBe(404);
+    expect((await browser.post(`${APPS}/theirs/delete`, fields)).status).toBe(404);
+    expect(await sql(`SELECT name FROM oauth_applications WHERE client_id = 'theirs'`)).toEqual([
+      { name: 'Theirs' },
+    ]);
+  });
+});
+
+describe('collections', () => {
+  const COLLECTIONS = '/user/settings/collections';
+
+  test('own and helped ones, shown on the profile of each alone', async () => {
+    const { owner, admin, stranger } = await actors();
+    const collection = await make.collection({ owner, admins: [admin], title: 'Sea & ships', private: true });
+    const path = `${COLLECTIONS}/${collection.id}/on-profile`;
+    const browser = await browserOf(admin);
+    await browser.get(COLLECTIONS);
+    expect(browser.words).toContain('Sea & ships private you help 0 Not shown Show on profile Sea & ships');
+    // The store of the default settings has no pages, so its title leads nowhere.
+    expect(browser.page.text).not.toContain(`/c/${collection.id}`);
+    await browser.submit(path, {}, undefined);
+    await browser.get(COLLECTIONS);
+    await browser.submit(path, { on: 'yes' });
+    await browser.follow();
+    expect(browser.words).toContain('“Sea & ships” is now on your profile.');
+    expect(browser.words).toContain('Shown');
+    expect(
+      await sql('SELECT user_id FROM profile_collections WHERE collection_id = $1', [collection.id]),
+    ).toEqual([{ user_id: admin.id }]);
+    await browser.submit(path, { on: 'yes' });
+    await browser.follow();
+    await browser.submit(path, { on: 'no' });
+    expect(await sql('SELECT FROM profile_collections')).toEqual([]);
+
+    const other = await browserOf(stranger);
+    await other.get(COLLECTIONS);
+    expect(other.words).toContain('You have no collections yet.');
+    await other.get(KEYS);
+    const { form_token } = other.fieldsOf(KEYS);
+    expect((await other.post(path, { form_token: form_token!, on: 'yes' })).status).toBe(404);
+    expect(await sql('SELECT FROM profile_collections')).toEqual([]);
+  });
+
+  test('fifty a page', async () => {
+    const owner = await make.user();
+    await sql(
+      `INSERT INTO collections (user_id, title, updated_at) SELECT $1, 'Number ' || n, now() - make_interval(mins => n) FROM generate_series(1, 51) n`,
+      [owner.id],
+    );
+    const browser = await browserOf(owner);
+    await browser.get(COLLECTIONS);
+    expect(browser.words).toContain('Number 50 ');
+    expect(browser.words).not.toContain('Number 51 ');
+    expect(browser.words).toMatch(/More$/);
+    await browser.get(`${COLLECTIONS}?page=2`);
+    expect(browser.words).toContain('Number 51 ');
+    expect(browser.words).toMatch(/Back$/);
+    for (const page of ['0', '-1', 'x', '99999999999999999999', '10001'])
+      expect((await browser.get(`${COLLECTIONS}?page=${page}`)).status).toBe(200);
+  });
+});
+
+describe('what is over', () => {
+  test('is taken away', async () => {
+    const user = await make.user();
+    await browserOf(user);
+    await sql(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [user.id]);
+    await sql(`UPDATE api_keys SET expires_at = now() - interval '31 days' WHERE user_id = $1`, [user.id]);
+    await theApp().get(ExpiredRowsService).sweep();
+    expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
+    expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toEqual([]);
+    expect((await sql('SELECT FROM sessions')).length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,187 @@
+import { GrantsService } from '../../src/auth/oauth/grants.service';
+import { Database } from '../../src/platform/database/database';
+import { browserOf } from '../support/browser';
+import {
+  ACCESS,
+  addressOf,
+  allowed,
+  application,
+  APPS,
+  asksForToken,
+  browser,
+  CALLBACK,
+  codeFor,
+  decide,
+  device,
+  exchange,
+  fragmentOf,
+  poll,
+  refresh,
+  refused,
+  type Tokens,
+  tokensFor,
+  useOauth,
+  user,
+  works,
+} from '../support/oauth';
+import { make, sql, theApp } from '../support/store';
+import { until } from '../support/time';
+
+useOauth();
+
+describe('consent', () => {
+  test('is remembered: the second time leads straight back, and each is an audit event', async () => {
+    const client_id = await application();
+    await allowed(asksForToken(client_id));
+    const { status, location } = await browser.get(addressOf(asksForToken(client_id)));
+    expect(status).toBe(303);
+    expect(fragmentOf(location).access_token).toMatch(/^gw_/);
+    const events = () =>
+      sql(
+        `SELECT event, user_id, details->'scopes' AS scopes FROM audit_events
+         WHERE details->>'client_id' = $1 ORDER BY id`,
+        [client_id],
+      );
+    await until(async () => (await events()).length === 2);
+    expect(await events()).toEqual([
+      { event: 'grant given', user_id: user.id, scopes: ['profile:me'] },
+      { event: 'access given', user_id: user.id, scopes: ['profile:me'] },
+    ]);
+  });
+
+  test('RFC 6749 3.3: more scopes ask again, and say which are new', async () => {
+    const client_id = await application();
+    await allowed(asksForToken(client_id));
+    const { status } = await browser.get(
+      addressOf(asksForToken(client_id, { scope: 'profile:me profile:games' })),
+    );
+    expect(status).toBe(200);
+    expect(browser.words).toMatch(/See the games you uploaded[^.]* new/);
+    const { location } = await browser.submit('/user/oauth', {}, 'Allow');
+    expect(fragmentOf(location).scope).toBe('profile:games profile:me');
+    expect((await browser.get(addressOf(asksForToken(client_id, { scope: 'profile:games' })))).status).toBe(
+      303,
+    );
+  });
+
+  test('RFC 8252 8.6: is asked again where another program could take the address', async () => {
+    const redirect_uri = 'com.example.game:/callback';
+    const client_id = await application({ redirect_uris: [redirect_uri] });
+    await allowed(asksForToken(client_id, { redirect_uri }));
+    expect((await browser.get(addressOf(asksForToken(client_id, { redirect_uri })))).status).toBe(200);
+  });
+
+  test('of one user is nobody else’s', async () => {
+    const client_id = await application();
+    await allowed(asksForToken(client_id));
+    const other = await browserOf(await make.user());
+    expect((await other.get(addressOf(asksForToken(client_id)))).status).toBe(200);
+  });
+});
+
+describe('taking back', () => {
+  const revoke = async () => {
+    await browser.get(ACCESS);
+    const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
+    await browser.get(path);
+    const confirmed = browser.fieldsOf(path);
+    expect((await browser.post(path, confirmed)).status).toBe(303);
+    expect((await browser.get(path)).status).toBe(404);
+    expect((await browser.post(path, confirmed)).status).toBe(404);
+  };
+
+  test('RFC 9700 4.14.2: a revoked grant ends every token of it at once', async () => {
+    const client_id = await application();
+    const tokens = await tokensFor(client_id);
+    const { access_token } = fragmentOf(await allowed(asksForToken(client_id)));
+    const waiting = await codeFor(client_id);
+    const { device_code, user_code } = await device(client_id);
+    await decide(user_code, 'Allow');
+    expect(await works(tokens.access_token)).toBe(true);
+    await revoke();
+    expect(await works(tokens.access_token)).toBe(false);
+    expect(await works(access_token!)).toBe(false);
+    expect(await refresh(client_id, tokens.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(
+      await sql(
+        'SELECT FROM oauth_refresh_tokens JOIN oauth_grants g ON g.id = grant_id WHERE client_id = $1',
+        [client_id],
+      ),
+    ).toEqual([]);
+    expect(await exchange(client_id, waiting.code, waiting.code_verifier)).toMatchObject(
+      refused('invalid_grant'),
+    );
+    expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
+    expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(200);
+  });
+
+  test('RFC 6749 10.3: a revocation at the same instant as an exchange leaves no token alive', async () => {
+    const client_id = await application();
+    for (let round = 0; round < 5; round++) {
+      const { code, code_verifier } = await codeFor(client_id);
+      await browser.get(ACCESS);
+      const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
+      await browser.get(path);
+      const [{ body }] = await Promise.all([exchange(client_id, code, code_verifier), browser.submit(path)]);
+      const { access_token } = body as Partial<Tokens>;
+      if (access_token) expect(await works(access_token)).toBe(false);
+    }
+  });
+
+  test('the list says what, since when and to whom; nobody else can take it back', async () => {
+    const client_id = await application();
+    const { access_token } = await tokensFor(client_id);
+    await browser.get(ACCESS);
+    expect(browser.words).toContain('See who you are Since');
+    const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
+    const other = await browserOf(await make.user());
+    expect((await other.get(path)).status).toBe(404);
+    await other.get('/user/settings/api-keys');
+    const { form_token } = other.fieldsOf('/user/settings/api-keys');
+    expect((await other.post(path, { form_token: form_token! })).status).toBe(404);
+    expect(await works(access_token)).toBe(true);
+  });
+
+  test('an application that is deleted while its user thinks is granted nothing', async () => {
+    const granted = theApp()
+      .get(Database)
+      .transaction((db) =>
+        theApp()
+          .get(GrantsService)
+          .give(db, user.id, 'deleted', {
+            scopes: ['profile:me'],
+            may_start_games: false,
+            implicit_allowed: false,
+          }),
+      );
+    await expect(granted).rejects.toMatchObject({
+      status: 404,
+      errors: ['This application is no longer registered.'],
+    });
+  });
+
+  test('an application whose maker is deleted takes its tokens along', async () => {
+    const client_id = await application();
+    const { access_token } = await tokensFor(client_id);
+    const { access_token: implicit } = fragmentOf(await allowed(asksForToken(client_id)));
+    expect([await works(access_token), await works(implicit!)]).toEqual([true, true]);
+    await sql('DELETE FROM users WHERE id = (SELECT user_id FROM oauth_applications WHERE client_id = $1)', [
+      client_id,
+    ]);
+    await until(async () => !(await works(access_token)) && !(await works(implicit!)));
+  });
+
+  test('an application that is deleted takes its tokens along', async () => {
+    const owner = await make.user();
+    const mine = await browserOf(owner);
+    await mine.get(`${APPS}/new`);
+    await mine.submit(APPS, { name: 'Short-lived', redirect_uris: CALLBACK });
+    const client_id = decodeURIComponent(mine.page.location!.split('/').at(-1)!);
+    const { access_token, refresh_token } = await tokensFor(client_id);
+    await mine.get(`${APPS}/${client_id}/delete`);
+    await mine.submit(`${APPS}/${client_id}/delete`);
+    expect(await works(access_token)).toBe(false);
+    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_client'));
+    expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(400);
+  });
+});

@@ -1,0 +1,577 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { Client } from 'pg';
+import type { Browser as Chromium } from 'playwright-core';
+import { COLUMNS, RANKED_GAMES, TOTALS } from '../../src/dashboard/sales/sales.service';
+import { addToPeriods } from '../../src/purchases/earnings';
+import type { Statement } from '../../src/platform/database/statement';
+import { planOf } from '../support/plans';
+import { type Browser, browserOf, cookieOf, PASSWORD, withPassword } from '../support/browser';
+import { chromiumPath, openChromium, Window } from '../support/chromium';
+import { OPERATOR_TOKEN } from '../support/importing';
+import { type Actor, actors, baseUrl, databaseUrl, make, sql, useStore } from '../support/store';
+import { statementsOf } from '../support/statements';
+
+useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
+
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+const SALES = '/user/settings/sales';
+const DAY = 86_400_000;
+const dayAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
+
+let owner: Actor;
+let admin: Actor;
+let stranger: Actor;
+let game: { id: number; title: string };
+let browser: Browser;
+
+beforeAll(async () => {
+  ({ owner, admin, stranger } = await actors());
+  game = await make.game({ owner, admins: [admin], title: 'Bright <Harbour>' });
+  browser = await browserOf(owner);
+});
+
+/** Milliseconds of processor time of this process, and of PostgreSQL for it where that is on this machine. */
+async function processorTime(work: () => Promise<void>): Promise<number> {
+  const backends = await sql<{ pid: number }>(
+    'SELECT pid FROM pg_stat_activity WHERE datname = current_database()',
+  );
+  const taken = () =>
+    backends
+      .map(({ pid }) => `/proc/${pid}/schedstat`)
+      .filter((path) => existsSync(path))
+      .reduce((sum, path) => sum + Number(readFileSync(path, 'latin1').split(' ')[0]) / 1e6, 0);
+  const [cpu, database] = [process.cpuUsage(), taken()];
+  await work();
+  const { user, system } = process.cpuUsage(cpu);
+  return (user + system) / 1000 + taken() - database;
+}
+
+/** A day of sales, as whoever sells keeps it. */
+const sold = (game_id: number, day: string, currency: string, purchases: number, amount: number) =>
+  sql(
+    addToPeriods(
+      `(SELECT ${game_id} AS game_id, '${currency}' AS currency, '${day.slice(0, 10)}'::date AS day, ${purchases} AS purchases, ${amount} AS amount)`,
+    ),
+  );
+
+describe('sales', () => {
+  test('are the first page of somebody with games, and of nobody else', async () => {
+    expect((await browser.get('/user/settings')).location).toBe(SALES);
+    expect((await browser.get('/login')).location).toBe('/user/settings');
+    await browser.get(SALES);
+    expect(browser.page.text).toContain(`<a href="${SALES}"  aria-current="page">Sales</a>`);
+    const helper = await browserOf(admin);
+    expect((await helper.get('/user/settings')).location).toBe(SALES);
+    const other = await browserOf(stranger);
+    expect((await other.get('/user/settings')).location).toBe('/user/settings/api-keys');
+    await other.follow();
+    expect(other.page.text).not.toContain(SALES);
+    await other.get(SALES);
+    expect(other.words).toContain('You have no games yet.');
+  });
+
+  test('games of others are none', async () => {
+    const other = await browserOf(stranger);
+    for (const path of [
+      `${SALES}?game=${game.id}`,
+      `${SALES}/${game.id}/buyers`,
+      `${SALES}/${game.id}/buyers.csv`,
+      `${SALES}?game=x`,
+      `${SALES}/x/buyers`,
+      `${SALES}/4000000/buyers.csv`,
+    ])
+      expect({ path, status: (await other.get(path)).status }).toEqual({ path, status: 404 });
+  });
+
+  test('by currency, never added up; by day, week and month; of one game or all', async () => {
+    const seller = await make.user();
+    const [one, two] = [await make.game({ owner: seller }), await make.game({ owner: seller })];
+    await sold(one.id, dayAgo(0), 'USD', 2, 1998);
+    await sold(one.id, dayAgo(3), 'USD', 1, 999);
+    await sold(one.id, dayAgo(3), 'JPY', 4, 2000);
+    await sold(two.id, dayAgo(3), 'USD', 5, 100_000);
+    await sold(two.id, dayAgo(200), 'USD', 1, 100);
+    await sold(two.id, dayAgo(3000), 'USD', 1, 12_300);
+    const page = await browserOf(seller);
+    const ask = async (query: string) => {
+      await page.get(`${SALES}?${query}`);
+      return page.words;
+    };
+    expect(await ask('range=30d')).toContain('$1,029.97 USD · 8 sales ¥2,000 JPY · 4 sales');
+    expect(await ask('range=30d&currency=JPY')).toContain('Revenue');
+    expect(page.page.text).toContain('Sales: revenue in JPY and number of sales, by day');
+    expect(columns()).toHaveLength(30);
+    expect(columns().at(-1)).toMatch(/: ¥0, 0 sales$/);
+    expect(columns().at(-4)).toMatch(/: ¥2,000, 4 sales$/);
+    await ask('range=30d&currency=XXX');
+    expect(columns().at(-1)).toMatch(/: \$19.98, 2 sales$/);
+    expect(await ask('range=12m')).toContain('$1,030.97 USD · 9 sales');
+    expect(columns()).toHaveLength(12);
+    await ask('range=constructor');
+    expect(columns()).toHaveLength(12);
+    await ask('range=5y');
+    expect(columns()).toHaveLength(60);
+    expect(await ask('range=all&by=day')).toContain('$1,153.97 USD · 10 sales');
+    expect(columns()[0]).toMatch(/^\w{3} \d{4}: \$123.00, 1 sale$/);
+    // An axis of several years says which.
+    await ask('range=5y&by=week');
+    expect(page.page.text).toMatch(/<text[^>]*text-anchor="start">\s*\d+ \w{3} \d{4}\s*<\/text>/);
+    await ask('range=90d&by=week');
+    expect(page.page.text).toMatch(/<text[^>]*text-anchor="start">\s*\d+ \w{3}\s*<\/text>/);
+    expect(columns().every((column) => column.startsWith('Week of '))).toBe(true);
+    expect(
+      new Set(columns().map((column) => new Date(column.slice(8).split(':')[0]!).getUTCDay())),
+    ).toHaveProperty('size', 1);
+    expect(await ask(`range=30d&game=${one.id}`)).toContain(`Sales of ${one.title}`);
+    expect(page.words).toContain('$29.97 USD · 3 sales');
+    expect(page.words).not.toContain(two.title);
+    // Most earned first.
+    await ask('range=30d');
+    expect(page.words.indexOf(two.title)).toBeLessThan(page.words.indexOf(one.title));
+    function columns(): string[] {
+      return [...page.page.text.matchAll(/<g class="column"[^>]* aria-label="([^"]*)"/g)].map(
+        ([, label]) => label!,
+      );
+    }
+  });
+
+  test('keys that came with purchases, and those of them that are claimed', async () => {
+    const seller = await make.user();
+    const mine = await make.game({ owner: seller });
+    const { id: purchase_id } = await make.purchase({ games: [mine] });
+    for (const fields of [{ purchase_id, user_id: seller.id }, { purchase_id }, { purchase_id }, {}])
+      await make.downloadKey({ game: mine, ...fields });
+    await make.downloadKey({ game: mine, purchase_id, revoked_at: dayAgo(0) });
+    await make.downloadKey({ game: mine, purchase_id, created_at: dayAgo(50) });
+    const page = await browserOf(seller);
+    await page.get(`${SALES}?range=30d`);
+    expect(page.words).toContain('33% 1 of 3');
+    expect(page.words).toContain('Nothing was sold in this time.');
+  });
+
+  test('of more than 1,000 keys the newest are counted, and the page says so', async () => {
+    const seller = await make.user();
+    const mine = await make.game({ owner: seller });
+    const { id } = await make.purchase({ games: [mine] });
+    await sql(
+      `INSERT INTO download_keys (key, game_id, purchase_id, user_id, created_at)
+       SELECT 'many-' || i, $1, $2, CASE WHEN i <= 300 THEN $3::bigint END, now() - i * interval '1 minute' FROM generate_series(1, 1200) i`,
+      [mine.id, id, seller.id],
+    );
+    const page = await browserOf(seller);
+    await page.get(`${SALES}?range=30d`);
+    expect(page.words).toContain('30% 300 of the newest 1,000');
+  });
+
+  test('are four statements; one more finds what was sold long ago, where nothing was of late', async () => {
+    const seller = await make.user();
+    const old = await make.game({ owner: seller });
+    const page = await browserOf(seller);
+    await sold(old.id, '2015-06-07', 'EUR', 1, 500);
+    expect((await statementsOf(() => page.get(`${SALES}?range=12m`))).length).toBeLessThanOrEqual(4);
+    expect(page.words).toContain('Nothing was sold in this time.');
+    expect((await statementsOf(() => page.get(SALES))).length).toBeLessThanOrEqual(5);
+    expect(page.page.text).toContain('Jun 2015: €5.00, 1 sale');
+  });
+
+  describe('of five years with 10,000 sales a day', () => {
+    let seller: Actor;
+    const [from, to] = [dayAgo(5 * 365).slice(0, 10), dayAgo(0).slice(0, 10)];
+
+    beforeAll(async () => {
+      seller = await make.user();
+      for (let i = 0; i < 10; i++) await make.game({ owner: seller });
+      await sql(
+        addToPeriods(`(
+          SELECT g.id AS game_id, c AS currency, current_date - d AS day, 200 AS purchases, 99900 AS amount
+          FROM games g, generate_series(0, 1826) d, unnest('{USD,EUR,GBP,JPY,CAD}'::text[]) c WHERE g.user_id = ${seller.id})`),
+      );
+      await sql('VACUUM ANALYZE sales_periods');
+    });
+
+    test.each([
+      ['totals', TOTALS as Statement, ['month'], 4000],
+      ['totals of days', TOTALS as Statement, ['day'], 12_000],
+      ['columns', COLUMNS as Statement, ['USD', 'month', 'month'], 1200],
+      ['columns of days', COLUMNS as Statement, ['USD', 'day', 'week'], 8000],
+      ['ranked games', RANKED_GAMES as Statement, ['USD', 'month', 0], 1200],
+    ] as const)('%s are read from the own games alone', async (_, statement, more, most) => {
+      const client = new Client({ connectionString: databaseUrl() });
+      await client.connect();
+      const values = [seller.id, null, from, to, ...more];
+      const { scanned, pages } = await planOf(client, statement, values).finally(() => client.end());
+      expect(scanned).toEqual([]);
+      expect(pages).toBeLessThan(most);
+    });
+
+    // Twice what the slowest page takes on the machine of docs/explanation/performance.md.
+    test('a page takes 80 ms of processor time at most, PostgreSQL’s included', async () => {
+      const page = await browserOf(seller);
+      const taken: Record<string, string> = {};
+      const slow: string[] = [];
+      for (const query of ['range=12m', 'range=12m&by=day', 'range=5y', 'range=5y&by=week', 'range=all']) {
+        const times: number[] = [];
+        for (let i = 0; i < 8; i++)
+          times.push(
+            await processorTime(async () => {
+              await page.get(`${SALES}?${query}`);
+              expect(page.words).toContain('CAD ·');
+            }),
+          );
+        taken[query] = `${Math.min(...times).toFixed(1)} ms`;
+        if (Math.min(...times) > 80) slow.push(query);
+      }
+      if (process.env.SALES_PAGE_TABLE) console.log(taken);
+      expect({ slow, taken }).toEqual({ slow: [], taken });
+    });
+  });
+});
+
+describe('buyers', () => {
+  const path = () => `${SALES}/${game.id}/buyers`;
+  let mara: Actor;
+  let purchase: { id: number };
+
+  beforeAll(async () => {
+    mara = await make.user({ username: 'mara', emails: [{ email: 'mara@example.com', verified: true }] });
+    purchase = await make.purchase({
+      games: [game],
+      email: 'Mara@example.com',
+      currency: 'EUR',
+      amount: 1234,
+    });
+    await make.downloadKey({ game, purchase_id: purchase.id, user_id: mara.id, downloads: 3 });
+    await make.purchase({
+      games: [game],
+      status: 'refunded',
+      email: '<b>@example.com',
+      created_at: dayAgo(1),
+    });
+    await make.purchase({ games: [game], status: 'failed', email: 'failed@example.com' });
+  });
+
+  test('newest first, with purchase, key and status', async () => {
+    await browser.get(path());
+    expect(browser.words).toContain('Buyers of Bright <Harbour>');
+    expect(browser.words).toContain(`Mara@example.com mara`);
+    expect(browser.words).toContain(`No. ${purchase.id}, card €12.34 Complete Claimed by mara 3 downloads`);
+    expect(browser.words).toContain('<b>@example.com');
+    expect(browser.words).toContain('refunded no key');
+    expect(browser.words).not.toContain('failed@example.com');
+    const help = await browserOf(admin);
+    expect((await help.get(path())).status).toBe(200);
+    expect((await statementsOf(() => browser.get(path()))).length).toBeLessThanOrEqual(4);
+  });
+
+  test.each(['mara@EXAMPLE.com', ' Mara ', 'MARA'])('found by %j', async (find) => {
+    await browser.get(`${path()}?find=${encodeURIComponent(find)}`);
+    expect(browser.words).toContain('Mara@example.com');
+    expect(browser.words).not.toContain('refunded');
+  });
+
+  test.each(['nobody', 'mara@example.org', '%', "'", 'stranger@example.com'])(
+    'nobody is found by %j',
+    async (find) => {
+      await browser.get(`${path()}?find=${encodeURIComponent(find)}`);
+      expect(browser.words).toContain('Nobody with exactly this address or user name has bought it.');
+    },
+  );
+
+  test('page by page, whatever the address says', async () => {
+    const many = await make.game({ owner });
+    await sql(
+      `WITH made AS (
+         INSERT INTO purchases (email, source, currency, amount, created_at)
+         SELECT 'many' || i || '@example.com', 'card', 'USD', 100, timestamptz '2024-01-01' + i / 3 * interval '1 second'
+         FROM generate_series(1, 120) i RETURNING id)
+       INSERT INTO purchase_games (purchase_id, game_id) SELECT id, $1 FROM made`,
+      [many.id],
+    );
+    const seen: string[] = [];
+    let next: string | undefined = `${SALES}/${many.id}/buyers`;
+    for (let i = 0; next && i < 5; i++) {
+      await browser.get(next);
+      seen.push(...[...browser.page.text.matchAll(/many\d+@/g)].map(([text]) => text));
+      next = /href="([^"]*after=[^"]*)">Older/.exec(browser.page.text)?.[1]?.replaceAll('&amp;', '&');
+    }
+    expect(seen).toEqual(Array.from({ length: 120 }, (_, i) => `many${120 - i}@`));
+    for (const after of ['x', '2024-13-01 00:00:00+00,1', "2024-01-01 00:00:00+00,1'", ''])
+      expect(
+        (await browser.get(`${SALES}/${many.id}/buyers?after=${encodeURIComponent(after)}`)).status,
+      ).toBe(200);
+  });
+
+  test('as CSV: no formulas, quotes doubled, all of them', async () => {
+    const shop = await make.game({ owner });
+    const attacks = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '＝1', '"=1"', 'a,b', 'plain'];
+    for (const [i, source] of attacks.entries())
+      await make.purchase({ games: [shop], source, email: `e${i}@example.com`, created_at: dayAgo(i) });
+    await sql(
+      `WITH made AS (
+         INSERT INTO purchases (email, source, currency, amount, created_at)
+         SELECT 'many' || i || '@example.com', 'card', 'KWD', i, timestamptz '2020-01-01' FROM generate_series(1, 340) i RETURNING id)
+       INSERT INTO purchase_games (purchase_id, game_id) SELECT id, $1 FROM made`,
+      [shop.id],
+    );
+    const { status, headers } = await browser.get(`${SALES}/${shop.id}/buyers.csv`);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
+    expect(headers.get('content-disposition')).toBe(`attachment; filename="buyers-of-game-${shop.id}.csv"`);
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+    expect(headers.get('cache-control')).toBe('no-store');
+    // fetch() takes the byte order mark off.
+    const [head, ...lines] = browser.page.text.split('\r\n').slice(0, -1);
+    expect(head).toBe(
+      'purchase,bought_at,email,user,currency,price,percent_off,quantity,type,donation,source,status,key,key_revoked,key_claimed_by,key_downloads',
+    );
+    expect(lines).toHaveLength(350 + 1 - 1);
+    const sources = lines
+      .slice(0, attacks.length)
+      .map((line) => /,false,(.*),complete,,,,$/s.exec(line)?.[1]);
+    expect(sources).toEqual([
+      "'=1+1",
+      "'+1",
+      "'-1",
+      "'@SUM(A1)",
+      "'\t=1",
+      `"'\r=1"`,
+      "'＝1",
+      '"""=1"""',
+      '"a,b"',
+      'plain',
+    ]);
+    expect(lines.at(-1)).toMatch(
+      /^\d+,2020-01-01T00:00:00Z,many1@example.com,,KWD,0.001,0,1,game,false,card,complete,,,,$/,
+    );
+    await browser.get(`${path()}.csv?find=mara`);
+    expect(browser.page.text.split('\r\n')[1]).toMatch(
+      new RegExp(
+        `^${purchase.id},.*,Mara@example.com,mara,EUR,12.34,0,1,game,false,card,complete,\\d+,false,mara,3$`,
+      ),
+    );
+    expect(browser.page.text.split('\r\n')).toHaveLength(3);
+  });
+
+  test('the CSV begins with a byte order mark, and needs a session', async () => {
+    const ask = (headers: Record<string, string>) =>
+      fetch(`${baseUrl()}${path()}.csv`, { headers, redirect: 'manual' });
+    const bytes = Buffer.from(await (await ask(cookieOf(browser))).arrayBuffer());
+    expect(bytes.subarray(0, 11).toString('latin1')).toBe('\xef\xbb\xbfpurchase');
+    expect((await ask({})).status).toBe(303);
+  });
+});
+
+if (!chromiumPath)
+  console.warn('Skipped: the pages in a real browser. Install Chromium, or set CHROMIUM to one.');
+
+(chromiumPath ? describe : describe.skip)('in Chromium', () => {
+  let chromium: Chromium;
+  beforeAll(async () => {
+    chromium = await openChromium();
+  }, 60_000);
+  afterAll(() => chromium?.close());
+
+  test('a seller sees a sale, finds the buyer, downloads the CSV, makes a key that may only look, and revokes it', async () => {
+    const seller = await withPassword(await make.user());
+    const mine = await make.game({ owner: seller, title: 'Night Ferry' });
+    await make.user({
+      username: 'passenger',
+      emails: [{ email: 'passenger@example.com', verified: true }],
+    });
+    const window = await Window.open(chromium, baseUrl());
+    const { page } = window;
+    await page.goto('/login');
+    await page.getByLabel('User name or e-mail').fill(seller.username);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Nothing was sold in this time.').waitFor();
+
+    const sale = await fetch(`${baseUrl()}/operator/purchases`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+      body: new URLSearchParams({
+        game_id: String(mine.id),
+        email: 'passenger@example.com',
+        currency: 'EUR',
+        amount: '1234',
+      }),
+    });
+    expect(sale.status).toBe(200);
+    await page.getByRole('link', { name: 'Last 30 days' }).click();
+    const today = page.locator('.column').last();
+    expect(await today.getAttribute('aria-label')).toMatch(/: €12\.34, 1 sale$/);
+    // Of thirty columns one is a stop of the Tab key; the arrow keys reach the others.
+    await today.focus();
+    expect(await today.locator('.tip').isVisible()).toBe(true);
+    await page.keyboard.press('ArrowLeft');
+    expect(await today.locator('.tip').isVisible()).toBe(false);
+    expect(await page.evaluate(`document.activeElement.getAttribute('aria-label')`)).toMatch(
+      /: €0\.00, 0 sales$/,
+    );
+    expect(await page.locator('.column[tabindex="0"]').count()).toBe(1);
+    await page.getByText('Show as table').click();
+    await page.getByRole('cell', { name: '€12.34' }).first().waitFor();
+
+    await page.getByRole('link', { name: 'Buyers of Night Ferry' }).click();
+    await page.getByLabel('E-mail or user name').fill('passenger');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('link', { name: 'Show all' }).waitFor();
+    await page.getByRole('rowheader', { name: 'passenger@example.com passenger' }).waitFor();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download as CSV' }).click();
+    const download = await downloading;
+    expect(download.suggestedFilename()).toBe(`buyers-of-game-${mine.id}.csv`);
+    expect(readFileSync(await download.path(), 'utf8').split('\r\n')[1]).toMatch(
+      /,passenger@example\.com,passenger,EUR,12\.34,.*,complete,\d+,false,,0$/,
+    );
+
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByLabel('Name of the key').fill('Accountant');
+    await page.getByLabel('Only what I tick').check();
+    await page.getByLabel('See who bought your games and who owns a key').check();
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    const looking = seller.with(await page.getByLabel('Key', { exact: true }).inputValue());
+    expect(await looking.get(`/games/${mine.id}/sales`)).toMatchObject({
+      status: 200,
+      body: { sales: [{ email: 'passenger@example.com', price: '€12.34' }] },
+    });
+    expect((await looking.post('/collections')).status).toBe(403);
+    await page.getByRole('link', { name: 'Revoke Accountant' }).click();
+    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await page.getByRole('status').getByText('“Accountant” is revoked').waitFor();
+    expect((await looking.get(`/games/${mine.id}/sales`)).status).toBe(401);
+    expect(window.complaints).toEqual([]);
+    await window.close();
+  }, 60_000);
+
+  test('keyboard only: a time is chosen, the figures are read, a buyer is found, the CSV downloaded', async () => {
+    const seller = await withPassword(await make.user());
+    const mine = await make.game({ owner: seller, title: 'Tidal Clock' });
+    await sold(mine.id, dayAgo(1), 'EUR', 3, 1497);
+    await make.purchase({ games: [mine], email: 'keys@example.com' });
+    await make.purchase({ games: [mine], email: 'other@example.com' });
+    const window = await Window.open(chromium, baseUrl());
+    const { page } = window;
+    const { keyboard } = page;
+    await window.signIn(seller.username, PASSWORD);
+    await page.goto(SALES);
+    await window.tabTo(/^Last 90 days$/);
+    await keyboard.press('Enter');
+    await page.waitForURL(/range=90d/);
+    await window.tabTo(/^By week$/);
+    await keyboard.press('Enter');
+    await page.waitForURL(/by=week/);
+    await window.tabTo(/: €/);
+    await keyboard.press('End');
+    expect(await window.focused()).toMatch(/^Week of .*: €/);
+    await window.tabTo(/^Show as table$/);
+    await keyboard.press('Enter');
+    await page.getByRole('cell', { name: '€14.97' }).first().waitFor();
+    await window.tabTo(/^Buyers of Tidal Clock$/);
+    await keyboard.press('Enter');
+    await page.waitForURL(/\/buyers$/);
+    await window.tabTo(/^E-mail or user name$/);
+    await keyboard.type('keys@example.com');
+    await keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Show all' }).waitFor();
+    expect(await page.getByRole('rowheader').allInnerTexts()).toEqual(['keys@example.com']);
+    await window.tabTo(/^Download as CSV$/);
+    const downloading = page.waitForEvent('download');
+    await keyboard.press('Enter');
+    const lines = readFileSync(await (await downloading).path(), 'utf8').split('\r\n');
+    expect(lines).toHaveLength(3);
+    expect(window.complaints).toEqual([]);
+    await window.close();
+  }, 60_000);
+
+  test('in print nothing is cut off, the figures are there, and what one clicks on is not', async () => {
+    const seller = await withPassword(await make.user());
+    const mine = await make.game({
+      owner: seller,
+      title: 'A game with a name that is longer than a page is wide, or nearly',
+    });
+    for (let i = 0; i < 40; i++) await sold(mine.id, dayAgo(i * 7), 'USD', 1 + (i % 5), 49_900 * i);
+    await make.purchase({ games: [mine], email: `${'long'.repeat(20)}@example.com` });
+    // A page of A4 without its margins, at 96 dots an inch.
+    const window = await Window.open(chromium, baseUrl(), {
+      colorScheme: 'dark',
+      viewport: { width: 718, height: 1047 },
+    });
+    const { page } = window;
+    await window.signIn(seller.username, PASSWORD);
+    await page.emulateMedia({ media: 'print' });
+    for (const path of [`${SALES}?range=12m`, `${SALES}?range=5y&by=week`, `${SALES}/${mine.id}/buyers`]) {
+      await page.goto(path);
+      const found = await page.evaluate(`(() => {
+        const visible = (one) => one.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
+        const shown = [...document.querySelectorAll('body *')].filter(visible);
+        const clickable = shown.filter((one) => one.matches('button, .button, input, select, summary, nav:not(.totals)')).map((one) => one.outerHTML);
+        const cut = shown.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 200));
+        const figures = [...document.querySelectorAll('figure td, table.buyers td')].filter(visible).length;
+        const dark = getComputedStyle(document.body).backgroundColor;
+        return { clickable, cut, figures: figures > 0, dark };
+      })()`);
+      expect({ path, ...(found as object) }).toEqual({
+        path,
+        clickable: [],
+        cut: [],
+        figures: true,
+        dark: 'rgb(255, 255, 255)',
+      });
+    }
+    await window.close();
+  }, 60_000);
+
+  const looks = [
+    ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
+    ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
+    ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 700 } }],
+    ['narrow and dark', { colorScheme: 'dark', viewport: { width: 320, height: 700 } }],
+  ] as const;
+
+  test.each(looks)(
+    'everybody can use the pages: %s',
+    async (_, look) => {
+      const seller = await withPassword(await make.user());
+      const mine = await make.game({
+        owner: seller,
+        title: 'A game with a name that is longer than a phone is wide',
+      });
+      for (let i = 0; i < 40; i++)
+        await sold(mine.id, dayAgo(i * 7), i % 3 ? 'USD' : 'JPY', 1 + (i % 5), 49_900 * i);
+      const { id: purchase_id } = await make.purchase({
+        games: [mine],
+        email: `${'long'.repeat(20)}@example.com`,
+      });
+      await make.downloadKey({ game: mine, purchase_id, user_id: seller.id });
+      const window = await Window.open(chromium, baseUrl(), look as object);
+      const { page } = window;
+      await window.signIn(seller.username, PASSWORD);
+      for (const path of [
+        SALES,
+        `${SALES}?range=90d&by=day&currency=JPY`,
+        `${SALES}?range=5y&by=week&game=${mine.id}`,
+        `${SALES}?range=30d&page=2`,
+        `${SALES}/${mine.id}/buyers`,
+        `${SALES}/${mine.id}/buyers?find=nobody`,
+      ]) {
+        await page.goto(path);
+        for (const details of await page.locator('summary').all()) await details.click();
+        if (await page.locator('.column').count()) await page.locator('.column').last().focus();
+        await page.evaluate(axe);
+        const violations = await page.evaluate(
+          `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+             .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((node) => node.html).join(' | ')))`,
+        );
+        const width = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        );
+        expect({ path, violations, width }).toEqual({ path, violations: [], width: 0 });
+      }
+      expect(window.complaints).toEqual([]);
+      await window.close();
+    },
+    60_000,
+  );
+});

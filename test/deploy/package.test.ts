@@ -1,0 +1,211 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+// `npm pack` as it stands, and then an empty folder with the tarball and what it depends on, and nothing of this project.
+jest.setTimeout(180_000);
+
+const root = resolve(__dirname, '..', '..');
+let work: string;
+let folder: string;
+let contents: string[];
+let environment: NodeJS.ProcessEnv;
+let service: ChildProcess | undefined;
+let printed = '';
+
+interface Manifest {
+  private?: boolean;
+  version: string;
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+}
+
+const readJson = <T>(...path: string[]) => JSON.parse(readFileSync(join(...path), 'utf8')) as T;
+
+function run(program: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = environment): string {
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8', env });
+  if (status !== 0) throw new Error(`${program} ${args.join(' ')}\n${stdout}${stderr}`);
+  return stdout;
+}
+
+/** Links, which take no time, where both are on one disk. */
+function copyTree(from: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const name of readdirSync(from)) {
+    if (name === 'node_modules') continue;
+    const [source, target] = [join(from, name), join(to, name)];
+    if (lstatSync(source).isDirectory()) copyTree(source, target);
+    else if (!lstatSync(source).isSymbolicLink())
+      try {
+        linkSync(source, target);
+      } catch {
+        copyFileSync(source, target);
+      }
+  }
+}
+
+/** The packages of production, at the versions of the lock file; those of other platforms are not there. */
+async function addDependencies(): Promise<void> {
+  const script = pathToFileURL(join(root, 'tools', 'scripts', 'production-packages.mjs')).href;
+  // jest cannot import() it.
+  const program = `import { readFileSync } from 'node:fs'; import { forProduction } from '${script}';
+    console.log(Object.keys(forProduction(JSON.parse(readFileSync('package-lock.json', 'utf8'))).packages).join('\\n'))`;
+  const places = run(process.execPath, ['--input-type=module', '-e', program], root).trim().split('\n');
+  for (const place of places)
+    if (place !== '' && existsSync(join(root, place))) copyTree(join(root, place), join(folder, place));
+}
+
+beforeAll(async () => {
+  work = mkdtempSync(join(tmpdir(), 'gamewharf-package-'));
+  // Root runs PostgreSQL as another account, which has to pass here.
+  chmodSync(work, 0o755);
+  folder = join(work, 'empty');
+  environment = {
+    PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
+    HOME: work,
+    npm_config_cache: join(work, 'npm'),
+    npm_config_offline: 'true',
+    npm_config_update_notifier: 'false',
+  };
+  run('npm', ['pack', '--pack-destination', work], root);
+  const { version } = readJson<Manifest>(root, 'package.json');
+  const tarball = join(work, `gamewharf-${version}.tgz`);
+  contents = run('tar', ['-tzf', tarball], work).trim().split('\n');
+  const installed = join(folder, 'node_modules', 'gamewharf');
+  mkdirSync(installed, { recursive: true });
+  run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed], work);
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ private: true, dependencies: { gamewharf: version } }),
+  );
+  await addDependencies();
+  // Makes the programs of packages, as an install does.
+  run('npm', ['rebuild', '--ignore-scripts', 'gamewharf'], folder);
+});
+
+afterAll(async () => {
+  if (service?.exitCode === null && service.signalCode === null) {
+    const ended = once(service, 'exit');
+    service.kill('SIGTERM');
+    await ended;
+  }
+  rmSync(work, { recursive: true, force: true });
+});
+
+test('the tarball has the compiled service, the migrations and the client, and nothing else', () => {
+  const others = contents.filter(
+    (name) =>
+      !/^package\/(package\.json|README\.md|LICENSE|client\/(index\.js|index\.d\.ts|api\.d\.ts))$/.test(
+        name,
+      ) && !/^package\/dist\/(src|migrations)\/.+\.js$/.test(name),
+  );
+  expect(
+    others.filter((name) => !/^package\/dist\/src\/.+\/assets\/[\w-]+\.(css|svg|json)$/.test(name)),
+  ).toEqual([]);
+  for (const name of ['dist/src/cli.js', 'dist/src/main.js', 'client/api.d.ts'])
+    expect(contents).toContain(`package/${name}`);
+});
+
+test('every compiled file has its source in this project', () => {
+  const compiled = contents
+    .map((name) => name.replace(/^package\/dist\//, ''))
+    .filter((name) => /^(src|migrations)\//.test(name));
+  const stale = compiled.filter(
+    (name) => ![name, name.replace(/\.js$/, '.ts')].some((source) => existsSync(join(root, source))),
+  );
+  expect(stale).toEqual([]);
+});
+
+test('it stays private, and needs no package of development', () => {
+  const manifest = readJson<Manifest>(folder, 'node_modules', 'gamewharf', 'package.json');
+  expect(manifest.private).toBe(true);
+  const has = (name: string) => existsSync(join(folder, 'node_modules', name));
+  expect(Object.keys(manifest.devDependencies).filter(has)).toEqual([]);
+  expect(Object.keys(manifest.dependencies).filter((name) => !has(name))).toEqual([]);
+});
+
+test('`npx gamewharf --help` shows the command, and a mistyped one is not the service', () => {
+  expect(run('npx', ['gamewharf', '--help'], folder)).toMatch(/Usage: gamewharf[^]*migrate[^]*import/);
+  expect(() => run('npx', ['gamewharf', 'migrte'], folder)).toThrow("unknown command 'migrte'");
+});
+
+test('`npx gamewharf` in an empty folder starts the demo store on its own PostgreSQL', async () => {
+  service = spawn('npx', ['gamewharf'], { cwd: folder, env: { ...environment, PORT: '0' } });
+  for (const stream of [service.stdout, service.stderr])
+    stream?.on('data', (data: Buffer) => (printed += String(data)));
+  const deadline = Date.now() + 60_000;
+  while (!/Ctrl-C stops it/.test(printed)) {
+    if (service.exitCode !== null || Date.now() > deadline) throw new Error(printed);
+    await sleep(50);
+  }
+  const [, address, key] = /listens on (\S+)[^]*?(gw_\w+)/.exec(printed)!;
+  const profile = await fetch(`${address}/profile`, { headers: { authorization: `Bearer ${key}` } });
+  expect([profile.status, await profile.json()]).toEqual([200, { user: expect.any(Object) as object }]);
+  expect(existsSync(join(folder, '.data', 'postgres'))).toBe(true);
+  expect(existsSync(join(folder, 'node_modules', 'gamewharf', '.data'))).toBe(false);
+});
+
+test('a TypeScript file that uses gamewharf/client is checked, and works against it', () => {
+  const [, address, key] = /listens on (\S+)[^]*?(gw_\w+)/.exec(printed)!;
+  copyFileSync(join(__dirname, 'package-client', 'shop.ts'), join(folder, 'shop.ts'));
+  const options = {
+    module: 'nodenext',
+    target: 'ES2023',
+    lib: ['ES2023', 'DOM'],
+    strict: true,
+    typeRoots: [join(root, 'node_modules', '@types')],
+    types: ['node'],
+  };
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: options, files: ['shop.ts'] }),
+  );
+  run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc')], folder);
+  expect(JSON.parse(run(process.execPath, ['shop.js', address!, key!], folder))).toEqual({
+    username: expect.any(String) as string,
+    title: 'Typed',
+    games_count: 1,
+    refused: ['invalid game'],
+  });
+});
+
+test('a signal to npx ends the service and its PostgreSQL', async () => {
+  const pid = join(folder, '.data', 'postgres', 'postmaster.pid');
+  expect(existsSync(pid)).toBe(true);
+  service!.kill('SIGTERM');
+  const deadline = Date.now() + 15_000;
+  while (existsSync(pid) && Date.now() < deadline) await sleep(50);
+  expect(existsSync(pid)).toBe(false);
+});
+
+test('no page says `npx gamewharf` before it has said what to install', () => {
+  const pages = [
+    'README.md',
+    'CONTRIBUTING.md',
+    ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join('docs', name)),
+  ];
+  const wrong = pages.filter((page) => {
+    const text = readFileSync(join(root, page), 'utf8');
+    const bare = text.search(/npx gamewharf/);
+    return bare >= 0 && !text.slice(0, bare).includes('npm install --ignore-scripts ./gamewharf-');
+  });
+  expect(wrong).toEqual([]);
+});

@@ -1,0 +1,167 @@
+import { Command } from 'commander';
+import { registerAuthCommands } from '../../src/commands/auth.command';
+import { type Actor, actors, anonymous, failure, make, sql, theApp, useStore } from '../support/store';
+import { until } from '../support/time';
+
+useStore({ RATE_LIMIT: 'off' });
+
+let owner: Actor;
+beforeAll(async () => ({ owner } = await actors()));
+
+/** What the last command said beside its output. */
+let hints: string[];
+
+/** What the command prints, once it has run with the services of the application. */
+async function gamewharf(...words: string[]): Promise<string[]> {
+  const printed: string[] = [];
+  const log = jest.spyOn(console, 'log').mockImplementation((line = '') => void printed.push(String(line)));
+  hints = [];
+  const hint = jest.spyOn(console, 'error').mockImplementation((line) => void hints.push(String(line)));
+  const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
+  registerAuthCommands(program, (work) => work(theApp(), new AbortController().signal));
+  for (const noun of program.commands)
+    for (const command of [noun, ...noun.commands])
+      command.exitOverride().configureOutput({ writeErr: () => undefined });
+  try {
+    await program.parseAsync(words, { from: 'user' });
+  } finally {
+    log.mockRestore();
+    hint.mockRestore();
+  }
+  return printed;
+}
+
+test('keys create, list, revoke', async () => {
+  const [key] = await gamewharf(
+    'keys',
+    'create',
+    '--user',
+    owner.username.toUpperCase(),
+    '--label',
+    'my laptop',
+  );
+  expect((await owner.with(key).get('/credentials/info')).body).toEqual({
+    type: 'key',
+    scopes: ['collection', 'game', 'profile'],
+  });
+  const [id] = (await sql<{ id: number }>('SELECT max(id) AS id FROM api_keys')).map((row) => row.id);
+  const list = await gamewharf('keys', 'list', '--user', owner.username);
+  expect(list[0]).toMatch(/^ID +KEY +SCOPES +CREATED +LAST USED +FROM +EXPIRES +REVOKED +LABEL$/);
+  expect(list[1]).toMatch(new RegExp(`^${id} +gw_\\w{5}\\.\\.\\. +all +\\S+Z +\\S+ +\\S+ +- +- +my laptop$`));
+  expect(list.join()).not.toContain(key);
+  await gamewharf('keys', 'revoke', String(id));
+  expect(await owner.with(key).get('/profile')).toEqual(failure(401, 'invalid key'));
+  await expect(gamewharf('keys', 'revoke', String(id))).rejects.toThrow(`There is no live API key ${id}.`);
+  expect((await gamewharf('keys', 'list', '--user', owner.username))[1]).toMatch(/Z +my laptop$/);
+});
+
+test('keys create --scope', async () => {
+  const [key] = await gamewharf(
+    'keys',
+    'create',
+    '--user',
+    owner.username,
+    '--scope',
+    'profile:me collection',
+  );
+  expect((await owner.with(key).get('/credentials/info')).body).toMatchObject({
+    scopes: ['collection', 'profile:me'],
+  });
+});
+
+test('keys create --expires', async () => {
+  const create = async (expires: string) => {
+    const [key] = await gamewharf('keys', 'create', '--user', owner.username, '--expires', expires);
+    const [row] = await sql<{ id: number; expires_at: string | null }>(
+      'SELECT id, expires_at FROM api_keys ORDER BY id DESC LIMIT 1',
+    );
+    return { key: key!, ...row! };
+  };
+  expect(await create('never')).toMatchObject({ expires_at: null });
+  const short = await create('30');
+  expect(Math.abs(Date.parse(short.expires_at!) - Date.now() - 30 * 86_400_000)).toBeLessThan(60_000);
+  expect(hints).toEqual([
+    expect.stringMatching(/, good until \d{4}-\d\d-\d\dT[\d:]{8}Z; `gamewharf keys revoke \d+` ends it\.$/),
+  ]);
+  const year = new Date().getUTCFullYear() + 1;
+  expect(await create(`${year}-02-28`)).toMatchObject({ expires_at: `${year}-02-28 23:59:59+00` });
+  expect((await gamewharf('keys', 'list', '--user', owner.username)).join('\n')).toContain(
+    `${year}-02-28T23:59:59Z`,
+  );
+  const { body } = await owner.with(short.key).get('/credentials/info');
+  expect(body).toEqual({ type: 'key', scopes: ['collection', 'game', 'profile'] });
+  await sql('UPDATE api_keys SET expires_at = now() WHERE id = $1', [short.id]);
+  await until(async () => (await owner.with(short.key).get('/profile')).status === 401);
+  expect(await owner.with(short.key).get('/profile')).toEqual(failure(401, 'invalid key'));
+});
+
+test('tokens create makes what a launched game gets', async () => {
+  const game = await make.game({ owner });
+  const [token] = await gamewharf('tokens', 'create', '--user', owner.username, '--game', String(game.id));
+  expect(await owner.with(token).get('/credentials/info')).toMatchObject({
+    body: { type: 'jwt', scopes: ['profile:me'] },
+  });
+  expect(hints).toEqual([expect.stringMatching(/^Good until \S+Z, at http:\/\/127\.0\.0\.1:\d+\.$/)]);
+  const [short] = await gamewharf(
+    ...['tokens', 'create', '--user', owner.username, '--game', String(game.id)],
+    ...['--scope', 'profile', '--lifetime', '60'],
+  );
+  const { body } = await anonymous.with(short).get('/credentials/info');
+  expect(Date.parse((body as { expires_at: string }).expires_at)).toBeLessThan(Date.now() + 61_000);
+});
+
+test('tokens revoke ends those of a user', async () => {
+  const game = await make.game({ owner });
+  const [token] = await gamewharf('tokens', 'create', '--user', owner.username, '--game', String(game.id));
+  expect((await owner.with(token).get('/profile')).status).toBe(200);
+  expect(await gamewharf('tokens', 'revoke', '--user', owner.username.toUpperCase())).toEqual([
+    `All JWTs of ${owner.username.toUpperCase()} are revoked: running servers refuse them within a second.`,
+  ]);
+  expect(await owner.with(token).get('/profile')).toEqual(failure(401, 'invalid token'));
+  await expect(gamewharf('tokens', 'revoke', '--user', 'nobody')).rejects.toThrow('There is no user nobody.');
+});
+
+test('signing-keys list, rotate, revoke', async () => {
+  await anonymous.get('/.well-known/jwks.json');
+  const [rotated] = await gamewharf('signing-keys', 'rotate');
+  expect(rotated).toMatch(/^Key [\w-]{43} is published and signs from \d{4}-\d\d-\d\dT[\d:]{8}Z\.$/);
+  await expect(gamewharf('signing-keys', 'rotate')).rejects.toThrow('--now makes another');
+  const [at_once] = await gamewharf('signing-keys', 'rotate', '--now');
+  const kid = at_once!.split(' ')[1]!;
+  const states = (lines: string[]) => lines.slice(1).map((line) => line.split(/ +/)[1]);
+  expect(states(await gamewharf('signing-keys', 'list'))).toEqual(['verifies', 'signs', 'waits']);
+  await gamewharf('signing-keys', 'revoke', kid);
+  const after = await gamewharf('signing-keys', 'list');
+  expect(after.join()).not.toContain(kid);
+  expect(states(after)).toContain('signs');
+});
+
+test('scopes lists the words and what each route needs', async () => {
+  const lines = await gamewharf('scopes');
+  expect(lines).toContainEqual(expect.stringMatching(/^profile:me +See who you are$/));
+  expect(lines).toContainEqual(expect.stringMatching(/^GET +\/profile\/games +profile:games$/));
+  expect(lines.filter((line) => line.includes('closed'))).toEqual([]);
+});
+
+test.each([
+  ['keys create --user nobody', 'There is no user nobody.'],
+  ['keys create', "required option '--user <username>' not specified"],
+  ['keys create --user USER --scope profile:you', '`gamewharf scopes` lists all scopes.'],
+  ['keys create --user USER --scope ,', '`gamewharf scopes` lists all scopes.'],
+  ['keys create --user USER --expires 0', 'Give “never”, a number of days up to 3650, or a date to come'],
+  ['keys create --user USER --expires 3651', 'Give “never”'],
+  ['keys create --user USER --expires 2013-01-01', 'Give “never”'],
+  ['keys create --user USER --expires 2031-02-30', 'Give “never”'],
+  ['keys create --user USER --expires soon', 'Give “never”'],
+  ['keys list --user nobody', 'There is no user nobody.'],
+  ['keys revoke x', 'Give an id.'],
+  ['keys revoke 0', 'Give an id.'],
+  ['keys revoke 9007199254740993', 'Give an id.'],
+  ['tokens create --user USER --game 4000000', 'There is no game 4000000.'],
+  ['tokens create --user USER --game 1 --lifetime 0', 'Give seconds, from 1 to 86400.'],
+  ['tokens create --user USER --game 1 --lifetime 86401', 'Give seconds, from 1 to 86400.'],
+  ['signing-keys revoke nonsense', 'There is no signing key nonsense.'],
+])('%s: %s', async (line, message) => {
+  const words = line.replace('USER', owner.username).split(' ');
+  await expect(gamewharf(...words)).rejects.toThrow(message);
+});

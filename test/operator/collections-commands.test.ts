@@ -1,0 +1,117 @@
+import { Command } from 'commander';
+import { registerCollectionCommands } from '../../src/commands/collections.command';
+import { make, sql, theApp, useStore } from '../support/store';
+
+useStore();
+
+/** What a command prints, and what it says when it fails. */
+async function run(...words: string[]): Promise<{ printed: string; failed?: string }> {
+  const lines: string[] = [];
+  const log = jest.spyOn(console, 'log').mockImplementation((line: string = '') => void lines.push(line));
+  const program = new Command();
+  registerCollectionCommands(program, (work) => work(theApp(), new AbortController().signal));
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return { printed: lines.join('\n') };
+  } catch (error) {
+    return { printed: lines.join('\n'), failed: (error as Error).message };
+  } finally {
+    log.mockRestore();
+  }
+}
+
+describe('collections show', () => {
+  test('who may edit it, and who shows it', async () => {
+    const owner = await make.user({ username: 'leaf' });
+    const admin = await make.user({ username: 'Twig' });
+    const { id } = await make.collection({
+      owner,
+      admins: [admin],
+      title: 'Train rides',
+      description: '<b>x</b>',
+      created_at: '2024-05-06T07:08:09Z',
+      updated_at: '2024-05-07T07:08:09Z',
+    });
+    await admin.post(`/collections/${id}`, { on_profile: true });
+    await sql(`UPDATE collections SET updated_at = '2024-05-07T07:08:09Z' WHERE id = $1`, [id]);
+    expect((await run('collections', 'show', String(id))).printed).toBe(
+      [
+        'title        Train rides',
+        `address      https://gamewharf.example/c/${id}/train-rides`,
+        'games        0',
+        'private      no',
+        'layout       grid',
+        'created      2024-05-06T07:08:09Z',
+        'updated      2024-05-07T07:08:09Z',
+        'description  <b>x</b>',
+        '',
+        'USER  ROLE   ON PROFILE',
+        'leaf  owner  no',
+        'Twig  admin  yes',
+      ].join('\n'),
+    );
+  });
+
+  test('one that does not exist', async () => {
+    expect(await run('collections', 'show', '999999')).toEqual({
+      printed: '',
+      failed: 'There is no collection 999999.',
+    });
+  });
+});
+
+describe('collections resanitise', () => {
+  test('changes what the list no longer allows, and nothing else', async () => {
+    const owner = await make.user();
+    const games = await Promise.all([1, 2].map(() => make.game({ owner })));
+    const dirty = await make.collection({ owner, games, description: '<b>x</b><script>y</script>' });
+    const gone = await make.collection({ owner, description: '<script>y</script>' });
+    const clean = await make.collection({ owner, games, description: '<b>x</b>' });
+    await sql(
+      `UPDATE collection_games SET blurb = '<font>z</font>' WHERE collection_id = $1 AND game_id = $2`,
+      [dirty.id, games[1]!.id],
+    );
+    await sql(`UPDATE collection_games SET blurb = 'fine' WHERE collection_id = $1`, [clean.id]);
+    const rest = async () => [
+      await sql(`SELECT id, title, updated_at, games_count FROM collections ORDER BY id`),
+      await sql(`SELECT xmin::text, description FROM collections WHERE id = $1`, [clean.id]),
+      await sql(`SELECT xmin::text, blurb FROM collection_games WHERE collection_id = $1`, [clean.id]),
+    ];
+    const before = await rest();
+    expect(await run('collections', 'resanitise')).toEqual({ printed: '7 texts looked at, 3 changed.' });
+    expect(await rest()).toEqual(before);
+    expect(
+      await sql('SELECT id, description FROM collections WHERE id = ANY($1) ORDER BY id', [
+        [dirty.id, gone.id],
+      ]),
+    ).toEqual([
+      { id: dirty.id, description: '<b>x</b>' },
+      { id: gone.id, description: null },
+    ]);
+    expect(
+      await sql('SELECT blurb FROM collection_games WHERE collection_id = $1 AND game_id = $2', [
+        dirty.id,
+        games[1]!.id,
+      ]),
+    ).toEqual([{ blurb: 'z' }]);
+    expect(await run('collections', 'resanitise')).toEqual({ printed: '6 texts looked at, 0 changed.' });
+  });
+
+  test('more than a batch, and what would be too long', async () => {
+    const owner = await make.user();
+    await sql(
+      `INSERT INTO collections (user_id, title, description) SELECT $1, 'Many', '<i>' || n || '<u>' FROM generate_series(1, 1200) n`,
+      [owner.id],
+    );
+    const link = '<a href="https://x.example">x</a>';
+    const { id } = await make.collection({ owner, description: link.repeat(600) });
+    const { printed, failed } = await run('collections', 'resanitise');
+    expect(printed).toMatch(/^1,\d{3} texts looked at, 1,200 changed\.$/);
+    expect(failed).toBe(
+      `These would be longer than is allowed, and are unchanged:\n  the description of collection ${id}`,
+    );
+    expect(
+      await sql(`SELECT FROM collections WHERE title = 'Many' AND description !~ '^<i>\\d+<u></u></i>$'`),
+    ).toEqual([]);
+  });
+});

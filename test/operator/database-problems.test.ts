@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { migrate } from '../../src/platform/database/migrate';
+import { OperatorError } from '../../src/platform/config/operator-error';
+import { databaseUrl, useStore } from '../support/store';
+
+useStore();
+
+const problemOf = async (url: string) => {
+  const error: unknown = await migrate({ DATABASE_URL: url }, () => undefined).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(OperatorError);
+  return (error as Error).message;
+};
+const withOptions = (options: string) => `${databaseUrl()}?${options}`;
+
+let server: Server | undefined;
+afterEach(() => server?.close());
+
+/** Something that is no database with TLS: it agrees to speak TLS, and then does not. */
+async function impostor(): Promise<string> {
+  server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.write('S');
+      socket.once('data', () => socket.end('this is not TLS'));
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `postgres://somebody:secret@127.0.0.1:${(server.address() as AddressInfo).port}/store?sslmode=require`;
+}
+
+describe('what is wrong with TLS is said in a sentence', () => {
+  test('a server that has none', async () => {
+    expect(await problemOf(withOptions('sslmode=require'))).toMatch(
+      /^There is no TLS with the database at 127\.0\.0\.1:\d+ \(The server does not support SSL connections\): check /,
+    );
+  });
+
+  test('a server that speaks something else', async () => {
+    const problem = await problemOf(await impostor());
+    expect(problem).toMatch(
+      /^There is no TLS with the database at 127\.0\.0\.1:\d+ \(EPROTO\): check its certificate, and sslmode and sslrootcert in DATABASE_URL\.$/,
+    );
+  });
+
+  test('a certificate that is not there', async () => {
+    expect(await problemOf(withOptions('sslmode=verify-full&sslrootcert=/nowhere/ca.crt'))).toBe(
+      'The file /nowhere/ca.crt that DATABASE_URL names cannot be read (ENOENT): put it there, or change DATABASE_URL.',
+    );
+  });
+});
+
+test('a server that is not there', async () => {
+  expect(await problemOf('postgres://somebody:secret@127.0.0.1:1/store')).toBe(
+    'The database at 127.0.0.1:1 cannot be reached (ECONNREFUSED): start it, or change DATABASE_URL.',
+  );
+});

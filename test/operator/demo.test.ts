@@ -1,0 +1,188 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { hashPassword } from '../../src/auth/sign-in/password-hash';
+import { Settings } from '../../src/platform/config/settings';
+import { demoRecords } from '../../src/dev/demo/demo';
+import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import { SMALL_STORE } from '../../src/dev/demo/demo-options';
+import { loadDemoStore } from '../../src/dev/demo/demo-store';
+import { greeting } from '../../src/dev/greeting';
+import { Browser } from '../support/browser';
+import { importDirectly } from '../support/importing';
+import { Actor, anonymous, make, send, sql, theApp, useStore } from '../support/store';
+
+useStore();
+
+type JsonObject = Record<string, unknown>;
+
+const all = (options: Parameters<typeof demoRecords>[0] = {}) => [...demoRecords(options)];
+const textOf = (options: Parameters<typeof demoRecords>[0] = {}) =>
+  Buffer.concat([...ndjsonOf(demoRecords(options))]).toString();
+
+test('npm start prints an account of an empty store that can be signed in to, as long as its password is that one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gamewharf-demo-'));
+  const load = () => loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
+  const demo = await load();
+  const { username, password, api_key } = demo!;
+  const printed = greeting('http://here', demo, true);
+  expect(printed).toContain('Ctrl-C stops it and its database.');
+  expect(greeting('http://here', demo, false)).toContain('Ctrl-C stops it.');
+  expect(printed).toContain(api_key);
+  expect(printed).toContain(`To sign in at http://here/login: ${username}, with the password ${password}`);
+  expect((await new Browser().signIn(username, password)).status).toBe(303);
+  expect(await load()).toEqual(demo);
+  await sql('UPDATE users SET password_hash = $1 WHERE username = $2', [await hashPassword('x'), username]);
+  const { password: _, ...others } = demo!;
+  expect(await load()).toEqual(others);
+  expect(greeting('http://here', others, true)).not.toContain('password');
+  rmSync(folder, { recursive: true });
+}, 60_000);
+
+test('the same options make the same store, another seed another one', () => {
+  expect(textOf()).toBe(textOf());
+  expect(textOf({ seed: 2 })).not.toBe(textOf());
+});
+
+test('every count is kept', () => {
+  const wanted = { users: 50, games: 60, purchases: 70, download_keys: 80, collections: 9, builds: 100 };
+  const counts: Record<string, number> = {};
+  for (const { type } of all({ ...wanted, collection_size: 12, large_collection: 55, api_keys: 4 }))
+    counts[type as string] = (counts[type as string] ?? 0) + 1;
+  expect(counts).toEqual({
+    user: 50,
+    game: 60,
+    purchase: 70,
+    download_key: 80,
+    collection: 10,
+    build: 100,
+    api_key: 5,
+    oauth_application: 1,
+  });
+  const sizes = all({ ...wanted, collection_size: 12, large_collection: 55 })
+    .filter(({ type }) => type === 'collection')
+    .map(({ games }) => (games as unknown[]).length);
+  expect(sizes).toEqual([...Array<number>(9).fill(12), 55]);
+});
+
+test('what cannot be is refused', () => {
+  expect(() => all({ games: 3, collection_size: 4 })).toThrow(RangeError);
+  expect(() => all({ users: 2 })).toThrow(RangeError);
+});
+
+test('the small store has something of everything', async () => {
+  await importDirectly(all({ api_key: 'the-key-of-the-demo' }));
+  const shown = async (condition: string) => (await sql(`SELECT 1 FROM ${condition} LIMIT 1`)).length === 1;
+  for (const condition of [
+    'user_emails WHERE NOT verified',
+    'user_emails WHERE verified GROUP BY user_id HAVING count(*) > 1',
+    'users WHERE display_name IS NULL',
+    `games WHERE visibility = 'private'`,
+    `games WHERE visibility = 'restricted'`,
+    'games WHERE published_at IS NULL',
+    'games GROUP BY user_id HAVING count(*) > 3',
+    'game_admins',
+    'game_earnings GROUP BY game_id HAVING count(*) > 1',
+    `purchases WHERE purchase_type = 'bundle'`,
+    'purchases WHERE user_id IS NULL',
+    `purchases WHERE status <> 'complete'`,
+    'download_keys WHERE user_id IS NOT NULL',
+    'download_keys WHERE purchase_id IS NULL',
+    'download_keys WHERE revoked_at IS NOT NULL',
+    'download_keys k JOIN purchases p ON p.id = k.purchase_id JOIN user_emails e ON e.email = lower(p.email)',
+    'collections WHERE private',
+    'collections WHERE description IS NOT NULL',
+    `collections WHERE layout = 'list'`,
+    'collection_admins',
+    'collection_games WHERE blurb IS NOT NULL',
+    `builds WHERE state = 'failed'`,
+    `builds WHERE state = 'processing' OR state = 'started'`,
+    `builds WHERE game_id = 1 AND channel_name = 'windows' AND state = 'completed' AND user_version IS NOT NULL`,
+    'api_keys WHERE revoked_at IS NULL AND user_id = 1',
+    'api_keys WHERE revoked_at IS NOT NULL',
+    'oauth_applications',
+  ])
+    expect([condition, await shown(condition)]).toEqual([condition, true]);
+  expect(await sql('SELECT count(*) AS count FROM users')).toEqual([{ count: SMALL_STORE.users }]);
+});
+
+test('no live key follows from the seed unless it is asked for', () => {
+  const live = all().filter(({ type, revoked_at }) => type === 'api_key' && !revoked_at);
+  expect(live).toEqual([]);
+});
+
+test('addresses are nobody’s', () => {
+  const hosts = new Set(
+    all({ users: 300, purchases: 300 }).flatMap((record: JsonObject) =>
+      [...JSON.stringify(record).matchAll(/@([\w.-]+)|https?:\/\/([\w.-]+)/g)].map(([, a, b]) =>
+        (a ?? b)!.toLowerCase(),
+      ),
+    ),
+  );
+  expect([...hosts].filter((host) => !/^(127\.0\.0\.1|(.*\.)?example\.(com|org|net))$/.test(host))).toEqual(
+    [],
+  );
+});
+
+test('the API description shows what the demo store answers', async () => {
+  const api_key = 'the-key-of-the-demo';
+  await importDirectly(all({ api_key }));
+  await make.key({ owner: { id: 1 }, text: 'key-of-the-seller' });
+  const seller = new Actor(1, 'ash-beetle', 'key-of-the-seller');
+  const buyer = new Actor(2, 'azure-bison', await make.key({ owner: { id: 2 } }));
+  const email = 'azure-bison@example.net';
+  const asked: Record<string, () => Promise<{ body: unknown }>> = {
+    credentialsInfo: () => seller.get('/credentials/info'),
+    profileProfile: () => buyer.get('/profile'),
+    profileProfileGames: () => seller.get('/profile/games'),
+    ownershipOwnedKeys: () => buyer.get('/profile/owned-keys'),
+    gamesGame: () => buyer.get('/games/1'),
+    ownershipOwns: () => buyer.get('/games/1/ownership'),
+    gameSalesPage: () => seller.get('/games/1/sales'),
+    purchasesDownloadKey: () => seller.get('/games/1/download_keys', { email }),
+    purchasesPurchasesOf: () => seller.get('/games/1/purchases', { email }),
+    collectionsList: () => seller.get('/profile/collections'),
+    collectionsOne: () => seller.get('/collections/1'),
+    collectionGamesPage: () => seller.get('/collections/1/collection-games'),
+    collectionsCreate: () => seller.post('/collections', { title: 'Games for a train ride' }),
+    collectionsUpdate: () => seller.post('/collections/1', { title: 'Games for a train ride' }),
+    collectionGamesAdd: () => seller.post('/collections/1/add-game', { game_id: 1 }),
+    collectionGamesUpdate: () =>
+      seller.post('/collections/1/collection-games/1', { blurb: '<p>The best of its year.</p>' }),
+    wharfLatest: () => anonymous.get('/wharf/latest', { game_id: 1, channel_name: 'linux' }),
+    legacyCredentialsInfo: () => seller.get('/api/1/key/credentials/info'),
+    legacyMe: () => buyer.get('/api/1/key/me'),
+    legacyMyGames: () => seller.get('/api/1/key/my-games'),
+    legacyMyOwnedKeys: () => buyer.get('/api/1/key/my-owned-keys'),
+    legacyGame: () => buyer.get('/api/1/key/game/1'),
+    legacyDownloadKey: () => seller.get('/api/1/key/game/1/download_keys', { email }),
+    legacyPurchasesOf: () => seller.get('/api/1/key/game/1/purchases', { email }),
+    legacyLatest: () => anonymous.get('/api/1/key/wharf/latest', { game_id: 1, channel_name: 'linux' }),
+  };
+  const answers: Record<string, unknown> = {};
+  for (const [operation, ask] of Object.entries(asked)) answers[operation] = shown((await ask()).body);
+  // `SHOWN=write npx jest test/operator/demo.test.ts -t description` writes the file anew, for the next start of the service.
+  if (process.env.SHOWN === 'write') {
+    writeFileSync(DEMO_ANSWERS, `${JSON.stringify(answers, null, 2)}\n`);
+    return;
+  }
+  expect(JSON.parse(readFileSync(DEMO_ANSWERS, 'utf8'))).toEqual(answers);
+  const description = (await send('GET', '/openapi.json')).text;
+  for (const answer of Object.values(answers)) expect(description).toContain(JSON.stringify(answer));
+  expect(description).not.toContain('"source":"source"');
+});
+
+const DEMO_ANSWERS = 'src/platform/openapi/assets/demo-answers.json';
+
+/** The first of each list, and one time for all that was made just now. */
+const shown = (answer: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(answer, (_, value: unknown) => {
+      if (Array.isArray(value) && typeof value[0] === 'object') return value.slice(0, 1) as unknown;
+      if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d[T ][\d:]{8}Z?$/.test(value)) return value;
+      const age = Date.now() - Date.parse(value.endsWith('Z') ? value : `${value}Z`);
+      return Math.abs(age) < 3_600_000
+        ? value.replace(/\d[\d:-]*([T ])[\d:]+/, '2026-03-01$112:00:00')
+        : value;
+    }),
+  );

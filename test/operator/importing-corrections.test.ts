@@ -1,0 +1,545 @@
+import { Client } from 'pg';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import {
+  bothWays,
+  databaseUrl,
+  everything,
+  game,
+  imported,
+  ndjson,
+  OPERATOR_TOKEN,
+  problemsOf,
+  purchase,
+  salesAsKept,
+  salesByDefinition,
+  sendSmall,
+  user,
+} from '../support/importing';
+import { FaultyProxy } from '../support/proxy';
+import { Actor, anonymous, failure, openApp, sql, useStore } from '../support/store';
+import { moment, until } from '../support/time';
+
+useStore({ OPERATOR_TOKEN });
+
+const deleted = (type: string, id: number) => ({ type, id, deleted: true });
+
+const downloadKey = (id: number, fields: object = {}) => ({
+  type: 'download_key',
+  id,
+  key: `key-${id}`,
+  game_id: 1,
+  ...fields,
+});
+const collection = (id: number, fields: object = {}) => ({
+  type: 'collection',
+  id,
+  user_id: 1,
+  title: 'Best',
+  ...fields,
+});
+const build = { type: 'build', id: 1, game_id: 1, channel_name: 'windows', user_version: '1.0' };
+const apiKey = { type: 'api_key', key: 'a-key-of-somebody', user_id: 1 };
+const application = {
+  type: 'oauth_application',
+  client_id: 'companion',
+  user_id: 1,
+  name: 'Companion',
+  redirect_uris: ['http://127.0.0.1:8080/callback'],
+  scopes: ['profile:me'],
+};
+const refunded = { type: 'purchase', id: 1, status: 'refunded' };
+const ids = async (table: string) =>
+  (await sql<{ id: number }>(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => id);
+
+beforeEach(async () => {
+  await sql('TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys CASCADE');
+});
+
+bothWays('partial records', () => {
+  test('a new one names every required field that is missing', async () => {
+    await imported(user(1));
+    expect(
+      await problemsOf(
+        { type: 'user', id: 2 },
+        { type: 'game', id: 1, title: 'Half a game' },
+        { type: 'purchase', id: 7, game_id: 1 },
+        { type: 'api_key', key: 'new-key' },
+        { type: 'oauth_application', client_id: 'x', name: 'X' },
+      ),
+    ).toEqual([
+      'line 1: user 2: username is required',
+      'line 2: game 1: slug is required',
+      'line 2: game 1: user_id is required',
+      'line 3: purchase 7: amount is required',
+      'line 3: purchase 7: currency is required',
+      'line 3: purchase 7: email is required',
+      'line 3: purchase 7: source is required',
+      'line 4: api_key: user_id is required',
+      'line 5: oauth_application x: redirect_uris is required',
+      'line 5: oauth_application x: scopes is required',
+      'line 5: oauth_application x: user_id is required',
+    ]);
+  });
+
+  test('null is no value for a required field, of a stored record either', async () => {
+    await imported(user(1));
+    expect(await problemsOf({ type: 'user', id: 1, username: null })).toEqual([
+      'line 1: user 1: username is required',
+    ]);
+  });
+
+  test('what is absent keeps what is stored, of every type', async () => {
+    const store = [
+      user(1, { display_name: 'Leaf', emails: [{ email: 'leaf@example.com', verified: true }] }),
+      game(1, { short_text: 'short' }),
+      game(2),
+      purchase(1, { game_id: [1, 2], sale_rate: 20 }),
+      downloadKey(1, { email: 'a@example.com' }),
+      collection(1, { games: [{ game_id: 2 }, { game_id: 1 }] }),
+      build,
+      apiKey,
+      application,
+    ];
+    await imported(...store);
+    const before = await everything();
+    const keys = ['type', 'id', 'key', 'client_id'];
+    const nothing = store.map((record) =>
+      Object.fromEntries(
+        Object.entries(record).filter(([name]) => keys.includes(name) && !(name === 'key' && 'id' in record)),
+      ),
+    );
+    for (const line of await imported(...nothing)) expect(line).toMatch(/ 0 new, 0 changed, \d unchanged$/);
+    expect(await everything()).toEqual(before);
+
+    expect(
+      await imported(
+        { type: 'user', id: 1, gamer: false },
+        { type: 'game', id: 1, title: 'New title' },
+        { type: 'purchase', id: 1, amount: 301 },
+        { type: 'download_key', id: 1, downloads: 3 },
+        { type: 'collection', id: 1, title: 'Better' },
+        { type: 'build', id: 1, state: 'failed' },
+        { type: 'api_key', key: 'a-key-of-somebody', label: 'mine' },
+        { type: 'oauth_application', client_id: 'companion', name: 'Friend' },
+      ),
+    ).toEqual(
+      [
+        'users',
+        'games',
+        'purchases',
+        'download_keys',
+        'collections',
+        'builds',
+        'api_keys',
+        'oauth_applications',
+      ].map((table) => `${table} 0 new, 1 changed, 0 unchanged`),
+    );
+    expect(await sql('SELECT username, display_name, gamer FROM users')).toEqual([
+      { username: 'user1', display_name: 'Leaf', gamer: false },
+    ]);
+    expect(await sql('SELECT user_id, slug, title, short_text FROM games WHERE id = 1')).toEqual([
+      { user_id: 1, slug: 'game-1', title: 'New title', short_text: 'short' },
+    ]);
+    expect(
+      await sql('SELECT email, source, currency, amount, sale_rate, purchase_type FROM purchases'),
+    ).toEqual([
+      {
+        email: 'buyer@example.com',
+        source: 'card',
+        currency: 'USD',
+        amount: 301,
+        sale_rate: 20,
+        purchase_type: 'bundle',
+      },
+    ]);
+    expect(await salesAsKept()).toMatchObject([
+      { id: 1, purchases_count: 1, earnings: { USD: 151 } },
+      { id: 2, purchases_count: 1, earnings: { USD: 150 } },
+    ]);
+    expect(await sql('SELECT redirect_uris, name FROM oauth_applications')).toEqual([
+      { redirect_uris: application.redirect_uris, name: 'Friend' },
+    ]);
+  });
+
+  test('a slug is looked for among the games of the owner that is stored', async () => {
+    await imported(user(1), user(2), game(1), game(2, { slug: 'taken' }), game(3, { user_id: 2 }));
+    expect(
+      await problemsOf({ type: 'game', id: 1, slug: 'taken' }, { type: 'game', id: 3, slug: 'taken' }),
+    ).toEqual(['line 1: game 1: the slug is taken by game 2']);
+  });
+
+  test('two games swap their slugs', async () => {
+    await imported(user(1), game(1, { slug: 'one' }), game(2, { slug: 'two' }));
+    await imported({ type: 'game', id: 1, slug: 'two' }, { type: 'game', id: 2, slug: 'one' });
+    expect(await sql('SELECT id, slug FROM games ORDER BY id')).toEqual([
+      { id: 1, slug: 'two' },
+      { id: 2, slug: 'one' },
+    ]);
+  });
+});
+
+bothWays('deleted records', () => {
+  test.each<[what: string, line: object, problem: string]>([
+    ['something else', { type: 'user', id: 1, deleted: 1 }, 'user 1: deleted must be true or false'],
+    ['a text', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true or false'],
+    ['no id', { type: 'user', deleted: true }, 'user: id is required'],
+    ['a bad id', { type: 'user', id: 'x', deleted: true }, 'user: id must be an integer'],
+    ['a key by its id', { type: 'api_key', id: 1, deleted: true }, 'api_key: key is required'],
+    [
+      'a field beside it',
+      { type: 'user', id: 1, deleted: true, username: 'x' },
+      'user 1: username must be absent where deleted is true',
+    ],
+  ])('%s', async (_, line, problem) => {
+    const problems = await problemsOf(line);
+    expect(problems).toContain(`line 1: ${problem}`);
+  });
+
+  test('what something of value hangs on stays, and the problem says what holds it', async () => {
+    await imported(
+      ...[1, 2, 3, 4].map((id) => user(id)),
+      game(1),
+      game(2),
+      game(3),
+      purchase(1, { game_id: [1, 3], user_id: 2 }),
+      purchase(2),
+      downloadKey(1, { game_id: 2, user_id: 4 }),
+      downloadKey(2, { purchase_id: 2 }),
+      collection(1, { user_id: 3 }),
+    );
+    await imported({ type: 'purchase', id: 2, status: 'refunded' });
+    const erase = 'erase the person instead, with gamewharf users erase';
+    const hide = 'make the game private instead, or delete those first';
+    expect(await problemsOf(...[1, 2, 3, 4].map((id) => deleted('user', id)))).toEqual([
+      `line 1: user 1: has 3 games: ${erase}`,
+      `line 2: user 2: has 1 purchase: ${erase}`,
+      `line 3: user 3: has 1 collection: ${erase}`,
+      `line 4: user 4: has 1 download key: ${erase}`,
+    ]);
+    expect(await problemsOf(...[1, 2, 3].map((id) => deleted('game', id)))).toEqual([
+      `line 1: game 1: has 2 purchases and 1 download key: ${hide}`,
+      `line 2: game 2: has 1 download key: ${hide}`,
+      `line 3: game 3: has 1 purchase: ${hide}`,
+    ]);
+    expect(await problemsOf(deleted('purchase', 1), deleted('purchase', 2))).toEqual([
+      'line 1: purchase 1: is complete: refund it first',
+      'line 2: purchase 2: has 1 live download key: revoke or delete them first',
+    ]);
+  });
+
+  test('a record goes with all that hangs on it, and twice is once', async () => {
+    await imported(
+      user(1),
+      user(2, { emails: [{ email: 'a@example.com', verified: true }] }),
+      game(1, { admins: [2] }),
+      game(2),
+      build,
+      collection(1, {
+        games: [
+          { game_id: 1, user_id: 2 },
+          { game_id: 2, user_id: 2 },
+        ],
+        admins: [2],
+      }),
+      { ...apiKey, key: 'a-key-of-two', user_id: 2 },
+      { ...application, user_id: 2 },
+      apiKey,
+    );
+    const owner = new Actor(1, 'user1', 'a-key-of-somebody');
+    const friend = new Actor(2, 'user2', 'a-key-of-two');
+    expect((await friend.get('/profile')).status).toBe(200);
+    expect(await imported(deleted('game', 1), deleted('user', 2))).toEqual([
+      'users 0 new, 0 changed, 0 unchanged, 1 deleted',
+      'games 0 new, 0 changed, 0 unchanged, 1 deleted',
+    ]);
+    expect(await friend.get('/profile')).toEqual(failure(401, 'invalid key'));
+    expect([await ids('users'), await ids('games'), await ids('builds'), await ids('api_keys')]).toEqual([
+      [1],
+      [2],
+      [],
+      [expect.any(Number)],
+    ]);
+    expect(await sql('SELECT games_count FROM collections')).toEqual([{ games_count: 1 }]);
+    expect(await sql('SELECT game_id, user_id FROM collection_games')).toEqual([{ game_id: 2, user_id: 1 }]);
+    for (const table of ['user_emails', 'game_admins', 'collection_admins', 'oauth_applications'])
+      expect([table, await sql(`SELECT * FROM ${table}`)]).toEqual([table, []]);
+    expect(await anonymous.get('/wharf/latest', { game_id: 1, channel_name: 'windows' })).toEqual(
+      failure(404, 'invalid game'),
+    );
+    expect(await imported(deleted('game', 1), deleted('user', 2))).toEqual([
+      'users 0 new, 0 changed, 1 unchanged, 0 deleted',
+      'games 0 new, 0 changed, 1 unchanged, 0 deleted',
+    ]);
+    expect((await owner.get('/profile')).status).toBe(200);
+  });
+
+  test('keys, applications, collections and builds go by themselves', async () => {
+    const onLinux = { ...build, channel_name: 'linux' };
+    await imported(user(1), game(1), onLinux, { ...onLinux, id: 2 }, apiKey, application);
+    await imported(collection(1, { games: [{ game_id: 1 }] }), downloadKey(1));
+    expect(
+      await imported(
+        { type: 'api_key', key: 'a-key-of-somebody', deleted: true },
+        { type: 'oauth_application', client_id: 'companion', deleted: true },
+        deleted('build', 2),
+        deleted('collection', 1),
+        deleted('download_key', 1),
+      ),
+    ).toEqual(
+      ['download_keys', 'collections', 'builds', 'api_keys', 'oauth_applications'].map(
+        (table) => `${table} 0 new, 0 changed, 0 unchanged, 1 deleted`,
+      ),
+    );
+    expect(await ids('builds')).toEqual([1]);
+    expect(await sql('SELECT FROM collection_games')).toEqual([]);
+    expect(await new Actor(1, 'user1', 'a-key-of-somebody').get('/profile')).toEqual(
+      failure(401, 'invalid key'),
+    );
+  });
+
+  test('a purchase that was refunded goes with its revoked keys, and then its game, in one stream too', async () => {
+    await imported(user(1), game(1), purchase(1), downloadKey(1, { purchase_id: 1 }));
+    expect(await problemsOf(deleted('purchase', 1))).toEqual([
+      'line 1: purchase 1: is complete: refund it first',
+      'line 1: purchase 1: has 1 live download key: revoke or delete them first',
+    ]);
+    await imported(refunded, { type: 'download_key', id: 1, revoked_at: '2024-01-01T00:00:00Z' });
+    expect(await salesAsKept()).toMatchObject([{ id: 1, purchases_count: 0, earnings: null }]);
+    await imported(deleted('game', 1), deleted('purchase', 1), deleted('user', 1));
+    expect([
+      await ids('users'),
+      await ids('games'),
+      await ids('purchases'),
+      await ids('download_keys'),
+    ]).toEqual([[], [], [], []]);
+  });
+
+  test('counts and earnings follow', async () => {
+    await imported(user(1), game(1), game(2), purchase(1, { game_id: [1, 2] }), purchase(2));
+    await imported(refunded);
+    await imported(deleted('purchase', 1));
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+    expect(await salesAsKept()).toMatchObject([
+      { id: 1, purchases_count: 1, earnings: { USD: 500 } },
+      { id: 2, purchases_count: 0, earnings: null },
+    ]);
+  });
+
+  test('a stream that also writes a record, or refers to it', async () => {
+    await imported(user(1), game(1), game(2));
+    expect(
+      await problemsOf(
+        deleted('game', 1),
+        { ...build, id: 5 },
+        { type: 'game', id: 2, title: 'T' },
+        deleted('game', 2),
+        deleted('game', 9),
+        deleted('game', 9),
+      ),
+    ).toEqual([
+      'line 2: build 5: game 1 is deleted on line 1',
+      'line 4: game 2: the id is also on line 3',
+      'line 6: game 9: the id is also on line 5',
+    ]);
+  });
+});
+
+bothWays('references of purchases', () => {
+  const { id: _, ...sale } = purchase(1);
+  const sold = (reference: string, fields: object = {}) => ({ ...sale, reference, ...fields });
+  const stored = () =>
+    sql<{ id: number; reference: string; amount: number }>(
+      `SELECT p.id, r.reference, p.amount FROM purchases p LEFT JOIN purchase_references r ON r.purchase_id = p.id
+       ORDER BY r.reference`,
+    );
+
+  test('what is wrong', async () => {
+    await imported(user(1), game(1), purchase(1, { reference: 'taken' }));
+    expect(
+      await problemsOf(
+        { ...sale },
+        sold('x'.repeat(201)),
+        purchase(2, { reference: 'taken' }),
+        sold('twice'),
+        sold('twice'),
+        { type: 'purchase', reference: 'new', amount: 3 },
+        sold('key', { with_key: 'yes' }),
+      ),
+    ).toEqual([
+      'line 1: purchase: id is required',
+      'line 2: purchase: reference must be at most 200 characters',
+      'line 3: purchase 2: the reference is taken by purchase 1',
+      'line 5: purchase: the reference is also on line 4',
+      'line 6: purchase: currency is required',
+      'line 6: purchase: email is required',
+      'line 6: purchase: game_id is required',
+      'line 6: purchase: source is required',
+      'line 7: purchase: with_key must be true or false',
+    ]);
+  });
+
+  test('a purchase without an id is found by its reference, or gets an id', async () => {
+    await imported(user(1), game(1));
+    expect(await imported(sold('one'), sold('two'))).toEqual(['purchases 2 new, 0 changed, 0 unchanged']);
+    const before = await stored();
+    expect(before).toMatchObject([{ reference: 'one' }, { reference: 'two' }]);
+    expect(await imported(sold('one'), { type: 'purchase', reference: 'two', amount: 7 })).toEqual([
+      'purchases 0 new, 1 changed, 1 unchanged',
+    ]);
+    expect(await stored()).toEqual([before[0], { ...before[1], amount: 7 }]);
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 2, earnings: { USD: 507 } }]);
+    await imported({ type: 'purchase', id: before[0]!.id, reference: 'another' });
+    expect(await stored()).toMatchObject([{ id: before[0]!.id, reference: 'another' }, { reference: 'two' }]);
+    await imported({ type: 'purchase', id: before[0]!.id, reference: null });
+    expect(await sql('SELECT reference FROM purchase_references')).toEqual([{ reference: 'two' }]);
+  });
+
+  test('with_key makes a key for each game that has none, once, and only of a complete purchase', async () => {
+    const keys = () =>
+      sql<{ game_id: number; key: string }>(
+        'SELECT game_id, key, account_id, purchase_email FROM download_keys ORDER BY purchase_id, game_id',
+      );
+    await imported(user(1), game(1), game(2));
+    const bundle = sold('bundle', { game_id: [1, 2], user_id: 1, with_key: true });
+    await imported(bundle, sold('waits', { status: 'pending', with_key: true }), sold('without'));
+    const made = await keys();
+    const key = expect.stringMatching(/^gwdl_[\w-]{24}$/);
+    const buyer = { account_id: 1, purchase_email: 'buyer@example.com' };
+    expect(made).toEqual([
+      { game_id: 1, key, ...buyer },
+      { game_id: 2, key, ...buyer },
+    ]);
+    expect(new Set(made.map(({ key }) => key)).size).toBe(2);
+    expect(await imported(bundle)).toEqual(['purchases 0 new, 0 changed, 1 unchanged']);
+    expect(await keys()).toEqual(made);
+    expect(
+      await imported({ type: 'purchase', reference: 'waits', status: 'complete', with_key: true }),
+    ).toEqual(['purchases 0 new, 1 changed, 0 unchanged']);
+    expect(await keys()).toHaveLength(3);
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  const sendOnce = (key: string, ...lines: object[]) => sendSmall(lines, { 'idempotency-key': key });
+
+  test('that is none, or was used with other records', async () => {
+    expect((await sendOnce('é', user(1))).status).toBe(400);
+    expect((await sendOnce('one', user(1))).status).toBe(200);
+    expect(await sendOnce('one', user(2))).toEqual(
+      failure(400, 'Idempotency-Key was used with other parameters'),
+    );
+    expect(await ids('users')).toEqual([1]);
+  });
+
+  test('the answer is that of the first request, and nothing is changed, several at once too', async () => {
+    await imported(user(1), game(1));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => sendOnce('sale', purchase(1))));
+    expect(answers.map(({ body }) => body)).toEqual(
+      answers.map(() => expect.objectContaining({ summary: ['purchases 1 new, 0 changed, 0 unchanged'] })),
+    );
+    await imported({ type: 'purchase', id: 1, status: 'refunded' });
+    expect(await sendOnce('sale', purchase(1))).toEqual(answers[0]);
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 0 }]);
+  });
+
+  test('what was refused may be sent again', async () => {
+    const first = await sendOnce('late', game(1));
+    expect(first).toEqual(failure(400, 'line 1: game 1: user 1 does not exist'));
+    await imported(user(1));
+    expect((await sendOnce('late', game(1))).status).toBe(200);
+  });
+
+  test('what was 503 may be sent again', async () => {
+    await imported(user(1), game(1));
+    const holder = sql('BEGIN; SELECT FROM games FOR UPDATE; SELECT pg_sleep(3); COMMIT');
+    await moment(100);
+    expect((await sendOnce('busy', purchase(1))).status).toBe(503);
+    await holder;
+    for (let i = 0; i < 2; i++)
+      expect(await sendOnce('busy', purchase(1))).toMatchObject({
+        body: { types: { purchases: { new: 1 } } },
+      });
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 1 }]);
+  });
+
+  test('after the commit, where its answer was lost, the next replica gives it', async () => {
+    await imported(user(1), game(1));
+    const url = await databaseUrl();
+    const proxy = await FaultyProxy.before(url);
+    const replica = await openApp({ OPERATOR_TOKEN, DATABASE_URL: proxy.through(url) });
+    try {
+      proxy.delay = 200;
+      const first = fetch(`${await replica.getUrl()}/operator/import`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${OPERATOR_TOKEN}`,
+          'content-type': 'application/x-ndjson',
+          'idempotency-key': 'lost',
+        },
+        body: ndjson([purchase(1)]),
+      });
+      await until(async () => (await ids('purchases')).length === 1, 10_000);
+      await proxy.vanish();
+      expect((await first).status).toBe(503);
+      expect(await sendOnce('lost', purchase(1))).toMatchObject({
+        body: { types: { purchases: { new: 1 } } },
+      });
+      expect(await salesAsKept()).toMatchObject([{ purchases_count: 1 }]);
+    } finally {
+      await proxy.vanish();
+      await gracefulStop(replica);
+    }
+  });
+
+  test('a large import takes no notice of it', async () => {
+    const users = Array.from({ length: 1001 }, (_, i) => user(i + 1));
+    expect(await sendOnce('large', ...users)).toMatchObject({ body: { types: { users: { new: 1001 } } } });
+    expect(await sendOnce('large', ...users)).toMatchObject({
+      body: { types: { users: { unchanged: 1001 } } },
+    });
+  });
+});
+
+bothWays('a game changes hands while its new owner is renamed', () => {
+  const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  const names = () => sql<object>('SELECT id, user_id, owner_name FROM games ORDER BY id');
+  const handedOver = [
+    { id: 1, user_id: 2, owner_name: 'renamed' },
+    { id: 2, user_id: 2, owner_name: 'renamed' },
+  ];
+  /** Somebody else's transaction that has begun with `first`; `second` is its next step, which must not wait for the import. */
+  async function beside(first: string, second: string, ...records: object[]) {
+    await imported(user(1), user(2), game(1), game(2, { user_id: 2 }));
+    const other = new Client({ connectionString: await databaseUrl() });
+    await other.connect();
+    try {
+      await other.query(`BEGIN; SET LOCAL lock_timeout = '200ms'; ${first}`);
+      const importing = imported(...records);
+      importing.catch(() => undefined);
+      await until(async () => (await sql(WAITING)).length > 0);
+      await other.query(`${second}; COMMIT`);
+      await importing;
+    } finally {
+      await other.end();
+    }
+  }
+
+  test('the rename came first', async () => {
+    await beside(
+      'SELECT FROM users WHERE id = 2 FOR NO KEY UPDATE',
+      `UPDATE users SET username = 'renamed' WHERE id = 2`,
+      game(1, { user_id: 2 }),
+      game(2, { user_id: 2, title: 'Another' }),
+    );
+    expect(await names()).toEqual(handedOver);
+  });
+
+  test('the change of hands came first', async () => {
+    await beside(
+      'SELECT FROM users WHERE id = 2 FOR SHARE; SELECT FROM games WHERE id IN (1, 2) ORDER BY id FOR NO KEY UPDATE',
+      'UPDATE games SET user_id = 2 WHERE id = 1',
+      user(2, { username: 'renamed' }),
+    );
+    expect(await names()).toEqual(handedOver);
+  });
+});

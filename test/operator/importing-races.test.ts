@@ -1,0 +1,340 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FrontDoor } from '../../src/platform/http/front-door';
+import { SmallImport } from '../../src/operator/import/small-import';
+import { SmallImports } from '../../src/operator/import/small-imports.service';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import {
+  bothWays,
+  game,
+  importDirectly,
+  imported,
+  OPERATOR_TOKEN,
+  purchase,
+  salesAsKept,
+  salesByDefinition,
+  sendImport,
+  sendSmall,
+  user,
+} from '../support/importing';
+import { blocked, hold } from '../support/locks';
+import { FaultyProxy } from '../support/proxy';
+import {
+  baseUrl,
+  databaseUrl,
+  failure,
+  make,
+  ok,
+  openApp,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+import { until } from '../support/time';
+
+useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
+
+beforeEach(async () => {
+  await sql('TRUNCATE users, games, purchases, download_keys, collections CASCADE');
+  await imported(user(1), game(1));
+});
+
+const key = { type: 'download_key', id: 1, key: 'a-key', game_id: 1 };
+const summaryOf = (...summary: string[]) => ok(expect.objectContaining({ summary }));
+
+/** Users are looked for before purchases are, and keys behind them. */
+const holdUser = () => hold('SELECT FROM users WHERE id = 1 FOR UPDATE');
+const holdKey = () => hold('SELECT FROM download_keys WHERE id = 1 FOR UPDATE');
+const otherUser = user(1, { gamer: false });
+const otherKey = { ...key, downloads: 5 };
+
+bothWays('a purchase that others write while an import runs', () => {
+  afterEach(async () => expect(await salesAsKept()).toEqual(await salesByDefinition()));
+
+  test('before it is looked for, is one sale', async () => {
+    const { release } = await holdUser();
+    const answer = sendImport([otherUser, purchase(1)]);
+    await blocked();
+    await sendSmall([purchase(1)]);
+    await release();
+    expect(await answer).toEqual(
+      summaryOf('users 0 new, 1 changed, 0 unchanged', 'purchases 0 new, 0 changed, 1 unchanged'),
+    );
+  });
+
+  test('after it was not found, is one sale', async () => {
+    await imported(key);
+    const { release } = await holdKey();
+    const answer = sendImport([purchase(1, { amount: 700 }), otherKey]);
+    await blocked();
+    await sendSmall([purchase(1)]);
+    await release();
+    expect(await answer).toEqual(
+      summaryOf('purchases 0 new, 1 changed, 0 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
+    );
+  });
+
+  test('and delete before it is looked for, is sold anew', async () => {
+    await imported(purchase(1, { status: 'refunded' }));
+    const { release } = await holdUser();
+    const answer = sendImport([otherUser, purchase(1, { status: 'complete' })]);
+    await blocked();
+    await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
+    await release();
+    expect(await answer).toEqual(
+      summaryOf('users 0 new, 1 changed, 0 unchanged', 'purchases 1 new, 0 changed, 0 unchanged'),
+    );
+  });
+
+  test('and delete after it was found to be the same, is gone', async () => {
+    await imported(purchase(1), purchase(2), key);
+    const { release } = await holdKey();
+    const answer = sendImport([purchase(1), purchase(2, { amount: 700 }), otherKey]);
+    await blocked();
+    await sendSmall([{ type: 'purchase', id: 1, status: 'refunded' }]);
+    await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
+    await release();
+    expect(await answer).toEqual(
+      summaryOf('purchases 0 new, 1 changed, 1 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
+    );
+    expect(await sql('SELECT id FROM purchases')).toEqual([{ id: 2 }]);
+  });
+
+  test('and delete while it is about to change, is sold anew', async () => {
+    await imported(purchase(1, { status: 'refunded' }));
+    const { commit } = await hold('DELETE FROM purchases WHERE id = 1');
+    const answer = sendImport([purchase(1, { status: 'complete' })]);
+    await blocked();
+    await commit();
+    expect(await answer).toEqual(summaryOf('purchases 1 new, 0 changed, 0 unchanged'));
+  });
+
+  test('and refund after it was found to be the same, stays refunded', async () => {
+    await imported(purchase(1), key);
+    const { release } = await holdKey();
+    const answer = sendImport([purchase(1), otherKey]);
+    await blocked();
+    await sendSmall([{ type: 'purchase', id: 1, status: 'refunded' }]);
+    await release();
+    await answer;
+    expect(await sql('SELECT status FROM purchases')).toEqual([{ status: 'refunded' }]);
+  });
+});
+
+bothWays('games whose sales an import changes', () => {
+  const MOST = Number.MAX_SAFE_INTEGER;
+
+  test.each([
+    ['a purchase that costs more', 1, { amount: 501 }],
+    ['a purchase that moves to the game', 2, { game_id: 1 }],
+  ])('%s is compared with what others earn the game meanwhile', async (_, game_id, change) => {
+    await imported(game(2), purchase(1, { game_id }));
+    const { commit } = await hold(`SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE;
+      INSERT INTO game_earnings VALUES (1, 'USD', ${MOST})
+      ON CONFLICT (game_id, currency) DO UPDATE SET amount = ${MOST}`);
+    const answer = sendImport([{ type: 'purchase', id: 1, ...change }]);
+    await blocked();
+    await commit();
+    expect(await answer).toEqual(failure(400, `game 1: earnings in USD would be more than ${MOST}`));
+  });
+
+  test.each([
+    ['new', 2],
+    ['changed', 1],
+  ])('games of a %s purchase are locked in the order of their ids', async (_, id) => {
+    await imported(game(2), game(3), purchase(1, { game_id: [2, 3] }));
+    const { query, release } = await hold('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE');
+    const answer = sendImport([purchase(id, { game_id: [3, 2, 1] })]);
+    await blocked();
+    await query('SELECT FROM games WHERE id > 1 FOR NO KEY UPDATE NOWAIT');
+    await release();
+    expect(await answer).toMatchObject({ status: 200 });
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+  });
+});
+
+describe('ids', () => {
+  test('an id that the service has drawn is not taken for a stored record that somebody gives meanwhile', async () => {
+    // A transaction that writes purchases keeps the large import from moving the sequence.
+    const { release } = await hold('LOCK TABLE purchases IN ROW EXCLUSIVE MODE');
+    const large = importDirectly([purchase(900_000), { ...purchase(2), id: undefined, reference: 'made' }]);
+    await blocked();
+    const [{ last }] = (await sql('SELECT last_value AS last FROM purchases_id_seq')) as [{ last: number }];
+    const given = [];
+    for (let id = last; id < last + 3; id++) given.push(purchase(id, { amount: 1 }));
+    expect(await sendSmall(given)).toMatchObject({ status: 200 });
+    await release();
+    await large;
+    expect(await sql(`SELECT count(*) AS count FROM purchases WHERE amount = 1`)).toEqual([{ count: 3 }]);
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+  });
+
+  test('a sequence is not moved back, whoever moves it at the same time', async () => {
+    // Whoever moves it waits here, after it has looked where it stands.
+    const { release } = await hold('ALTER SEQUENCE users_id_seq CACHE 1');
+    const far = sendSmall([user(9_000_000)]);
+    await sleep(80);
+    const near = importDirectly([user(900_000)]);
+    await sleep(120);
+    await release();
+    expect(await far).toMatchObject({ status: 200 });
+    await near;
+    const [made] = await sql<{ id: number }>(`INSERT INTO users (username) VALUES ('made') RETURNING id`);
+    expect(made!.id).toBeGreaterThan(9_000_000);
+  });
+});
+
+const holdGame = () => hold('SELECT FROM games WHERE id = 1 FOR UPDATE');
+const statuses = (answers: { status: number }[]) => [...new Set(answers.map(({ status }) => status))];
+
+/** Sends an import on a connection of its own, and waits for nothing. */
+function begin(body: string): ClientRequest {
+  const one = request(`${baseUrl()}/operator/import`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
+    agent: false,
+  });
+  one.on('error', () => undefined).end(body);
+  return one;
+}
+
+describe('locks', () => {
+  test('a large import that waits for a small one, which waits for it, goes on', async () => {
+    const collection = { type: 'collection', id: 1, user_id: 1, title: 'One' };
+    await imported(collection);
+    const user = await holdUser();
+    const small = sendSmall([{ ...collection, title: 'Two' }, otherUser, game(1, { title: 'Two' })]);
+    await blocked();
+    // It waits first, so that the server would end it, and not the small one, a second later.
+    const large = await holdGame();
+    const waiting = large.query('SELECT FROM collections WHERE id = 1 FOR UPDATE');
+    await blocked(2);
+    await user.release();
+    await waiting;
+    await large.release();
+    expect(await small).toMatchObject({ status: 200 });
+  });
+
+  test('those that waited for too long get no transaction more, and others are served', async () => {
+    const { headers } = await make.user({ username: 'bystander' });
+    const [user, game] = [await holdUser(), await holdGame()];
+    const ahead = [otherUser, { type: 'user', id: 1, display_name: 'Leaf' }].map((line) => sendSmall([line]));
+    await blocked(2);
+    const began = performance.now();
+    // They share the next transaction, which waits for the game. Tried apart, each would wait for it once more.
+    const behind = Promise.all(Array.from({ length: 40 }, (_, i) => sendSmall([purchase(i + 1)])));
+    expect((await send('GET', '/profile', { headers })).status).toBe(200);
+    await user.release();
+    expect(statuses(await Promise.all(ahead))).toEqual([200]);
+    expect(statuses(await behind)).toEqual([503]);
+    expect(performance.now() - began).toBeLessThan(3500);
+    // Nobody waits any more, so what needs no lock has its turn although the game is still held.
+    expect(await sendSmall([otherUser])).toMatchObject({ status: 200 });
+    await game.release();
+    await imported(purchase(1));
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+  });
+
+  test('a sender that hangs up while it waits has imported nothing', async () => {
+    const { release } = await holdGame();
+    const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
+    await blocked(2);
+    const gone = begin(JSON.stringify(purchase(3)));
+    const { inFlight } = theApp().get(FrontDoor);
+    await until(() => inFlight.count === 3);
+    await sleep(100);
+    // One that closes its half of the connection may still read.
+    gone.socket!.resetAndDestroy();
+    await until(() => inFlight.count === 2);
+    await release();
+    expect(statuses(await Promise.all([...ahead, sendSmall([purchase(4)])]))).toEqual([200]);
+    expect(await sql('SELECT id FROM purchases ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 4 }]);
+  });
+
+  test('a new purchase costs two round trips: its transaction ends with its last statements', async () => {
+    const proxy = await FaultyProxy.before(databaseUrl());
+    const replica = await openApp({ OPERATOR_TOKEN, DATABASE_URL: proxy.through(databaseUrl()) });
+    const post = async (id: number) => {
+      const began = performance.now();
+      const { status } = await fetch(`${await replica.getUrl()}/operator/import`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
+        body: JSON.stringify(purchase(id)),
+      });
+      expect(status).toBe(200);
+      return performance.now() - began;
+    };
+    try {
+      // The first ones move the sequence, and prepare statements.
+      for (let id = 1; id < 9; id++) await post(id);
+      proxy.delay = 200;
+      expect(await post(9)).toBeLessThan(2.5 * 400);
+    } finally {
+      await gracefulStop(replica);
+      await proxy.vanish();
+    }
+  });
+
+  test('a deletion that waited for too long behind another is 503 at once, and is not done', async () => {
+    await imported(purchase(1, { status: 'refunded' }), purchase(2, { status: 'refunded' }));
+    const { release } = await hold('SELECT FROM purchases WHERE id = 1 FOR UPDATE');
+    const deletion = (id: number) => sendSmall([{ type: 'purchase', id, deleted: true }]);
+    const ahead = deletion(1);
+    await blocked();
+    const began = performance.now();
+    expect((await deletion(2)).status).toBe(503);
+    expect(performance.now() - began).toBeLessThan(2400);
+    await release();
+    expect([200, 503]).toContain((await ahead).status);
+    expect(await sql('SELECT id FROM purchases WHERE id = 2')).toHaveLength(1);
+  });
+
+  test('32 MiB may wait, what is more is told at once, and who hangs up makes room', async () => {
+    const { release } = await holdGame();
+    // Blanks, as these are about bytes: records would take time to read.
+    const blanks = ' '.repeat(15_000);
+    const body = (i: number) =>
+      Array.from({ length: 60 }, (_, k) => JSON.stringify(purchase(i * 60 + k + 1)) + blanks).join('\n');
+    const { inFlight } = theApp().get(FrontDoor);
+    const statusOf = (one: ClientRequest) =>
+      once(one, 'response').then(([res]) => {
+        const { statusCode, headers } = res as IncomingMessage;
+        expect({ statusCode, ...headers }).toMatchObject(statusCode === 503 ? { 'retry-after': '1' } : {});
+        return statusCode;
+      });
+    const ahead = [statusOf(begin(body(100))), statusOf(begin(body(101)))];
+    await blocked(2);
+    const began = performance.now();
+    const waiting = Array.from({ length: 40 }, (_, i) => begin(body(i)));
+    expect(await Promise.race(waiting.map(statusOf))).toBe(503);
+    expect(performance.now() - began).toBeLessThan(1900);
+    for (const one of waiting) one.socket!.resetAndDestroy();
+    await until(() => inFlight.count === 2);
+    const last = statusOf(begin(body(102)));
+    await until(() => inFlight.count === 3);
+    await release();
+    expect(await last).toBe(200);
+    expect(await Promise.all(ahead)).toEqual([200, 200]);
+  });
+
+  test('2,000 may wait', async () => {
+    const { release } = await holdGame();
+    const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
+    await blocked(2);
+    const imports = theApp().get(SmallImports);
+    const hangUp = new AbortController();
+    // Past HTTP, where so many would take longer to arrive than they may wait.
+    const waiting = Array.from({ length: 2000 }, () =>
+      imports.run(new SmallImport(imports.types), hangUp.signal),
+    );
+    const ended = Promise.allSettled(waiting);
+    expect((await sendSmall([purchase(3)])).status).toBe(503);
+    hangUp.abort();
+    const third = sendSmall([purchase(3)]);
+    expect((await ended).map(({ status }) => status)).toEqual(waiting.map(() => 'rejected'));
+    await release();
+    expect(statuses(await Promise.all([...ahead, third]))).toEqual([200]);
+  });
+});

@@ -1,0 +1,382 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import { Database } from '../../src/platform/database/database';
+import {
+  bothWays,
+  game,
+  importDirectly,
+  imported,
+  OPERATOR_TOKEN,
+  problemsOf,
+  purchase,
+  salesAsKept,
+  salesByDefinition,
+  sendImport,
+  user,
+  wrongAccounts,
+  wrongBuyers,
+} from '../support/importing';
+import { type Answer, failure, send as ask, sql, theApp, useStore } from '../support/store';
+
+useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
+
+const RUNS = 4;
+
+beforeEach(async () => {
+  await sql('TRUNCATE users, games, purchases CASCADE');
+});
+
+bothWays('sales', () => {
+  test('a bundle is split evenly, the rest to the lowest ids, and every change is followed', async () => {
+    await imported(user(1), game(1), game(2), game(3));
+    const kept = () => salesAsKept();
+    await imported(purchase(1, { game_id: [3, 1, 2], amount: 500 }), purchase(2, { amount: 0 }));
+    expect(await kept()).toMatchObject([
+      { id: 1, purchases_count: 2, earnings: { USD: 167 } },
+      { id: 2, purchases_count: 1, earnings: { USD: 167 } },
+      { id: 3, purchases_count: 1, earnings: { USD: 166 } },
+    ]);
+    await imported(purchase(1, { game_id: [1, 2], currency: 'JPY' }), purchase(2, { status: 'refunded' }));
+    expect(await kept()).toMatchObject([
+      { id: 1, purchases_count: 1, earnings: { JPY: 250 } },
+      { id: 2, purchases_count: 1, earnings: { JPY: 250 } },
+      { id: 3, purchases_count: 0, earnings: null },
+    ]);
+  });
+
+  test('games whose count stays are not written', async () => {
+    await imported(user(1), game(1), game(2), purchase(1), purchase(2, { game_id: 2 }));
+    const version = () => sql('SELECT id, xmin::text, ctid::text FROM games ORDER BY id');
+    const before = await version();
+    await imported(purchase(1), purchase(2, { game_id: 2, amount: 700 }));
+    expect(await version()).toEqual(before);
+  });
+
+  test('days and months are those of the purchase in UTC, and a purchase takes its share along to another one', async () => {
+    await imported(user(1), game(1), game(2));
+    const periods = async () => (await salesAsKept()).map((one) => one.periods);
+    await imported(
+      purchase(1, { game_id: [1, 2], amount: 501, created_at: '2024-03-01T00:30:00+01:00' }),
+      purchase(2, { amount: 0, created_at: '2024-02-28T23:59:59Z' }),
+    );
+    expect(await periods()).toEqual([
+      { 'day 2024-02-28 USD': [1, 0], 'day 2024-02-29 USD': [1, 251], 'month 2024-02-01 USD': [2, 251] },
+      { 'day 2024-02-29 USD': [1, 250], 'month 2024-02-01 USD': [1, 250] },
+    ]);
+    await imported({ type: 'purchase', id: 1, created_at: '2024-03-01T00:00:00Z' });
+    expect(await periods()).toEqual([
+      {
+        'day 2024-02-28 USD': [1, 0],
+        'day 2024-03-01 USD': [1, 251],
+        'month 2024-02-01 USD': [1, 0],
+        'month 2024-03-01 USD': [1, 251],
+      },
+      { 'day 2024-03-01 USD': [1, 250], 'month 2024-03-01 USD': [1, 250] },
+    ]);
+    await imported({ type: 'purchase', id: 1, status: 'refunded' });
+    expect(await periods()).toEqual([{ 'day 2024-02-28 USD': [1, 0], 'month 2024-02-01 USD': [1, 0] }, null]);
+    // One less that cost nothing, beside one that costs more than before.
+    await imported(purchase(3, { amount: 300, created_at: '2024-02-28T00:00:00Z' }));
+    await imported({ type: 'purchase', id: 2, status: 'refunded' }, { type: 'purchase', id: 3, amount: 301 });
+    expect(await periods()).toEqual([
+      { 'day 2024-02-28 USD': [1, 301], 'month 2024-02-01 USD': [1, 301] },
+      null,
+    ]);
+    await imported({ type: 'purchase', id: 3, amount: 0 });
+    await imported({ type: 'purchase', id: 3, status: 'refunded' });
+    expect(await periods()).toEqual([null, null]);
+  });
+
+  test('however purchases come, change and go, counts, earnings, days and months are what they come to', async () => {
+    const games = [1, 2, 3, 4];
+    const amount = fc.integer({ min: 0, max: 1000 });
+    const created_at = fc.constantFrom(
+      '2024-02-28T23:59:59Z',
+      '2024-02-29T00:00:00Z',
+      '2024-02-29T23:30:00-01:00',
+      '2024-03-01T12:00:00Z',
+      undefined,
+    );
+    const whole = fc.record({
+      game_id: fc.oneof(fc.constantFrom(...games), fc.subarray(games, { minLength: 1 })),
+      amount,
+      currency: fc.constantFrom('USD', 'EUR'),
+      status: fc.constantFrom('complete', 'complete', 'refunded', 'pending', undefined),
+      created_at,
+    });
+    const part = fc.oneof(
+      fc.record({ status: fc.constantFrom('complete', 'refunded') }),
+      fc.record({ amount }),
+      fc.record({ created_at, game_id: fc.subarray(games, { minLength: 1 }) }),
+      fc.constant({ deleted: true }),
+    );
+    const onePurchase = fc.record({ id: fc.integer({ min: 1, max: 6 }), whole, part });
+    const imports = fc.uniqueArray(onePurchase, { selector: ({ id }) => id, minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
+        await sql('TRUNCATE users, games, purchases CASCADE');
+        const statuses = new Map<number, string>();
+        // In the first round the games are new, too.
+        const store = [user(1), ...games.map((id) => game(id))];
+        for (const [i, round] of rounds.entries()) {
+          const records = round.map(({ id, whole, part }) => {
+            const known = statuses.get(id);
+            // What is new is whole, and what is complete must not be deleted. Half of the others are changed in part.
+            const isPart = known && whole.amount % 2 === 0 && !('deleted' in part && known === 'complete');
+            if (!isPart) {
+              statuses.set(id, whole.status ?? known ?? 'complete');
+              return purchase(id, whole);
+            }
+            if ('deleted' in part) statuses.delete(id);
+            else if ('status' in part) statuses.set(id, part.status);
+            return { type: 'purchase', id, ...part };
+          });
+          await imported(...(i === 0 ? store : []), ...records);
+          expect(await salesAsKept()).toEqual(await salesByDefinition());
+        }
+      }),
+      { numRuns: 25 },
+    );
+  }, 60_000);
+
+  test('earnings beyond what a number holds', async () => {
+    const amount = Number.MAX_SAFE_INTEGER;
+    expect(await problemsOf(user(1), game(1), purchase(1, { amount }), purchase(2, { amount }))).toEqual([
+      'game 1: earnings in USD would be more than 9007199254740991',
+    ]);
+    await imported(user(1), game(1), purchase(1, { amount }));
+    expect(await problemsOf(purchase(2, { amount: 1 }))).toEqual([
+      'game 1: earnings in USD would be more than 9007199254740991',
+    ]);
+    await imported(purchase(2, { amount: 1, currency: 'EUR' }), purchase(3, { amount: 0 }));
+  });
+});
+
+describe('many senders at once', () => {
+  const GAMES = [1, 2, 3, 4, 5];
+  const GIVEN_BY_ALL = [1, 2, 3];
+  const fields = {
+    game_id: fc.oneof(fc.constantFrom(...GAMES), fc.subarray(GAMES, { minLength: 1 })),
+    amount: fc.integer({ min: 0, max: 1000 }),
+    currency: fc.constantFrom('USD', 'EUR'),
+    status: fc.constantFrom('complete', 'complete', 'refunded', 'pending'),
+    // Another day, and another month.
+    created_at: fc.constantFrom('2024-02-28T23:59:59Z', '2024-02-29T00:00:00Z', '2024-03-01T00:00:00Z'),
+    user_id: fc.constantFrom(1, 2, null),
+    with_key: fc.boolean(),
+  };
+  const state = fc.record(fields);
+  const step = fc.record({
+    kind: fc.constantFrom(
+      ...(['whole', 'whole', 'part', 'reference', 'reference', 'sell', 'sell', 'refund', 'delete'] as const),
+      ...(['shared', 'game', 'wrong'] as const),
+    ),
+    slot: fc.integer({ min: 0, max: 3 }),
+    state,
+    part: fc.record(fields, { requiredKeys: [] }),
+  });
+  type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+  type State = Step['state'];
+  const senders = fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 4, maxLength: 6 });
+
+  /** A purchase as it must be at the end, and by game whether its key is revoked. */
+  type Model = Omit<State, 'with_key'> & { keys: Record<number, boolean> };
+
+  function changed(model: Model | undefined, { with_key, ...change }: Partial<State>): Model {
+    const { keys, ...rest } = { keys: {}, ...model, ...change } as Model;
+    const made = with_key && rest.status === 'complete' ? [rest.game_id].flat() : [];
+    return { ...rest, keys: { ...Object.fromEntries(made.map((game) => [game, false])), ...keys } };
+  }
+
+  /** Sends again what was refused for a while. */
+  async function again(ask: () => Promise<Answer>) {
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const { status, body } = await ask();
+      if (status !== 503) return { status, body };
+    }
+    throw new Error('503 ten times');
+  }
+  const send = (...lines: object[]) => again(() => sendImport(lines));
+  const post = (path: string, parameters: object) =>
+    again(() =>
+      ask('POST', path, {
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify(parameters),
+      }),
+    );
+
+  /** One sender, who waits for each answer; what its own purchases must be at the end. */
+  async function runSender(sender: number, steps: Step[]) {
+    const models = new Map<string, Model>();
+    const right = async (answer: Promise<Answer>) => expect(await answer).toMatchObject({ status: 200 });
+    const refund = async (name: string) => {
+      const [row] = await sql<{ id: number }>(
+        `SELECT id FROM purchases p LEFT JOIN purchase_references r ON r.purchase_id = p.id
+         WHERE coalesce(reference, id::text) = $1`,
+        [name],
+      );
+      await right(post(`/operator/purchases/${row!.id}/refund`, {}));
+      const model = models.get(name)!;
+      const keys = Object.fromEntries(Object.keys(model.keys).map((game) => [game, true]));
+      models.set(name, { ...model, status: 'refunded', keys });
+    };
+    for (const { kind, slot, state, part } of steps) {
+      const id = 100 * (sender + 1) + slot;
+      const reference = `sale ${sender} ${slot}`;
+      const [byId, sold] = [models.get(String(id)), models.get(reference)];
+      if (kind === 'whole') {
+        await right(send(purchase(id, state)));
+        models.set(String(id), changed(byId, state));
+      } else if (kind === 'part' && byId) {
+        await right(send({ type: 'purchase', id, ...part }));
+        models.set(String(id), changed(byId, part));
+      } else if (kind === 'reference') {
+        await right(
+          send(
+            sold
+              ? { type: 'purchase', reference, ...part }
+              : { ...purchase(0, state), id: undefined, reference },
+          ),
+        );
+        models.set(reference, changed(sold, sold ? part : state));
+      } else if (kind === 'sell' && !sold) {
+        const { status: _, user_id, ...rest } = state;
+        const sale = { ...rest, reference, email: 'buyer@example.com', ...(user_id !== null && { user_id }) };
+        await right(post('/operator/purchases', sale));
+        models.set(reference, changed(undefined, { ...state, status: 'complete' }));
+      } else if (kind === 'refund' && sold) await refund(reference);
+      else if (kind === 'delete' && byId) {
+        await refund(String(id));
+        await right(send({ type: 'purchase', id, deleted: true }));
+        models.delete(String(id));
+      } else if (kind === 'shared') await right(send(purchase(GIVEN_BY_ALL[slot % 3]!, state)));
+      else if (kind === 'game') await right(send({ type: 'game', id: GAMES[slot]!, title: `By ${sender}` }));
+      else if (kind === 'wrong')
+        expect(await send(purchase(id, { ...state, game_id: 99 }))).toEqual(
+          failure(400, `line 1: purchase ${id}: game 99 does not exist`),
+        );
+    }
+    return models;
+  }
+
+  test('each gets its own answer, and sums are exact, with large imports in between', async () => {
+    await fc.assert(
+      fc.asyncProperty(senders, state, async (all, given) => {
+        await sql('TRUNCATE users, games, purchases CASCADE');
+        // Ids that the service makes are none of those that are given.
+        await sql(`SELECT setval('purchases_id_seq', greatest(last_value, 10000)) FROM purchases_id_seq`);
+        await imported(user(1), user(2), ...GAMES.map((id) => game(id)));
+        const large = async () => {
+          for (const title of ['first', 'second'])
+            await importDirectly([
+              ...GAMES.toReversed().map((id) => game(id, { title })),
+              ...[...GIVEN_BY_ALL, 4].map((id) => purchase(id, given)),
+            ]);
+        };
+        const [models] = await Promise.all([
+          Promise.all(all.map((steps, sender) => runSender(sender, steps))),
+          large(),
+        ]);
+        expect(await salesAsKept()).toEqual(await salesByDefinition());
+        expect(await wrongBuyers()).toEqual([]);
+        expect(await wrongAccounts()).toEqual([]);
+        const stored = await sql<{ name: string }>(
+          `SELECT coalesce(reference, id::text) AS name, amount, currency, status, user_id,
+             to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS created_at,
+             ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_id,
+             ARRAY(SELECT (game_id || ' ' || (revoked_at IS NOT NULL)) FROM download_keys WHERE purchase_id = p.id ORDER BY game_id) AS keys
+           FROM purchases p LEFT JOIN purchase_references r ON r.purchase_id = p.id WHERE id >= 100`,
+        );
+        const expected = models.flatMap((model) =>
+          [...model].map(([name, { game_id, keys, ...rest }]) => ({
+            ...rest,
+            name,
+            game_id: [game_id].flat(),
+            keys: Object.entries(keys).map(([game, revoked]) => `${game} ${revoked}`),
+          })),
+        );
+        const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
+        expect(stored.sort(byName)).toEqual(expected.sort(byName));
+      }),
+      { numRuns: RUNS, endOnFailure: true },
+    );
+  }, 120_000);
+
+  test('requests of one record share transactions, and each has its own answer', async () => {
+    await imported(user(1), game(1));
+    const transactions = async () =>
+      (await sql<{ count: number }>(`SELECT count(DISTINCT xmin::text) AS count FROM purchases`))[0]!.count;
+    // Those that come while the first wait for this lock wait in the service.
+    const held = sql(`BEGIN; UPDATE games SET title = 'held' WHERE id = 1; SELECT pg_sleep(0.3); COMMIT`);
+    await sleep(50);
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => send(purchase(i + 1, i % 10 === 9 ? { game_id: 9 } : {}))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map((_, i) => (i % 10 === 9 ? 400 : 200)));
+    expect(answers[0]!.body).toEqual({
+      summary: ['purchases 1 new, 0 changed, 0 unchanged'],
+      types: { purchases: { new: 1, changed: 0, unchanged: 0 } },
+    });
+    expect(answers[59]).toEqual(failure(400, 'line 1: purchase 60: game 9 does not exist'));
+    await held;
+    expect(await transactions()).toBeLessThan(20);
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 54, earnings: { USD: 54 * 500 } }]);
+  });
+
+  test('a new record of a lone sender takes one round trip, and any other record one more transaction', async () => {
+    await imported(user(1), game(1), purchase(1));
+    const connections = jest.spyOn(theApp().get(Database), 'connection');
+    try {
+      await imported(purchase(2));
+      expect(connections).toHaveBeenCalledTimes(0);
+      await imported(purchase(2, { amount: 700 }));
+      expect(await problemsOf(purchase(3, { game_id: 9 }))).toEqual([
+        'line 1: purchase 3: game 9 does not exist',
+      ]);
+      expect(connections).toHaveBeenCalledTimes(2);
+    } finally {
+      connections.mockRestore();
+    }
+    expect(await salesAsKept()).toMatchObject([{ purchases_count: 2, earnings: { USD: 1200 } }]);
+  });
+
+  test('one record of many senders is one record', async () => {
+    await imported(user(1), game(1));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => send(purchase(1, { amount: 100 + i }))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    const made = answers.map(
+      ({ body }) => (body as { types: { purchases: { new: number } } }).types.purchases.new,
+    );
+    expect(made.filter((count) => count === 1)).toHaveLength(1);
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+  });
+
+  test('names are not swapped between senders', async () => {
+    await imported(user(1, { username: 'one' }), user(2, { username: 'two' }));
+    const answers = await Promise.all([
+      send({ type: 'user', id: 1, username: 'two' }),
+      send({ type: 'user', id: 2, username: 'one' }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([400, 400]);
+  });
+
+  test('a large import that writes a game does not keep others from selling another', async () => {
+    await imported(user(1), game(1), game(2));
+    const holder = sql(`
+      BEGIN; UPDATE games SET title = 'held' WHERE id = 1; SELECT pg_sleep(1.5); COMMIT`);
+    await sleep(100);
+    const began = performance.now();
+    const [blocked, free] = await Promise.all([
+      sendImport([purchase(1)]),
+      sleep(50).then(() => sendImport([purchase(2, { game_id: 2 })])),
+    ]);
+    expect(free.status).toBe(200);
+    expect([200, 503]).toContain(blocked.status);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    await holder;
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+  });
+});

@@ -1,0 +1,322 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { Command } from 'commander';
+import { registerAuthCommands } from '../../src/commands/auth.command';
+import { hashApiKey } from '../../src/auth/api-key';
+import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
+import { sendImport, user } from '../support/importing';
+import { baseUrl, failure, logged, make, ok, openApp, send, sql, theApp, useStore } from '../support/store';
+import { until } from '../support/time';
+
+// Without OPERATOR_TOKEN. The tests run in this order: the first ones find no token at all.
+useStore();
+
+let hints: string[];
+
+/** What the command prints, once it has run with the services of the application. */
+async function gamewharf(...words: string[]): Promise<string[]> {
+  const printed: string[] = [];
+  const log = jest.spyOn(console, 'log').mockImplementation((line = '') => void printed.push(String(line)));
+  hints = [];
+  const say = (line: unknown) => void hints.push(String(line));
+  const hint = jest.spyOn(console, 'error').mockImplementation(say);
+  const program = new Command().exitOverride();
+  registerAuthCommands(program, (work) => work(theApp(), new AbortController().signal));
+  for (const noun of program.commands)
+    for (const command of noun.commands)
+      command.exitOverride().configureOutput({ writeErr: say, writeOut: (text) => printed.push(text) });
+  try {
+    await program.parseAsync(['operator-tokens', ...words], { from: 'user' });
+  } finally {
+    log.mockRestore();
+    hint.mockRestore();
+  }
+  return printed;
+}
+
+const made = async (name: string, ...rights: string[]) =>
+  (await gamewharf('create', name, '--may', rights.join(',')))[0]!;
+
+const openapi = async (token: string | undefined, url?: string) => {
+  const headers = token === undefined ? undefined : { authorization: `Bearer ${token}` };
+  if (url === undefined) return (await send('GET', '/operator/openapi.json', { headers })).status;
+  return (await fetch(`${url}/operator/openapi.json`, { headers })).status;
+};
+
+describe('without any token', () => {
+  test.each(['/operator/import', '/operator/openapi.json', '/operator/', '/operator/nothing'])(
+    '%s does not exist, whatever is asked of it',
+    async (path) => {
+      for (const method of ['GET', 'POST', 'PUT', 'OPTIONS'])
+        for (const headers of [undefined, { authorization: 'Bearer undefined' }]) {
+          const answer = await send(method, path, { headers });
+          expect(answer).toMatchObject(failure(404, 'invalid api endpoint'));
+          expect(answer.headers.get('allow')).toBeNull();
+        }
+    },
+  );
+
+  test('and an import is not read', async () => {
+    expect(await sendImport([user(1)])).toEqual(failure(404, 'invalid api endpoint'));
+  });
+});
+
+describe('gamewharf operator-tokens', () => {
+  test.each([
+    [['create', 'checkout'], "error: required option '--may <rights>' not specified"],
+    [['create', 'checkout', '--may', ','], 'The rights are import, purchases, users, metrics.'],
+    [
+      ['create', 'checkout', '--may', 'purchases,refunds'],
+      'The rights are import, purchases, users, metrics.',
+    ],
+    [['create', 'OPERATOR_TOKEN', '--may', 'import'], 'Give up to 50 small letters, digits, and - . _ after'],
+    [['create', 'x'.repeat(51), '--may', 'import'], 'Give up to 50 small letters, digits, and - . _ after'],
+  ])('%j is refused', async (words, problem) => {
+    await expect(gamewharf(...words)).rejects.toThrow();
+    expect(hints.join()).toContain(problem);
+    expect(await sql('SELECT * FROM operator_tokens')).toEqual([]);
+  });
+
+  test('revoke: an unknown name', async () => {
+    await expect(gamewharf('revoke', 'checkout')).rejects.toThrow('There is no live token checkout.');
+  });
+
+  test('create shows the token once, and stores its hash alone', async () => {
+    const token = await made('checkout', 'purchases', 'import');
+    expect(token).toMatch(/^gwo_[0-9A-Za-z]{38}$/);
+    expect(hints).toEqual([
+      'Token checkout may import, purchases; `gamewharf operator-tokens revoke checkout` ends it.',
+    ]);
+    expect(await openapi(token)).toBe(200);
+    const list = await gamewharf('list');
+    expect(list[0]).toMatch(/^NAME +TOKEN +MAY +CREATED +LAST USED +REVOKED$/);
+    expect(list[1]).toMatch(/^checkout +gwo_\w{4}\.\.\. +import purchases +\S+Z +\S+ +-$/);
+    const stored = JSON.stringify(await sql('SELECT t::text FROM operator_tokens t'));
+    for (const text of [list.join(), stored, logged.join()]) expect(text).not.toContain(token);
+    await expect(made('checkout', 'users')).rejects.toThrow(
+      'There is a token checkout: revoke it, or choose another name.',
+    );
+  });
+
+  test('create says what the rights are', async () => {
+    await expect(gamewharf('create', '--help')).rejects.toThrow('(outputHelp)');
+  });
+
+  test('what was made and revoked is an audit event, with the name', async () => {
+    await made('short-lived', 'metrics');
+    await gamewharf('revoke', 'short-lived');
+    const events = `SELECT event, details FROM audit_events WHERE details->>'operator' = 'short-lived' ORDER BY id`;
+    await until(async () => (await sql(events)).length === 2);
+    expect(await sql(events)).toEqual([
+      { event: 'operator token made', details: { operator: 'short-lived' } },
+      { event: 'operator token revoked', details: { operator: 'short-lived' } },
+    ]);
+  });
+
+  test('there are a hundred live ones at most', async () => {
+    await sql(`INSERT INTO operator_tokens (name, token_hash, hint, rights)
+      SELECT 'many-' || i, sha256(i::text::bytea), 'gwo_', '{metrics}' FROM generate_series(1, 99) i`);
+    await expect(made('one-more', 'metrics')).rejects.toThrow(
+      'There are 100 tokens: revoke one that nobody uses.',
+    );
+    await sql(`DELETE FROM operator_tokens WHERE name LIKE 'many-%'`);
+  });
+});
+
+describe('a token', () => {
+  test('none, an unknown one, a credential of a user', async () => {
+    const { key } = await make.user();
+    await made('somebody', 'metrics');
+    expect(await openapi(undefined)).toBe(401);
+    for (const token of ['nothing', key]) {
+      const answer = await send('GET', '/operator/openapi.json', {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      expect(answer).toMatchObject(failure(401, 'invalid token'));
+      expect(answer.headers.get('www-authenticate')).toContain('error="invalid_token"');
+    }
+  });
+
+  test('opens nothing but the routes of operators', async () => {
+    const token = await made('everything', 'import', 'purchases', 'users', 'metrics');
+    const headers = { authorization: `Bearer ${token}` };
+    expect(await send('GET', '/profile', { headers })).toMatchObject(failure(401, 'invalid key'));
+  });
+
+  test('without the right is refused, and so is the body that comes with it', async () => {
+    const token = await made('reader', 'metrics', 'purchases', 'users');
+    const answer = await send('POST', '/operator/import', {
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
+      body: JSON.stringify(user(999)),
+    });
+    expect(answer).toMatchObject(failure(403, 'operator token does not permit `import`'));
+    expect(answer.headers.get('www-authenticate')).toBe(
+      'Bearer realm="gamewharf", error="insufficient_scope", scope="import"',
+    );
+    expect(answer.headers.get('connection')).not.toBe('close');
+    expect(await sql('SELECT id FROM users WHERE id = 999')).toEqual([]);
+  });
+
+  test.each([undefined, { 'content-length': 1000 }])(
+    'without the right has its answer before the body has come, and no further request: %j',
+    async (headers) => {
+      const req = request(`${baseUrl()}/operator/import`, { method: 'POST', headers });
+      req.write('the first of many lines');
+      const [answer] = (await once(req, 'response')) as [IncomingMessage];
+      expect([answer.statusCode, answer.headers.connection]).toEqual([401, 'close']);
+      req.destroy();
+    },
+  );
+
+  test('is refused on every replica within a second of its end', async () => {
+    const other = await (await openApp()).getUrl();
+    const token = await made('ending', 'metrics');
+    await until(async () => (await openapi(token, other)) === 200);
+    await gamewharf('revoke', 'ending');
+    const ended = performance.now();
+    expect(await openapi(token)).toBe(401);
+    await until(async () => (await openapi(token, other)) === 401);
+    expect(performance.now() - ended).toBeLessThan(1000);
+    // The name is free again.
+    expect(await openapi(await made('ending', 'metrics'))).toBe(200);
+  });
+
+  test('its last use is noted, to the minute', async () => {
+    const used = async () => {
+      const [row] = await sql<{ at: string }>(
+        `SELECT last_used_at AS at FROM operator_tokens WHERE name = 'used' AND revoked_at IS NULL`,
+      );
+      return row!.at;
+    };
+    const token = await made('used', 'metrics');
+    expect(await used()).toBeNull();
+    await openapi(token);
+    await until(async () => (await used()) !== null);
+    const first = await used();
+    for (let i = 0; i < 5; i++) await openapi(token);
+    expect(await used()).toBe(first);
+    await sql(`UPDATE operator_tokens SET last_used_at = now() - interval '61 s' WHERE name = 'used'`);
+    const fresh = await openApp();
+    await openapi(token, await fresh.getUrl());
+    await until(async () => Date.parse(await used()) > Date.parse(first) - 1000);
+  });
+
+  test('a pepper that was replaced still knows it, and the next use brings it to the new one', async () => {
+    const token = await made('peppered', 'metrics');
+    const [now, before] = [
+      'the pepper that came after the first one',
+      'a pepper for tests, long enough to pass',
+    ];
+    const replaced = await openApp({ API_KEY_PEPPER: now, API_KEY_PEPPER_PREVIOUS: before });
+    expect(await openapi(token, await replaced.getUrl())).toBe(200);
+    const hash = hashApiKey(token, Buffer.from(now)).toString('hex');
+    const row = `SELECT id FROM operator_tokens WHERE token_hash = '\\x${hash}'`;
+    await until(async () => (await sql(row)).length === 1);
+    const changed = await openApp({ API_KEY_PEPPER: now });
+    expect(await openapi(token, await changed.getUrl())).toBe(200);
+  });
+
+  test('is not counted by the limits, and a guess is', async () => {
+    const limited = await openApp({ RATE_LIMIT: 'address=3/60s' });
+    const url = await limited.getUrl();
+    const token = await made('busy', 'metrics');
+    for (let i = 0; i < 6; i++) expect(await openapi(token, url)).toBe(200);
+    for (const expected of [401, 401, 401, 429]) expect(await openapi('a-guess', url)).toBe(expected);
+    expect(await openapi(token, url)).toBe(200);
+  });
+
+  test('the setting goes on to work, as one that may do all, and needs no database', async () => {
+    const setting = 'the token of the setting';
+    const app = await openApp({ OPERATOR_TOKEN: setting });
+    const url = await app.getUrl();
+    await sql('ALTER TABLE operator_tokens RENAME TO elsewhere');
+    try {
+      expect(await openapi(setting, url)).toBe(200);
+    } finally {
+      await sql('ALTER TABLE elsewhere RENAME TO operator_tokens');
+    }
+    expect(await app.get(OperatorTokensService).find(setting)).toMatchObject({ name: 'OPERATOR_TOKEN' });
+  });
+});
+
+describe('what an import may bring', () => {
+  const key = { type: 'api_key', key: 'a-key-that-was-imported', user_id: 900 };
+  const application = {
+    ...{ type: 'oauth_application', client_id: 'companion', user_id: 900, name: 'Companion' },
+    redirect_uris: ['https://companion.example/back'],
+    scopes: ['profile:me'],
+  };
+  const records = [user(900), key, application, user(901, { password: 'correct horse battery' })];
+  const refused = 'operator token does not permit `users`';
+  const problems = failure(
+    400,
+    `line 2: api_key: ${refused}`,
+    `line 3: oauth_application companion: ${refused}`,
+    `line 4: user 901: password: ${refused}`,
+  );
+
+  test('without the right over users, nothing that lets somebody in', async () => {
+    const token = await made('catalogue', 'import', 'purchases', 'metrics');
+    expect(await sendImport(records, token)).toEqual(problems);
+    // Large enough for a thread of its own.
+    const many = Array.from({ length: 400 }, (_, i) => user(1000 + i));
+    expect(await sendImport([...records, ...many], token)).toEqual(problems);
+    for (const gone of [
+      { type: 'api_key', key: 'x' },
+      { type: 'oauth_application', client_id: 'x' },
+    ])
+      expect(await sendImport([{ ...gone, deleted: true }], token)).toMatchObject({
+        status: 400,
+        body: { errors: [expect.stringContaining(refused)] },
+      });
+    expect(await sendImport([user(901, { password: null })], token)).toMatchObject({ status: 400 });
+    expect(await sql('SELECT id FROM users WHERE id IN (900, 901)')).toEqual([]);
+    expect(await sendImport([user(900), user(901)], token)).toMatchObject({ status: 200 });
+  });
+
+  test('with it, all', async () => {
+    const token = await made('migration', 'import', 'users');
+    expect(await sendImport(records, token)).toMatchObject({
+      status: 200,
+      body: { types: { api_keys: { new: 1 }, oauth_applications: { new: 1 }, users: { changed: 1 } } },
+    });
+  });
+
+  test('is an audit event with the token, counts and the id of the request', async () => {
+    const token = await made('nightly', 'import');
+    const answer = await send('POST', '/operator/import', {
+      headers: {
+        ...{ authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
+        'x-request-id': 'the-nightly-run',
+      },
+      body: JSON.stringify(user(902, { display_name: 'Somebody With A Name' })),
+    });
+    expect(answer.status).toBe(200);
+    const events = `SELECT event, user_id, details FROM audit_events WHERE request_id = 'the-nightly-run'`;
+    await until(async () => (await sql(events)).length > 0);
+    expect(await sql(events)).toEqual([
+      {
+        event: 'imported',
+        user_id: null,
+        details: { operator: 'nightly', counts: { users: { new: 1, changed: 0, unchanged: 0 } } },
+      },
+    ]);
+    // The name of a token is no secret.
+    expect(logged.join('')).toContain('"operator":"nightly"');
+  });
+
+  test('that deletes is an audit event of its own', async () => {
+    const token = await made('cleaner', 'import');
+    await sendImport([user(903)], token);
+    await sendImport([{ type: 'user', id: 903, deleted: true }], token);
+    const events = `SELECT details FROM audit_events WHERE event = 'deleted'`;
+    await until(async () => (await sql(events)).length > 0);
+    expect(await sql(events)).toEqual([{ details: { operator: 'cleaner', counts: { users: 1 } } }]);
+  });
+});
+
+test('when the last token is revoked the routes are gone', async () => {
+  await sql('UPDATE operator_tokens SET revoked_at = now()');
+  await until(async () => (await openapi('anything')) === 404);
+  expect(ok(await openapi(undefined))).toEqual(ok(404));
+});

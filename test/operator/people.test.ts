@@ -1,0 +1,759 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { Command } from 'commander';
+import { registerAccountCommands } from '../../src/commands/accounts.command';
+import { registerPeopleCommands } from '../../src/commands/people.command';
+import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { OPERATOR_TOKEN } from '../support/importing';
+import {
+  type Actor,
+  anonymous,
+  failure,
+  logged,
+  make,
+  ok,
+  openApp,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+import { until } from '../support/time';
+
+useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
+
+const operator = anonymous.with(OPERATOR_TOKEN);
+const sha256 = (text: string) => createHash('sha256').update(text).digest();
+
+/** The tables of the service and their columns, whatever they are called. */
+const columns = () =>
+  sql<{ table: string; columns: string[] }>(
+    `SELECT table_name AS table, array_agg(column_name::text ORDER BY ordinal_position) AS columns
+     FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+     WHERE table_schema = 'public' AND table_type = 'BASE TABLE' GROUP BY table_name ORDER BY table_name`,
+  );
+
+/** Where any of these texts stands, in any column of any table: `table.column: text`. */
+async function searched(texts: string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const { table, columns: names } of await columns())
+    for (const column of names)
+      for (const row of await sql<{ sought: string }>(
+        `SELECT DISTINCT sought FROM ${table} t, unnest($1::text[]) AS sought
+         WHERE strpos(lower(t."${column}"::text), lower(sought)) > 0 ORDER BY sought`,
+        [texts],
+      ))
+        found.push(`${table}.${column}: ${row.sought}`);
+  return found;
+}
+
+const tablesOf = (found: string[]) => [...new Set(found.map((place) => place.split('.')[0]!))].toSorted();
+
+interface Somebody {
+  user: Actor;
+  addresses: string[];
+  /** Texts that are theirs alone. */
+  texts: string[];
+  /** A collection of somebody else, to which they added a game. */
+  elsewhere: number;
+  game: { id: number; slug: string };
+}
+
+/** Somebody with rows in every table, who has to do with somebody else in every way that there is. */
+async function somebody(name: string, other: Actor): Promise<Somebody> {
+  const address = `${name}@harbour.example`;
+  const second = `${name}@second.example`;
+  const claimed = `${name}@claimed.example`;
+  const texts = [name, `Display ${name}`, address, second, claimed];
+  const text = (what: string) => {
+    const made = `${name}'s ${what}`;
+    texts.push(made);
+    return made;
+  };
+  const user = await make.user({
+    username: name,
+    display_name: `Display ${name}`,
+    cover_url: `https://images.example/${name}.png`,
+    developer: true,
+    emails: [
+      { email: address, verified: true },
+      { email: second, verified: true },
+      { email: claimed, verified: false },
+    ],
+  });
+  await withPassword(user);
+  await sql(`UPDATE api_keys SET label = $2 WHERE user_id = $1`, [user.id, text('build server')]);
+  const client_id = `client-of-user-${user.id}`;
+  await sql(
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+     VALUES ($1, $2, $3, $4, '{profile:me}')`,
+    [client_id, user.id, text('launcher'), [`https://${name}.example/callback`]],
+  );
+  for (const one of [user, other]) {
+    const [grant] = await sql<{ id: number }>(
+      `INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, $2, '{profile:me}') RETURNING id`,
+      [one.id, client_id],
+    );
+    await sql(
+      `INSERT INTO api_keys (key_hash, hint, user_id, grant_id, label) VALUES ($1, 'gw_x', $2, $3, $4)`,
+      [sha256(randomUUID()), one.id, grant!.id, `token by ${name}`],
+    );
+    await sql(
+      `INSERT INTO oauth_codes (code_hash, grant_id, scopes, redirect_uri, family_id, expires_at)
+       VALUES ($1, $2, '{profile:me}', $3, $4, now() + interval '1 minute')`,
+      [sha256(randomUUID()), grant!.id, `https://${name}.example/callback`, randomUUID()],
+    );
+    await sql(
+      `INSERT INTO oauth_refresh_tokens (token_hash, grant_id, family_id, scopes, expires_at)
+       VALUES ($1, $2, $3, '{profile:me}', now() + interval '1 day')`,
+      [sha256(randomUUID()), grant!.id, randomUUID()],
+    );
+    await sql(
+      `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, interval_seconds, expires_at, grant_id)
+       VALUES ($1, $2, $3, '{profile:me}', 5, now() + interval '1 minute', $4)`,
+      [sha256(randomUUID()), randomUUID(), client_id, grant!.id],
+    );
+  }
+  await sql(`INSERT INTO user_writes (user_id) VALUES ($1)`, [user.id]);
+  for (const subject of [`user ${user.id}`, `device code by ${user.id}`, `name ${address}`]) {
+    texts.push(sha256(subject).toString('hex'));
+    await sql(`INSERT INTO attempts VALUES ($1, 1, now(), now() + interval '1 day')`, [sha256(subject)]);
+  }
+  const game = await make.game({ owner: user, slug: `game-of-${user.id}`, title: `Game ${user.id}` });
+  await sql(`INSERT INTO game_earnings VALUES ($1, 'USD', 1500)`, [game.id]);
+  await sql(`UPDATE games SET purchases_count = 3 WHERE id = $1`, [game.id]);
+  const others = await make.game({ owner: other, admins: [user] });
+  // Signed in, as a guest, as a guest whom an account did not sign in, and with an address of nobody's.
+  for (const more of [
+    { user_id: user.id, email: address },
+    { email: second.toUpperCase() },
+    { user_id: other.id, email: address },
+    { user_id: user.id, email: `${name}@odd.example` },
+  ]) {
+    const purchase = await make.purchase({ games: [others], ...more });
+    await make.downloadKey({ game: others, purchase_id: purchase.id, email: more.email });
+    await sql(`INSERT INTO purchase_references (reference, purchase_id) VALUES ($1, $2)`, [
+      more.user_id === other.id ? `order-${purchase.id}` : `${address}-order-${purchase.id}`,
+      purchase.id,
+    ]);
+  }
+  await make.downloadKey({ game: others, user_id: user.id });
+  await make.downloadKey({ game: others, email: address, revoked_at: '2024-01-01T00:00:00Z' });
+  const own = await make.collection({
+    owner: user,
+    admins: [other],
+    games: [others],
+    title: text('favourites'),
+    description: text('description'),
+  });
+  await sql(`UPDATE collection_games SET blurb = $2 WHERE collection_id = $1`, [own.id, text('blurb')]);
+  const elsewhere = await make.collection({ owner: other, admins: [user], title: 'Not theirs' });
+  await sql(
+    `INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id) VALUES ($1, $2, 1, $3, $4)`,
+    [elsewhere.id, game.id, text('blurb elsewhere'), user.id],
+  );
+  await sql(`UPDATE collections SET games_count = 1, updated_at = '2024-01-01' WHERE id = $1`, [
+    elsewhere.id,
+  ]);
+  for (const one of [user, other])
+    await sql(`INSERT INTO profile_collections (collection_id, user_id) VALUES ($1, $2)`, [own.id, one.id]);
+  return { user, addresses: [address, second, claimed], texts, elsewhere: elsewhere.id, game };
+}
+
+/** Answers that a retry would get again, to the person, to others, and to a checkout. */
+async function answersAbout({ user, elsewhere, game, addresses }: Somebody, other: Actor): Promise<void> {
+  const sold = await send('POST', '/operator/purchases', {
+    headers: {
+      ...operator.headers,
+      'content-type': 'application/x-www-form-urlencoded',
+      'idempotency-key': `sale to ${addresses[0]}`,
+    },
+    body: `game_id=${game.id}&email=${addresses[0]!.toUpperCase()}&currency=USD&amount=0`,
+  });
+  expect(sold.status).toBe(200);
+  const shelf = await make.collection({ owner: other });
+  for (const [actor, collection] of [
+    [user, elsewhere],
+    [other, elsewhere],
+    [other, shelf.id],
+  ] as const) {
+    const asked = await send('POST', `/collections/${collection}/add-game`, {
+      headers: {
+        ...actor.headers,
+        'content-type': 'application/x-www-form-urlencoded',
+        'idempotency-key': `${actor.id} ${collection}`,
+      },
+      body: `game_id=${game.id}`,
+    });
+    expect(asked.status).toBe(200);
+  }
+}
+
+/** Rows as text, so that rows of other people can be compared before and after. */
+async function rowsWith(texts: string[]): Promise<string[]> {
+  const rows: string[] = [];
+  for (const { table } of await columns())
+    for (const row of await sql<{ row: string }>(
+      `SELECT (to_jsonb(t) - 'last_used_at' - 'last_used_from')::text AS row FROM ${table} t WHERE EXISTS (SELECT FROM unnest($1::text[]) x WHERE strpos(lower(t::text), lower(x)) > 0)
+       ORDER BY 1`,
+      [texts],
+    ))
+      rows.push(`${table} ${row.row}`);
+  return rows;
+}
+
+const exported = async (user: Actor) => {
+  const { status, text, headers } = await send('POST', `/operator/users/${user.id}/export`, {
+    headers: operator.headers,
+  });
+  expect(status).toBe(200);
+  expect(headers.get('content-type')).toBe('application/x-ndjson');
+  return linesOf(text);
+};
+const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown> & { type: string });
+
+const events = (event: string) =>
+  sql<{ user_id: number | null; request_id: string; details: { counts: Record<string, number> } }>(
+    'SELECT user_id, request_id, details FROM audit_events WHERE event = $1 ORDER BY id',
+    [event],
+  );
+
+describe('refused', () => {
+  test.each(['/operator/users/1/export', '/operator/users/1/erase', '/operator/people/erase'])(
+    '%s without an operator’s token, or with another credential',
+    async (path) => {
+      const user = await make.user();
+      expect(await anonymous.post(path, { email: 'a@b.example' })).toEqual(
+        failure(401, 'authentication required'),
+      );
+      expect(await user.post(path, { email: 'a@b.example' })).toEqual(failure(401, 'invalid token'));
+    },
+  );
+
+  test('a user that nobody is, an id that is none, no address', async () => {
+    for (const action of ['export', 'erase']) {
+      expect(await operator.post(`/operator/users/4000000/${action}`)).toEqual(failure(404, 'invalid user'));
+      expect(await operator.post(`/operator/users/1e3/${action}`)).toEqual(
+        failure(400, 'user_id must be an integer'),
+      );
+    }
+    expect(await operator.post('/operator/people/erase')).toEqual(failure(400, 'email is required'));
+  });
+});
+
+describe('a person with rows in every table', () => {
+  let person: Somebody;
+  let bystander: Somebody;
+  let third: Actor;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    third = await make.user({ username: 'third-party' });
+    person = await somebody('quillon-marr', third);
+    bystander = await somebody('odelia-penn', third);
+    browser = await browserOf(person.user);
+    await new Browser().signIn('quillon-marr', 'wrong');
+    await new Browser().signIn('odelia-penn', 'wrong');
+    for (const one of [person, bystander]) await answersAbout(one, third);
+    await until(async () => (await sql(`SELECT FROM audit_events WHERE details ? 'address'`)).length === 2);
+  });
+
+  test('the search sees them wherever they are', async () => {
+    expect(tablesOf(await searched(person.texts))).toEqual([
+      'api_keys',
+      'attempts',
+      'collection_games',
+      'collections',
+      'download_keys',
+      'games',
+      'idempotency_keys',
+      'oauth_applications',
+      'oauth_codes',
+      'purchase_games',
+      'purchase_references',
+      'purchases',
+      'user_emails',
+      'users',
+    ]);
+  });
+
+  test('exported: everything that is theirs, no secret, and nothing of anybody else', async () => {
+    const lines = await exported(person.user);
+    const count = Object.fromEntries(
+      [...new Set(lines.map(({ type }) => type))].map((type) => [
+        type,
+        lines.filter((line) => line.type === type).length,
+      ]),
+    );
+    expect(count).toEqual({
+      user: 1,
+      user_email: 3,
+      api_key: 2,
+      session: 1,
+      oauth_application: 1,
+      oauth_grant: 1,
+      oauth_code: 1,
+      oauth_refresh_token: 1,
+      oauth_device_request: 1,
+      attempts: 2,
+      audit_event: 2,
+      user_writes: 1,
+      game: 1,
+      game_admin: 1,
+      collection: 1,
+      profile_collection: 1,
+      collection_admin: 1,
+      collection_game: 2,
+      idempotency_key: 1,
+      purchase: 5,
+      download_key: 7,
+    });
+    const text = JSON.stringify(lines);
+    for (const theirs of person.texts.slice(0, 5)) expect(text).toContain(theirs);
+    for (const others of [...bystander.texts, 'third-party', 'hash', 'argon2'])
+      expect(text).not.toContain(others);
+    expect(lines[0]).toEqual({
+      type: 'user',
+      id: person.user.id,
+      username: 'quillon-marr',
+      display_name: 'Display quillon-marr',
+      gamer: true,
+      developer: true,
+      press_user: false,
+      cover_url: 'https://images.example/quillon-marr.png',
+      token_generation: 0,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string,
+      has_password: true,
+    });
+    // What somebody else bought with their address names it, and not who that was; nor does it give away the key.
+    const third_id = third.id;
+    const ofAccounts = (type: string) => lines.filter((line) => line.type === type);
+    expect(ofAccounts('purchase').map(({ user_id }) => user_id)).not.toContain(third_id);
+    expect(ofAccounts('download_key').map(({ account_id }) => account_id)).not.toContain(third_id);
+    expect(ofAccounts('download_key').filter(({ key }) => key === null)).toHaveLength(1);
+    await until(async () => (await events('exported')).length === 1);
+    expect(await events('exported')).toEqual([
+      {
+        user_id: person.user.id,
+        request_id: expect.any(String) as string,
+        details: { operator: 'OPERATOR_TOKEN', counts: count },
+      },
+    ]);
+  });
+
+  describe('erased', () => {
+    let others: string[];
+    let games: unknown;
+    let books: unknown;
+    let purchases: number[];
+    const booksOf = () =>
+      sql(
+        `SELECT id, purchase_type, created_at, source, currency, amount, sale_rate, quantity, status, donation,
+           ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id) AS games FROM purchases p ORDER BY id`,
+      );
+    const money = () =>
+      sql(
+        'SELECT id, title, slug, purchases_count, e.* FROM games LEFT JOIN game_earnings e ON game_id = id ORDER BY id, currency',
+      );
+
+    beforeAll(async () => {
+      others = await rowsWith(bystander.texts);
+      [games, books] = [await money(), await booksOf()];
+      purchases = (
+        await sql<{ id: number }>('SELECT id FROM purchases WHERE user_id = $1 ORDER BY id', [person.user.id])
+      ).map(({ id }) => id);
+      const answer = await operator.post(`/operator/users/${person.user.id}/erase`);
+      expect(answer).toEqual(
+        ok({
+          erased: {
+            users: 1,
+            user_emails: 3,
+            sessions: 1,
+            api_keys: 1,
+            oauth_applications: 1,
+            oauth_grants: 2,
+            attempts: 3,
+            audit_events: 1,
+            user_writes: 1,
+            game_admins: 1,
+            collections: 1,
+            collection_admins: 1,
+            profile_collections: 1,
+            collection_games: 2,
+            idempotency_keys: 4,
+            purchases: 5,
+            download_keys: 7,
+          },
+        }),
+      );
+    });
+
+    test('no column of any table holds anything of them', async () => {
+      expect(await searched(person.texts)).toEqual([]);
+      const [event] = await sql<{ details: object }>(
+        `SELECT details FROM audit_events WHERE event = 'sign-in refused' AND user_id = $1`,
+        [person.user.id],
+      );
+      expect(event!.details).toEqual({ reason: 'wrong' });
+    });
+
+    test('no line of the log ever did', () => {
+      const lines = logged.join('').toLowerCase();
+      expect(lines).toContain('"event":"erased"');
+      expect(person.texts.filter((text) => lines.includes(text.toLowerCase()))).toEqual([]);
+    });
+
+    test('rows of other people are as they were', async () => {
+      expect(await rowsWith(bystander.texts)).toEqual(others);
+    });
+
+    test('amounts, dates and games of purchases, counts and earnings are as they were', async () => {
+      expect(await booksOf()).toEqual(books);
+      expect(await money()).toEqual(games);
+      expect(
+        await sql('SELECT DISTINCT user_id, email FROM purchases WHERE id = ANY ($1)', [purchases]),
+      ).toEqual([{ user_id: null, email: 'nobody@erased.invalid' }]);
+    });
+
+    test('the account is a row without a name, and its games follow', async () => {
+      const id = person.user.id;
+      expect(await sql('SELECT * FROM users WHERE id = $1', [id])).toEqual([
+        expect.objectContaining({
+          username: `erased-${id}`,
+          display_name: null,
+          cover_url: null,
+          password_hash: null,
+        }),
+      ]);
+      expect(await third.get(`/games/${person.game.id}`)).toMatchObject({
+        status: 200,
+        body: { game: { user: { username: `erased-${id}`, display_name: `erased-${id}` } } },
+      });
+    });
+
+    test('what the others bought with their address is still theirs', async () => {
+      const [kept] = await sql<{ game_id: number; key: string }>(
+        `SELECT k.game_id, k.key FROM download_keys k WHERE k.account_id = $1 AND k.email IS NULL`,
+        [third.id],
+      );
+      expect(await third.get(`/games/${kept!.game_id}/ownership`)).toEqual(ok({ owns: true }));
+    });
+
+    test('an entry elsewhere stays, without the text, and is the collection’s own', async () => {
+      const { body } = await third.get(`/collections/${person.elsewhere}/collection-games`);
+      expect(body).toMatchObject({
+        collection_games: [{ game_id: person.game.id, user_id: third.id, blurb: null, position: 1 }],
+      });
+      expect(await third.get(`/collections/${person.elsewhere}`)).toMatchObject({
+        body: { collection: { games_count: 1, updated_at: expect.not.stringContaining('2024') as string } },
+      });
+    });
+
+    test('again: zeros, and the audit has both, with counts and nobody’s name', async () => {
+      const again = await operator.post(`/operator/users/${person.user.id}/erase`);
+      const { erased } = again.body as { erased: Record<string, number> };
+      expect(Object.entries(erased).filter(([, count]) => count > 0)).toEqual([]);
+      await until(async () => (await events('erased')).length === 2);
+      const [first, second] = await events('erased');
+      expect(first).toMatchObject({ user_id: person.user.id, details: { counts: { purchases: 5 } } });
+      expect(first!.request_id).toMatch(/./);
+      expect(second!.details).toEqual({ operator: 'OPERATOR_TOKEN', counts: {} });
+      expect(await searched(person.texts)).toEqual([]);
+    });
+
+    test('they are not let in any more', async () => {
+      expect(await person.user.get('/profile')).toEqual(failure(401, 'invalid key'));
+      expect((await browser.get('/user/settings/data')).location).toContain('/login');
+      expect((await new Browser().signIn('quillon-marr')).status).toBe(403);
+      expect((await new Browser().signIn(`erased-${person.user.id}`)).status).toBe(403);
+    });
+  });
+});
+
+describe('an address', () => {
+  const guest = 'Guest+Sea@harbour.example';
+
+  test('without an account: purchases and keys lose it; again: zeros', async () => {
+    const game = await make.game({ owner: await make.user() });
+    const purchase = await make.purchase({ games: [game], email: guest });
+    await make.downloadKey({ game, purchase_id: purchase.id });
+    await make.downloadKey({ game, email: guest.toLowerCase() });
+    const claimant = await make.user({ emails: [{ email: guest, verified: false }] });
+    const answer = await operator.post('/operator/people/erase', { email: guest });
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { erased: { users: 0, user_emails: 1, purchases: 1, download_keys: 2 } },
+    });
+    expect(await searched([guest])).toEqual([]);
+    expect(await sql('SELECT username FROM users WHERE id = $1', [claimant.id])).toEqual([
+      { username: claimant.username },
+    ]);
+    expect(await operator.post('/operator/people/erase', { email: guest })).toMatchObject({
+      body: { erased: { user_emails: 0, purchases: 0, download_keys: 0 } },
+    });
+    expect(await operator.post('/operator/people/erase', { email: 'nobody@erased.invalid' })).toMatchObject({
+      body: { erased: { purchases: 0 } },
+    });
+  });
+
+  test('of an account: erases the account too', async () => {
+    const user = await make.user({
+      username: 'ansel-dray',
+      emails: [{ email: 'ansel@harbour.example', verified: true }],
+    });
+    expect(await operator.post('/operator/people/erase', { email: 'ANSEL@harbour.example' })).toMatchObject({
+      status: 200,
+      body: { erased: { users: 1, user_emails: 1, api_keys: 1 } },
+    });
+    expect(await searched(['ansel-dray', 'ansel@harbour.example'])).toEqual([]);
+    expect(await user.get('/profile')).toEqual(failure(401, 'invalid key'));
+  });
+
+  test('in what a checkout would be told again: a retry finds its sale, without the buyer', async () => {
+    const game = await make.game({ owner: await make.user() });
+    const user = await make.user({ username: 'ilse-korn', emails: [] });
+    const given = 'unverified@harbour.example';
+    const sell = (fields: object, key: string) =>
+      send('POST', '/operator/purchases', {
+        headers: { ...operator.headers, 'content-type': 'application/json', 'idempotency-key': key },
+        body: JSON.stringify({ game_id: game.id, currency: 'USD', amount: 1, ...fields }),
+      });
+    const sales = [
+      { email: '🦭seal.o"r\\x@harbour.example' },
+      { email: 'Rolf@harbour.example', reference: 'order "7" of rolf@harbour.example' },
+      { email: given, user_id: user.id, reference: 'for Ilse-Korn' },
+      { email: 'rolf@harbour.example', reference: 'order 8' },
+    ];
+    const ids = [];
+    for (const [i, sale] of sales.entries())
+      ids.push((await sell(sale, `erased ${i}`)).body as { purchase: { id: number } });
+    for (const { email } of sales.slice(0, 2)) await operator.post('/operator/people/erase', { email });
+    await operator.post(`/operator/users/${user.id}/erase`);
+    expect(await searched(['seal.o', 'rolf@', 'ilse-korn', given])).toEqual([]);
+    const references = [null, null, null, 'order 8'];
+    for (const [i, sale] of sales.entries())
+      expect(await sell(sale, `erased ${i}`)).toMatchObject({
+        status: 200,
+        body: {
+          purchase: { id: ids[i]!.purchase.id, email: 'nobody@erased.invalid', reference: references[i] },
+          download_keys: [{ key: expect.any(String) as string }],
+        },
+      });
+  });
+
+  test('that is sold to while it is erased', async () => {
+    const email = 'busy@harbour.example';
+    const game = await make.game({ owner: await make.user() });
+    const user = await make.user({ username: 'busy-buyer', emails: [{ email, verified: true }] });
+    let erased = false;
+    const statuses = new Set<number>();
+    const buying = [0, 1].map(async () => {
+      while (!erased) {
+        const sale = { game_id: game.id, user_id: user.id, currency: 'USD', amount: 1 };
+        statuses.add((await operator.post('/operator/purchases', sale)).status);
+      }
+    });
+    const answer = await operator.post(`/operator/users/${user.id}/erase`);
+    erased = true;
+    await Promise.all(buying);
+    // Without an address there is nobody to sell to.
+    expect([...statuses].toSorted()).toEqual([200, 400]);
+    expect(answer.status).toBe(200);
+    expect(await searched([email, 'busy-buyer'])).toEqual([]);
+    expect(await sql('SELECT id FROM purchases WHERE user_id = $1', [user.id])).toEqual([]);
+  });
+
+  test('that another account has verified, or entered as well, stays theirs', async () => {
+    const shared = 'shared@harbour.example';
+    const open = 'open@harbour.example';
+    const game = await make.game({ owner: await make.user() });
+    const owner = await make.user({
+      emails: [
+        { email: shared, verified: true },
+        { email: open, verified: false },
+      ],
+    });
+    const claimant = await make.user({
+      emails: [
+        { email: shared, verified: false },
+        { email: open, verified: false },
+      ],
+    });
+    for (const email of [shared, open]) await make.purchase({ games: [game], email });
+    const gift = await make.purchase({ games: [game], email: shared, user_id: claimant.id });
+    expect((await exported(claimant)).filter(({ type }) => type === 'purchase')).toHaveLength(1);
+    await operator.post(`/operator/users/${claimant.id}/erase`);
+    expect(await sql('SELECT email FROM user_emails WHERE user_id = $1 ORDER BY 1', [owner.id])).toEqual([
+      { email: open },
+      { email: shared },
+    ]);
+    expect(
+      await sql('SELECT email, user_id FROM purchases WHERE lower(email) = ANY ($1) ORDER BY id', [
+        [shared, open],
+      ]),
+    ).toEqual([
+      { email: shared, user_id: null },
+      { email: open, user_id: null },
+      { email: shared, user_id: null },
+    ]);
+    expect(await sql('SELECT user_id FROM purchases WHERE id = $1', [gift.id])).toEqual([{ user_id: null }]);
+  });
+});
+
+test('a key that another replica remembers is refused there within a second', async () => {
+  const user = await make.user();
+  const replica = await openApp({ OPERATOR_TOKEN });
+  const ask = async () =>
+    (await fetch(`${await replica.getUrl()}/profile`, { headers: user.headers })).status;
+  expect(await ask()).toBe(200);
+  await operator.post(`/operator/users/${user.id}/erase`);
+  expect(await ask()).toBe(401);
+});
+
+test('large lists: in slices, without a statement that grows with them', async () => {
+  const user = await make.user({ emails: [{ email: 'many@harbour.example', verified: true }] });
+  const game = await make.game({ owner: await make.user() });
+  await sql(
+    `WITH bought AS (
+       INSERT INTO purchases (email, source, currency, amount) SELECT 'many@harbour.example', 'card', 'USD', 1
+       FROM generate_series(1, 5600) RETURNING id)
+     INSERT INTO purchase_games (purchase_id, game_id) SELECT id, $1 FROM bought`,
+    [game.id],
+  );
+  await sql(
+    `INSERT INTO collections (user_id, title) SELECT $1, 'Collection ' || n FROM generate_series(1, 2100) n`,
+    [user.id],
+  );
+  const lines = await exported(user);
+  const ids = (type: string) => new Set(lines.filter((line) => line.type === type).map(({ id }) => id)).size;
+  expect([ids('purchase'), ids('collection')]).toEqual([5600, 2100]);
+  expect(await operator.post(`/operator/users/${user.id}/erase`)).toMatchObject({
+    status: 200,
+    body: { erased: { purchases: 5600, collections: 2100 } },
+  });
+}, 30_000);
+
+describe('/user/settings/data', () => {
+  let user: Actor;
+  let browser: Browser;
+  beforeAll(async () => {
+    user = await make.user({ emails: [{ email: 'mine@harbour.example', verified: false }] });
+    const game = await make.game({ owner: await make.user() });
+    await make.purchase({ games: [game], email: 'mine@harbour.example' });
+    browser = await browserOf(user);
+  });
+
+  test('nobody but who is signed in, and only with the form', async () => {
+    expect((await new Browser().get('/user/settings/data')).location).toContain('/login');
+    expect((await browser.post('/user/settings/data', { password: PASSWORD })).status).toBe(403);
+  });
+
+  test('without the password, or with a wrong one, there is nothing', async () => {
+    await browser.get('/user/settings/data');
+    expect((await browser.submit('/user/settings/data')).status).toBe(400);
+    expect(browser.words).toContain('Enter your password.');
+    expect((await browser.submit('/user/settings/data', { password: 'wrong' })).status).toBe(403);
+    expect(browser.words).toContain('The password is wrong.');
+  });
+
+  test('with the password their own data, but not what an address names that they only entered', async () => {
+    const page = await browser.submit('/user/settings/data', { password: PASSWORD });
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-disposition')).toBe('attachment; filename="my-data.ndjson"');
+    expect(page.headers.get('cache-control')).toContain('no-store');
+    expect(page.headers.get('access-control-allow-origin')).toBeNull();
+    const lines = linesOf(page.text);
+    expect(lines[0]).toMatchObject({ type: 'user', id: user.id });
+    expect(lines.filter(({ type }) => type === 'user_email')).toHaveLength(1);
+    expect(lines.filter(({ type }) => type === 'purchase')).toEqual([]);
+  });
+
+  test('guesses wait as those of the sign-in', async () => {
+    await browser.get('/user/settings/data');
+    const fields = browser.fieldsOf('/user/settings/data');
+    for (let i = 0; i < 6; i++) await browser.post('/user/settings/data', { ...fields, password: 'wrong' });
+    const page = await browser.post('/user/settings/data', { ...fields, password: PASSWORD });
+    expect(page.status).toBe(429);
+    expect(page.headers.get('retry-after')).toMatch(/^\d+$/);
+  });
+
+  test('where the store signs people in, it says who has the file', async () => {
+    const replica = await openApp({
+      TRUSTED_IDENTITY_HEADER: 'X-Store-User',
+      TRUSTED_PROXIES: '127.0.0.0/8',
+    });
+    const url = await replica.getUrl();
+    const elsewhere = new Browser({ 'x-store-user': user.username }, () => url);
+    await elsewhere.get('/user/settings/data');
+    expect(elsewhere.words).toContain('ask there for the file');
+    expect(() => elsewhere.fieldsOf('/user/settings/data')).toThrow('no form');
+  });
+});
+
+describe('the command', () => {
+  let onWrite: (() => boolean) | undefined;
+
+  /** What it wrote to standard output, or why it refused. */
+  async function users(...words: string[]): Promise<string> {
+    const program = new Command().exitOverride();
+    const run = (work: Parameters<Parameters<typeof registerPeopleCommands>[1]>[0]) =>
+      work(theApp(), new AbortController().signal);
+    registerPeopleCommands(registerAccountCommands(program, run), run);
+    const said: string[] = [];
+    const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(`${line}\n`));
+    const write = jest
+      .spyOn(process.stdout, 'write')
+      .mockImplementation((text) => onWrite?.() ?? !!said.push(String(text)));
+    try {
+      await program.parseAsync(['users', ...words], { from: 'user' });
+      return said.join('');
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      log.mockRestore();
+      write.mockRestore();
+    }
+  }
+
+  test('who it is must be said once, and exist', async () => {
+    for (const action of ['export', 'erase']) {
+      expect(await users(action)).toBe('Give a user name, or --email ADDRESS.');
+      expect(await users(action, 'leaf', '--email', 'a@b.example')).toBe(
+        'Give a user name, or --email ADDRESS.',
+      );
+      expect(await users(action, 'nobody')).toBe('There is no user nobody.');
+    }
+  });
+
+  test('an export whose reader goes away does not blame the database', async () => {
+    const { username } = await make.user();
+    const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+    onWrite = () => setImmediate(() => process.stdout.emit('error', gone)) && false;
+    expect(await users('export', username)).toBe('Standard output was closed before all was written.');
+    onWrite = undefined;
+  });
+
+  test('exports; erases nothing unless it is told so; erases; again there is nothing', async () => {
+    const email = 'lumi@harbour.example';
+    const user = await make.user({ username: 'lumi-vane', emails: [{ email, verified: true }] });
+    await make.purchase({ games: [await make.game({ owner: await make.user() })], email });
+    const lines = linesOf(await users('export', 'Lumi-Vane'));
+    expect(lines.map(({ type }) => type)).toEqual(['user', 'user_email', 'api_key', 'purchase']);
+    // The first export is an event of theirs now.
+    expect(linesOf(await users('export', '--email', email))).toHaveLength(5);
+    expect(await users('erase', 'lumi-vane')).toBe(
+      `Nothing was erased: --yes erases lumi-vane (user ${user.id}) without asking.`,
+    );
+    expect(await searched(['lumi-vane'])).not.toEqual([]);
+    expect((await users('erase', 'lumi-vane', '--yes')).split(/\s+/)).toEqual(
+      expect.arrayContaining(['users', 'purchases', '1']),
+    );
+    expect(await searched(['lumi-vane', email])).toEqual([]);
+    for (const words of [[`erased-${user.id}`], ['--email', email]])
+      expect(await users('erase', ...words, '--yes')).toBe('Nothing was left to erase.\n');
+    expect(logged.join('')).not.toContain('lumi');
+  });
+});

@@ -1,0 +1,363 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { Command } from 'commander';
+import { Client } from 'pg';
+import { Settings } from '../../src/platform/config/settings';
+import { loadDemoStore } from '../../src/dev/demo/demo-store';
+import { registerImportCommands } from '../../src/commands/import.command';
+import type { SaleAnswer } from '../../src/operator/sales/sale.dto';
+import { recountSales } from '../../src/operator/sales/recount';
+import { registerSellingCommands } from '../../src/commands/sales.command';
+import { registerUserCommands } from '../../src/commands/users.command';
+import {
+  OPERATOR_TOKEN,
+  purchase,
+  salesAsKept,
+  salesByDefinition,
+  sendSmall,
+  wrongAccounts,
+  wrongBuyers,
+} from '../support/importing';
+import { LossyNetwork } from '../support/lossy-network';
+import { examplesOf, expectAsPrinted, isHere, run } from '../support/page-examples';
+import { baseUrl, databaseUrl, make, send, sql, theApp, useStore } from '../support/store';
+import { moment, until } from '../support/time';
+
+const folder = mkdtempSync(join(tmpdir(), 'gamewharf-till-'));
+useStore({ DATA_DIR: folder, OPERATOR_TOKEN });
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let game: { id: number; slug: string };
+let name: string;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  const demo = await loadDemoStore(theApp().get(Settings));
+  env = { GAMEWHARF_URL: baseUrl(), GAMEWHARF_KEY: demo!.api_key, CHECKOUT_TOKEN: OPERATOR_TOKEN };
+  const [row] = await sql<{ id: number; slug: string; owner_name: string; min_price: number }>(
+    `UPDATE games SET min_price = 799 WHERE id =
+       (SELECT min(g.id) FROM games g JOIN api_keys k ON k.user_id = g.user_id WHERE g.published_at IS NOT NULL) RETURNING *`,
+  );
+  game = row!;
+  name = `${row!.owner_name}/${row!.slug}`;
+});
+
+describe('docs/guides/selling.md', () => {
+  const examples = examplesOf('guides/selling.md');
+  const withCurl = isHere(['curl', '--version']) ? test : test.skip;
+
+  // Each example needs those before it.
+  withCurl(
+    'sells, refunds and retries as it says, in its order',
+    async () => {
+      const steps = examples.filter(({ language }) => language !== 'json');
+      expect(steps.map(({ language }) => language)).toEqual(['sh', 'sh', 'js', 'sh', 'sh', 'sh']);
+      for (const example of steps) {
+        const next = examples[examples.indexOf(example) + 1];
+        if (example.language === 'js') {
+          // The program meets a network that loses the first answer, and a proxy that says so of the second.
+          const network = await LossyNetwork.before(baseUrl(), 2, 1);
+          await expectAsPrinted(example, { ...env, GAMEWHARF_URL: network.url });
+          expect(network.lost).toBe(2);
+          network.close();
+        } else if (example.prints !== undefined) await expectAsPrinted(example, env);
+        else {
+          const { stdout } = await run(example, env);
+          // Keys are made by chance, and the time of a sale is now.
+          const [printed, shown] = [stdout, next!.code].map((text) =>
+            text.replace(/gwdl_[\w-]{24}/g, 'gwdl_').replace(/"created_at": ?"[^"]*"/, '"created_at":"now"'),
+          );
+          expect(JSON.parse(printed!)).toEqual(JSON.parse(shown!));
+          // What the page has the reader export.
+          const { purchase, download_keys } = JSON.parse(stdout) as SaleAnswer;
+          if (download_keys)
+            Object.assign(env, { KEY: download_keys[0]!.key, PURCHASE: String(purchase.id) });
+        }
+      }
+    },
+    60_000,
+  );
+
+  test('its commands are commands', () => {
+    const text = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'selling.md'), 'utf8');
+    const section = text.slice(text.indexOf('## In the terminal'));
+    const named = [...section.matchAll(/gamewharf -- ((?:users |purchases )?[\w-]+)/g)].map(
+      ([, words]) => words,
+    );
+    expect(named).toEqual([
+      'sell',
+      'purchases list',
+      'refund',
+      'give',
+      'users create',
+      'users list',
+      'reset',
+    ]);
+  });
+});
+
+/** What the command prints, or why it does not. `typed`: at a terminal, line by line. */
+async function gamewharf(words: string[], ...typed: string[]): Promise<string> {
+  const said: string[] = [];
+  const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line));
+  const prompt = jest.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    if (String(text).trimEnd().endsWith('?') || String(text).includes('go on:'))
+      setImmediate(() => terminal.write(`${typed.shift()}\n`));
+    return true;
+  });
+  const terminal = Object.assign(new PassThrough(), { isTTY: typed.length > 0 });
+  const { stdin } = process;
+  Object.defineProperty(process, 'stdin', { value: terminal, configurable: true });
+  const program = new Command().exitOverride();
+  const runner = (work: Parameters<Parameters<typeof registerSellingCommands>[1]>[0]) =>
+    work(theApp(), new AbortController().signal);
+  registerSellingCommands(program, runner);
+  registerImportCommands(program, runner);
+  registerUserCommands(program.command('users'), runner);
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return said.join('\n');
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+    log.mockRestore();
+    prompt.mockRestore();
+  }
+}
+
+/** Runs the curl request that a command printed. */
+async function asShown(printed: string) {
+  const [, key, url] = /curl -H "Authorization: Bearer ([^"]+)" "([^"]+)"/.exec(printed)!;
+  const { pathname, search } = new URL(url!);
+  expect(new URL(url!).origin).toBe(baseUrl());
+  return send('GET', pathname + search, { headers: { authorization: `Bearer ${key}` } });
+}
+
+const sell = (...words: string[]) => gamewharf(['sell', '--game', name, '--to', 'me@example.com', ...words]);
+
+test.each<[string[], string]>([
+  [['sell'], 'Say which game, with --game ash-beetle/brave-arcade.'],
+  [['sell', '--game', 'no/game'], 'There is no game no/game.'],
+  [
+    ['sell', '--game', 'nothing'],
+    'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not nothing.',
+  ],
+  [
+    ['sell', '--game', 'no/game/at/all'],
+    'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not no/game/at/all.',
+  ],
+  [['sell', '--game', '1'], 'Say to whom, with --to me@example.com.'],
+  [['sell', '--game', '1', '--to', 'nobody'], 'There is no user nobody.'],
+  [['sell', '--game', '1', '--to', 'a@b@c'], 'a@b@c is not an e-mail address.'],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price', '4,99'],
+    '4,99 is no price in USD: give one such as 4.99.',
+  ],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price', '4.999'],
+    '4.999 is no price in USD: give one such as 4.99.',
+  ],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price=-1'],
+    '-1 is no price in USD: give one such as 4.99.',
+  ],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5.0', '--currency', 'JPY'],
+    '5.0 is no price in JPY: give one such as 500.',
+  ],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5', '--currency', 'QQQ'],
+    'QQQ is no currency: give an ISO 4217 code such as USD.',
+  ],
+  [['refund'], 'Say which purchase, by its id.'],
+  [['refund', 'x'], 'x is no id.'],
+  [['refund', '999999'], 'Nothing was changed: invalid purchase.'],
+  [['give', '--game', '1'], 'Say to whom, with --to me@example.com.'],
+  [['purchases', 'list'], 'Say which game, with --game ash-beetle/brave-arcade.'],
+  [['users', 'create'], 'Say which user name.'],
+  [['users', 'create', 'a b'], 'A user name has up to 63 letters, digits, _ and -.'],
+  [['users', 'create', 'new', '--email', 'nobody'], 'nobody is not an e-mail address.'],
+  [['reset'], 'Nothing was deleted: --yes resets the demo store without asking.'],
+])('%j', async (words, problem) => {
+  expect(await gamewharf(words)).toBe(problem);
+});
+
+test("sells at the game's own price or another, and shows it", async () => {
+  const printed = await sell();
+  expect(printed).toMatch(
+    /^Sold .+ to me@example.com for \$7\.99: purchase \d+\.\nIts download key: gwdl_[\w-]{24}\ncurl /,
+  );
+  const { body } = await asShown(printed);
+  expect((body as { purchases: object[] }).purchases[0]).toMatchObject({
+    email: 'me@example.com',
+    price: '$7.99',
+  });
+  expect(await sell('--price', '4.99', '--currency', 'EUR')).toContain('for €4.99');
+  expect(await sell('--price', '500', '--currency', 'JPY')).toContain('for ¥500');
+  const once = await sell('--reference', 'order-7');
+  expect(await sell('--reference', 'order-7')).toBe(once);
+  expect(await sell('--reference', 'order-7', '--price', '1')).toBe(
+    'Nothing was changed: reference `order-7` is another sale; amount differs.',
+  );
+  expect(await salesAsKept()).toEqual(await salesByDefinition());
+  expect(await wrongBuyers()).toEqual([]);
+});
+
+test('asks at a terminal for what is missing', async () => {
+  expect(await gamewharf(['sell'], String(game.id), 'asked@example.com')).toMatch(
+    /^Sold .+ to asked@example.com/,
+  );
+});
+
+test('lists purchases and takes them back', async () => {
+  const printed = await sell('--reference', 'order-8');
+  const [, id] = /purchase (\d+)\./.exec(printed)!;
+  const listed = await gamewharf(['purchases', 'list', '--game', name, '--count', '1']);
+  const [head, first] = listed.split('\n');
+  expect(head).toMatch(/^ID +TIME +BUYER +PRICE +STATUS +REFERENCE$/);
+  expect(first).toMatch(new RegExp(`^${id} .* me@example.com +\\$7\\.99 +complete +order-8$`));
+  const { body } = await asShown(listed);
+  expect((body as { sales: object[] }).sales).toEqual([expect.objectContaining({ id: Number(id) })]);
+  const refunded = await gamewharf(['refund', id!]);
+  expect(refunded).toMatch(
+    new RegExp(`^Purchase ${id} of me@example.com is refunded: \\$7\\.99\\. Its keys are revoked\\.\ncurl `),
+  );
+  expect((await asShown(refunded)).status).toBe(200);
+  expect(await gamewharf(['purchases', 'list', '--game', name])).toMatch(
+    new RegExp(`^${id} .* refunded`, 'm'),
+  );
+  expect(await gamewharf(['refund', '--keep-keys'], id!)).toContain('Its keys are left as they were.');
+  expect(await salesAsKept()).toEqual(await salesByDefinition());
+});
+
+test('gives a key to an address or an account, and shows it', async () => {
+  const friend = await make.user();
+  for (const to of ['friend@example.com', friend.username]) {
+    const printed = await gamewharf(['give', '--game', name, '--to', to]);
+    const [, key] = new RegExp(`^Gave ${to} a key to .+: (gwdl_[\\w-]{24})\n`).exec(printed)!;
+    expect(await asShown(printed)).toMatchObject({ status: 200, body: { download_key: { key } } });
+  }
+  expect(await wrongAccounts()).toEqual([]);
+  const events = () =>
+    sql<object>(`SELECT user_id, request_id, details FROM audit_events WHERE event = 'given'`);
+  await until(async () => (await events()).length === 2);
+  const given = { user_id: null, request_id: null, details: { counts: { games: 1, keys: 1 } } };
+  expect(await events()).toEqual([given, given]);
+  const elses = await make.game({ owner: friend });
+  expect(await gamewharf(['give', '--game', String(elses.id), '--to', 'friend@example.com'])).toContain(
+    `GAMEWHARF_KEY=   # an API key of ${friend.username}\ncurl -H "Authorization: Bearer $GAMEWHARF_KEY"`,
+  );
+});
+
+test('makes and lists accounts', async () => {
+  const made = await gamewharf(
+    ['users', 'create', '--display-name', 'Bo', '--developer', '--email', 'Bo@example.com'],
+    'bosun',
+  );
+  expect(made).toMatch(/^User \d+ is bosun\. `gamewharf users set-password bosun` lets them sign in\./);
+  expect(await gamewharf(['users', 'create', 'BOSUN'])).toBe('There is a user BOSUN already.');
+  expect(await gamewharf(['users', 'create', 'other', '--email', 'bo@EXAMPLE.com'])).toBe(
+    'Another user has verified bo@EXAMPLE.com.',
+  );
+  expect(await sql(`SELECT FROM users WHERE username = 'other'`)).toEqual([]);
+  const [head, first, ...request] = (await gamewharf(['users', 'list', '--count', '1'])).split('\n');
+  expect(head).toMatch(/^ID +NAME +DEVELOPER +CREATED +ADDRESSES$/);
+  expect(first).toMatch(/^\d+ +bosun +yes +\S+Z +bo@example\.com$/);
+  expect(request).toEqual([
+    'GAMEWHARF_KEY=$(gamewharf keys create --user bosun)',
+    `curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${baseUrl()}/profile"`,
+  ]);
+});
+
+test('after a reset beside the service, ids that it imports and ids that it draws do not collide', async () => {
+  const importPurchases = (first: number) =>
+    sendSmall(Array.from({ length: 50 }, (_, i) => purchase(first + i, { game_id: game.id })));
+  const sellOne = () =>
+    send('POST', '/operator/purchases', {
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ game_id: game.id, email: 'me@example.com', currency: 'USD', amount: 499 }),
+    });
+  // Reserves ids far ahead.
+  expect((await importPurchases(1_000_000)).status).toBe(200);
+  await gamewharf(['reset', '--yes']);
+  const since = performance.now();
+  const sold = (await sellOne()).body as SaleAnswer;
+  await moment(Math.max(0, 1100 - (performance.now() - since)));
+  expect((await importPurchases(sold.purchase.id + 1)).status).toBe(200);
+  expect(await sellOne()).toMatchObject({ status: 200 });
+});
+
+test('makes the demo store anew, when it is told to and the store is one', async () => {
+  const counts = () =>
+    sql(
+      'SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM purchase_references) AS references',
+    );
+  const before = await counts();
+  expect(await gamewharf(['reset'], 'no')).toBe('Nothing was deleted.');
+  expect(await counts()).toEqual(before);
+  const printed = await gamewharf(['reset'], 'reset');
+  expect(printed).toMatch(/^The demo store is new\.\ncurl /);
+  expect(await counts()).toEqual([{ users: 24, references: 0 }]);
+  expect(await asShown(printed)).toMatchObject({ status: 200 });
+  expect(await sell()).toMatch(/^Sold /);
+  await sql('UPDATE api_keys SET revoked_at = now()');
+  expect(await gamewharf(['reset', '--yes'])).toBe('This is not the demo store, so nothing was deleted.');
+});
+
+test('purchases that an older replica has imported are counted anew, and games whose figures are right are left alone', async () => {
+  await gamewharf(['sales', 'recount']);
+  const kept = () => sql('SELECT xmin, * FROM sales_periods WHERE game_id = ANY ($1)', [games.slice(3)]);
+  const owner = await make.user();
+  const games: number[] = [];
+  for (let i = 0; i < 4; i++) games.push((await make.game({ owner })).id);
+  const [one, two, three, four] = games.map((id) => ({ id }));
+  await gamewharf(['sell', '--game', String(four!.id), '--to', 'me@example.com', '--price', '4.99']);
+  const right = await kept();
+  // Neither of them keeps days and months.
+  await make.purchase({ games: [one!, two!], amount: 501, created_at: '2019-05-31T23:59:59Z' });
+  await sql(`INSERT INTO sales_periods VALUES ($1, 'day', '2019-05-31', 'USD', 1, 250)`, [three!.id]);
+  expect(await gamewharf(['sales', 'recount'])).toBe('Counted anew: 3 games.');
+  const periods = (rows: Record<string, unknown>[]) => rows.map((row) => row.periods);
+  expect(periods(await salesAsKept())).toEqual(periods(await salesByDefinition()));
+  expect(right).toHaveLength(2);
+  expect(await kept()).toEqual(right);
+  expect(await gamewharf(['sales', 'recount'])).toBe('The figures of all games are right.');
+});
+
+const withoutPooler = process.env.TEST_POOLER_URL ? test.skip : test;
+
+withoutPooler(
+  'a count anew waits for whoever sells the game, ends when it is interrupted, and leaves no connection',
+  async () => {
+    await gamewharf(['sales', 'recount']);
+    const states = async () =>
+      (
+        await sql<{ state: string }>(
+          `SELECT coalesce(wait_event_type, state) AS state FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'gamewharf recount'`,
+        )
+      ).map(({ state }) => state);
+    const sold = await make.game({ owner: await make.user() });
+    await make.purchase({ games: [sold], amount: 501 });
+    const seller = new Client({ connectionString: databaseUrl() });
+    await seller.connect();
+    try {
+      await seller.query('BEGIN');
+      await seller.query('SELECT FROM games WHERE id = $1 FOR NO KEY UPDATE', [sold.id]);
+      const interruption = new AbortController();
+      const interrupted = recountSales(theApp().get(Settings), interruption.signal);
+      const failed = expect(interrupted).rejects.toThrow();
+      await until(async () => (await states()).join() === 'Lock');
+      interruption.abort();
+      await failed;
+    } finally {
+      await seller.end();
+    }
+    await until(async () => (await states()).length === 0);
+    await gamewharf(['sales', 'recount']);
+    expect(await states()).toEqual([]);
+  },
+);

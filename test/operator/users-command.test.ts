@@ -1,0 +1,50 @@
+import { Readable } from 'node:stream';
+import { Command } from 'commander';
+import { registerAccountCommands } from '../../src/commands/accounts.command';
+import { Browser, browserOf } from '../support/browser';
+import { make, theApp, useStore } from '../support/store';
+
+useStore({ RATE_LIMIT: 'off' });
+
+/** Runs the command on the services of this file, with this on its standard input. */
+async function setPassword(name: string, input: string): Promise<string> {
+  const program = new Command().exitOverride();
+  registerAccountCommands(program, (work) => work(theApp(), new AbortController().signal));
+  const { stdin } = process;
+  const said: string[] = [];
+  const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line));
+  Object.defineProperty(process, 'stdin', { value: Readable.from([input]), configurable: true });
+  try {
+    await program.parseAsync(['users', 'set-password', name], { from: 'user' });
+    return said.join('\n');
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+    log.mockRestore();
+  }
+}
+
+test('sets the password, which then opens, and ends all sessions', async () => {
+  const user = await make.user({ username: 'Bosun' });
+  const open = await browserOf(user);
+  expect(await setPassword('bosun', 'a new password\nand a second line\n')).toBe(
+    'The password of bosun is set.',
+  );
+  expect((await open.get('/user/settings/api-keys')).location).toContain('/login');
+  expect((await new Browser().signIn('Bosun', 'a new password')).status).toBe(303);
+  expect((await new Browser().signIn('Bosun')).status).toBe(403);
+});
+
+test.each([
+  ['too short', 'seven77\n', 'The password must have at least 8 characters.'],
+  ['too long', `${'x'.repeat(1001)}\n`, 'The password must have at most 1000 characters.'],
+  ['missing', '', 'No password came on standard input.'],
+])('a password that is %s', async (_, input, problem) => {
+  const { username } = await make.user();
+  expect(await setPassword(username, input)).toBe(problem);
+});
+
+test('a user that nobody is', async () => {
+  expect(await setPassword('nobody', 'a new password\n')).toBe('There is no user nobody.');
+});

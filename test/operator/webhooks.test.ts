@@ -1,0 +1,725 @@
+import { createHmac } from 'node:crypto';
+import { getServers, setServers } from 'node:dns';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { NestFactory } from '@nestjs/core';
+import { Command } from 'commander';
+import { AppModule } from '../../src/app.module';
+import { Settings } from '../../src/platform/config/settings';
+import { Database } from '../../src/platform/database/database';
+import { FrontDoor } from '../../src/platform/http/front-door';
+import { createLogger } from '../../src/platform/observability/logger';
+import { Measurements } from '../../src/platform/observability/measurements';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { SaleRequest } from '../../src/operator/sales/sale.dto';
+import { SalesService } from '../../src/operator/sales/sales.service';
+import { isPublic } from '../../src/operator/webhooks/public-address';
+import { MAX_WAITING, WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
+import { registerWebhookCommands } from '../../src/commands/webhooks.command';
+import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
+import { imported, OPERATOR_TOKEN, purchase } from '../support/importing';
+import { examplesOf } from '../support/page-examples';
+import { freePort } from '../support/ports';
+import { statementsOf } from '../support/statements';
+import {
+  type Actor,
+  databaseUrl,
+  failure,
+  logged,
+  make,
+  openApp,
+  PEPPER,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+import { moment, until } from '../support/time';
+
+useStore({ OPERATOR_TOKEN });
+
+interface Message {
+  id: string;
+  genuine: boolean;
+  type: string;
+  timestamp: string;
+  data: Record<string, unknown> & { id: number; reference: string | null };
+  headers: IncomingMessage['headers'];
+}
+type Answering = (res: ServerResponse, attempt: number) => unknown;
+
+const ok: Answering = (res) => res.writeHead(204).end();
+const status =
+  (code: number, headers = {}): Answering =>
+  (res) =>
+    res.writeHead(code, headers).end();
+
+/** A server that is told of sales. */
+class Receiver {
+  readonly messages: Message[] = [];
+  secret = '';
+  id = 0;
+  private constructor(
+    private readonly server: Server,
+    public answer: Answering,
+  ) {}
+
+  static async open(answer: Answering = ok): Promise<Receiver> {
+    const server = createServer((req, res) => {
+      const chunks: Buffer[] = [];
+      req.on('data', (chunk: Buffer) => chunks.push(chunk));
+      req.on('end', () => receiver.take(req, res, Buffer.concat(chunks).toString()));
+    }).listen(0, '127.0.0.1');
+    const receiver = new Receiver(server, answer);
+    await once(server, 'listening');
+    receivers.push(receiver);
+    return receiver;
+  }
+
+  /** Opened, and added as a webhook. */
+  static async added(answer: Answering = ok, ...options: string[]): Promise<Receiver> {
+    const receiver = await Receiver.open(answer);
+    receiver.secret = (await webhooks('add', receiver.url, ...options)).at(-1)!;
+    receiver.id = await newest();
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hook?token=of-the-shop`;
+  }
+
+  get waiting() {
+    return sql('SELECT id, attempts, due_at > now() AS later FROM webhook_deliveries WHERE webhook_id = $1', [
+      this.id,
+    ]);
+  }
+
+  async heard(count: number): Promise<Message[]> {
+    await until(() => this.messages.length >= count, 9000);
+    return this.messages;
+  }
+
+  private take(req: IncomingMessage, res: ServerResponse, body: string): void {
+    const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature } = req.headers;
+    const key = Buffer.from(this.secret.replace('whsec_', ''), 'base64');
+    const expected = createHmac('sha256', key)
+      .update(`${String(id)}.${String(time)}.${body}`)
+      .digest('base64');
+    const genuine = signature === `v1,${expected}` && Math.abs(Date.now() / 1000 - Number(time)) < 60;
+    this.messages.push({ ...(JSON.parse(body) as Message), id: String(id), genuine, headers: req.headers });
+    this.answer(res, this.messages.length);
+  }
+
+  close(): void {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+}
+
+const newest = async () => (await sql<{ id: number }>('SELECT max(id) AS id FROM webhooks'))[0]!.id;
+
+const receivers: Receiver[] = [];
+const programs: ChildProcess[] = [];
+let owner: Actor;
+let game: { id: number; slug: string };
+let other: { id: number };
+const hints: string[] = [];
+
+beforeAll(async () => {
+  owner = await make.user({ developer: true });
+  [game, other] = [await make.game({ owner }), await make.game({ owner })];
+});
+afterEach(async () => {
+  for (const receiver of receivers.splice(0)) receiver.close();
+  for (const program of programs.splice(0)) program.kill();
+  await sql('DELETE FROM webhooks');
+});
+
+async function webhooks(...words: string[]): Promise<string[]> {
+  const printed: string[] = [];
+  const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void printed.push(line));
+  const hint = jest.spyOn(console, 'error').mockImplementation((line: string) => void hints.push(line));
+  const program = new Command().exitOverride();
+  registerWebhookCommands(program, (work) => work(theApp(), new AbortController().signal));
+  for (const command of program.commands[0]!.commands)
+    command.exitOverride().configureOutput({ writeErr: () => undefined });
+  try {
+    await program.parseAsync(['webhooks', ...words], { from: 'user' });
+    return printed.flatMap((text) => text.split('\n'));
+  } catch (error) {
+    return [(error as Error).message];
+  } finally {
+    log.mockRestore();
+    hint.mockRestore();
+  }
+}
+
+async function post(path: string, fields: object, headers = {}) {
+  const { status, body } = await send('POST', path, {
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(fields),
+  });
+  return { status, body: body as { purchase: { id: number } } };
+}
+const order = (fields: object = {}) => ({
+  game_id: game.id,
+  email: 'somebody@example.com',
+  currency: 'USD',
+  amount: 499,
+  ...fields,
+});
+async function sold(fields: object = {}, headers = {}): Promise<number> {
+  const { status, body } = await post('/operator/purchases', order(fields), headers);
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  return body.purchase.id;
+}
+const refund = (id: number) => post(`/operator/purchases/${id}/refund`, {});
+
+const deliveries = (app = theApp()) => app.get(WebhookDeliveries);
+/** As if the time of the next attempt had come. */
+async function again(app = theApp()): Promise<void> {
+  await sql('UPDATE webhook_deliveries SET due_at = now()');
+  deliveries(app).wake();
+}
+const results = () =>
+  Object.fromEntries(
+    theApp()
+      .get(Measurements)
+      .families.get('gamewharf_webhook_deliveries_total')!
+      .series.map(({ labels, read }) => [labels.result, read()]),
+  );
+const idle = (receiver: Receiver) => until(async () => (await receiver.waiting).length === 0);
+
+describe('gamewharf webhooks', () => {
+  test.each([
+    ['nothing', 'Give an address of at most 500 characters, such as https://example.com/hook.'],
+    [`https://example.com/${'x'.repeat(500)}`, 'Give an address of at most 500 characters'],
+    ['http://example.com/', 'Give an address that begins with https://'],
+    ['http://10.0.0.1/', 'Give an address that begins with https://'],
+    ['ftp://127.0.0.1/', 'Give an address that begins with https://'],
+    ['https://me:secret@example.com/', 'Give an address without a user, a password and a fragment.'],
+    ['https://example.com/#part', 'Give an address without a user, a password and a fragment.'],
+    ['https://0x7f.1/', '127.0.0.1 is a private address: WEBHOOKS_ALLOW_PRIVATE allows it.'],
+    ['https://localhost/', 'localhost is a private address'],
+    ['https://[fd00::1]/', 'fd00::1 is a private address'],
+    ['https://[::ffff:10.0.0.1]/', '::ffff:a00:1 is a private address'],
+  ])('add %s is refused', async (url, problem) => {
+    expect((await webhooks('add', url))[0]).toContain(problem);
+    expect(await sql('SELECT FROM webhooks')).toEqual([]);
+  });
+
+  test.each([
+    [
+      ['add', 'https://example.com/', '--events', 'sale'],
+      'The events are purchase.completed, purchase.refunded.',
+    ],
+    [['add', 'https://example.com/', '--game', 'no/game'], 'There is no game no/game.'],
+    [
+      ['add', 'https://example.com/', '--game', 'no/game/at/all'],
+      'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not no/game/at/all.',
+    ],
+    [['remove', '7'], 'There is no webhook 7.'],
+    [['remove', '-'], 'Give an id.'],
+    [['test', '7'], 'There is no webhook 7.'],
+  ])('%j is refused', async (words, problem) => {
+    expect((await webhooks(...words))[0]).toContain(problem);
+  });
+
+  test('adds twenty, shows each secret once and stores it sealed, and lists and removes them', async () => {
+    const secrets = [];
+    for (let i = 1; i <= 20; i++)
+      secrets.push((await webhooks('add', `https://example.com/${i}?key=of-mine`))[0]!);
+    expect(await webhooks('add', 'https://example.com/21')).toEqual([
+      'There are 20 webhooks: remove one first.',
+    ]);
+    for (const secret of secrets) expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
+    expect(new Set(secrets).size).toBe(20);
+    const stored = (await sql<{ secret: Buffer }>('SELECT secret FROM webhooks ORDER BY id')).map(
+      ({ secret }) => secret,
+    );
+    const texts = secrets.map((secret) => Buffer.from(secret.slice(6), 'base64'));
+    for (const [i, secret] of stored.entries()) expect(secret.includes(texts[i]!)).toBe(false);
+    const lines = await webhooks('list');
+    expect(lines).toHaveLength(21);
+    const [, id] =
+      /^(\d+) +https:\/\/example\.com\/1\?\.\.\. +purchase\.completed purchase\.refunded +all /.exec(
+        lines[1]!,
+      )!;
+    expect(await webhooks('remove', id!)).toEqual([`Webhook ${id} is removed.`]);
+    expect(await webhooks('list')).toHaveLength(20);
+    await until(
+      async () => (await sql(`SELECT FROM audit_events WHERE event = 'webhook removed'`)).length > 0,
+    );
+    const events = await sql(
+      `SELECT event, details FROM audit_events WHERE event LIKE 'webhook %' AND details->>'webhook_id' = $1 ORDER BY id`,
+      [id],
+    );
+    expect(events).toEqual([
+      { event: 'webhook added', details: { webhook_id: Number(id), host: 'example.com' } },
+      { event: 'webhook removed', details: { webhook_id: Number(id) } },
+    ]);
+    expect(logged.join('')).not.toMatch(/whsec_|of-mine/);
+  });
+
+  test('sends a message for a test, and says what was answered', async () => {
+    const receiver = await Receiver.added(status(202));
+    expect(await webhooks('test', String(receiver.id))).toEqual(['Answered 202.']);
+    const [message] = await receiver.heard(1);
+    expect(message).toMatchObject({ genuine: true, type: 'webhook.test', data: {} });
+    receiver.close();
+    expect(await webhooks('test', String(receiver.id))).toEqual(['There is no answer: ECONNREFUSED.']);
+  });
+});
+
+test('a sale is told once, signed, and without its buyer', async () => {
+  const receiver = await Receiver.added();
+  const id = await sold({
+    reference: 'order-7',
+    created_at: '2026-03-04T10:00:00Z',
+    game_id: [other.id, game.id],
+  });
+  const [message] = await receiver.heard(1);
+  expect(message).toEqual({
+    id: expect.stringMatching(/^msg_[0-9a-f-]{36}$/) as string,
+    genuine: true,
+    type: 'purchase.completed',
+    timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string,
+    data: {
+      id,
+      game_ids: [game.id, other.id],
+      status: 'complete',
+      amount: 499,
+      currency: 'USD',
+      source: 'store',
+      created_at: '2026-03-04T10:00:00Z',
+      reference: 'order-7',
+    },
+    headers: expect.objectContaining({
+      'content-type': 'application/json',
+      'user-agent': 'Gamewharf-Webhooks',
+    }) as object,
+  });
+  await idle(receiver);
+  // The same again sells nothing.
+  expect(
+    await sold({
+      reference: 'order-7',
+      created_at: '2026-03-04T10:00:00Z',
+      game_id: [game.id, other.id],
+    }),
+  ).toBe(id);
+  await again();
+  expect(receiver.messages).toHaveLength(1);
+  expect((await webhooks('list'))[1]).toMatch(/ 204 +0 +-$/);
+});
+
+test('a refund is told once', async () => {
+  const receiver = await Receiver.added();
+  const id = await sold();
+  await refund(id);
+  await refund(id);
+  const messages = await receiver.heard(2);
+  await idle(receiver);
+  expect(messages.map(({ type, data }) => [type, data.id, data.status]).toSorted()).toEqual([
+    ['purchase.completed', id, 'complete'],
+    ['purchase.refunded', id, 'refunded'],
+  ]);
+});
+
+test('each webhook hears of its events and its game alone', async () => {
+  const refunds = await Receiver.added(ok, '--events', 'purchase.refunded');
+  const ofGame = await Receiver.added(ok, '--game', `${owner.username.toUpperCase()}/${game.slug}`);
+  const all = await Receiver.added();
+  const [one, two] = [await sold({ game_id: other.id }), await sold({ game_id: [game.id, other.id] })];
+  await refund(one);
+  await all.heard(3);
+  const told = (receiver: Receiver) =>
+    receiver.messages.map(({ type, data }) => `${type} ${data.id}`).toSorted();
+  await until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0);
+  expect(told(refunds)).toEqual([`purchase.refunded ${one}`]);
+  expect(told(ofGame)).toEqual([`purchase.completed ${two}`]);
+});
+
+test('what is rolled back, refused or imported is not told; what an Idempotency-Key repeats is told once', async () => {
+  const receiver = await Receiver.added();
+  expect(await post('/operator/purchases', order({ game_id: 999_999 }))).toEqual(
+    failure(404, 'invalid game'),
+  );
+  await sold({ amount: Number.MAX_SAFE_INTEGER, currency: 'GBP', source: 'most' });
+  // The transaction fails behind the purchase itself.
+  expect((await post('/operator/purchases', order({ currency: 'GBP' }))).status).toBe(400);
+  await imported(purchase(900_001, { game_id: game.id }));
+  const key = { 'idempotency-key': 'once' };
+  expect(await sold({ source: 'repeated' }, key)).toBe(await sold({ source: 'repeated' }, key));
+  await receiver.heard(2);
+  await idle(receiver);
+  expect(receiver.messages.map(({ data }) => String(data.source)).toSorted()).toEqual(['most', 'repeated']);
+});
+
+test('without webhooks a sale sends the statements that it always sent', async () => {
+  const names: string[] = [];
+  const write = jest.spyOn(theApp().get(Database), 'write').mockImplementation(function (
+    this: Database,
+    one,
+  ) {
+    names.push(...one.statements.map(({ statement }) => statement.name));
+    return Database.prototype.write.call(this, one) as never;
+  });
+  expect(await statementsOf(() => sold())).not.toContain('claim_webhook_deliveries');
+  write.mockRestore();
+  expect(names).not.toContain('announce_complete');
+  expect(names).toContain('sell');
+});
+
+const INTERIM = 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(1000);
+
+/** Answers that are tried again, the outcome that the list shows, and how the receiver gives them. */
+const FAILURES: [string, string, Answering][] = [
+  ['answers 500', '500', status(500)],
+  ['redirects', '302', status(302, { location: 'http://127.0.0.1:1/' })],
+  ['resets the connection', 'ECONNRESET', (res) => res.destroy()],
+  [
+    'switches protocols',
+    'no answer',
+    (res) => res.socket!.end('HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+  ],
+  [
+    'floods with interim answers',
+    'no answer',
+    ({ socket }) => {
+      const more = () => !socket!.destroyed && socket!.write(INTERIM, () => setImmediate(more));
+      more();
+    },
+  ],
+  ['answers half a head', 'HPE_INVALID|ECONNRESET', (res) => res.socket!.end('HTTP/1.1 204 No')],
+];
+
+test.each(FAILURES)(
+  'a receiver that %s hears of it again, under the same id',
+  async (_what, outcome, answer) => {
+    const receiver = await Receiver.added((res, attempt) =>
+      attempt < 3 ? answer(res, attempt) : ok(res, attempt),
+    );
+    const { failed } = results();
+    await sold();
+    for (const attempt of [1, 2]) {
+      await receiver.heard(attempt);
+      await until(() => results().failed === failed! + attempt);
+      await until(async () => new RegExp(` (${outcome})\\S* +1 +-$`).test((await webhooks('list'))[1]!));
+      expect(await receiver.waiting).toMatchObject([{ attempts: attempt, later: true }]);
+      await again();
+    }
+    await receiver.heard(3);
+    await idle(receiver);
+    expect(new Set(receiver.messages.map(({ id }) => id)).size).toBe(1);
+    expect(receiver.messages.every(({ genuine }) => genuine)).toBe(true);
+  },
+);
+
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
+
+/** Seconds until the next attempt; our own first pause is 9 to 11. */
+test.each<[string, number, () => object, [least: number, most: number]]>([
+  ['a pause', 503, () => ({ 'retry-after': '100' }), [97, 100]],
+  ['a pause of 429', 429, () => ({ 'retry-after': '100' }), [97, 100]],
+  ['a date', 503, () => ({ 'retry-after': inSeconds(200) }), [196, 200]],
+  ['less than our own pause', 503, () => ({ 'retry-after': '0' }), [6, 11]],
+  ['a date that is past', 429, () => ({ 'retry-after': inSeconds(-500) }), [6, 11]],
+  ['more than twelve hours', 503, () => ({ 'retry-after': '999999999' }), [43_197, 43_200]],
+  ['a date in years', 503, () => ({ 'retry-after': 'Fri, 31 Dec 2100 23:59:59 GMT' }), [43_197, 43_200]],
+  ['what is neither', 503, () => ({ 'retry-after': 'soon' }), [6, 11]],
+  ['a year', 503, () => ({ 'retry-after': '2100-01-01' }), [6, 11]],
+  ['too many digits', 503, () => ({ 'retry-after': '9'.repeat(400) }), [6, 11]],
+  ['two of them', 503, () => ({ 'retry-after': ['100', '200'] }), [97, 100]],
+  ['none', 503, () => ({}), [6, 11]],
+  ['a pause with another status', 500, () => ({ 'retry-after': '100' }), [6, 11]],
+])('a receiver that asks for %s with %d', async (_what, code, headers, [least, most]) => {
+  const receiver = await Receiver.added(status(code, headers()));
+  await sold();
+  await until(async () => (await webhooks('list'))[1]!.includes(` ${code} `));
+  const [row] = await sql<{ seconds: number }>(
+    'SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM webhook_deliveries WHERE webhook_id = $1',
+    [receiver.id],
+  );
+  expect(row!.seconds).toBeGreaterThan(least);
+  expect(row!.seconds).toBeLessThanOrEqual(most);
+});
+
+test('an answer without an end counts by its status', async () => {
+  const receiver = await Receiver.added((res) => {
+    res.writeHead(200);
+    const more = () => !res.destroyed && res.write('x'.repeat(60_000), () => setImmediate(more));
+    more();
+  });
+  await sold();
+  await receiver.heard(1);
+  await idle(receiver);
+  expect(receiver.messages).toHaveLength(1);
+});
+
+test('a receiver that is gone is told nothing more', async () => {
+  const receiver = await Receiver.added(status(410));
+  await sold();
+  await receiver.heard(1);
+  await until(async () => (await sql('SELECT FROM webhooks WHERE ended_at IS NOT NULL')).length === 1);
+  await sold();
+  await again();
+  expect(await receiver.waiting).toEqual([]);
+  expect((await webhooks('list'))[1]).toMatch(/ 410 +0 +\S+Z$/);
+  expect(receiver.messages).toHaveLength(1);
+});
+
+test('after three days it is given up; what is older or too much is dropped', async () => {
+  const receiver = await Receiver.added(status(500));
+  const before = results();
+  await sold();
+  await receiver.heard(1);
+  await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
+  await sql(`UPDATE webhook_deliveries SET created_at = now() - interval '73 hours'`);
+  await again();
+  await receiver.heard(2);
+  await idle(receiver);
+  await until(() => results().given_up === before.given_up! + 1);
+  const written = `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data, created_at, due_at)
+    SELECT gen_random_uuid(), $1, 'purchase.completed', n, '{}', now() - $2::interval + n * interval '1 ms', 'infinity'
+    FROM generate_series(1, $3::int) n`;
+  await sql(written, [receiver.id, '97 hours', 3]);
+  await until(() => results().dropped === before.dropped! + 3, 20_000);
+  expect(await receiver.waiting).toEqual([]);
+  await sql(written, [receiver.id, '1 hour', MAX_WAITING + 2]);
+  await until(() => results().dropped === before.dropped! + 5, 20_000);
+  const [kept] = await sql('SELECT count(*)::int, min(purchase_id)::int FROM webhook_deliveries');
+  expect(kept).toEqual({ count: MAX_WAITING, min: 3 });
+  await sql('TRUNCATE webhook_deliveries');
+}, 60_000);
+
+test('one that hangs delays neither another webhook, nor requests, nor the end of the process', async () => {
+  const hanging = await Receiver.added(() => undefined);
+  const well = await Receiver.added();
+  const app = await openApp({ OPERATOR_TOKEN });
+  for (let i = 0; i < 12; i++) await sold();
+  deliveries(app).wake();
+  const started = performance.now();
+  expect(await well.heard(12)).toHaveLength(12);
+  await hanging.heard(4);
+  expect((await owner.get('/profile')).status).toBe(200);
+  expect(performance.now() - started).toBeLessThan(5000);
+  const stopping = performance.now();
+  await gracefulStop(app);
+  expect(performance.now() - stopping).toBeLessThan(2000);
+  expect((await hanging.waiting).length).toBe(12);
+  // It is found within five seconds, and times out after ten.
+  const tried = hanging.messages[0]!.id;
+  hanging.answer = ok;
+  await until(async () => (await webhooks('list'))[1]!.includes(' timeout '), 20_000);
+  await until(async () => {
+    await again();
+    return hanging.messages.filter(({ id }) => id === tried).length > 1;
+  }, 9000);
+}, 45_000);
+
+test('several processes deliver each message once, also what a process wrote that is no more', async () => {
+  const receiver = await Receiver.added((res) => setTimeout(() => ok(res, 1), 5));
+  const app = await openApp({ OPERATOR_TOKEN });
+  const ids = await Promise.all(Array.from({ length: 40 }, () => sold()));
+  for (let i = 0; i < 5; i++) {
+    deliveries(app).wake();
+    deliveries().wake();
+    await moment(5);
+  }
+  await receiver.heard(40);
+  await idle(receiver);
+  expect(receiver.messages.map(({ data }) => data.id).toSorted()).toEqual(ids.toSorted());
+
+  // A command sells and delivers nothing.
+  const settings = Object.assign(new Settings(), theApp().get(Settings), { DATABASE_URL: databaseUrl() });
+  const logger = createLogger('silent');
+  const command = await NestFactory.createApplicationContext(
+    AppModule.with(settings, new FrontDoor(settings, logger)),
+    {
+      logger: false,
+    },
+  );
+  await command.get(Database).connect();
+  await command
+    .get(SalesService)
+    .sell(Object.assign(new SaleRequest(), order({ reference: 'in the terminal' })), {});
+  await command.close();
+  expect((await receiver.heard(41)).at(-1)!.data.reference).toBe('in the terminal');
+
+  // The one that has claimed it ends before it is answered.
+  receiver.answer = () => undefined;
+  await sold();
+  await receiver.heard(42);
+  await gracefulStop(app);
+  expect(await receiver.waiting).toMatchObject([{ attempts: 1 }]);
+}, 20_000);
+
+test('an erasure finds nothing in what waits, and a reference that names the person is not sent', async () => {
+  const receiver = await Receiver.added(status(503));
+  const email = 'Quillon.Marr@example.com';
+  const user = await make.user({ emails: [{ email, verified: true }] });
+  await sold({ user_id: user.id, email, reference: `order of ${email}` });
+  await receiver.heard(1);
+  const stored = async () =>
+    JSON.stringify([await sql('SELECT * FROM webhook_deliveries'), await sql('SELECT * FROM webhooks')]);
+  expect(await stored()).not.toMatch(/quillon/i);
+  expect((await post(`/operator/users/${user.id}/erase`, {})).status).toBe(200);
+  receiver.answer = ok;
+  await again();
+  const [before, after] = await receiver.heard(2);
+  expect(before!.data.reference).toBe(`order of ${email}`);
+  expect(JSON.stringify(after)).not.toMatch(/quillon/i);
+  expect(after!.data).toEqual({ ...before!.data, reference: null });
+});
+
+test('a secret that was sealed under a previous pepper is sealed anew; under another one it is of no use', async () => {
+  const receiver = await Receiver.added();
+  const sealed = async () => (await sql<{ secret: Buffer }>('SELECT secret FROM webhooks'))[0]!.secret;
+  const [API_KEY_PEPPER, before] = ['another pepper, also long enough to pass', await sealed()];
+  const stranger = await openApp({ API_KEY_PEPPER, DATABASE_URL: databaseUrl() });
+  await expect(stranger.get(WebhooksService).test(receiver.id)).rejects.toThrow(
+    'There is no answer: secret sealed under another pepper.',
+  );
+  const successor = await openApp({ API_KEY_PEPPER, API_KEY_PEPPER_PREVIOUS: PEPPER });
+  expect(await successor.get(WebhooksService).test(receiver.id)).toBe(204);
+  await until(async () => !before.equals(await sealed()));
+  expect(await stranger.get(WebhooksService).test(receiver.id)).toBe(204);
+  expect(receiver.messages.map(({ genuine }) => genuine)).toEqual([true, true]);
+  for (const app of [stranger, successor]) await gracefulStop(app);
+});
+
+describe('docs/guides/webhooks.md', () => {
+  const [receiving, message] = examplesOf('guides/webhooks.md').filter(({ language }) =>
+    /^js/.test(language),
+  );
+
+  test('its receiver takes what is genuine, once', async () => {
+    const PORT = String(await freePort());
+    const url = `http://127.0.0.1:${PORT}/sales`;
+    const WEBHOOK_SECRET = (await webhooks('add', url))[0]!;
+    const receiver = spawn(process.execPath, ['--input-type=module', '-e', receiving!.code], {
+      env: { ...process.env, WEBHOOK_SECRET, PORT },
+    });
+    programs.push(receiver);
+    let printed = '';
+    receiver.stdout.on('data', (text) => (printed += String(text)));
+    const ofPage = receiving!.prints!.split('\n');
+    const prints = (count: number) =>
+      until(async () => {
+        // Before it listens the connection is refused.
+        await again();
+        return printed.split('\n').length > count;
+      }, 9000);
+    const id = await sold({ reference: 'order-10045' });
+    await prints(1);
+    await refund(id);
+    await prints(2);
+
+    const ask = async (id: string, at = Date.now() / 1000, signature?: string) => {
+      const [body, time] = [JSON.stringify({ type: 'purchase.forged', data: {} }), String(Math.floor(at))];
+      const key = Buffer.from(WEBHOOK_SECRET.slice(6), 'base64');
+      const own = `v1,${createHmac('sha256', key).update(`${id}.${time}.${body}`).digest('base64')}`;
+      const headers = { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature ?? own };
+      return (await fetch(url, { method: 'POST', headers, body })).status;
+    };
+    const now = Date.now() / 1000;
+    expect(await ask('msg_1', now - 400)).toBe(401);
+    expect(await ask('msg_1', NaN)).toBe(401);
+    expect(await ask('msg_1', now, '')).toBe(401);
+    expect(await ask('msg_1', now, `v1,${Buffer.alloc(32).toString('base64')}`)).toBe(401);
+    expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(401);
+    expect(await ask('msg_1')).toBe(204);
+    expect(await ask('msg_1')).toBe(204);
+    await prints(3);
+    receiver.kill();
+    await once(receiver, 'exit');
+    expect(printed.split('\n')).toEqual([
+      ...ofPage.slice(0, 2),
+      'purchase.forged undefined undefined undefined',
+      '',
+    ]);
+  }, 20_000);
+
+  test('a message is as it says', async () => {
+    const receiver = await Receiver.added();
+    await sold({ reference: 'order-10046' });
+    const [{ type, timestamp, data }] = (await receiver.heard(1)) as [Message];
+    const shown = JSON.parse(message!.code) as Message;
+    expect({ type, timestamp, data }).toEqual({
+      ...shown,
+      timestamp,
+      data: {
+        ...shown.data,
+        id: data.id,
+        game_ids: [game.id],
+        created_at: data.created_at,
+        reference: 'order-10046',
+      },
+    });
+    expect(Object.keys(data)).toEqual(Object.keys(shown.data));
+  });
+});
+
+test('a name that leads to an address that is not public is refused', async () => {
+  // A DNS server for which every name is this machine.
+  const dns = createSocket('udp4', (query, { port }) => {
+    const end = query.indexOf(0, 12) + 5;
+    const isA = query.readUInt16BE(end - 4) === 1;
+    const head = [...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, isA ? 1 : 0, 0, 0, 0, 0];
+    const answer = isA ? [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1] : [];
+    dns.send(Buffer.from([...head, ...query.subarray(12, end), ...answer]), port, '127.0.0.1');
+  });
+  const servers = getServers();
+  try {
+    dns.bind(0, '127.0.0.1');
+    await once(dns, 'listening');
+    setServers([`127.0.0.1:${dns.address().port}`]);
+    await webhooks('add', 'https://books.example.com/hook');
+    const id = await newest();
+    await sold();
+    const listed = async () => (await webhooks('list'))[1]!;
+    await until(async () => (await listed()).includes(' private address '));
+    expect(await webhooks('test', String(id))).toEqual(['There is no answer: private address.']);
+    const app = await openApp({ WEBHOOKS_ALLOW_PRIVATE: 'true' });
+    await until(async () => {
+      await again(app);
+      return (await listed()).includes(' ECONNREFUSED ');
+    });
+    await gracefulStop(app);
+  } finally {
+    setServers(servers);
+    dns.close();
+  }
+});
+
+test.each([
+  ['1.1.1.1', true],
+  ['9.255.255.255', true],
+  ['172.32.0.1', true],
+  ['2606:4700::1111', true],
+  ['0.0.0.0', false],
+  ['10.1.2.3', false],
+  ['100.64.0.1', false],
+  ['127.9.9.9', false],
+  ['169.254.169.254', false],
+  ['172.31.255.255', false],
+  ['192.168.0.1', false],
+  ['224.0.0.1', false],
+  ['255.255.255.255', false],
+  ['::', false],
+  ['::1', false],
+  ['::ffff:10.0.0.1', false],
+  ['64:ff9b::a00:1', false],
+  ['2001::1', false],
+  ['2001:db8::1', false],
+  ['2002:a00:1::', false],
+  ['fc00::1', false],
+  ['fe80::1', false],
+  ['ff02::1', false],
+])('%s is public: %s', (address, expected) => {
+  expect(isPublic(address)).toBe(expected);
+});

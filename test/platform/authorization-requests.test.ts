@@ -1,0 +1,60 @@
+import { type Asked, refusalOf } from '../../src/auth/oauth/authorization-requests.service';
+
+const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+
+const asksForCode = { response_type: 'code', code_challenge: CHALLENGE, code_challenge_method: 'S256' };
+const asksForToken = { response_type: 'token' };
+
+const refusal = (fields: Asked['fields'], implicit_allowed = true, scopes = ['profile:me']) =>
+  refusalOf({ fields, scopes, application: { implicit_allowed, scopes: ['profile'] } } as Asked);
+
+test.each<[Asked['fields']]>([
+  [asksForCode],
+  [asksForToken],
+  [{ ...asksForCode, state: 'x'.repeat(4000) }],
+  [{ ...asksForToken, state: 'x' }],
+])('%j is right', (fields) => expect(refusal(fields)).toBeUndefined());
+
+test('a code may be asked for by an application that takes no tokens in an address', () =>
+  expect(refusal(asksForCode, false)).toBeUndefined());
+
+test.each<[Asked['fields'], string, string]>([
+  [{}, 'invalid_request', 'response_type is missing'],
+  [{ ...asksForCode, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
+  [{ ...asksForToken, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
+  [{ response_type: 'id_token' }, 'unsupported_response_type', 'response_type is code or token'],
+  [{ response_type: 'code' }, 'invalid_request', 'code_challenge is missing'],
+  [
+    { response_type: 'code', code_challenge: CHALLENGE },
+    'invalid_request',
+    'code_challenge_method must be S256',
+  ],
+  [
+    { ...asksForCode, code_challenge_method: 'plain' },
+    'invalid_request',
+    'code_challenge_method must be S256',
+  ],
+  ...[CHALLENGE.slice(1), `${CHALLENGE}A`, `=${CHALLENGE}`, CHALLENGE.replace('-', '+')].map(
+    (code_challenge): [Asked['fields'], string, string] => [
+      { ...asksForCode, code_challenge },
+      'invalid_request',
+      'code_challenge must be 43 characters',
+    ],
+  ),
+])('%j: %s, %s', (fields, error, error_description) =>
+  expect(refusal(fields)).toEqual({ error, error_description }),
+);
+
+test('an application may have said that it takes no tokens in an address', () =>
+  expect(refusal(asksForToken, false)).toEqual({
+    error: 'unauthorized_client',
+    error_description: 'this application does not take tokens in an address',
+  }));
+
+test.each([
+  [[], 'no scope was asked for'],
+  [['game'], 'a scope was asked for that the application has not registered'],
+])('scopes %j: %s', (scopes, error_description) => {
+  for (const fields of [asksForCode, asksForToken])
+    expect(refusal(fields, true, scopes)).toEqual({ error: 'invalid_scope', error_description });
+});

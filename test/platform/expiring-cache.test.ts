@@ -1,0 +1,106 @@
+import { ExpiringCache, maxAge, SingleFlight } from '../../src/platform/cache/expiring-cache';
+
+test('a value expires, counted from when it was asked for', () => {
+  const cache = new ExpiringCache<string>(maxAge(500), 10);
+  cache.set('a', 'one', 1000);
+  expect(cache.get('a', 1499)).toBe('one');
+  expect(cache.get('a', 1500)).toBeUndefined();
+  expect([cache.peek('a'), cache.peek('b')]).toEqual(['one', undefined]);
+  cache.set('a', 'two', 1500);
+  expect(cache.get('a', 1999)).toBe('two');
+});
+
+test('it holds no more than its size, and deletes the oldest', () => {
+  const cache = new ExpiringCache<number>(maxAge(500), 3);
+  for (let i = 0; i < 5; i++) cache.set(`n${i}`, i, 1000 + i);
+  cache.set('n2', 22, 1010);
+  cache.set('n5', 5, 1011);
+  expect(['n0', 'n1', 'n2', 'n3', 'n4', 'n5'].map((name) => cache.get(name, 1012))).toEqual([
+    undefined,
+    undefined,
+    22,
+    undefined,
+    4,
+    5,
+  ]);
+});
+
+test('each new entry deletes a few stale ones', () => {
+  const cache = new ExpiringCache<number>(maxAge(500), 1000);
+  for (let i = 0; i < 100; i++) cache.set(`n${i}`, i, 1000);
+  cache.set('new', 1, 1500);
+  expect(cache.size).toBe(100 - 8 + 1);
+  for (let i = 0; i < 15; i++) cache.set(`new${i}`, i, 1501);
+  expect(cache.size).toBe(16);
+});
+
+test('its size may be counted by entry, also when an entry changes', () => {
+  const cache = new ExpiringCache<string>(maxAge(500), 10, (name, value) => name.length + value.length);
+  const known = () => ['a', 'b', 'c', 'd'].filter((name) => cache.get(name, 1004) !== undefined).join('');
+  cache.set('a', '12', 1000);
+  cache.set('b', '12', 1001);
+  cache.set('c', '12', 1002);
+  expect(known()).toBe('abc');
+  cache.set('c', '123', 1003);
+  expect(known()).toBe('abc');
+  cache.set('d', '123', 1004);
+  expect(known()).toBe('cd');
+  cache.clear();
+  cache.set('a', '123456789', performance.now() + 1);
+  expect(cache.size).toBe(1);
+});
+
+test('what is larger than all of it is not kept, and what comes later is', () => {
+  const cache = new ExpiringCache<string>(maxAge(500), 5, (_, value) => value.length);
+  cache.set('large', '123456', 1000);
+  expect(cache.size).toBe(0);
+  for (const key of ['a', 'b', 'c']) cache.set(key, '12', 1001);
+  expect(['a', 'b', 'c'].map((key) => cache.get(key, 1002))).toEqual([undefined, '12', '12']);
+});
+
+test('clearing it also refuses values that were asked for before', () => {
+  const cache = new ExpiringCache<string>(maxAge(500), 10);
+  const before = performance.now();
+  cache.set('known', 'one', before);
+  cache.clear();
+  const now = performance.now();
+  expect(cache.get('known', now)).toBeUndefined();
+  cache.set('late', 'two', before);
+  expect(cache.get('late', now)).toBeUndefined();
+  cache.set('new', 'three', now + 1);
+  expect(cache.get('new', now + 1)).toBe('three');
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(now + 2);
+  cache.clear();
+  clock.mockRestore();
+  cache.set('at that moment', 'four', now + 2);
+  expect(cache.size).toBe(0);
+});
+
+test('setting every key again takes as long as the first time: no hole is passed twice', () => {
+  const cache = new ExpiringCache<number>(maxAge(500), 100_000);
+  const keys = Array.from({ length: 100_000 }, (_, i) => `n${i}`);
+  const setAll = (at: number) => {
+    const before = process.cpuUsage();
+    for (const key of keys) cache.set(key, 1, at);
+    return process.cpuUsage(before).user;
+  };
+  const first = setAll(1000);
+  expect(setAll(1400)).toBeLessThan(10 * first);
+  expect(cache.size).toBe(100_000);
+});
+
+test('work for a key runs once at a time, for another key beside it, and is not shared once it is forgotten', async () => {
+  const flight = new SingleFlight<number>();
+  let started = 0;
+  const run = (key: string) =>
+    flight.run(key, async () => {
+      const number = ++started;
+      await Promise.resolve();
+      return number;
+    });
+  expect(await Promise.all([run('a'), run('a'), run('b')])).toEqual([1, 1, 2]);
+  const running = run('a');
+  flight.forget();
+  expect(await Promise.all([running, run('a')])).toEqual([3, 4]);
+  expect(await run('a')).toBe(5);
+});

@@ -1,0 +1,86 @@
+import { sanitiseHtml } from '../../src/collections/html';
+import { HtmlThread } from '../../src/collections/html-thread';
+import { ATTACKS } from '../support/html-attacks';
+import { type Actor, make, useStore } from '../support/store';
+import { until } from '../support/time';
+
+// A thread has a second for each text, and a busy machine may need that to start one.
+jest.retryTimes(2);
+
+useStore();
+
+let owner: Actor;
+let path: string;
+beforeAll(async () => {
+  owner = await make.user();
+  path = `/collections/${(await make.collection({ owner })).id}`;
+});
+
+const LONG = `${'<p>One of many paragraphs.</p>'.repeat(100)}<script>alert(1)</script>`;
+const describedAs = (description: string | null) => ({ status: 200, body: { collection: { description } } });
+
+test('a long text is sanitised as a short one is', async () => {
+  for (const attack of ATTACKS) {
+    const html = LONG + attack;
+    expect(await owner.post(path, { description: html })).toMatchObject(describedAs(sanitiseHtml(html)));
+  }
+});
+
+test('whatever else is wrong is said as well', async () => {
+  const html = '<p>x</p>'.repeat(5000);
+  expect(await owner.post(path, { title: 'x'.repeat(61), description: html, private: 'perhaps' })).toEqual({
+    status: 400,
+    body: {
+      errors: [
+        'description must be at most 20000 characters',
+        'private must be a boolean',
+        'title must be at most 60 characters',
+      ],
+    },
+  });
+});
+
+describe('a thread', () => {
+  let thread: HtmlThread;
+  beforeEach(() => (thread = new HtmlThread()));
+  afterEach(() => thread.end());
+
+  const unavailable = { status: 503, headers: { 'Retry-After': '1' } };
+  const clean = sanitiseHtml(LONG);
+
+  test('answers each text with what is left of it', async () => {
+    const texts = Array.from({ length: 50 }, (_, i) => `${LONG}<b>${i}`);
+    expect(await Promise.all(texts.map((text) => thread.sanitise(text)))).toEqual(texts.map(sanitiseHtml));
+  });
+
+  test('that crashes fails one text; the others get another thread', async () => {
+    const [first, second] = [thread.sanitise(LONG), thread.sanitise(LONG)];
+    void thread['worker']!.terminate();
+    await expect(first).rejects.toMatchObject(unavailable);
+    expect(await second).toBe(clean);
+  });
+
+  test('that hangs is given up', async () => {
+    await expect(thread.sanitise('<'.repeat(20_000_000))).rejects.toMatchObject(unavailable);
+    expect(await thread.sanitise(LONG)).toBe(clean);
+  });
+
+  test('with too much to do refuses more', async () => {
+    const texts = Array.from({ length: 200 }, () => thread.sanitise(LONG));
+    const outcomes = await Promise.allSettled(texts);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(101);
+    expect(outcomes.filter(({ status }) => status === 'rejected').length).toBe(99);
+  });
+
+  test('that waits for the next text keeps no process alive', async () => {
+    await thread.sanitise(LONG);
+    await until(() => !process.getActiveResourcesInfo().includes('MessagePort'));
+    expect(await thread.sanitise(LONG)).toBe(clean);
+  });
+
+  test('that ended begins again', async () => {
+    expect(await thread.sanitise(LONG)).toBe(clean);
+    thread.end();
+    expect(await thread.sanitise(LONG)).toBe(clean);
+  });
+});

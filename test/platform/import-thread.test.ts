@@ -1,0 +1,277 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { FrontDoor } from '../../src/platform/http/front-door';
+import { Capacity } from '../../src/platform/http/senders';
+import { demoRecords } from '../../src/dev/demo/demo';
+import { ImportRoom } from '../../src/operator/import/import-room';
+import { importOnThread } from '../../src/operator/import/import-thread';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import {
+  everything,
+  game,
+  importDirectly,
+  ndjson,
+  OPERATOR_TOKEN,
+  sendSmall,
+  user,
+} from '../support/importing';
+import {
+  type Answer,
+  anonymous,
+  baseUrl,
+  databaseUrl,
+  failure,
+  logged,
+  ok,
+  openApp,
+  PEPPER,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+import { moment, until } from '../support/time';
+
+useStore({ OPERATOR_TOKEN });
+
+/** What is longer than a MiB is imported on a thread: a blank line makes it so. */
+async function sendLong(lines: object[]): Promise<Answer> {
+  const { status, body } = await send('POST', '/operator/import', {
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
+    body: `${ndjson(lines)}\n${' '.repeat(1024 * 1024)}`,
+  });
+  return { status, body };
+}
+
+test('a thread imports what this one would', async () => {
+  const lines = [...demoRecords({ users: 50, games: 100, purchases: 300, password: 'a password' })];
+  expect((await sendLong(lines)).status).toBe(200);
+  const stored = await everything();
+  const again = await importDirectly(lines);
+  expect(Object.values(again).every((counts) => counts.new === 0 && counts.changed === 0)).toBe(true);
+  expect(await everything()).toEqual(stored);
+});
+
+test('problems are told, and change nothing', async () => {
+  const before = await everything();
+  expect(await sendLong([user(9001), game(9001, { user_id: 9002 }), { type: 'user' }])).toEqual(
+    failure(
+      400,
+      'line 2: game 9001: user 9002 does not exist',
+      'line 3: user: id is required',
+      'line 3: user: username is required',
+    ),
+  );
+  expect(await everything()).toEqual(before);
+});
+
+test('a connection that is lost is 503', async () => {
+  const importing = () =>
+    sql<{ pid: number }>(`SELECT pid FROM pg_stat_activity WHERE application_name = 'gamewharf import'
+                          AND datname = current_database() AND wait_event_type = 'Lock'`);
+  const lock = sql('LOCK TABLE users IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(20)').catch(() => undefined);
+  const answer = sendLong([user(9001)]);
+  await until(async () => (await importing()).length > 0, 15_000);
+  await sql('SELECT pg_terminate_backend($1)', [(await importing())[0]!.pid]);
+  expect(await answer).toEqual(failure(503, 'service unavailable'));
+  await sql(
+    `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LOCK TABLE users%' AND state = 'active'`,
+  );
+  await lock;
+  expect(await sendLong([user(9001)])).toMatchObject(
+    ok({ summary: ['users 1 new, 0 changed, 0 unchanged'] }),
+  );
+});
+
+test('a thread that crashes fails its import', async () => {
+  const settings = { DATABASE_URL: databaseUrl(), pepper: undefined as unknown as Buffer };
+  const source = (async function* () {
+    yield Buffer.from(ndjson([user(9002)]));
+  })();
+  await expect(importOnThread(settings, source, new AbortController().signal)).rejects.toThrow(
+    'the import crashed',
+  );
+  expect(logged.join('')).toContain('An import crashed');
+});
+
+test('an import that is interrupted undoes everything', async () => {
+  const interruption = new AbortController();
+  const source = (async function* () {
+    yield Buffer.from(`${ndjson([user(9003)])}\n`);
+    await sleep(200);
+    interruption.abort();
+    await sleep(60_000, undefined, { ref: false });
+  })();
+  await expect(
+    importOnThread({ DATABASE_URL: databaseUrl(), pepper: Buffer.from(PEPPER) }, source, interruption.signal),
+  ).rejects.toThrow(/abort/i);
+  expect(await sql('SELECT FROM users WHERE id = 9003')).toEqual([]);
+});
+
+describe('large imports while one is at work', () => {
+  const MiB = 1024 * 1024;
+  const sending: ClientRequest[] = [];
+  let holder: Client;
+
+  beforeAll(async () => {
+    await sendSmall([
+      user(9100),
+      game(9100, { user_id: 9100, published_at: '2013-03-03T23:02:14Z' }),
+      { type: 'build', id: 9100, game_id: 9100, channel_name: 'windows', user_version: '1.2.0' },
+    ]);
+  });
+  beforeEach(async () => {
+    holder = new Client({ connectionString: databaseUrl() });
+    await holder.connect();
+    await holder.query('BEGIN; SELECT pg_advisory_xact_lock(7305808)');
+  });
+  afterEach(async () => {
+    await holder.end();
+    for (const one of sending.splice(0)) one.destroy();
+    await until(() => room().taken === 0, 15_000);
+  });
+
+  const room = (app = theApp()) => {
+    const { places, bytes } = app.get(ImportRoom) as unknown as { places: Capacity; bytes: Capacity };
+    return { taken: places.used, refusals: places.refusals, held: bytes.used };
+  };
+  const threads = async () => {
+    const rows = await sql(
+      `SELECT FROM pg_stat_activity WHERE application_name = 'gamewharf import' AND datname = current_database()`,
+    );
+    return rows.length;
+  };
+
+  /** Begins an import of so many bytes, a user and then blanks. Without a length it comes in chunks. */
+  function begin(
+    id: number,
+    { bytes = 1.5 * MiB, from = '127.0.0.1', chunked = false, url = baseUrl() } = {},
+  ) {
+    const one = request(`${url}/operator/import`, {
+      method: 'POST',
+      localAddress: from,
+      agent: false,
+      headers: {
+        authorization: `Bearer ${OPERATOR_TOKEN}`,
+        'content-type': 'application/x-ndjson',
+        ...(chunked ? {} : { 'content-length': bytes }),
+      },
+    });
+    const answer = once(one, 'response').then(async ([res]: IncomingMessage[]) => {
+      let text = '';
+      for await (const chunk of res!.setEncoding('utf8')) text += chunk;
+      return {
+        status: res!.statusCode,
+        body: JSON.parse(text) as object,
+        retry: res!.headers['retry-after'],
+      };
+    });
+    answer.catch(() => undefined);
+    one.on('error', () => undefined);
+    one.write(`${ndjson([user(id)])}\n`.padEnd(bytes, `${' '.repeat(1023)}\n`));
+    sending.push(one);
+    return { one, end: () => one.end(), answer };
+  }
+  const begun = (id: number, options?: Parameters<typeof begin>[1]) => {
+    const sent = begin(id, options);
+    sent.end();
+    return sent;
+  };
+  const added = expect.objectContaining({ status: 200 });
+
+  test('wait without a thread, in order; of too many each gets 503, and everybody else is served', async () => {
+    const waiting = [0, 1, 2, 3, 4, 5].map((i) => begun(9110 + i, { chunked: i % 2 === 1 }));
+    await until(() => room().taken === 6);
+    expect(await begun(9117).answer).toEqual({ ...failure(503, 'service unavailable'), retry: '10' });
+    expect(await begun(9118, { chunked: true }).answer).toMatchObject({ status: 503, retry: '10' });
+    const others = [9120, 9121].map((id) => begun(id, { from: '127.0.0.2' }));
+    await until(() => room().taken === 8);
+    expect(await begun(9122, { from: '127.0.0.3' }).answer).toMatchObject({ status: 503 });
+    await until(async () => (await threads()) > 0);
+    await moment(200);
+    expect(await threads()).toBe(1);
+
+    expect((await sendSmall([user(9101)])).status).toBe(200);
+    expect((await anonymous.get('/wharf/latest', { game_id: 9100, channel_name: 'windows' })).status).toBe(
+      200,
+    );
+    const sale = await send('POST', '/operator/purchases', {
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ game_id: 9100, email: 'buyer@example.com', currency: 'USD', amount: 500 }),
+    });
+    expect(sale.status).toBe(200);
+
+    await holder.query('ROLLBACK');
+    const answers = await Promise.all([...waiting, ...others].map(({ answer }) => answer));
+    expect(answers).toEqual(answers.map(() => added));
+    expect(room()).toMatchObject({ taken: 0, held: 0 });
+    expect((await sql('SELECT FROM users WHERE id BETWEEN 9110 AND 9121')).length).toBe(8);
+  }, 60_000);
+
+  test('a body is not read while it waits', async () => {
+    begun(9130);
+    await until(() => room().taken === 1);
+    const long = begin(9131, { bytes: 64 * MiB });
+    const piped = begin(9132, { bytes: 64 * MiB, chunked: true });
+    await until(() => room().taken === 3);
+    await moment(300);
+    // What the sender's and the service's machine hold of a connection is a few MiB.
+    expect(long.one.socket!.writableLength).toBeGreaterThan(40 * MiB);
+    expect(piped.one.socket!.writableLength).toBeGreaterThan(40 * MiB);
+    expect(room().held).toBeLessThan(1.5 * MiB);
+  });
+
+  test('who hangs up makes room, or at the latest when it is their turn', async () => {
+    begun(9140);
+    await until(() => room().taken === 1);
+    const gone = begun(9141, { bytes: MiB + 1024, chunked: true });
+    const unread = begun(9142, { bytes: 64 * MiB });
+    const half = begin(9144, { bytes: MiB + 1024, chunked: true });
+    const last = begun(9143);
+    await until(() => room().taken === 5);
+    // All that these two sent was read, so that their end is noticed. The end of the other is behind its body.
+    gone.one.socket!.resetAndDestroy();
+    half.one.destroy();
+    unread.one.destroy();
+    await until(() => room().taken === 3);
+    await holder.query('ROLLBACK');
+    expect(await last.answer).toEqual(added);
+    expect(await sql('SELECT id FROM users WHERE id BETWEEN 9140 AND 9144 ORDER BY id')).toEqual([
+      { id: 9140 },
+      { id: 9143 },
+    ]);
+  });
+
+  test('a service that stops waits for none of them', async () => {
+    const app = await openApp({ OPERATOR_TOKEN });
+    const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
+    const waiting = [0, 1, 2].map((i) => begun(9150 + i, { url }));
+    await until(() => room(app).taken === 3);
+    const began = performance.now();
+    await gracefulStop(app);
+    expect(performance.now() - began).toBeLessThan(8000);
+    const ends = await Promise.allSettled(waiting.map(({ answer }) => answer));
+    expect(ends.every((end) => end.status === 'rejected' || end.value.status === 503)).toBe(true);
+    await until(() => room(app).taken === 0);
+    expect(app.get(FrontDoor).inFlight.count).toBe(0);
+    expect(await sql('SELECT FROM users WHERE id BETWEEN 9150 AND 9152')).toEqual([]);
+  }, 30_000);
+
+  test('bytes of bodies that may be small are bounded, and an address has its share of them', async () => {
+    const full = new Capacity('importBytes', 2 * MiB);
+    Object.assign(theApp().get(ImportRoom), { bytes: full });
+    const slow = [0, 1].map((i) => begin(9160 + i, { bytes: 700 * 1024, chunked: true }));
+    await until(() => full.used === 1400 * 1024);
+    expect(await begin(9162, { bytes: 700 * 1024, chunked: true }).answer).toMatchObject({
+      status: 503,
+      retry: '1',
+    });
+    const other = begun(9163, { bytes: 400 * 1024, from: '127.0.0.2' });
+    expect(await other.answer).toEqual(added);
+    for (const one of slow) one.end();
+    expect(await Promise.all(slow.map(({ answer }) => answer))).toEqual([added, added]);
+    expect(full.used).toBe(0);
+  });
+});

@@ -1,0 +1,63 @@
+import { actors, anonymous, baseUrl, failure, ok, send, useStore } from '../support/store';
+
+useStore();
+
+test('an unknown path', async () => {
+  expect(await anonymous.get('/nowhere')).toEqual(failure(404, 'invalid api endpoint'));
+});
+
+test('a known path with another method names the methods it takes', async () => {
+  const { status, body, headers } = await send('POST', '/health/live');
+  expect({ status, body }).toEqual(failure(405, 'method not allowed'));
+  expect(headers.get('allow')).toBe('GET, HEAD, OPTIONS');
+});
+
+describe('OPTIONS', () => {
+  const preflight = { origin: 'https://game.example', 'access-control-request-method': 'GET' };
+
+  test.each([
+    ['/profile', 'GET, HEAD, OPTIONS'],
+    ['/collections/7', 'GET, HEAD, OPTIONS, POST'],
+    ['/collections', 'OPTIONS, POST'],
+    ['/wharf/latest', 'GET, HEAD, OPTIONS'],
+    ['/api/1/some-key/me', 'GET, HEAD, OPTIONS'],
+    ['/login', 'GET, HEAD, OPTIONS, POST'],
+  ])('%s, preflight or not', async (path, allow) => {
+    for (const headers of [{}, preflight]) {
+      const answer = await send('OPTIONS', path, { headers });
+      expect([answer.status, answer.headers.get('allow'), answer.text]).toEqual([204, allow, '']);
+      expect(answer.headers.get('access-control-allow-methods')).toBe(
+        'origin' in headers ? 'GET, HEAD, POST' : null,
+      );
+    }
+  });
+
+  test('on no path', async () => {
+    for (const headers of [{}, preflight])
+      expect(await send('OPTIONS', '/nowhere', { headers })).toMatchObject(
+        failure(404, 'invalid api endpoint'),
+      );
+  });
+});
+
+test.each(['/collections', '/collections/1/order', '/oauth/token'])(
+  'HEAD %s is no other than the rest',
+  async (path) => {
+    const { status, headers } = await fetch(baseUrl() + path, { method: 'HEAD' });
+    expect([status, headers.get('allow')]).toEqual([405, 'OPTIONS, POST']);
+  },
+);
+
+test('GET / says what this is', async () => {
+  expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
+});
+
+test('health', async () => {
+  expect(await anonymous.get('/health/live')).toEqual(ok({ status: 'ok' }));
+  expect(await anonymous.get('/health/ready')).toEqual(ok({ status: 'ok' }));
+});
+
+test('people with keys', async () => {
+  const { owner } = await actors();
+  expect(owner.id).toBeGreaterThan(0);
+});

@@ -1,0 +1,203 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fixedHeaders, OutgoingAnswer } from '../../src/platform/http/answer';
+
+const WRITTEN_FOR = 'Node 20.20, 22.23 and 24.21';
+const WHAT_TO_DO = `src/platform/http/answer.ts uses two private parts of Node as ${WRITTEN_FOR} have them:
+_storeHeader(firstLine, headers), which writes a head, and _contentLength, which it reads. This is Node ${process.version}.
+Read both in lib/_http_outgoing.js of this version. Where they changed, change OutgoingAnswer alike. Where they are gone,
+remove _storeHeader from it and let its constructor and setters use setHeader: slower, and right on any version.`;
+
+type Work<Answer> = (res: Answer) => Promise<void> | void;
+
+/** What one request is answered with, byte for byte but for the date. */
+async function sentBy<Answer extends ServerResponse>(
+  Response: new (req: IncomingMessage) => Answer,
+  work: Work<Answer>,
+  method = 'GET',
+): Promise<string> {
+  let worked: Promise<void> | undefined;
+  const server = createServer(
+    { ServerResponse: Response as unknown as typeof ServerResponse },
+    (_req, res) => {
+      worked = Promise.resolve(work(res as Answer));
+    },
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  let text = '';
+  socket.on('data', (data) => (text += data.toString()));
+  socket.write(`${method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+  await once(socket, 'close');
+  await worked;
+  server.close();
+  return text.replace(/Date: .*\r\n/, '');
+}
+
+const bodyOf = async (work: Work<OutgoingAnswer>) =>
+  (await sentBy(OutgoingAnswer, work)).split('\r\n\r\n')[1];
+
+describe(`a head is written as by ${WRITTEN_FOR}`, () => {
+  const answers: [string, Work<ServerResponse>, string?][] = [
+    ['a text', (res) => void res.setHeader('Content-Type', 'text/plain').end('héllo')],
+    ['a text in Latin-1', (res) => void res.setHeader('Content-Type', 'text/plain').end('héllo', 'latin1')],
+    ['bytes', (res) => void res.setHeader('Content-Type', 'a/b').end(Buffer.from('hello'))],
+    ['a length of its own', (res) => void res.setHeader('Content-Length', 5).end('hello')],
+    ['nothing', (res) => void res.setHeader('X-A', 'b').end()],
+    ['nothing with 204', (res) => void Object.assign(res.setHeader('X-A', 'b'), { statusCode: 204 }).end()],
+    ['nothing with 304', (res) => void Object.assign(res.setHeader('ETag', 'b'), { statusCode: 304 }).end()],
+    ['a HEAD', (res) => void res.setHeader('Content-Length', 5).end(), 'HEAD'],
+    ['a HEAD with a body', (res) => void res.setHeader('X-A', 'b').end('hello'), 'HEAD'],
+    ['several values', (res) => void res.setHeader('Set-Cookie', ['a=1', 'b=2']).end('hello')],
+    ['writeHead', (res) => void res.setHeader('X-A', 'b').writeHead(201, { 'X-C': 'd' }).end('hello')],
+    ['pieces', (res) => void (res.setHeader('X-A', 'b').write('one, '), res.end('two'))],
+    ['an empty piece', (res) => void (res.setHeader('X-A', 'b').write(''), res.end())],
+  ];
+  const fixed = fixedHeaders({ 'X-Fixed': 'always', 'X-A': 'unless it is given' });
+
+  test.each(answers)('%s', async (...[, work, method]) => {
+    const byNode = await sentBy(ServerResponse, work, method);
+    const ours = await sentBy(OutgoingAnswer, work, method);
+    const withFixed = await sentBy(
+      OutgoingAnswer,
+      (res) => {
+        res.fixed = fixed;
+        res.setRequestId('id');
+        res.setRateLimit(3, 2, 1);
+        return work(res);
+      },
+      method,
+    );
+    const [firstLine, rest] = [/^.*\r\n/.exec(byNode)![0], byNode.replace(/^.*\r\n/, '')];
+    const limits = 'X-RateLimit-Limit: 3\r\nX-RateLimit-Remaining: 2\r\nX-RateLimit-Reset: 1\r\n';
+    const unlessGiven = byNode.includes('X-A: b') ? '' : 'X-A: unless it is given\r\n';
+    const head = `${firstLine}X-Request-Id: id\r\n${limits}X-Fixed: always\r\n${unlessGiven}`;
+    try {
+      expect({ ours, withFixed }).toEqual({ ours: byNode, withFixed: head + rest });
+    } catch (error) {
+      throw new Error(WHAT_TO_DO, { cause: error });
+    }
+  });
+});
+
+describe('no value begins a line of its own', () => {
+  const ATTACK = 'a\r\nSet-Cookie: b=c';
+
+  test.each<[string, (res: OutgoingAnswer) => void]>([
+    ['a request id', (res) => res.setRequestId(ATTACK)],
+    ['a rate limit', (res) => res.setRateLimit(ATTACK as never, 2, 1)],
+    ['a line feed alone', (res) => res.setRequestId('a\nb')],
+    ['a NUL', (res) => res.setRequestId('a\0b')],
+  ])('%s', async (_what, work) => {
+    let refused: unknown;
+    const text = await sentBy(OutgoingAnswer, (res) => {
+      try {
+        work(res);
+      } catch (error) {
+        refused = error;
+      }
+      res.setHeader('X-A', 'b').end('one');
+    });
+    expect(refused).toMatchObject({ code: 'ERR_INVALID_CHAR' });
+    expect(text).not.toMatch(/Set-Cookie|X-Request-Id/);
+  });
+
+  test.each([
+    ['X-A', ATTACK],
+    [`X-A: b\r\nSet-Cookie`, 'c'],
+  ])('a fixed header: %j', (name, value) => {
+    expect(() => fixedHeaders({ [name]: value })).toThrow();
+  });
+});
+
+describe('an answer that was ended', () => {
+  test('is sent at the end of the turn, and has been sent for everybody else', async () => {
+    const seen: unknown[] = [];
+    const body = await bodyOf(async (res) => {
+      const socket = res.socket!;
+      res.end('one');
+      seen.push(socket.bytesWritten, res.headersSent, res.writableEnded);
+      await nextTurn();
+      seen.push(socket.bytesWritten > 0, res.headersSent, res.writableEnded);
+    });
+    expect(body).toBe('one');
+    expect(seen).toEqual([0, true, true, true, true, true]);
+  });
+
+  // What Node's own answers do after `end`, and what ours do before the turn is over.
+  test.each<[string, (res: ServerResponse) => void, string?]>([
+    ['setHeader', (res) => void res.setHeader('X-Late', 'a'), 'ERR_HTTP_HEADERS_SENT'],
+    ['appendHeader', (res) => void res.appendHeader('X-Late', 'a'), 'ERR_HTTP_HEADERS_SENT'],
+    ['setHeaders', (res) => void res.setHeaders(new Map([['X-Late', 'a']])), 'ERR_HTTP_HEADERS_SENT'],
+    ['removeHeader', (res) => void res.removeHeader('X-A'), 'ERR_HTTP_HEADERS_SENT'],
+    ['writeHead', (res) => void res.writeHead(500, { 'X-Late': 'a' }), 'ERR_HTTP_HEADERS_SENT'],
+    ['flushHeaders', (res) => void res.flushHeaders()],
+    ['statusCode', (res) => void (res.statusCode = 500)],
+  ])('%s', async (...[, work, code]) => {
+    const sent: string[] = [];
+    for (const Response of [ServerResponse, OutgoingAnswer]) {
+      let thrown: unknown;
+      const text = await sentBy(Response, (res) => {
+        res.setHeader('X-A', 'b').end('one');
+        try {
+          work(res);
+        } catch (error) {
+          thrown = error;
+        }
+      });
+      expect(thrown).toEqual(code === undefined ? undefined : expect.objectContaining({ code }));
+      sent.push(text);
+    }
+    expect(sent[1]).toBe(sent[0]);
+    expect(sent[1]).toMatch(/^HTTP\/1.1 200 OK\r\nX-A: b\r\n/);
+  });
+
+  test('takes no more to write', async () => {
+    const errors: unknown[] = [];
+    const body = await bodyOf((res) => {
+      res.on('error', (error) => errors.push(error));
+      res.end('one');
+      res.write('two');
+    });
+    expect(body).toBe('one');
+    expect(errors).toEqual([expect.objectContaining({ code: 'ERR_STREAM_WRITE_AFTER_END' })]);
+  });
+
+  test('is not ended again', async () => {
+    expect(await bodyOf((res) => void res.end('one').end('two'))).toBe('one');
+  });
+
+  test('is sent at once where something was written before', async () => {
+    let written = 0;
+    const body = await bodyOf((res) => {
+      res.setHeader('Content-Length', 8);
+      res.write('one, ');
+      res.end('two');
+      written = res.socket!.bytesWritten;
+    });
+    expect(body).toBe('one, two');
+    expect(written).toBeGreaterThan(0);
+  });
+
+  test('calls back when it was sent', async () => {
+    let called = 0;
+    await bodyOf((res) => void res.setHeader('X-A', 'b').end('one', () => called++));
+    expect(called).toBe(1);
+  });
+
+  test('of something that is no body throws to whoever ended it', async () => {
+    let thrown: unknown;
+    await bodyOf((res) => {
+      try {
+        res.end(5);
+      } catch (error) {
+        thrown = error;
+      }
+      res.end();
+    });
+    expect(thrown).toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
+  });
+});

@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import type { IncomingMessage, Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { FrontDoor } from '../../src/platform/http/front-door';
+import { MAX_BODY } from '../../src/platform/http/parameter-sources';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { type Actor, make, ok, openApp, sql, theApp, useStore } from '../support/store';
+import { moment, until } from '../support/time';
+
+useStore();
+
+const KEY = 'a-key-that-is-known-before-its-user-is';
+let user: Actor;
+beforeAll(async () => {
+  user = await make.user();
+  await make.key({ owner: user, text: KEY });
+});
+
+const inFlight = (app: NestExpressApplication) => app.get(FrontDoor).inFlight;
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const post = (head: string, body = '') =>
+  `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${KEY}\r\n` +
+  `Content-Type: application/x-www-form-urlencoded\r\n${head}\r\n\r\n${body}`;
+
+async function open(app: NestExpressApplication): Promise<Socket> {
+  const { hostname, port } = new URL(await app.getUrl());
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** The statuses that one connection is answered with until the server closes it. */
+async function answersTo(
+  bytes: string,
+  { hangsUp = false, app = theApp() } = {},
+): Promise<(number | 'not closed')[]> {
+  const socket = await open(app);
+  let text = '';
+  let closed = false;
+  socket.on('data', (data) => (text += data.toString()));
+  socket.on('end', () => {
+    closed = true;
+    socket.end();
+  });
+  if (hangsUp) socket.end(bytes);
+  else socket.write(bytes);
+  socket.setTimeout(3000, () => socket.destroy());
+  await once(socket, 'close');
+  const statuses = [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
+  return closed ? statuses : [...statuses, 'not closed'];
+}
+
+// Answers that wait for the database, that are there at once, and that come from the shortcut.
+describe.each(['/profile', '/health/live', '/wharf/latest?game_id=1&channel_name=x'])(
+  'nine requests for %s',
+  (path) => {
+    const ahead = Array<number>(9).fill(path.startsWith('/wharf') ? 404 : 200);
+    const requests = get(path).repeat(9);
+
+    test.each<[string, string, number]>([
+      ['garbage', 'X\0', 405],
+      ['garbage without end', `\0${'x'.repeat(300_000)}`, 405],
+      ['a chunk that is none', post('Transfer-Encoding: chunked', 'zz\r\n'), 400],
+      ['a CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405],
+      ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+      ['a broken credential', 'GET / HTTP/1.1\r\nHost: a\r\nAuthorization: a\x01b\r\n\r\n', 401],
+      ['a body that is too large', post(`Content-Length: ${MAX_BODY + 1}`, 'x'.repeat(100_000)), 413],
+    ])('and then %s: the good ones are answered first', async (_what, bytes, status) => {
+      expect(await answersTo(requests + bytes)).toEqual([...ahead, status]);
+    });
+
+    test('and then the end of what the client sends', async () => {
+      expect(await answersTo(requests, { hangsUp: true })).toEqual(ahead);
+    });
+
+    test('and then half a request', async () => {
+      expect(await answersTo(`${requests}GET /pro`, { hangsUp: true })).toEqual([...ahead, 400]);
+    });
+  },
+);
+
+test('a body that breaks after its answer was sent has no second one', async () => {
+  const broken = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
+  expect(await answersTo(get('/profile') + broken)).toEqual([200, 404]);
+});
+
+test('what comes after an answer that closes the connection is not served', async () => {
+  const app = await openApp();
+  app.get(FrontDoor).draining = true;
+  const write = (title: string) => post(`Content-Length: ${title.length + 6}`, `title=${title}`);
+  expect(await answersTo(write('First') + write('Second'), { app })).toEqual([200]);
+  expect(await sql('SELECT title FROM collections')).toEqual([{ title: 'First' }]);
+  await gracefulStop(app);
+});
+
+const LOSSES: [string, (socket: Socket) => unknown][] = [
+  ['garbage', (socket) => socket.write('X\0')],
+  ['a close', (socket) => socket.destroy()],
+  ['a reset', (socket) => socket.resetAndDestroy()],
+  ['a half-close', (socket) => socket.end()],
+  ['half a request', (socket) => socket.end('GET /pro')],
+  ['a chunk that is none', (socket) => socket.write(post('Transfer-Encoding: chunked', 'zz\r\n'))],
+  ['a body too large', (socket) => socket.write(post(`Content-Length: ${MAX_BODY + 1}`, 'x'))],
+  [
+    'half a body, and a reset',
+    (socket) => socket.write(post('Content-Length: 9', 'x'), () => socket.resetAndDestroy()),
+  ],
+];
+
+/** Many connections that pipeline and are lost at any moment. */
+async function lose(app: NestExpressApplication, loss: (socket: Socket) => unknown, connections: number) {
+  await Promise.all(
+    Array.from({ length: connections }, async (_, i) => {
+      const socket = await open(app);
+      socket.resume();
+      socket.on('end', () => socket.end());
+      socket.write(get(['/profile', '/health/live', '/nowhere'][i % 3]!).repeat(9));
+      if (i % 4 > 0) await moment(i % 40);
+      loss(socket);
+      if (!socket.destroyed) await once(socket, 'close');
+    }),
+  );
+}
+
+describe.each(LOSSES)('63 connections with nine requests each, and then %s', (_what, loss) => {
+  test('hold nothing when they are over, and each request is reported once', async () => {
+    const app = theApp();
+    const { connections, health, slots, uploads } = inFlight(app);
+    const others = connections.used;
+    const asked = new Set<IncomingMessage>();
+    const reported: IncomingMessage[] = [];
+    const observers = app.get(FrontDoor).observers;
+    observers.push((req) => void reported.push(req));
+    const server = app.getHttpServer() as Server;
+    const listen = (req: IncomingMessage) => void asked.add(req);
+    server.on('request', listen);
+    await lose(app, loss, 63);
+    await until(() => connections.used === others && inFlight(app).count === 0);
+    await until(() => slots.used + health.used + uploads.used === 0);
+    server.off('request', listen);
+    observers.pop();
+    expect(reported.length).toBeGreaterThan(63);
+    expect(new Set(reported).size).toBe(reported.length);
+    expect(reported.filter((req) => !asked.has(req))).toEqual([]);
+    expect(await user.get('/profile')).toMatchObject({ status: 200 });
+  });
+});
+
+// Node 24 tells each answer of the end by itself.
+const beforeNode24 = parseInt(process.versions.node, 10) < 24 ? test : test.skip;
+beforeNode24(
+  'control: where nobody listens to the socket, what was pipelined on it is never over',
+  async () => {
+    const app = await openApp();
+    Object.assign(inFlight(app), { disconnect: () => undefined });
+    await lose(app, (socket) => socket.resetAndDestroy(), 12);
+    await moment(500);
+    expect(inFlight(app).count).toBeGreaterThan(12);
+    await app.close();
+  },
+);
+
+test('a listener to the end of an answer hears it behind others too', async () => {
+  const app = await openApp();
+  const server = app.getHttpServer() as Server;
+  let [closed, begun] = [0, 0];
+  server.on('request', (_req, res) => {
+    begun++;
+    res.on('close', () => closed++);
+  });
+  await lose(app, (socket) => socket.resetAndDestroy(), 20);
+  await until(() => inFlight(app).count === 0 && closed >= begun);
+  // Once each.
+  await moment(50);
+  expect(closed).toBe(begun);
+  await gracefulStop(app);
+});
+
+test('the attack that ended the service', async () => {
+  await lose(theApp(), (socket) => socket.write('X\0'), 63);
+  expect(await user.get('/health/live')).toEqual(ok({ status: 'ok' }));
+  expect(await user.get('/profile')).toMatchObject({ status: 200 });
+});

@@ -1,0 +1,157 @@
+import { JsonNumber } from '../../src/platform/http/body';
+import {
+  readBoolean,
+  readEmail,
+  readIdList,
+  readInteger,
+  readSelector,
+  readText,
+  Unreadable,
+} from '../../src/platform/http/parameters';
+
+const number = (source: string) => new JsonNumber(source);
+const refused = expect.any(Unreadable);
+
+describe('integer', () => {
+  test.each([
+    ['0', 0],
+    ['7', 7],
+    ['9007199254740991', 9007199254740991],
+    [number('12'), 12],
+    [number('1e3'), 1000],
+    [number('1E+3'), 1000],
+    [number('1.50e1'), 15],
+    [number('12.000'), 12],
+    [number('1200e-2'), 12],
+    [number('0'), 0],
+    [number('0.00e9'), 0],
+    [number('9007199254740991.0'), 9007199254740991],
+  ])('%p is %p', (given, value) => expect(readInteger(given)).toBe(value));
+
+  test.each([
+    '9007199254740992',
+    '9007199254740993',
+    '9223372036854775807',
+    number('9007199254740993'),
+    number('9223372036854775807'),
+    number('9.223372036854775807e18'),
+  ])('%p is well-formed, and the id of nothing', (given) => expect(readInteger(given)).toBe(0));
+
+  test.each([
+    'abc',
+    '1.5',
+    '1e3',
+    '0x10',
+    ' 12 ',
+    '12 ',
+    '+5',
+    '-1',
+    '',
+    '007',
+    '\u0661\u0662',
+    '1\0',
+    '9223372036854775808',
+    '10000000000000000000',
+    '99999999999999999999',
+    number('1.5'),
+    number('-1'),
+    number('-0'),
+    number('15e-1'),
+    number('1e-400'),
+    number('1e400'),
+    number('1.00000000000000000001'),
+    number('9007199254740991.4'),
+    number('9223372036854775808'),
+    number('"1"'),
+    null,
+    true,
+    {},
+    [1],
+    ['1'],
+  ])('%p is none', (given) => expect(readInteger(given)).toEqual(new Unreadable('must be an integer')));
+});
+
+test.each(['true', 'TRUE', '1', 'on', 'Yes', true, number('1')])('%p is true', (given) =>
+  expect(readBoolean(given)).toBe(true),
+);
+test.each(['false', '0', 'OFF', 'no', false, number('0')])('%p is false', (given) =>
+  expect(readBoolean(given)).toBe(false),
+);
+test.each(['', 'y', 'truee', number('2'), null, [], {}, 'constructor'])('%p is no boolean', (given) =>
+  expect(readBoolean(given)).toEqual(new Unreadable('must be a boolean')),
+);
+
+describe('text', () => {
+  test.each(['', 'plain', 'ünï', '😀', '\ufffd'])('%p stays as it is', (given) =>
+    expect(readText(given)).toBe(given),
+  );
+  test.each(['a\0b', '\ud800', 'x\udc00', '\ude00\ud83d', 1, null, [], {}, true])('%p is refused', (given) =>
+    expect(readText(given)).toEqual(refused),
+  );
+  test('a selector is not empty', () =>
+    expect(readSelector('')).toEqual(new Unreadable('must not be empty')));
+  test('a space in an address was a plus', () =>
+    expect(readEmail('a b@example.com')).toBe('a+b@example.com'));
+});
+
+describe('list of ids', () => {
+  test.each<[unknown, number[]]>([
+    ['[]', []],
+    [' [ ] ', []],
+    ['[3,1,2]', [3, 1, 2]],
+    ['[ 3 , 1 ]', [3, 1]],
+    [
+      [number('3'), '1'],
+      [3, 1],
+    ],
+    [
+      [number('9007199254740992'), number('9007199254740993')],
+      [0, 0],
+    ],
+    ['[9007199254740992,9007199254740993]', [0, 0]],
+  ])('%j is %j', (given, ids) => expect(readIdList(given)).toEqual(ids));
+
+  test.each([
+    '',
+    '1',
+    '1,2',
+    '[1,]',
+    '[,1]',
+    '[1.5]',
+    '[1e3]',
+    '["1"]',
+    '[[1]]',
+    '[01]',
+    '[-1]',
+    '{}',
+    'null',
+    '[null]',
+    null,
+    5,
+    {},
+    [null],
+    [[1]],
+    [1.5],
+  ])('%j is none', (given) =>
+    expect(readIdList(given)).toEqual(new Unreadable('must be a JSON array of integers')),
+  );
+
+  test.each(['[', '[1', '[1,', '[1,2,', ' '])('%j and forty thousand blanks are refused at once', (start) => {
+    const started = performance.now();
+    expect(readIdList(`${start}${' '.repeat(40_000)}x`)).toBeInstanceOf(Unreadable);
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+
+  test.each([
+    ['[1,2,1]'],
+    [[number('1'), number('1.0')]],
+    [[number('9007199254740993'), number('9007199254740993')]],
+  ])('an id twice: %j', (given) =>
+    expect(readIdList(given)).toEqual(new Unreadable('must not contain an id twice')),
+  );
+  test('500 ids are allowed, 501 are not', () => {
+    const ids = Array.from({ length: 501 }, (_, i) => i + 1);
+    expect(readIdList(JSON.stringify(ids.slice(1)))).toHaveLength(500);
+    expect(readIdList(ids)).toEqual(new Unreadable('must have at most 500 ids'));
+  });
+});

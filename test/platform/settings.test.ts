@@ -1,0 +1,110 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadSettings, SETTING_NAMES } from '../../src/platform/config/settings';
+
+const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
+  try {
+    loadSettings(env);
+    return [];
+  } catch (error) {
+    return (error as Error).message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+  }
+};
+
+test('every problem is listed at once', () => {
+  expect(
+    problemsOf({ PORT: 'http', STORE_URL: 'somewhere', LENIENT_CLIENTS: 'perhaps', OPERATOR_TOKEN: 'short' }),
+  ).toEqual([
+    'PORT must be a whole number from 0 to 65535',
+    'STORE_URL must be an http or https address',
+    'LENIENT_CLIENTS must be true or false',
+    'OPERATOR_TOKEN must be longer than or equal to 16 characters',
+  ]);
+});
+
+test('a token that may do little is not made one that may do everything', () => {
+  expect(problemsOf({ OPERATOR_TOKEN: `gwo_${'a'.repeat(38)}` })).toEqual([
+    'OPERATOR_TOKEN may do everything, and begins like a token of `operator-tokens create`, which may not: keep that one elsewhere',
+  ]);
+});
+
+test('production insists on its own database and secrets', () => {
+  expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
+    'DATABASE_URL is required in production',
+    'API_KEY_PEPPER is required in production: at least 32 random characters',
+    'PUBLIC_URL is required in production, or an http or https address as JWT_ISSUER: where clients reach this service',
+  ]);
+});
+
+const production = {
+  NODE_ENV: 'production',
+  DATABASE_URL: 'postgres://db/store',
+  API_KEY_PEPPER: 'x'.repeat(32),
+  PUBLIC_URL: 'https://api.store.example',
+};
+
+test('in production an issuer of JWTs can say where the service is, if it is an address', () => {
+  const { PUBLIC_URL: _, ...unaddressed } = production;
+  const issuedBy = (JWT_ISSUER: string) => ({ ...unaddressed, JWT_ISSUER });
+  expect(problemsOf(production)).toEqual([]);
+  expect(problemsOf(issuedBy('wharf'))).toEqual([expect.stringContaining('PUBLIC_URL is required')]);
+  expect(loadSettings(issuedBy('https://api.store.example/')).PUBLIC_URL).toBe('https://api.store.example');
+  expect(loadSettings({ ...production, JWT_ISSUER: 'https://other.example' }).PUBLIC_URL).toBe(
+    'https://api.store.example',
+  );
+});
+
+test('an address has no slash at its end', () => {
+  expect(loadSettings({ PUBLIC_URL: 'https://api.store.example//' }).PUBLIC_URL).toBe(
+    'https://api.store.example',
+  );
+});
+
+test('booleans take the words that people use', () => {
+  expect(loadSettings({ LENIENT_CLIENTS: 'YES' }).LENIENT_CLIENTS).toBe(true);
+  expect(loadSettings({ LENIENT_CLIENTS: '0' }).LENIENT_CLIENTS).toBe(false);
+});
+
+test('demo data comes by itself, but not in production', () => {
+  expect(loadSettings({}).DEMO_DATA).toBe(true);
+  expect(loadSettings({ DEMO_DATA: 'false' }).DEMO_DATA).toBe(false);
+  expect(loadSettings(production).DEMO_DATA).toBe(false);
+});
+
+describe('a secret in a file', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gamewharf-'));
+    writeFileSync(join(folder, 'token'), 'a secret from a file\n');
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('is read without its last line break', () => {
+    expect(loadSettings({ OPERATOR_TOKEN_FILE: join(folder, 'token') }).OPERATOR_TOKEN).toBe(
+      'a secret from a file',
+    );
+  });
+
+  test('twice is one too many, and a missing file is named by its setting', () => {
+    expect(
+      problemsOf({ OPERATOR_TOKEN: 'x'.repeat(16), OPERATOR_TOKEN_FILE: join(folder, 'token') }),
+    ).toEqual(['OPERATOR_TOKEN and OPERATOR_TOKEN_FILE are both set: keep one']);
+    expect(problemsOf({ OPERATOR_TOKEN_FILE: join(folder, 'nothing') })).toEqual([
+      'OPERATOR_TOKEN_FILE names a file that cannot be read (ENOENT)',
+    ]);
+  });
+});
+
+test('.env.example names every setting and no other', () => {
+  const named = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+  expect(named.toSorted()).toEqual(SETTING_NAMES.toSorted());
+});
+
+test('.env.example can be used as it stands', () => {
+  const values = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z_]+)=(.*)$/gm)];
+  expect(problemsOf(Object.fromEntries(values.map(([, name, value]) => [name, value])))).toEqual([]);
+});

@@ -1,0 +1,177 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { Database } from '../../src/platform/database/database';
+import { NotConnected } from '../../src/platform/database/sqlstates';
+import { longRead, read, statement } from '../../src/platform/database/statement';
+import { moment } from '../support/time';
+import { openApp, sql, theApp, useStore } from '../support/store';
+
+// Some measure milliseconds, on machines that others use too.
+jest.retryTimes(2);
+
+useStore();
+
+const NUMBER = read<{ asked: number }>('batcher_number', 'SELECT $1::int AS asked');
+const DIVIDED = read('batcher_divided', 'SELECT 1 / $1::int AS part');
+const NOTED = statement('batcher_noted', `INSERT INTO audit_events (event) VALUES ('batcher')`);
+const NAP = read('batcher_nap', 'SELECT pg_sleep($1) IS NULL AS null');
+const ASLEEP = read('batcher_asleep', 'SELECT pg_sleep(30)');
+
+const LONG = longRead('batcher_long', 'SELECT pg_sleep($1) IS NULL AS null');
+const LONG_DIVIDED = longRead('batcher_long_divided', 'SELECT 1 / $1::int AS part');
+
+const database = () => theApp().get(Database);
+const number = (asked: number) => database().row(NUMBER, [asked]);
+const pool = () => (database().source.driver as PostgresDriver).master as Pool;
+
+/** The connections that the work was sent on: ours, whatever a pooler behind them does. */
+async function connectionsOf(work: () => Promise<unknown>): Promise<Set<PoolClient>> {
+  const taken = new Set<PoolClient>();
+  const take = (client: PoolClient) => void taken.add(client);
+  pool().on('acquire', take);
+  await work();
+  pool().off('acquire', take);
+  return taken;
+}
+
+test('statements of one turn are sent in batches of eight', async () => {
+  const numbers = Array.from({ length: 20 }, (_, i) => i);
+  // A busy machine takes its time to open them.
+  await Promise.allSettled(numbers.map(number));
+  let rows: ({ asked: number } | undefined)[] = [];
+  const taken = await connectionsOf(async () => (rows = await Promise.all(numbers.map(number))));
+  expect(rows.map((row) => row!.asked)).toEqual(numbers);
+  expect(taken.size).toBe(3);
+});
+
+test('one that fails fails alone, and its connection serves on', async () => {
+  let answers: PromiseSettledResult<unknown>[] = [];
+  const taken = await connectionsOf(async () => {
+    answers = await Promise.allSettled([number(1), database().row(DIVIDED, [0]), number(2)]);
+  });
+  const [before, failed, after] = answers;
+  expect(failed).toMatchObject({ status: 'rejected', reason: { code: '22012' } });
+  expect(before).toMatchObject({ value: { asked: 1 } });
+  expect(after).toMatchObject({ value: { asked: 2 } });
+  for (const connection of await connectionsOf(() => number(3))) expect(taken).toContain(connection);
+});
+
+test('what writes is not run again for the sake of a lookup that failed beside it', async () => {
+  const outcomes = await Promise.allSettled([
+    number(1),
+    database().row(DIVIDED, [0]),
+    database().rows(NOTED, []),
+    number(2),
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+  expect(await sql(`SELECT FROM audit_events WHERE event = 'batcher'`)).toHaveLength(1);
+});
+
+test('a value that cannot be written fails its statement, and the connection serves on', async () => {
+  const circular: unknown[] = [];
+  circular.push({ circular });
+  await expect(database().row(NUMBER, [circular[0]])).rejects.toThrow(/circular/);
+  expect(await number(4)).toMatchObject({ asked: 4 });
+});
+
+// The pooler of these tests does not know which statements were prepared.
+test.each(process.env.TEST_POOLER_URL ? [false] : [true, false])(
+  'columns are those of the statement; prepared: %s',
+  async (prepared) => {
+    const wide = read('batcher_wide', `SELECT 1 AS one, NULL AS none, ARRAY['a', 'b'] AS letters`);
+    const app = await openApp({ DATABASE_PREPARED_STATEMENTS: String(prepared) });
+    const database = app.get(Database);
+    for (let time = 0; time < 2; time++)
+      expect(
+        await Promise.all([database.row(wide, []), database.row(NUMBER, [7]), database.row(wide, [])]),
+      ).toEqual([
+        { one: 1, none: null, letters: ['a', 'b'] },
+        { asked: 7 },
+        { one: 1, none: null, letters: ['a', 'b'] },
+      ]);
+    await app.close();
+  },
+);
+
+test('a lost connection fails its batch, is removed from the pool, and replaced', async () => {
+  const sleeping = database().row(ASLEEP, []);
+  const behind = number(1);
+  const lost = Promise.allSettled([sleeping, behind]);
+  let ended: unknown[] = [];
+  while (ended.length === 0)
+    ended = await sql(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE query = $1 AND state = 'active' AND datname = current_database()`,
+      [ASLEEP.text],
+    );
+  expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(await number(3)).toMatchObject({ asked: 3 });
+  expect(pool().totalCount - pool().idleCount).toBe(0);
+});
+
+test('small statements wait in batches while two fifths of the connections are busy with others', async () => {
+  const naps: Promise<unknown>[] = [];
+  const most = { busy: 0, waiting: 0 };
+  const watch = () => {
+    most.busy = Math.max(most.busy, database().connections.busy);
+    most.waiting = Math.max(most.waiting, database().connections.waiting);
+  };
+  const taken: PoolClient[] = [];
+  const take = (client: PoolClient) => void taken.push(client);
+  pool().on('acquire', take);
+  for (let turn = 0; turn < 20; turn++) {
+    naps.push(database().row(NAP, [turn < 4 ? 0.2 : 0]));
+    await setImmediate();
+    watch();
+  }
+  pool().on('acquire', watch);
+  expect(await Promise.all(naps)).toEqual(Array.from({ length: 20 }, () => ({ null: false })));
+  pool().off('acquire', watch);
+  pool().off('acquire', take);
+  expect(most).toEqual({ busy: 4, waiting: 2 });
+  // Sixteen waited, and were sent in two batches.
+  expect(taken).toHaveLength(6);
+});
+
+test('long statements take half of the connections, and a short one waits for none of them', async () => {
+  const long = Promise.all(Array.from({ length: 12 }, () => database().row(LONG, [0.2])));
+  const most = { busy: 0, waiting: 0, short: 0 };
+  let ended = false;
+  void long.then(() => (ended = true));
+  while (!ended) {
+    most.busy = Math.max(most.busy, database().connections.busy);
+    most.waiting = Math.max(most.waiting, database().connections.waiting);
+    const asked = performance.now();
+    await number(1);
+    most.short = Math.max(most.short, performance.now() - asked);
+  }
+  expect(await long).toHaveLength(12);
+  expect(most.busy).toBeLessThanOrEqual(6);
+  expect(most.waiting).toBeGreaterThanOrEqual(7);
+  // They took three turns of 0.2 s.
+  expect(most.short).toBeLessThan(150);
+});
+
+test('a long one that fails releases the semaphore', async () => {
+  const failing = Array.from({ length: 12 }, () => database().row(LONG_DIVIDED, [0]));
+  expect((await Promise.allSettled(failing)).every(({ status }) => status === 'rejected')).toBe(true);
+  expect(await database().row(LONG_DIVIDED, [1])).toEqual({ part: 1 });
+});
+
+test.each([
+  ['a long', LONG, 5],
+  ['a small', NAP, 4],
+])('%s one that waits too long is refused, and those that come later are not', async (_, nap, most) => {
+  const busy: Promise<unknown>[] = [];
+  for (let one = 0; one < most; one++) {
+    busy.push(database().row(nap, [1]));
+    await setImmediate();
+  }
+  const early = database().row(nap, [0]);
+  await moment(500);
+  const late = database().row(nap, [0]);
+  await expect(early).rejects.toBeInstanceOf(NotConnected);
+  expect(await late).toEqual({ null: false });
+  await Promise.all(busy);
+});

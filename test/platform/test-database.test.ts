@@ -1,0 +1,35 @@
+import { Client } from 'pg';
+import { cloneDatabase, withDatabase } from '../support/database';
+
+const connected = async (url: string) => {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  return client;
+};
+
+test('each clone is a database of its own, gone after drop', async () => {
+  const [first, second] = await Promise.all([cloneDatabase(), cloneDatabase()]);
+  const [one, other] = [await connected(first.url), await connected(second.url)];
+  await one.query('CREATE TABLE only_here ()');
+  expect((await other.query(`SELECT to_regclass('only_here') AS found`)).rows).toEqual([{ found: null }]);
+  await one.end();
+  await other.end();
+  await first.drop();
+  await second.drop();
+  await expect(connected(first.url)).rejects.toMatchObject({ code: '3D000' });
+});
+
+test('a clone waits until the template is free', async () => {
+  const busy = await connected(
+    withDatabase(process.env.TEST_SERVER_URL ?? '', process.env.TEST_TEMPLATE ?? ''),
+  );
+  let done = false;
+  const clone = cloneDatabase().then((database) => {
+    done = true;
+    return database;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(done).toBe(false);
+  await busy.end();
+  await (await clone).drop();
+});

@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { dataSourceOptions } from '../../src/platform/database/data-source';
+import { hashApiKey } from '../../src/auth/api-key';
+import { administer, withDatabase } from '../support/database';
+import { OPERATOR_TOKEN } from '../support/importing';
+import { anonymous, make, PEPPER, send, useStore } from '../support/store';
+import { until } from '../support/time';
+
+// The migrations of the last release, and the statements that its replicas send. They go on to send them while the new
+// release's migrations run and afterwards, until the last of them is replaced.
+const LAST = '0.1.0';
+const { migrations, statements } = JSON.parse(
+  readFileSync(join(__dirname, 'upgrade', `${LAST}.json`), 'utf8'),
+) as { migrations: string[]; statements: string[] };
+
+const name = `gamewharf_upgrade_${process.pid}`;
+const url = withDatabase(process.env.TEST_SERVER_URL!, name);
+const client = new Client({ connectionString: url });
+const parametersOf = (text: string) =>
+  Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
+
+interface Column {
+  column: string;
+  type: string;
+  required: boolean;
+}
+
+const COLUMNS = `
+  SELECT c.relname || '.' || a.attname AS column, format_type(a.atttypid, a.atttypmod) AS type,
+         a.attnotnull AND NOT a.atthasdef AND a.attidentity = '' AS required
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')`;
+const columns = async () => (await client.query<Column>(COLUMNS)).rows;
+
+async function migrate(these: (name: string) => boolean): Promise<void> {
+  const source = new DataSource(dataSourceOptions({ DATABASE_URL: url, DATABASE_POOL_SIZE: 1 }));
+  await source.initialize();
+  const wanted = source.migrations.filter((one) => these(one.name ?? one.constructor.name));
+  source.migrations.splice(0, source.migrations.length, ...wanted);
+  await source.runMigrations();
+  await source.destroy();
+}
+
+let before: Column[];
+
+useStore({ OPERATOR_TOKEN }, async () => {
+  await administer((admin) => admin.query(`CREATE DATABASE ${name}`));
+  await migrate((one) => migrations.includes(one));
+  await client.connect();
+  before = await columns();
+  for (const [i, text] of statements.entries()) await client.query(`PREPARE s${i} AS ${text}`);
+  await migrate(() => true);
+  const drop = async () => {
+    await client.end();
+    await administer((admin) => admin.query(`DROP DATABASE ${name} WITH (FORCE)`));
+  };
+  return { url, drop };
+});
+
+let lastAnswer: Promise<unknown> = Promise.resolve();
+
+/** As a replica of the last release sends the statement that matches, which it prepared before the migration. */
+async function old<Row extends object>(statement: RegExp, ...values: unknown[]): Promise<Row[]> {
+  const [i, another] = statements.flatMap((text, i) => (statement.test(text) ? [i] : []));
+  if (i === undefined || another !== undefined) throw new Error(`not one statement: ${statement.source}`);
+  const literals = values.map((value) => (value === null ? 'NULL' : client.escapeLiteral(String(value))));
+  const answer = lastAnswer.then(() => client.query<Row>(`EXECUTE s${i} (${literals.join()})`));
+  lastAnswer = answer;
+  return (await answer).rows;
+}
+
+test(`the statements that replicas of ${LAST} have prepared go on to work`, async () => {
+  const failed: string[] = [];
+  for (const [i, text] of statements.entries()) {
+    const nulls = Array.from({ length: parametersOf(text) }, () => 'NULL').join(', ');
+    await client
+      .query(`EXPLAIN EXECUTE s${i}${nulls && `(${nulls})`}`)
+      .catch((error: Error) => failed.push(`${error.message}: ${text}`));
+  }
+  expect(failed).toEqual([]);
+  expect(statements.length).toBeGreaterThan(100);
+});
+
+test(`a replica of ${LAST} that starts now can prepare them`, async () => {
+  const fresh = new Client({ connectionString: url });
+  await fresh.connect();
+  for (const [i, text] of statements.entries()) await fresh.query(`PREPARE s${i} AS ${text}`);
+  await fresh.end();
+});
+
+test(`no column that ${LAST} knows has changed, and none that it does not know must be written`, async () => {
+  const after = new Map((await columns()).map((one) => [one.column, one]));
+  expect(before.map(({ column }) => after.get(column))).toEqual(before);
+  const tables = new Set(before.map(({ column }) => column.split('.')[0]));
+  const known = new Set(before.map(({ column }) => column));
+  const required = [...after.values()].filter(
+    ({ column, required }) => required && !known.has(column) && tables.has(column.split('.')[0]),
+  );
+  expect(required).toEqual([]);
+});
+
+describe(`replicas of ${LAST} and of this version serve at once`, () => {
+  test('a key that one makes opens the other, until one of them revokes it', async () => {
+    const { id: user_id } = await make.user();
+    const made = 'made-by-the-last-release-0123456789';
+    const hash = `\\x${hashApiKey(made, Buffer.from(PEPPER)).toString('hex')}`;
+    const [key] = await old<{ id: number }>(
+      /^INSERT INTO "api_keys".+DEFAULT, DEFAULT, DEFAULT, DEFAULT, DEFAULT\) RETURNING/,
+      ...[hash, 'gw_', user_id, null, null],
+    );
+    expect(await anonymous.with(made).get('/profile')).toMatchObject({ body: { user: { id: user_id } } });
+    const LIVE_KEYS = /^SELECT k\.key_hash::text AS hash/;
+    expect(await old(LIVE_KEYS, `{"\\${hash}"}`)).toMatchObject([{ id: key!.id }]);
+    await old(/^UPDATE "api_keys".+"id" = \$1 AND "user_id" = \$2/, key!.id, user_id);
+    await until(async () => (await anonymous.with(made).get('/profile')).status === 401);
+    expect(await old(LIVE_KEYS, `{"\\${hash}"}`)).toEqual([]);
+  });
+
+  test('both change one collection, and both answer what it then is', async () => {
+    const owner = await make.user();
+    const { id } = await make.collection({ owner });
+    const games = await Promise.all(Array.from({ length: 20 }, () => make.game({ owner })));
+    await Promise.all(
+      games.flatMap((game, i) => [
+        i % 2 === 0
+          ? old(/^WITH seen AS.+INSERT INTO collection_games/s, id, owner.id, game.id, null)
+          : owner.post(`/collections/${id}/add-game`, { game_id: game.id }),
+        owner.get(`/collections/${id}`),
+      ]),
+    );
+    const REMOVED = /^WITH seen AS.+removed AS \(\s*DELETE FROM collection_games.+e\.game_id = \$3/s;
+    await Promise.all([
+      old(REMOVED, id, owner.id, games[1]!.id),
+      owner.post(`/collections/${id}/remove-game`, { game_id: games[0]!.id }),
+    ]);
+    const left = games.slice(2).map((game) => game.id);
+    const LISTED = /^SELECT page\.\*\s+FROM collections c/;
+    const listed = (await old<{ packed: string }>(LISTED, id, owner.id, 100)).map(({ packed }) =>
+      Number(packed.split('|')[0]),
+    );
+    expect(new Set(listed)).toEqual(new Set(left));
+    const { body } = await owner.get(`/collections/${id}/collection-games`);
+    expect(
+      (body as { collection_games: { game: { id: number } }[] }).collection_games.map(({ game }) => game.id),
+    ).toEqual(listed);
+    expect(await owner.get(`/collections/${id}`)).toMatchObject({
+      body: { collection: { games_count: left.length } },
+    });
+  });
+
+  test('what this version sells, the other finds', async () => {
+    const owner = await make.user();
+    const buyer = await make.user();
+    const game = await make.game({ owner });
+    const { status, body } = await send('POST', '/operator/purchases', {
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        game_id: game.id,
+        user_id: buyer.id,
+        email: 'buyer@example.com',
+        currency: 'USD',
+        amount: 500,
+        source: 'card',
+      }),
+    });
+    expect(status).toBe(200);
+    const { purchase, download_keys } = body as { purchase: { id: number }; download_keys: { id: number }[] };
+    expect(await old(/^SELECT p\.\*.+user_id = \$3/s, game.id, owner.id, buyer.id)).toMatchObject([
+      { id: purchase.id },
+    ]);
+    expect(await old(/^SELECT \(.+AS owns\s+FROM games g/s, game.id, buyer.id)).toEqual([{ owns: true }]);
+    const [owned] = await old<{ packed: string }>(
+      /^SELECT concat_ws.+k\.downloads\) AS packed/s,
+      buyer.id,
+      50,
+      0,
+    );
+    expect(owned!.packed.split('|')).toContain(String(download_keys[0]!.id));
+  });
+});

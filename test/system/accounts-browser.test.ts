@@ -1,0 +1,583 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { PASSWORD, withPassword } from '../support/browser';
+import { chromiumPath, ClientApplication, openChromium, Window } from '../support/chromium';
+import { isRunnable, run } from '../support/page-examples';
+import { type Actor, baseUrl, make, sql, useStore } from '../support/store';
+import { until } from '../support/time';
+
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+/** Texts that are cut off, and borders of what one presses or fills in that lack 3:1 against what is around them. */
+const UNSEEN = `(() => {
+  const shown = [...document.querySelectorAll('main *, header *')].filter((one) => one.checkVisibility());
+  const cut = shown.filter((one) => !/^(INPUT|SELECT)$/.test(one.tagName) && !one.closest('.hidden') &&
+    one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0 && getComputedStyle(one).overflowX !== 'visible' && one.tabIndex < 0);
+  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const luminance = (colour) => numbers(colour).slice(0, 3).map((part) => part / 255)
+    .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
+  const solid = (one) => {
+    const colour = getComputedStyle(one).backgroundColor;
+    return numbers(colour)[3] === 0 ? solid(one.parentElement) : colour;
+  };
+  const contrast = (one, other) => {
+    const [light, dark] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+    return (light + 0.05) / (dark + 0.05);
+  };
+  const faint = shown.filter((one) => one.matches('button, .button, input:not([type=hidden]), select, textarea') &&
+    Math.max(contrast(getComputedStyle(one).borderTopColor, solid(one.parentElement)),
+      contrast(solid(one), solid(one.parentElement))) < 3);
+  return [...cut, ...faint].map((one) => one.outerHTML);
+})()`;
+const OOB = 'urn:ietf:wg:oauth:2.0:oob';
+
+if (!chromiumPath)
+  console.warn('Skipped: the pages in a real browser. Install Chromium, or set CHROMIUM to one.');
+
+(chromiumPath ? describe : describe.skip)('in Chromium', () => {
+  useStore({ RATE_LIMIT: 'off' });
+
+  let browser: Browser;
+  let client: ClientApplication;
+  let user: Actor;
+
+  beforeAll(async () => {
+    browser = await openChromium();
+    client = await ClientApplication.listen();
+    user = await withPassword(await make.user({ username: 'skipper', display_name: 'Skipper' }));
+    await make.collection({
+      owner: user,
+      title: 'Games about the sea',
+      games: [await make.game({ owner: user })],
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await client?.close();
+  });
+
+  let serial = 0;
+  async function application(
+    redirect_uris = [client.callback],
+    fields: { scopes?: string[] } = {},
+  ): Promise<string> {
+    const owner = await make.user({ username: `maker${++serial}` });
+    const client_id = `browser-client-${serial}`;
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed)
+       VALUES ($1, $2, $3, $4, $5, true)`,
+      [
+        client_id,
+        owner.id,
+        `Harbour Tycoon ${serial}`,
+        redirect_uris,
+        fields.scopes ?? ['profile', 'collection'],
+      ],
+    );
+    return client_id;
+  }
+
+  const asked = (fields: Record<string, string>) => `/user/oauth?${new URLSearchParams(fields).toString()}`;
+
+  async function post(path: string, fields: Record<string, string>) {
+    const response = await fetch(baseUrl() + path, { method: 'POST', body: new URLSearchParams(fields) });
+    return (await response.json()) as Record<string, string>;
+  }
+
+  /** A window that is signed in; whatever it complained about fails the test. */
+  async function within(
+    work: (page: Page, window: Window) => Promise<void>,
+    options: Parameters<typeof Window.open>[2] & { signedIn?: boolean } = {},
+  ): Promise<void> {
+    const { signedIn = true, ...more } = options;
+    const window = await Window.open(browser, baseUrl(), { allowed: [client.origin], ...more });
+    try {
+      if (signedIn) await window.signIn(user.username, PASSWORD);
+      await work(window.page, window);
+      expect(window.complaints).toEqual([]);
+    } finally {
+      await window.close();
+    }
+  }
+
+  test('a key is made, copied, seen once, and revoked', () =>
+    within(
+      async (page) => {
+        await page.getByLabel('Name of the key').fill('Build server');
+        await page.getByRole('button', { name: 'Make a key' }).click();
+        const key = await page.getByLabel('Key', { exact: true }).inputValue();
+        await page.getByRole('button', { name: 'Copy' }).first().click();
+        await page.getByRole('button', { name: 'Copied' }).waitFor();
+        expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
+        const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } });
+        expect(await answer.json()).toMatchObject({ user: { username: 'skipper' } });
+        await page.reload();
+        expect(await page.content()).not.toContain(key);
+        await page.getByRole('link', { name: 'Revoke Build server' }).click();
+        await page.getByRole('button', { name: 'Revoke the key' }).click();
+        await page.getByRole('status').getByText('“Build server” is revoked').waitFor();
+        expect(
+          (await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } })).status,
+        ).toBe(401);
+      },
+      { permissions: ['clipboard-read', 'clipboard-write'] },
+    ));
+
+  test('a key that may only look, for a while: made, renamed, and refused where it may not', () =>
+    within(async (page) => {
+      const box = page.getByLabel('See who bought your games and who owns a key');
+      const day = page.getByLabel('Its last day (UTC)');
+      expect([await box.isVisible(), await day.isVisible()]).toEqual([false, false]);
+      await page.getByLabel('Name of the key').fill('Looks only');
+      await page.getByLabel('Only what I tick').check();
+      await page.getByRole('button', { name: 'Make a key' }).click();
+      await page.getByRole('alert').getByText('Tick at least one thing').waitFor();
+      await box.check();
+      // What is ticked stays in sight, whatever is chosen above it.
+      await page.getByLabel('Everything that you may do over the API').check();
+      expect(await box.isVisible()).toBe(true);
+      await page.getByLabel('Only what I tick').check();
+      await page.getByLabel('It expires').selectOption('On a date');
+      await day.fill(new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10));
+      await page.getByRole('button', { name: 'Make a key' }).click();
+      const key = await page.getByLabel('Key', { exact: true }).inputValue();
+      await page.getByText('in 4 days').waitFor();
+      const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } });
+      expect(answer.status).toBe(403);
+      await page.getByRole('link', { name: 'Looks only', exact: true }).click();
+      await page.getByLabel('Name of the key').fill('Accountant');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('status').getByText('The key is now called “Accountant”.').waitFor();
+    }));
+
+  test(
+    'the reference: found by typing, code with the reader’s key, which runs, and a request that is sent',
+    () =>
+      within(async (page) => {
+        await page.goto('/docs');
+        expect(await page.locator('details[open] pre').count()).toBe(0);
+        await page.getByRole('button', { name: 'Make a key for a day' }).click();
+        const key = await page.getByLabel('An API key or a JWT').inputValue();
+        expect(key).toMatch(/^gw_/);
+        await page.getByLabel('Find an endpoint').fill('make collection');
+        await page.getByText(/^1 of \d\d$/).waitFor();
+        await page.keyboard.press('Enter');
+        const create = page.locator('#collectionsCreate');
+        await create.getByLabel('title').fill('It’s "found" $HOME');
+        const code = create.getByRole('region', { name: 'Code' });
+        for (const [name, language] of [
+          ['curl', 'sh'],
+          ['JavaScript', 'js'],
+          ['Python', 'python'],
+          ['Go', 'go'],
+          ['C#', undefined],
+        ] as const) {
+          await create.getByLabel('Code in').selectOption(name);
+          const text = await code.innerText();
+          expect(text).toContain(key);
+          if (language && isRunnable(language))
+            expect((await run({ language, code: text }, {})).stdout).toMatch(/It’s .*found.* \$HOME/);
+        }
+        await create.getByRole('button', { name: 'Send it' }).click();
+        await create.getByRole('region', { name: 'The answer' }).getByText('"collection"').waitFor();
+        await page.getByLabel('Find an endpoint').fill('');
+        // The language is the same everywhere, and what is needed is filled in with examples.
+        await page.locator('#purchasesPurchasesOf > summary').click();
+        const purchases = page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' });
+        expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/games\/\d+\/purchases\?email=/);
+        await page.reload();
+        expect(await page.getByLabel('An API key or a JWT').inputValue()).toBe('');
+        expect(await page.content()).not.toContain(key);
+      }),
+    60_000,
+  );
+
+  test('an application is registered, changed and deleted', () =>
+    within(async (page) => {
+      await page.getByRole('link', { name: 'Applications', exact: true }).click();
+      await page.getByRole('link', { name: 'Register an application' }).click();
+      await page.getByLabel('Name').fill('Lighthouse');
+      await page.getByLabel('Redirect addresses').fill('ftp://nowhere');
+      await page.getByRole('button', { name: 'Register' }).click();
+      await page.getByRole('alert').getByText('must begin with https://').waitFor();
+      await page.getByLabel('Redirect addresses').fill(client.callback);
+      await page.getByRole('button', { name: 'Register' }).click();
+      await page.getByRole('status').getByText('Lighthouse is registered.').waitFor();
+      expect(await page.getByLabel('Redirect addresses').inputValue()).toBe(client.callback);
+      expect(await page.getByLabel('Client id').inputValue()).toMatch(/^[0-9a-f]{32}$/);
+      await page.getByLabel('Also take tokens in the redirect address').check();
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('status').getByText('Your changes are saved.').waitFor();
+      expect(await page.getByLabel('Also take tokens in the redirect address').isChecked()).toBe(true);
+      await page.getByRole('link', { name: 'Delete this application' }).click();
+      await page.getByRole('button', { name: 'Delete the application' }).click();
+      await page.getByText('You have registered no application yet.').waitFor();
+    }));
+
+  test('a collection is shown on the profile and hidden again', () =>
+    within(async (page) => {
+      await page.getByRole('link', { name: 'Collections' }).click();
+      await page.getByRole('button', { name: 'Show on profile Games about the sea' }).click();
+      await page.getByRole('status').getByText('is now on your profile').waitFor();
+      await page.getByRole('button', { name: 'Hide from profile Games about the sea' }).click();
+      await page.getByRole('status').getByText('is no longer on your profile').waitFor();
+    }));
+
+  test('response_type=token: signing in on the way, consent, the token, remembered, taken back', () =>
+    within(
+      async (page) => {
+        const client_id = await application();
+        const address = asked({
+          response_type: 'token',
+          client_id,
+          scope: 'profile:me collection:view',
+          redirect_uri: client.callback,
+          state: 'of the game',
+        });
+        await page.goto(address);
+        await page.getByLabel('User name or e-mail').fill('skipper');
+        await page.getByLabel('Password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByText('See your collections and what is in them').waitFor();
+        await page.getByRole('button', { name: 'Allow' }).click();
+        await page.getByText('Welcome to the game').waitFor();
+        const given = new URLSearchParams(new URL(page.url()).hash.slice(1));
+        expect(given.get('state')).toBe('of the game');
+        const token = given.get('access_token')!;
+        const ask = () => fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${token}` } });
+        expect((await ask()).status).toBe(200);
+
+        await page.goto(address);
+        await page.getByText('Welcome to the game').waitFor();
+
+        await page.goto('/user/settings/authorized-apps');
+        await page.getByRole('link', { name: /^Revoke Harbour Tycoon/ }).click();
+        await page.getByRole('button', { name: 'Revoke its access' }).click();
+        await page.getByRole('status').getByText('may no longer act for you').waitFor();
+        expect((await ask()).status).toBe(401);
+      },
+      { signedIn: false },
+    ));
+
+  test('signing in leads on to a remembered application: the browser lets the redirect pass', () =>
+    within(
+      async (page, window) => {
+        const client_id = await application();
+        const address = asked({
+          response_type: 'token',
+          client_id,
+          scope: 'profile:me',
+          redirect_uri: client.callback,
+        });
+        await window.signIn('skipper', PASSWORD);
+        await page.goto(address);
+        await page.getByRole('button', { name: 'Allow' }).click();
+        await page.getByText('Welcome to the game').waitFor();
+        await window.context.clearCookies();
+        await page.goto(address);
+        await page.getByLabel('User name or e-mail').fill('skipper');
+        await page.getByLabel('Password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByText('Welcome to the game').waitFor();
+      },
+      { signedIn: false },
+    ));
+
+  test('response_type=code with PKCE: refused, then allowed, exchanged and refreshed', () =>
+    within(async (page) => {
+      const client_id = await application();
+      const code_verifier = randomBytes(32).toString('base64url');
+      const address = asked({
+        response_type: 'code',
+        client_id,
+        scope: 'profile:me',
+        redirect_uri: client.callback,
+        state: 'xyz',
+        code_challenge: createHash('sha256').update(code_verifier).digest('base64url'),
+        code_challenge_method: 'S256',
+      });
+      await page.goto(address);
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByText('Welcome to the game').waitFor();
+      expect(client.received.at(-1)!.searchParams.get('error')).toBe('access_denied');
+
+      await page.goto(address);
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.getByText('Welcome to the game').waitFor();
+      const { searchParams } = client.received.at(-1)!;
+      expect(searchParams.get('state')).toBe('xyz');
+      const tokens = await post('/oauth/token', {
+        grant_type: 'authorization_code',
+        client_id,
+        code: searchParams.get('code')!,
+        code_verifier,
+        redirect_uri: client.callback,
+      });
+      const next = await post('/oauth/token', {
+        grant_type: 'refresh_token',
+        client_id,
+        refresh_token: tokens.refresh_token!,
+      });
+      const answer = await fetch(`${baseUrl()}/profile`, {
+        headers: { authorization: `Bearer ${next.access_token}` },
+      });
+      expect(answer.status).toBe(200);
+    }));
+
+  test('an application on this machine over IPv6 gets its answer', () =>
+    within(
+      async (page) => {
+        const client_id = await application(['http://[::1]/callback']);
+        await page.goto(
+          asked({
+            response_type: 'token',
+            client_id,
+            scope: 'profile:me',
+            redirect_uri: 'http://[::1]:9/callback',
+          }),
+        );
+        // Nothing listens there: that the browser tries is what counts.
+        const tried = page.waitForRequest((request) => request.url().startsWith('http://[::1]:9/callback'));
+        await page.getByRole('button', { name: 'Allow' }).click();
+        await tried;
+      },
+      { allowed: [client.origin, 'http://[::1]:9/', 'chrome-error:'] },
+    ).catch((error: Error) => {
+      if (!/ERR_(CONNECTION_REFUSED|ADDRESS_UNREACHABLE|UNSAFE_PORT)/.test(error.message)) throw error;
+    }));
+
+  test('out of band: the token is shown to be copied', () =>
+    within(async (page) => {
+      const client_id = await application([OOB]);
+      await page.goto(asked({ response_type: 'token', client_id, scope: 'profile:me', redirect_uri: OOB }));
+      await page.getByRole('button', { name: 'Allow' }).click();
+      const token = await page.getByLabel('Access token').inputValue();
+      const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${token}` } });
+      expect(answer.status).toBe(200);
+    }));
+
+  test('the device grant: the code is entered, confirmed, and the device goes on', () =>
+    within(async (page) => {
+      const client_id = await application();
+      const { device_code, user_code } = await post('/oauth/device', { client_id, scope: 'profile:me' });
+      await page.goto('/user/oauth/device');
+      await page.getByLabel('The code that your device shows').fill(user_code!.toLowerCase());
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByText(user_code!, { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.getByRole('heading', { name: 'Done' }).waitFor();
+      const tokens = await post('/oauth/token', {
+        grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+        client_id,
+        device_code: device_code!,
+      });
+      expect(tokens.access_token).toMatch(/^gw_/);
+    }));
+
+  test('keyboard only: from the start page to a key and its end', () =>
+    within(
+      async (page, window) => {
+        const tabTo = (name: RegExp) => window.tabTo(name);
+        await page.goto('/');
+        await page.keyboard.press('Tab');
+        expect(await window.focused()).toBe('Skip to the content');
+        await page.keyboard.press('Enter');
+        await tabTo(/^Make a key of your own$/);
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+        // The first field has the focus.
+        await page.keyboard.type('skipper');
+        await page.keyboard.press('Tab');
+        await page.keyboard.type(PASSWORD);
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: 'API keys' }).waitFor();
+        await tabTo(/^Name of the key$/);
+        await page.keyboard.type('By keyboard');
+        await page.keyboard.press('Enter');
+        await page.getByText('Copy it now').waitFor();
+        await tabTo(/^Revoke By keyboard$/);
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: 'Revoke this key?' }).waitFor();
+        await tabTo(/^Revoke the key$/);
+        await page.keyboard.press('Space');
+        await page.getByText('is revoked').waitFor();
+        await tabTo(/^Sign out$/);
+        await page.keyboard.press('Enter');
+        await page.getByRole('link', { name: 'Sign in' }).waitFor();
+      },
+      { signedIn: false },
+    ));
+
+  test('keyboard only: a key with limits, and its new name', () =>
+    within(async (page, window) => {
+      const { keyboard } = page;
+      await window.tabTo(/^Name of the key$/);
+      await keyboard.type('Narrow');
+      await keyboard.press('Tab');
+      await keyboard.press('ArrowDown');
+      expect(await window.focused()).toBe('Only what I tick');
+      await window.tabTo(/^See who bought your games/);
+      await keyboard.press('Space');
+      await window.tabTo(/^It expires/);
+      await keyboard.type('On a date');
+      await keyboard.press('Tab');
+      expect(await window.focused()).toBe('Its last day (UTC)');
+      const end = new Date(Date.now() + 3 * 86_400_000).toISOString();
+      await keyboard.type(`${end.slice(5, 7)}${end.slice(8, 10)}${end.slice(0, 4)}`);
+      await window.tabTo(/^Make a key$/);
+      await keyboard.press('Enter');
+      await page.getByText('Copy it now').waitFor();
+      const key = await page.getByLabel('Key', { exact: true }).inputValue();
+      const answer = await fetch(`${baseUrl()}/credentials/info`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      expect(await answer.json()).toMatchObject({ scopes: ['game:view:purchases'] });
+      await page.getByRole('row', { name: /^Narrow .* in 4 days/ }).waitFor();
+      await window.tabTo(/^Narrow$/);
+      await keyboard.press('Enter');
+      await page.getByRole('button', { name: 'Save' }).waitFor();
+      await window.tabTo(/^Name of the key$/);
+      await keyboard.press('Control+a');
+      await keyboard.type('Renamed by keyboard');
+      await keyboard.press('Enter');
+      await page.getByRole('status').getByText('The key is now called “Renamed by keyboard”.').waitFor();
+    }));
+
+  test('keyboard only: the reference is searched, unfolded, scrolled, and its code copied', () =>
+    within(
+      async (page, window) => {
+        const { keyboard } = page;
+        await page.goto('/docs');
+        await window.tabTo(/^Find an endpoint$/);
+        await keyboard.type('somebody bought');
+        await page.getByText(/^1 of \d\d$/).waitFor();
+        await keyboard.press('Enter');
+        await page.locator('#purchasesPurchasesOf[open]').waitFor();
+        // The focus has gone along: folded and unfolded where one stands.
+        await keyboard.press('Enter');
+        expect(await page.locator('#purchasesPurchasesOf[open]').count()).toBe(0);
+        await keyboard.press('Enter');
+        await keyboard.press('Tab');
+        const table = await page.evaluate(`document.activeElement.getAttribute('aria-label')`);
+        expect(table).toBe('Parameters of What somebody bought of the game');
+        await keyboard.press('ArrowRight');
+        await until(async () => Number(await page.evaluate('document.activeElement.scrollLeft')) > 0);
+        await window.tabTo(/^Copy the code$/);
+        await keyboard.press('Enter');
+        await page.getByRole('button', { name: 'Copied' }).waitFor();
+        expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^curl .*\/purchases\?email=/);
+      },
+      {
+        signedIn: false,
+        viewport: { width: 390, height: 800 },
+        permissions: ['clipboard-read', 'clipboard-write'],
+      },
+    ));
+
+  test('without JavaScript a key is made all the same', () =>
+    within(
+      async (page) => {
+        await page.getByLabel('Name of the key').fill('No script');
+        await page.getByRole('button', { name: 'Make a key' }).click();
+        expect(await page.getByLabel('Key', { exact: true }).inputValue()).toMatch(/^gw_/);
+        expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
+      },
+      { javaScriptEnabled: false },
+    ));
+
+  const looks = [
+    ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
+    ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
+    ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 700 } }],
+    ['narrow and dark', { colorScheme: 'dark', viewport: { width: 320, height: 700 } }],
+  ] as const;
+
+  test.each(looks)(
+    'everybody can use every page: %s',
+    async (_, look) => {
+      const client_id = await application();
+      const { user_code } = await post('/oauth/device', { client_id, scope: 'profile:me' });
+      const [key] = await sql<{ id: number }>(
+        'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND grant_id IS NULL',
+        [user.id],
+      );
+      const [grant] = await sql<{ id: number }>(
+        `INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES ($1, $2, '{profile:me}') RETURNING id`,
+        [user.id, client_id],
+      );
+      await sql(
+        `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed)
+         VALUES ('skippers-own', $1, 'Captain’s log', '{https://log.example/}', '{profile:me}', true) ON CONFLICT DO NOTHING`,
+        [user.id],
+      );
+      const consent = asked({
+        response_type: 'token',
+        client_id,
+        scope: 'profile collection',
+        redirect_uri: client.callback,
+      });
+      const settings = '/user/settings';
+      await within(async (page) => {
+        for (const path of [
+          '/',
+          `${settings}/api-keys`,
+          `${settings}/api-keys/${key!.id}`,
+          `${settings}/api-keys/${key!.id}/revoke`,
+          `${settings}/oauth-apps`,
+          `${settings}/oauth-apps/new`,
+          `${settings}/oauth-apps/skippers-own`,
+          `${settings}/oauth-apps/skippers-own/delete`,
+          `${settings}/authorized-apps`,
+          `${settings}/authorized-apps/${grant!.id}/revoke`,
+          `${settings}/collections`,
+          `${settings}/data`,
+          consent,
+          '/user/oauth?client_id=nobody',
+          '/user/oauth/device',
+          `/user/oauth/device?code=${user_code}`,
+          '/user/oauth/result',
+          '/user/nothing',
+          '/docs',
+        ])
+          await check(page, path);
+        await page.goto(`${settings}/api-keys`);
+        await page.getByLabel('Only what I tick').check();
+        await page.getByLabel('Name of the key').fill('Seen');
+        await check(page);
+        await page.getByRole('button', { name: 'Make a key' }).click();
+        await page.getByRole('alert').waitFor();
+        await check(page);
+        await page.getByLabel('Everything that').check();
+        await page.getByRole('button', { name: 'Make a key' }).click();
+        await check(page);
+        await page.goto('/docs#purchasesPurchasesOf');
+        await page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' }).waitFor();
+        await check(page);
+        await page.locator('#purchasesPurchasesOf').getByText('Errors:').click();
+        await check(page);
+        await page.context().clearCookies();
+        await check(page, '/login');
+        await check(page, '/');
+      }, look as object);
+    },
+    60_000,
+  );
+
+  async function check(page: Page, path?: string): Promise<void> {
+    if (path) await page.goto(path);
+    await page.evaluate(axe);
+    const violations = await page.evaluate(
+      `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+         .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((node) => node.html).join(' | ')))`,
+    );
+    expect({ path, violations }).toEqual({ path, violations: [] });
+    // Nothing sticks out, so nobody scrolls sideways.
+    const width = await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    expect({ path, width }).toEqual({ path, width: 0 });
+    const unseen = await page.evaluate(UNSEEN);
+    expect({ path, unseen }).toEqual({ path, unseen: [] });
+  }
+});

@@ -1,0 +1,354 @@
+import { createReadStream, createWriteStream, existsSync, readFileSync, statSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { Command } from 'commander';
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { OperatorError } from '../../src/platform/config/operator-error';
+import { backUp } from '../../src/platform/database/backup/backup';
+import { BackupReader } from '../../src/platform/database/backup/backup-file';
+import { restore } from '../../src/platform/database/backup/restore';
+import { dataSourceOptions } from '../../src/platform/database/data-source';
+import { registerDatabaseCommands } from '../../src/commands/database.command';
+import { demoRecords } from '../../src/dev/demo/demo';
+import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import { connectTo, importRecords } from '../../src/operator/import/import-records';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { administer, cloneDatabase, type TestDatabase, withDatabase } from '../support/database';
+import { type Actor, actors, databaseUrl, make, openApp, PEPPER, useStore } from '../support/store';
+
+useStore();
+jest.setTimeout(120_000);
+
+const STORE = {
+  users: 5_000,
+  games: 10_000,
+  purchases: 40_000,
+  download_keys: 20_000,
+  collections: 1_000,
+  collection_size: 10,
+  large_collection: 2_000,
+  builds: 25_000,
+};
+
+let folder: string;
+let file: string;
+let other: TestDatabase;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gamewharf-backup-'));
+  file = join(folder, 'store.gz');
+  other = await cloneDatabase();
+});
+afterAll(async () => {
+  await other.drop();
+  await rm(folder, { recursive: true });
+});
+
+const here = () => ({ DATABASE_URL: databaseUrl(), API_KEY_PEPPER: PEPPER });
+const there = () => ({ DATABASE_URL: other.url, API_KEY_PEPPER: PEPPER });
+const quiet = { replace: false, say: () => undefined };
+const read = (bytes: Buffer) => new BackupReader(Readable.from([bytes]));
+
+async function rowsOf<T extends object>(url: string, sql: string): Promise<T[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<T>(sql);
+  await client.end();
+  return rows;
+}
+
+/** The rows of each table in one number, whatever their order. */
+async function digestOf(url: string): Promise<Record<string, string>> {
+  const tables = await rowsOf<{ name: string }>(
+    url,
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+     AND relname NOT IN ('build_changes', 'api_key_changes', 'migrations') ORDER BY 1`,
+  );
+  const digests: Record<string, string> = {};
+  for (const { name } of tables) {
+    const [row] = await rowsOf<{ digest: string }>(
+      url,
+      `SELECT count(*) || ' ' || coalesce(sum(hashtextextended(t::text, 0)::numeric), 0) AS digest FROM ${name} t`,
+    );
+    digests[name] = row!.digest;
+  }
+  return digests;
+}
+
+describe('a store of 100,000 records under writes', () => {
+  const acknowledged: number[] = [];
+  const later: number[] = [];
+  let owner: Actor;
+
+  beforeAll(async () => {
+    await importRecords(() => connectTo(here()), Readable.from(ndjsonOf(demoRecords(STORE))), {
+      pepper: Buffer.from(PEPPER),
+    });
+    ({ owner } = await actors());
+  });
+
+  test('is backed up as it was at one moment', async () => {
+    const game = await make.game({ owner });
+    let target = acknowledged;
+    let over = false;
+    const writer = async () => {
+      while (!over) {
+        const { body } = await owner.post('/collections', { title: 'Under writes', game_id: game.id });
+        target.push((body as { collection: { id: number } }).collection.id);
+      }
+    };
+    const writers = [writer(), writer(), writer()];
+    while (acknowledged.length < 10) await new Promise(setImmediate);
+    const before = acknowledged.length;
+    const rows = await backUp(here(), { 'api-key-pepper': 'kept' }, createWriteStream(file, { mode: 0o600 }));
+    target = later;
+    while (later.length < 10) await new Promise(setImmediate);
+    over = true;
+    await Promise.all(writers);
+    acknowledged.length = before;
+    expect(rows).toMatchObject({ builds: 25_000, download_keys: 20_000, purchases: 40_000 });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test('is restored with all that was acknowledged before, and nothing by half', async () => {
+    const header = await restore(there(), new BackupReader(createReadStream(file)), quiet);
+    expect(header.secrets).toEqual({ 'api-key-pepper': 'kept' });
+    const found = await rowsOf<{ id: number; games_count: string; entries: string }>(
+      other.url,
+      `SELECT c.id::int, c.games_count, (SELECT count(*) FROM collection_games WHERE collection_id = c.id) AS entries
+       FROM collections c WHERE title = 'Under writes'`,
+    );
+    const ids = found.map(({ id }) => id);
+    expect(ids).toEqual(expect.arrayContaining(acknowledged));
+    // The last ones were written after the backup had ended.
+    expect(ids).not.toContain(later.at(-1));
+    expect(found.filter(({ games_count, entries }) => games_count !== entries)).toEqual([]);
+  });
+
+  test('serves: keys work, and new ids are new', async () => {
+    const restored = await openApp({ DATABASE_URL: other.url });
+    const get = (path: string, init?: RequestInit) =>
+      restored
+        .getUrl()
+        .then((url) =>
+          fetch(`${url}${path}`, { ...init, headers: { Authorization: `Bearer ${owner.key}` } }),
+        );
+    expect(await (await get('/profile')).json()).toMatchObject({ user: { id: owner.id } });
+    expect((await get('/collections?title=Restored', { method: 'POST' })).status).toBe(200);
+    await gracefulStop(restored);
+  });
+
+  test('a second time gives the same rows', async () => {
+    const again = join(folder, 'again.gz');
+    await backUp(there(), {}, createWriteStream(again));
+    const before = await digestOf(other.url);
+    await restore(there(), new BackupReader(createReadStream(again)), { ...quiet, replace: true });
+    expect(await digestOf(other.url)).toEqual(before);
+    expect(Object.keys(before).length).toBeGreaterThan(20);
+  });
+});
+
+test('a backup of an earlier version is brought to this one', async () => {
+  const name = `gamewharf_old_${process.pid}`;
+  await administer((client) => client.query(`CREATE DATABASE ${name}`));
+  const url = withDatabase(other.url, name);
+  const source = new DataSource(dataSourceOptions({ DATABASE_URL: url, DATABASE_POOL_SIZE: 1 }));
+  await source.initialize();
+  const ORIGIN = 9;
+  source.migrations.splice(ORIGIN);
+  await source.runMigrations();
+  await source.query(`INSERT INTO users (id, username) VALUES (7, 'early')`);
+  await source.query(`INSERT INTO games (id, user_id, slug, title) VALUES (8, 7, 'early', 'Early')`);
+  await source.destroy();
+  const bytes: Buffer[] = [];
+  const target = new PassThrough().on('data', (chunk: Buffer) => bytes.push(chunk));
+  await backUp({ DATABASE_URL: url, API_KEY_PEPPER: PEPPER }, {}, target);
+  // What an operator has put into template1 is no part of the store.
+  const template1 = withDatabase(process.env.TEST_SUPERUSER_URL!, 'template1');
+  await rowsOf(template1, 'CREATE TABLE of_the_operator (id bigint)');
+  try {
+    await restore(there(), read(Buffer.concat(bytes)), { ...quiet, replace: true });
+  } finally {
+    await rowsOf(template1, 'DROP TABLE of_the_operator');
+  }
+  expect(await rowsOf(other.url, `SELECT to_regclass('of_the_operator') AS found`)).toEqual([
+    { found: null },
+  ]);
+  expect(await rowsOf(other.url, 'SELECT id::int, owner_name FROM games')).toEqual([
+    { id: 8, owner_name: 'early' },
+  ]);
+  const pending = new DataSource(dataSourceOptions({ ...there(), DATABASE_POOL_SIZE: 1 }));
+  await pending.initialize();
+  expect(await pending.showMigrations()).toBe(false);
+  await pending.destroy();
+  await administer((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+  await writeFile(file, Buffer.concat(bytes));
+});
+
+// With the small backup of the test before.
+describe('a restore that is refused changes nothing', () => {
+  let untouched: Record<string, string>;
+  beforeAll(async () => (untouched = await digestOf(other.url)));
+  afterEach(async () => expect(await digestOf(other.url)).toEqual(untouched));
+
+  test('a store that is not empty', () =>
+    expect(restore(there(), new BackupReader(createReadStream(file)), quiet)).rejects.toThrow(
+      'There is a store already: add --replace to put the backup in its place.',
+    ));
+
+  test('a store in use', async () => {
+    const client = new Client({ connectionString: other.url });
+    await client.connect();
+    await expect(
+      restore(there(), new BackupReader(createReadStream(file)), { ...quiet, replace: true }),
+    ).rejects.toThrow('The database is in use');
+    await client.end();
+  });
+
+  test.each(['NOCREATEDB', 'CREATEDB'])('a role with too few rights (%s)', async (right) => {
+    const role = `gamewharf_owner_${process.pid}`;
+    const superuser = process.env.TEST_SUPERUSER_URL!;
+    await rowsOf(superuser, `CREATE ROLE ${role} LOGIN PASSWORD 'x' ${right}`);
+    const DATABASE_URL = Object.assign(new URL(other.url), { username: role, password: 'x' }).href;
+    try {
+      const refused = restore({ ...there(), DATABASE_URL }, new BackupReader(createReadStream(file)), {
+        ...quiet,
+        replace: true,
+      });
+      await expect(refused).rejects.toThrow(`ALTER ROLE ${role} CREATEDB; GRANT SET ON PARAMETER`);
+      await expect(refused).rejects.toBeInstanceOf(OperatorError);
+    } finally {
+      await rowsOf(superuser, `DROP ROLE ${role}`);
+    }
+  });
+
+  test('another pepper', () =>
+    expect(
+      restore({ ...there(), API_KEY_PEPPER: 'another one' }, new BackupReader(createReadStream(file)), {
+        ...quiet,
+        replace: true,
+      }),
+    ).rejects.toThrow('another API_KEY_PEPPER'));
+
+  test.each([
+    ['cut off', (bytes: Buffer) => bytes.subarray(0, bytes.length - 100)],
+    [
+      'damaged',
+      (bytes: Buffer) => {
+        const middle = Math.floor(bytes.length / 2);
+        return Buffer.concat([bytes.subarray(0, middle), Buffer.alloc(50), bytes.subarray(middle + 50)]);
+      },
+    ],
+    ['no backup', () => gzipSync('{"type":"user","id":1}\n')],
+    ['no gzip', () => Buffer.from('PGDMP')],
+    [
+      'a row short',
+      (bytes: Buffer) =>
+        gzipSync(
+          gunzipSync(bytes)
+            .toString('latin1')
+            .replace(/"users":(\d+)/, '"users":1$1'),
+          { level: 1 },
+        ),
+    ],
+    [
+      'made by a newer version',
+      (bytes: Buffer) =>
+        gzipSync(gunzipSync(bytes).toString('latin1').replace('"migrations":[', '"migrations":["Newer1",')),
+    ],
+  ])('a file that is %s', async (_, change) => {
+    await expect(
+      restore(there(), read(change(readFileSync(file))), { ...quiet, replace: true }),
+    ).rejects.toThrow(/damaged or incomplete|no backup that this version can read|made by a newer version/);
+    const left = await administer((client) =>
+      client.query(`SELECT datname FROM pg_database WHERE datname LIKE '%\\_restore\\_%'`),
+    );
+    expect(left.rows).toEqual([]);
+  });
+});
+
+describe('the command', () => {
+  const before = process.env.DATABASE_URL;
+  beforeAll(() => void (process.env.DATABASE_URL = other.url));
+  afterAll(() => {
+    if (before === undefined) delete process.env.DATABASE_URL;
+    else process.env.DATABASE_URL = before;
+  });
+
+  async function run(...words: string[]): Promise<string> {
+    const out = jest.spyOn(console, 'log').mockImplementation();
+    const program = new Command().exitOverride();
+    registerDatabaseCommands(program);
+    try {
+      await program.parseAsync(words, { from: 'user' });
+      return out.mock.calls.flat().join('\n');
+    } finally {
+      out.mockRestore();
+    }
+  }
+
+  test('writes a file that only its owner can read, and reads it', async () => {
+    const mine = join(folder, 'mine.gz');
+    const before = await digestOf(other.url);
+    expect(await run('backup', mine)).toMatch(/^\d+ rows of \d+ tables in .*mine\.gz$/);
+    expect(statSync(mine).mode & 0o777).toBe(0o600);
+    expect(await run('restore', mine, '--replace')).toMatch(/^The store is as it was at \d{4}-/);
+    expect(await digestOf(other.url)).toEqual(before);
+  });
+
+  test('says that a copy has the webhooks of its store', async () => {
+    const mine = join(folder, 'with-webhooks.gz');
+    const restored = async () => {
+      await run('backup', mine);
+      return (await run('restore', mine, '--replace')).split('\n').slice(1);
+    };
+    expect(await restored()).toEqual([]);
+    await rowsOf(
+      other.url,
+      `INSERT INTO webhooks (url, events, secret, ended_at) SELECT 'https://example.com/' || i, '{purchase.completed}', '\\x00', 
+         CASE WHEN i = 1 THEN now() END FROM generate_series(1, 2) i`,
+    );
+    expect(await restored()).toEqual([
+      'It has 1 webhook, which will hear of what it sells. Is this a copy? Then remove them before you start the service: `gamewharf webhooks list`.',
+    ]);
+    await rowsOf(other.url, 'DELETE FROM webhooks');
+  });
+
+  test('goes through standard output and input', async () => {
+    const { stdin, stdout } = process;
+    const bytes: Buffer[] = [];
+    const said = jest.spyOn(console, 'error').mockImplementation();
+    const instead = (name: 'stdin' | 'stdout', value: unknown) =>
+      Object.defineProperty(process, name, { value, configurable: true });
+    const before = await digestOf(other.url);
+    try {
+      const output = new PassThrough().on('data', (chunk: Buffer) => bytes.push(chunk));
+      instead('stdout', output);
+      expect(await run('backup', '-')).toBe('');
+      expect(output.writableEnded).toBe(false);
+      expect(said.mock.calls.flat()).toEqual([expect.stringMatching(/^\d+ rows of \d+ tables$/)]);
+      instead('stdin', Readable.from([Buffer.concat(bytes)]));
+      expect(await run('restore', '-', '--replace')).toMatch(/^The store is as it was at /);
+      instead('stdout', Object.assign(new PassThrough(), { isTTY: true }));
+      await expect(run('backup', '-')).rejects.toThrow('Standard output is a terminal');
+    } finally {
+      instead('stdin', stdin);
+      instead('stdout', stdout);
+      said.mockRestore();
+    }
+    expect(existsSync('-')).toBe(false);
+    expect(await digestOf(other.url)).toEqual(before);
+  });
+
+  test('says what is wrong with a file', async () => {
+    const missing = join(folder, 'missing', 'x');
+    await expect(run('restore', missing)).rejects.toThrow(`There is no file ${missing}.`);
+    await expect(run('backup', missing)).rejects.toThrow(`${missing} cannot be used (ENOENT).`);
+    await expect(run('backup', folder)).rejects.toThrow(`${folder} cannot be used (`);
+    expect(existsSync(`${folder}.unfinished`)).toBe(false);
+  });
+});

@@ -1,0 +1,331 @@
+import { once } from 'node:events';
+import { mkdtemp, chmod, readFile, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Client, type Pool } from 'pg';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { newApiKey } from '../../src/auth/api-key';
+import { TokensService } from '../../src/auth/tokens.service';
+import { Database } from '../../src/platform/database/database';
+import { read } from '../../src/platform/database/statement';
+import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
+import { MetricsService } from '../../src/platform/observability/metrics.service';
+import { Measurements } from '../../src/platform/observability/measurements';
+import type { TestDatabase } from '../support/database';
+import { sendRaw } from '../support/raw';
+import { baseUrl, type Environment, logged, make, openApp, sql, theApp, useStore } from '../support/store';
+import { migrateTemplate } from '../support/template';
+import { moment, until } from '../support/time';
+
+// Letters and digits alone, so that no encoding of an address or a JSON text hides them.
+const CANARIES = {
+  unknown: 'c4n4ryUnknownKey0000000000000001',
+  good: 'c4n4ryGoodKey0000000000000000002',
+  narrow: 'c4n4ryNarrowKey00000000000000003',
+  revoked: 'c4n4ryRevokedKey0000000000000004',
+  jwt: 'c4n4ryHead0005.c4n4ryClaims0005.c4n4rySignature0005',
+};
+/** Credentials as the service makes them, which have no letters of our choice. */
+const made: string[] = [];
+
+const traceOf = (text: string) =>
+  [
+    text.search(/c4n4ry/i),
+    ...made.flatMap((key) => key.split('.').slice(-2)).map((part) => text.indexOf(part)),
+  ].find((at) => at >= 0);
+
+let databaseLog = '';
+
+/** A server of our own that logs every statement with its parameters. */
+async function talkativeDatabase(): Promise<TestDatabase> {
+  const folder = await mkdtemp(join(tmpdir(), 'gamewharf-canary-'));
+  // Root runs the server as another account, which has to pass here.
+  await chmod(folder, 0o755);
+  const server = await openEmbeddedPostgres({
+    dataDir: folder,
+    mode: 'serve',
+    log: () => undefined,
+    settings: {
+      fsync: 'off',
+      log_statement: 'all',
+      log_min_duration_statement: '0',
+      log_connections: 'on',
+    },
+  });
+  // Our server keeps values out of its log, another operator's may not: what it would log it tells its client too.
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  await client.query(`ALTER ROLE CURRENT_USER SET client_min_messages = 'log'`);
+  await client.end();
+  await migrateTemplate(server.url);
+  databaseLog = join(folder, 'postgres.log');
+  return {
+    url: server.url,
+    drop: async () => {
+      await server.stop();
+      await rm(server.dataDir, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const environment: Environment = { LOG_LEVEL: 'trace', METRICS_PORT: '0' };
+const traces: string[] = [];
+let collector: Server;
+
+/** Takes every trace, as soon as there is one. */
+async function collectTraces(): Promise<void> {
+  collector = createServer((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('end', () => {
+      traces.push(`${req.url} ${JSON.stringify(req.headers)} ${Buffer.concat(chunks).toString()}`);
+      res.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  environment.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  Object.assign(process.env, { OTEL_BSP_SCHEDULE_DELAY: '50', OTEL_BSP_MAX_QUEUE_SIZE: '100000' });
+}
+
+beforeAll(collectTraces);
+useStore(environment, talkativeDatabase);
+
+let lenient: NestExpressApplication;
+let bases: string[] = [];
+const written: string[] = [];
+const statements: string[] = [];
+const answers: { what: string; text: string }[] = [];
+
+beforeAll(async () => {
+  for (const stream of [process.stdout, process.stderr])
+    jest.spyOn(stream, 'write').mockImplementation((...[chunk]: unknown[]) => {
+      written.push(String(chunk));
+      return true;
+    });
+  for (const method of ['log', 'info', 'warn', 'error', 'debug'] as const)
+    jest
+      .spyOn(console, method)
+      .mockImplementation((...parts: unknown[]) => void written.push(parts.join(' ')));
+  lenient = await openApp({ ...environment, LENIENT_CLIENTS: 'true' });
+  bases = [baseUrl(), await lenient.getUrl()];
+  for (const app of [theApp(), lenient]) overhear(app);
+  const owner = await make.user();
+  await make.key({ owner, text: CANARIES.good });
+  await make.key({ owner, text: CANARIES.narrow, scopes: ['game:view'] });
+  const token = await theApp()
+    .get(TokensService)
+    .issue({ user_id: owner.id, game_id: 1, scopes: ['profile:me'], api_key_id: null });
+  made.push(token.key, await make.key({ owner, text: newApiKey() }));
+  const ended = await make.user();
+  await make.key({ owner: ended, text: CANARIES.revoked });
+  await sql('UPDATE api_keys SET revoked_at = now() WHERE user_id = $1', [ended.id]);
+});
+
+afterAll(async () => {
+  jest.restoreAllMocks();
+  collector.closeAllConnections();
+  collector.close();
+});
+
+/** Every statement of the service, with its parameters, as a database that logs all would log it. */
+function overhear(app: NestExpressApplication): void {
+  const pool = (app.get(Database).source.driver as PostgresDriver).master as Pool & { _clients: Client[] };
+  const listen = (client: Pick<Client, 'on'>) =>
+    client.on('notice', ({ message, detail }) => statements.push(`${message} ${detail}`));
+  pool._clients.forEach(listen);
+  pool.on('connect', listen);
+}
+
+async function ask(method: string, path: string, headers: Record<string, string> = {}, body?: string) {
+  for (const base of bases) {
+    const response = await fetch(base + path, { method, headers, body, redirect: 'manual' });
+    const shown = [...response.headers].map(([name, value]) => [name, value.replace(returnTo(path), '')]);
+    const text = `${response.status} ${JSON.stringify(shown)} ${await response.text()}`;
+    answers.push({ what: `${method} ${path.slice(0, 12)}`, text });
+    if (isPage(path)) continue;
+    expect(response.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(response.headers.get('location')).toBeNull();
+  }
+}
+
+// The pages for people read no credential from an address. Who is sent to sign in comes back to where they were.
+const isPage = (path: string) => /^\/((user|login|logout|docs)\b|\?|$)/.test(path);
+const returnTo = (path: string) => (isPage(path) ? encodeURIComponent(path) : '');
+
+async function askRaw(bytes: string) {
+  for (const base of bases) {
+    const { status, headers, body } = await sendRaw(bytes, { base });
+    answers.push({ what: bytes.slice(0, 30), text: `${status} ${JSON.stringify(headers)} ${body}` });
+  }
+}
+
+/** Every route that there is, described or not, with `KEY` where the path holds a credential. */
+function routes(): { method: string; path: string }[] {
+  const { stack } = (theApp().getHttpAdapter().getInstance() as { router: { stack: Layer[] } }).router;
+  return stack.flatMap(({ route }) =>
+    Object.keys(route?.methods ?? {}).map((method) => ({
+      method: method.toUpperCase(),
+      path: route!.path.replace(':KEY', 'KEY').replace(/:\w+|\*\w+/g, '1'),
+    })),
+  );
+}
+
+interface Layer {
+  route?: { path: string; methods: Record<string, boolean> };
+}
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
+type Asking = Parameters<typeof ask>;
+
+/** Every way in which a credential comes, rightly or wrongly. */
+async function exercise(method: string, path: string, credential: string) {
+  const at = (key: string) => path.replace('KEY', key);
+  const authorization = `Bearer ${credential}`;
+  const json = { 'content-type': 'application/json', authorization };
+  const asked: Asking[] = [
+    [method, at('key'), { authorization }],
+    [method, at('jwt'), { authorization }],
+    [method, at('key'), { authorization: credential, referer: `http://h/api/1/${credential}/me` }],
+    [method, at('key'), { authorization: `Basic ${credential}`, cookie: `session=${credential}` }],
+    [method, `${at('key')}?api_key=${credential}&access_token=${credential}`],
+    [method, at(credential)],
+    [method, `${at(credential)}?user_id=${credential}&page=${credential}&${credential}=1`],
+    [method === 'GET' ? 'POST' : 'GET', at(credential)],
+    ['DELETE', `${at(credential)}/`],
+    ['POST', at(credential), FORM, `api_key=${credential}&game_id=${credential}`],
+  ];
+  if (method !== 'GET')
+    asked.push(
+      [method, at('key'), json, `{"key":"${credential}","game_id":"${credential}"`],
+      [method, at('key'), json, `{"key":"${credential}","game_id":"${credential}"}`],
+      [method, at('key'), { ...FORM, authorization }, `game_id=1&title=${credential}%ff`],
+      [method, at('key'), { 'content-type': `text/${credential}`, authorization }, 'x'],
+    );
+  await Promise.all(asked.map((one) => ask(...one)));
+}
+
+let searchedUpTo = 0;
+
+async function search(): Promise<string[]> {
+  // The database writes its log after it has answered.
+  await moment(300);
+  const found: string[] = [];
+  const look = (where: string, what: string) => {
+    const at = traceOf(what);
+    if (at !== undefined) found.push(`${where}: ${what.slice(Math.max(0, at - 80), at + 60)}`);
+  };
+  for (const line of logged) look('log', line);
+  for (const line of written) look('output', line);
+  for (const line of statements) look('statement', line);
+  for (const app of [theApp(), lenient]) look('metrics', await metricsOf(app));
+  await untilQuiet(traces);
+  for (const sent of traces) look('trace', sent);
+  for (const answer of answers) look(`answer to ${answer.what}`, answer.text);
+  const log = (await readFile(databaseLog, 'utf8')).slice(searchedUpTo);
+  for (const line of log.split('\n')) look('database log', line);
+  look('process title', process.title);
+  searchedUpTo += log.length;
+  answers.length = statements.length = logged.length = written.length = traces.length = 0;
+  return found;
+}
+
+const metricsOf = async (app: NestExpressApplication) =>
+  (await fetch(`http://127.0.0.1:${app.get(MetricsService).port}/metrics`)).text();
+
+/** Until nothing more has come for longer than traces are kept waiting. */
+async function untilQuiet(list: unknown[]): Promise<void> {
+  let seen = -1;
+  await until(async () => {
+    const quiet = list.length === seen;
+    seen = list.length;
+    if (!quiet) await moment(200);
+    return quiet;
+  }, 60_000);
+}
+
+test('the search finds what is there', async () => {
+  answers.push({ what: 'the control', text: `x ${CANARIES.good}` });
+  logged.push(`{"url":"/api/1/${CANARIES.unknown}/me"}`);
+  console.log(CANARIES.jwt);
+  await theApp().get(Database).row(read('control', 'SELECT $1::text'), [CANARIES.narrow]);
+  await sql(`SELECT '${CANARIES.revoked}'`);
+  logged.push(`{"err":"${made[0]!.split('.')[2]}"}`);
+  await fetch(`${environment.OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`, {
+    method: 'POST',
+    body: CANARIES.good,
+  });
+  theApp().get(Measurements).counter('canary_total', 'A control', { key: CANARIES.good });
+  expect([...new Set((await search()).map((line) => line.split(':')[0]))]).toEqual([
+    'log',
+    'output',
+    'statement',
+    'metrics',
+    'trace',
+    'answer to the control',
+    'database log',
+  ]);
+  theApp().get(Measurements).families.get('canary_total')!.series.length = 0;
+});
+
+test('no route shows a credential, rightly or wrongly given', async () => {
+  const all = routes();
+  expect(all).toContainEqual({ method: 'GET', path: '/api/1/KEY/me' });
+  for (const { method, path } of all)
+    for (const credential of path.includes('KEY')
+      ? [...Object.values(CANARIES), ...made]
+      : [CANARIES.unknown, CANARIES.good, ...made])
+      await exercise(method, path, credential);
+  for (const path of ['/nowhere/KEY', '/api/1/KEY', '/api/1/KEY/nothing', '/api/1/KEY//me', '/KEY'])
+    await exercise('GET', path, CANARIES.good);
+  expect(answers.length).toBeGreaterThan(500);
+  expect(statements.join()).toMatch(/FROM api_keys[^]*\$1 = '/);
+  expect(await metricsOf(theApp())).toContain('route="/api/1/:KEY/me"');
+  expect(traces.join()).toContain('/api/1/:KEY/me');
+  expect(await search()).toEqual([]);
+}, 300_000);
+
+test('nor does what is no HTTP, too long or malformed', async () => {
+  const key = CANARIES.good;
+  const long = 'x'.repeat(17_000);
+  for (const bytes of [
+    `GET /api/1/${key}%/me HTTP/1.1\r\nHost: h\r\n`,
+    `GET /api/1/%ff${key}/me HTTP/1.1\r\nHost: h\r\n`,
+    `GET /api/1/${key}/me HTTP/1.1\r\n`,
+    `GET /api/1/${key}/me HTTP/1.1\r\nHost: h\r\nHost: ${key}\r\n`,
+    `GET /api/1/${key}/me HTTP/9.9\r\nHost: h\r\n`,
+    `GET /api/1/${key}/me?${long} HTTP/1.1\r\nHost: h\r\n`,
+    `GET /api/1/${key}/me HTTP/1.1\r\nHost: h\r\nX: ${long}\r\n`,
+    `GET /api/1/${key}/me HTTP/1.1\r\nHost: h\r\n${`X: ${key}\r\n`.repeat(120)}`,
+    `GET /api/1/${key}/me HTTP/1.1\r\nHost: h\r\n${key}\r\n`,
+    `GET /api/1/${key}/me HTTP/1.1\r\nHost: h\r\nAuthorization: ${key}\x01\r\n`,
+    `GET http://${key}.example/api/1/${key}/me HTTP/1.1\r\nHost: h\r\nConnection: close\r\n`,
+    `POST /api/1/${key}/me HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n`,
+    `POST /profile HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nAuthorization: ${key}\r\n\r\n${key}\r\n`,
+    `TRACE /api/1/${key}/me HTTP/1.1\r\nHost: h\r\nConnection: close\r\n`,
+    `CONNECT ${key}:443 HTTP/1.1\r\nHost: h\r\n`,
+    `${key} / HTTP/1.1\r\nHost: h\r\n`,
+    `GET /api/1/key/me HTTP/1.1\r\nHost: h\r\nX-Request-Id: ${'y'.repeat(65)}${key}\r\nConnection: close\r\n`,
+    `OPTIONS /api/1/${key}/me HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: ${key}\r\n`,
+  ])
+    await askRaw(`${bytes}\r\n`);
+  expect(await search()).toEqual([]);
+});
+
+test('nor does a failure of ours or of the database', async () => {
+  await sql('ALTER TABLE api_keys RENAME TO elsewhere');
+  for (const { method, path } of routes())
+    if (path.includes('KEY') || path.startsWith('/profile')) await exercise(method, path, CANARIES.unknown);
+  expect(answers.some(({ text }) => text.startsWith('500'))).toBe(true);
+  await sql('ALTER TABLE elsewhere RENAME TO api_keys');
+  await lenient.get(Database).onApplicationShutdown();
+  await theApp().get(Database).onApplicationShutdown();
+  for (const { method, path } of routes())
+    if (path.includes('KEY')) await exercise(method, path, CANARIES.unknown);
+  expect(answers.some(({ text }) => text.startsWith('503'))).toBe(true);
+  expect(await search()).toEqual([]);
+});

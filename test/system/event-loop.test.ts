@@ -1,0 +1,247 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Client } from 'pg';
+import { addToPeriods } from '../../src/purchases/earnings';
+import { MAX_FORM } from '../../src/platform/http/parameter-sources';
+import { browserOf } from '../support/browser';
+import { longestBlock, shortestBlock } from '../support/event-loop';
+import { imported, OPERATOR_TOKEN } from '../support/importing';
+import { everyBody, everyHeader, everyParameter, everyRecord, formOf, type Input } from '../support/largest';
+import { type Actor, baseUrl, databaseUrl, make, sql, theApp, useStore } from '../support/store';
+import { moment } from '../support/time';
+
+useStore({ OPERATOR_TOKEN });
+jest.setTimeout(300_000);
+
+// Takes 5 ms where the service should keep nobody waiting for more than 20.
+const CONTROL = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));
+const TIMES = 6;
+
+let owner: Actor;
+let limit: number;
+beforeAll(async () => {
+  owner = await make.user();
+  // The first of their kind, and so the ones that the paths below name.
+  const game = await make.game({ owner });
+  const collection = await make.collection({ owner, games: [game] });
+  expect([game.id, collection.id]).toEqual([1, 1]);
+  limit = TIMES * (await shortestBlock(async () => JSON.parse(CONTROL) as unknown, 20));
+});
+
+/** Answers the status line, and reads the rest without keeping it. */
+async function exchange(request: Buffer): Promise<string> {
+  const { hostname, port } = new URL(baseUrl());
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined);
+  let first = '';
+  socket.on('data', (chunk: Buffer) => {
+    if (first === '') first = chunk.toString('latin1', 0, 15);
+  });
+  socket.write(request);
+  await once(socket, 'close');
+  return first;
+}
+
+function bytesOf({ method, path, headers, body }: Input, more: Record<string, string>): Buffer {
+  const all = {
+    host: 'here',
+    connection: 'close',
+    ...(method === 'POST' && { 'content-length': String(body.length) }),
+    ...more,
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), body]);
+}
+
+/** Those that keep the event loop for longer than is allowed. */
+async function slow(inputs: Input[], headers: Record<string, string>): Promise<string[]> {
+  const all: { name: string; ms: number }[] = [];
+  for (const input of inputs) {
+    const bytes = bytesOf(input, headers);
+    let status = '';
+    const ms = await shortestBlock(async () => void (status = await exchange(bytes)), 4, limit / 4);
+    all.push({ name: `${input.name} -> ${status}`, ms });
+  }
+  all.sort((a, b) => b.ms - a.ms);
+  const lines = all.map(({ name, ms }) => `${ms.toFixed(1)} ms ${name}`);
+  if (process.env.EVENT_LOOP_TABLE)
+    console.log([`limit: ${limit.toFixed(1)} ms`, ...lines.slice(0, 40)].join('\n'));
+  return lines.slice(0, all.filter(({ ms }) => ms > limit).length);
+}
+
+test('control: work on the event loop is noticed', async () => {
+  const work = async () => {
+    for (let i = 0; i < TIMES * 2; i++) JSON.parse(CONTROL);
+  };
+  expect(await longestBlock(work)).toBeGreaterThan(limit);
+});
+
+test('no parameter of any route', async () => {
+  expect(await slow(everyParameter(theApp()), owner.headers)).toEqual([]);
+});
+
+test('no body of many parts', async () => {
+  expect(await slow(everyBody('/collections/1/order'), owner.headers)).toEqual([]);
+});
+
+test('no header', async () => {
+  expect(
+    await slow(
+      [...everyHeader('/profile'), ...everyHeader('/wharf/latest?game_id=1&channel_name=a')],
+      owner.headers,
+    ),
+  ).toEqual([]);
+});
+
+test('no field of a form', async () => {
+  const browser = await browserOf(owner);
+  await browser.get('/user/settings/oauth-apps/new');
+  const { form_token } = browser.fieldsOf('/user/settings/oauth-apps');
+  const fields: Record<string, string[]> = {
+    '/login': ['username', 'password', 'return_to', 'form_token'],
+    '/logout': ['form_token'],
+    '/user/settings/api-keys': ['label', 'expires_on'],
+    '/user/settings/oauth-apps': ['name', 'redirect_uris', 'scope profile'],
+    '/user/oauth': ['client_id', 'redirect_uri', 'response_type', 'scope', 'state', 'code_challenge'],
+    '/user/oauth/device': ['code', 'decision'],
+    '/user/settings/collections/1/on-profile': ['on', 'page'],
+  };
+  const inputs = Object.entries(fields).flatMap(([path, names]) =>
+    names.flatMap((name) =>
+      ['a', 'a ', 'https://a.example/ ', '😀', '<', '/', '%00'].flatMap((piece) =>
+        formOf(path, `form_token=${form_token}&${name}`, piece, MAX_FORM),
+      ),
+    ),
+  );
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ');
+  expect(await slow(inputs, { cookie, 'sec-fetch-site': 'same-origin' })).toEqual([]);
+});
+
+test('no record of an import', async () => {
+  expect(await slow(everyRecord(), { authorization: `Bearer ${OPERATOR_TOKEN}` })).toEqual([]);
+});
+
+test('no transaction that many small imports share', async () => {
+  const record = { type: 'purchase', game_id: 1, email: 'a@example.com', source: 'card', currency: 'USD' };
+  await imported(...Array.from({ length: 1000 }, (_, i) => ({ ...record, id: i + 1, amount: 500 })));
+  const { port } = new URL(baseUrl());
+  let amount = 600;
+  const merging = async () => {
+    const holder = new Client({ connectionString: databaseUrl() });
+    await holder.connect();
+    await holder.query('BEGIN; SELECT FROM games FOR UPDATE');
+    const options = { port, connections: 1000, key: OPERATOR_TOKEN, record: { ...record, amount: amount++ } };
+    const sender = spawn(process.execPath, ['test/support/sender.mjs', 'importing', JSON.stringify(options)]);
+    const ended = once(sender, 'close');
+    await once(sender.stdout, 'data');
+    // What they cost until they wait is that of requests.
+    await moment(300);
+    const longest = await longestBlock(async () => {
+      await holder.query('ROLLBACK');
+      await ended;
+    });
+    await holder.end();
+    return longest;
+  };
+  const tries = [await merging(), await merging(), await merging()];
+  if (Math.min(...tries) > limit)
+    throw new Error(`${tries.map(Math.round).join(', ')} ms, more than ${limit}`);
+});
+
+test('no answer that grows with data', async () => {
+  const user = await make.user();
+  const LONG = `repeat(chr(19968 + i % 100), 20000)`;
+  await sql(
+    `INSERT INTO collections (user_id, title, description)
+     SELECT $1, 'List ' || i, CASE WHEN i <= 300 THEN ${LONG} ELSE '<p>Words</p>' END FROM generate_series(1, 15000) i`,
+    [user.id],
+  );
+  await sql(
+    `INSERT INTO games (user_id, slug, title, short_text, published_at)
+     SELECT $1, 'g' || i, 'Game ' || i, repeat('words ', 100), now() FROM generate_series(1, 4000) i`,
+    [user.id],
+  );
+  const noted = await make.collection({ owner: user });
+  await sql(
+    `INSERT INTO collection_games (collection_id, game_id, sort_key, user_id, blurb)
+     SELECT $1, id, i, $2, ${LONG} FROM (
+       SELECT id, row_number() OVER (ORDER BY id)::int AS i FROM games WHERE user_id = $2 LIMIT 500) g`,
+    [noted.id, user.id],
+  );
+  const game = await make.game({ owner: user });
+  await sql(
+    `WITH made AS (
+       INSERT INTO purchases (user_id, email, source, currency, amount)
+       SELECT $1, 'a@example.com', 'card', 'USD', 500 FROM generate_series(1, 5000) RETURNING id)
+     INSERT INTO purchase_games (purchase_id, game_id) SELECT id, $2 FROM made`,
+    [user.id, game.id],
+  );
+  await sql(
+    `INSERT INTO api_keys (key_hash, hint, label, user_id)
+     SELECT sha256(i::text::bytea), 'hint', repeat('l', 200), $1 FROM generate_series(1, 1500) i`,
+    [user.id],
+  );
+  await sql(
+    `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+     SELECT 'client' || i, $1, repeat('n', 100), ARRAY['https://a.example/' || i], ARRAY['profile:me'] FROM generate_series(1, 1500) i`,
+    [user.id],
+  );
+  await sql(
+    `INSERT INTO oauth_grants (user_id, client_id, scopes)
+     SELECT $1, 'client' || i, ARRAY['profile:me', 'profile:games', 'collection:view'] FROM generate_series(1, 1500) i`,
+    [user.id],
+  );
+  await sql(
+    addToPeriods(`(
+      SELECT g.id AS game_id, c AS currency, current_date - d AS day, 200 AS purchases, 99900 AS amount
+      FROM (SELECT id FROM games WHERE user_id = ${user.id} ORDER BY id DESC LIMIT 30) g, generate_series(0, 1900) d,
+           unnest('{USD,EUR,GBP,JPY,CAD}'::text[]) c)`),
+  );
+  await sql(
+    `INSERT INTO audit_events (event, user_id, details)
+     SELECT 'signed in', $1, '{}' FROM generate_series(1, 3000)`,
+    [user.id],
+  );
+  const get = (path: string): Input => ({
+    name: `GET ${path}`,
+    method: 'GET',
+    path,
+    headers: {},
+    body: Buffer.alloc(0),
+  });
+  const lists = [
+    '/profile/collections',
+    `/profile/collections?game_id=${game.id}`,
+    `/collections/${noted.id}/collection-games?per_page=500`,
+    '/profile/games',
+    '/api/1/key/my-games',
+    `/games/${game.id}/purchases?user_id=${user.id}`,
+    `/api/1/key/game/${game.id}/purchases?user_id=${user.id}`,
+    '/openapi.json',
+    '/.well-known/jwks.json',
+  ];
+  expect(await slow(lists.map(get), user.headers)).toEqual([]);
+  const browser = await browserOf(user);
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ');
+  const pages = [
+    'api-keys',
+    'oauth-apps',
+    'authorized-apps',
+    'collections',
+    'data',
+    'sales?range=12m&by=day',
+    'sales?range=5y&by=week',
+    'sales?range=all&page=2',
+    `sales/${game.id}/buyers`,
+    `sales/${game.id}/buyers?find=a@example.com`,
+    `sales/${game.id}/buyers.csv`,
+  ];
+  expect(
+    await slow(
+      pages.map((page) => get(`/user/settings/${page}`)),
+      { cookie },
+    ),
+  ).toEqual([]);
+});

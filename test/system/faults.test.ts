@@ -1,0 +1,315 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Pool } from 'pg';
+import { DataSource } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { dataSourceOptions } from '../../src/platform/database/data-source';
+import { Database } from '../../src/platform/database/database';
+import { answerFor } from '../../src/platform/http/answer';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { FaultyProxy } from '../support/proxy';
+import { type Actor, databaseUrl, make, openApp, sql, useStore } from '../support/store';
+import { moment, until } from '../support/time';
+
+// What is promised in milliseconds is measured here, on machines that others use too.
+jest.retryTimes(2);
+
+useStore();
+
+const UNAVAILABLE = { status: 503, body: '{"errors":["service unavailable"]}', retry_after: '1' };
+
+// A pooler keeps connections of its own, which these faults do not reach.
+const withoutPooler = process.env.TEST_POOLER_URL ? test.skip : test;
+
+let proxy: FaultyProxy;
+let app: NestExpressApplication;
+let url: string;
+let user: Actor;
+
+beforeEach(async () => {
+  user = await make.user();
+  proxy = await FaultyProxy.before(databaseUrl());
+  app = await openApp({
+    DATABASE_URL: proxy.through(databaseUrl()),
+    DATABASE_POOL_SIZE: '4',
+    MAX_IN_FLIGHT: '40',
+  });
+  url = await app.getUrl();
+});
+afterEach(async () => {
+  proxy.thaw();
+  await gracefulStop(app);
+  await proxy.vanish();
+});
+
+async function get(path: string) {
+  const started = performance.now();
+  const response = await fetch(url + path, { headers: { authorization: `Bearer ${user.key}` } });
+  const body = await response.text();
+  return {
+    answer: { status: response.status, body, retry_after: response.headers.get('retry-after') },
+    ms: performance.now() - started,
+  };
+}
+const many = <T>(n: number, work: () => Promise<T>) => Promise.all(Array.from({ length: n }, work));
+const pool = () => (app.get(Database).source.driver as PostgresDriver).master as Pool;
+
+describe('a database that hangs', () => {
+  test('every request is answered within 2.5 s, the process reports that it lives, and nothing leaks', async () => {
+    await many(8, () => get('/profile'));
+    proxy.freeze();
+    const answers = many(30, () => get('/profile'));
+    await moment(100);
+    const alive = await get('/health/live');
+    expect(alive.answer.status).toBe(200);
+    expect(alive.ms).toBeLessThan(200);
+    for (const { answer, ms } of await answers) {
+      expect(answer).toEqual(UNAVAILABLE);
+      expect(ms).toBeLessThan(2500);
+    }
+    // It can answer, with 503: a Service without replicas would not.
+    expect((await get('/health/ready')).answer.status).toBe(200);
+
+    proxy.thaw();
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+    // The service asks for changes all the time, and may be just now.
+    await until(() => pool().waitingCount === 0 && pool().totalCount === pool().idleCount, 1000);
+    expect(pool().totalCount).toBeLessThanOrEqual(4);
+  });
+
+  test('in the middle of a transaction, its connection is given up and not used again', async () => {
+    await app.get(Database).transaction((db) => db.query('SELECT 1'));
+    const started = performance.now();
+    const stuck = app.get(Database).transaction(async (db) => {
+      await db.query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
+      proxy.freeze();
+      await db.query('SELECT 2');
+    });
+    await expect(stuck).rejects.toThrow('Query read timeout');
+    // One time-out, and not another for a ROLLBACK that nobody hears.
+    expect(performance.now() - started).toBeLessThan(2000);
+    expect(pool().totalCount).toBe(0);
+    proxy.thaw();
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+    expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
+      { display_name: null },
+    ]);
+  });
+
+  test('control: TypeORM and pg as they come give the stuck connection back to the pool, after twice the time', async () => {
+    const options = dataSourceOptions({ DATABASE_URL: proxy.through(databaseUrl()), DATABASE_POOL_SIZE: 2 });
+    const source = new DataSource({ ...options, extra: { ...options.extra, pipeline: false } });
+    await source.initialize();
+    const started = performance.now();
+    const stuck = source.transaction(async (db) => {
+      proxy.freeze();
+      await db.query('SELECT 2');
+    });
+    await expect(stuck).rejects.toThrow('Query read timeout');
+    expect(performance.now() - started).toBeGreaterThan(2500);
+    expect(((source.driver as PostgresDriver).master as Pool).totalCount).toBeGreaterThan(0);
+    proxy.thaw();
+    await source.destroy();
+  });
+
+  test('beyond MAX_IN_FLIGHT the answer is 503 at once', async () => {
+    await get('/profile');
+    proxy.freeze();
+    const waiting = many(40, () => get('/profile'));
+    await moment(200);
+    const refused = await many(20, () => get('/profile'));
+    for (const { answer } of refused) expect(answer).toEqual(UNAVAILABLE);
+    // At once, on however busy a machine: those that wait for the database are answered after 700 ms at the earliest.
+    expect(refused.map(({ ms }) => ms).toSorted((a, b) => a - b)[10]).toBeLessThan(700);
+    expect((await get('/health/live')).answer.status).toBe(200);
+    await waiting;
+    proxy.thaw();
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+  });
+});
+
+test('control: with MAX_IN_FLIGHT out of reach one more waits as long as all the others', async () => {
+  const unlimited = await openApp({
+    DATABASE_URL: proxy.through(databaseUrl()),
+    DATABASE_POOL_SIZE: '4',
+    MAX_IN_FLIGHT: '100000',
+  });
+  url = await unlimited.getUrl();
+  try {
+    await get('/profile');
+    proxy.freeze();
+    const waiting = many(40, () => get('/profile'));
+    await moment(200);
+    const late = await many(20, () => get('/profile'));
+    expect(Math.min(...late.map(({ ms }) => ms))).toBeGreaterThan(650);
+    await waiting;
+  } finally {
+    proxy.thaw();
+    await gracefulStop(unlimited);
+  }
+});
+
+describe('one connection that asks and does not read', () => {
+  const pipelined = async (count: number) => {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.write(
+      `GET /profile HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${user.key}\r\n\r\n`.repeat(count),
+    );
+    await moment(200);
+    return socket;
+  };
+
+  test('leaves others their place', async () => {
+    await get('/profile');
+    proxy.freeze();
+    const socket = await pipelined(200);
+    const { ms } = await get('/profile');
+    // Not refused at once: it has waited for the database.
+    expect(ms).toBeGreaterThan(500);
+    socket.destroy();
+  });
+
+  test('control: as many connections take every place', async () => {
+    await get('/profile');
+    proxy.freeze();
+    const sockets = await Promise.all(Array.from({ length: 4 }, () => pipelined(10)));
+    const { answer, ms } = await get('/profile');
+    expect(answer).toEqual(UNAVAILABLE);
+    expect(ms).toBeLessThan(500);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test('is answered, the eleventh with 503, and then not served any more', async () => {
+    const socket = await pipelined(12);
+    let text = '';
+    socket.on('data', (data) => (text += data.toString()));
+    await once(socket, 'end');
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual([
+      ...Array<string>(10).fill('HTTP/1.1 200'),
+      'HTTP/1.1 503',
+    ]);
+    socket.destroy();
+  });
+
+  test('is cut off when it goes on and on', async () => {
+    await get('/profile');
+    proxy.freeze();
+    const socket = await pipelined(200);
+    await until(() => socket.destroyed, 300);
+  });
+});
+
+test('a database that goes away: 503 until it is back, and 200 within a second of that', async () => {
+  expect((await get('/profile')).answer.status).toBe(200);
+  await proxy.vanish();
+  for (const { answer } of await many(10, () => get('/profile'))) expect(answer).toEqual(UNAVAILABLE);
+  expect((await get('/health/live')).answer.status).toBe(200);
+  await proxy.open();
+  await until(async () => (await get('/profile')).answer.status === 200, 1000);
+});
+
+test('a connection that is killed in a transaction leaves nothing half-written', async () => {
+  const broken = app.get(Database).transaction(async (db) => {
+    await db.query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
+    proxy.cut();
+    await moment(50);
+    await db.query('SELECT 2');
+  });
+  await expect(broken).rejects.toThrow();
+  expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
+    { display_name: null },
+  ]);
+  await until(async () => (await get('/profile')).answer.status === 200, 1000);
+});
+
+test('control: what was written outside of a transaction stays', async () => {
+  await app.get(Database).source.query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
+  proxy.cut();
+  expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
+    { display_name: 'half' },
+  ]);
+});
+
+test('a pool of which all is taken: who waits is told so within a second', async () => {
+  await get('/profile');
+  const release: (() => void)[] = [];
+  const holders = Array.from({ length: 4 }, () =>
+    app.get(Database).transaction(() => new Promise<void>((resolve) => release.push(resolve))),
+  );
+  await until(() => release.length === 4);
+  // Also those that have others in front of them.
+  const waiting: ReturnType<typeof get>[] = [];
+  for (let i = 0; i < 40; i++) {
+    waiting.push(get('/profile'));
+    await moment(10);
+  }
+  for (const { answer, ms } of await Promise.all(waiting)) {
+    expect(answer).toEqual(UNAVAILABLE);
+    expect(ms).toBeLessThan(1000);
+  }
+  // The pool gives up on the last of them later.
+  await moment(800);
+  for (const done of release) done();
+  await Promise.all(holders);
+  expect((await get('/profile')).answer.status).toBe(200);
+});
+
+withoutPooler(
+  'a server that takes no new connection: what the pool has still serves, and the service stays ready',
+  async () => {
+    const [{ name }] = (await sql('SELECT current_database() AS name')) as [{ name: string }];
+    const limit = (connections: number) => sql(`ALTER DATABASE ${name} CONNECTION LIMIT ${connections}`);
+    await get('/profile');
+    await limit(0);
+    try {
+      const answers = (await many(40, () => get('/profile'))).map(({ answer }) => answer);
+      const refused = answers.filter(({ status }) => status !== 200);
+      // Those for which the pool had opened another connection.
+      expect(refused).toEqual(refused.map(() => UNAVAILABLE));
+      expect(refused.length).toBeLessThan(20);
+      expect((await get('/health/ready')).answer.status).toBe(200);
+      proxy.cut();
+      await until(async () => (await get('/profile')).answer.status === 503);
+      expect((await get('/profile')).answer).toEqual(UNAVAILABLE);
+      expect((await get('/health/ready')).answer.status).toBe(200);
+    } finally {
+      await limit(-1);
+    }
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+  },
+);
+
+test('control: a pool as it comes lets whoever waits wait on', async () => {
+  const patient = new Pool({ connectionString: proxy.through(databaseUrl()), max: 1 });
+  const holder = await patient.connect();
+  const waits = patient.query('SELECT 1');
+  expect(await Promise.race([waits, moment(1500).then(() => 'no answer')])).toBe('no answer');
+  holder.release();
+  await waits;
+  await patient.end();
+});
+
+withoutPooler('a database that only reads: reads are served, writes refused', async () => {
+  const [{ current_database }] = (await sql<{ current_database: string }>('SELECT current_database()')) as [
+    { current_database: string },
+  ];
+  await sql(`ALTER DATABASE ${current_database} SET default_transaction_read_only = on`);
+  try {
+    proxy.cut();
+    await until(async () => (await get('/profile')).answer.status === 200, 1000);
+    const write = app
+      .get(Database)
+      .transaction((db) => db.query(`UPDATE users SET display_name = 'x' WHERE id = $1`, [user.id]));
+    const error: unknown = await write.catch((refused: unknown) => refused);
+    expect(answerFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
+    // Control: the same words without PostgreSQL's code are an error that nobody knows.
+    expect(answerFor(new Error((error as Error).message))).toMatchObject({ status: 500 });
+  } finally {
+    await sql(
+      `BEGIN; SET TRANSACTION READ WRITE; ALTER DATABASE ${current_database} RESET default_transaction_read_only; COMMIT`,
+    );
+  }
+});

@@ -1,0 +1,54 @@
+import type { Browser, Page } from 'playwright-core';
+import { sanitiseHtml } from '../../src/collections/html';
+import { chromiumPath, openChromium } from '../support/chromium';
+import { ATTACKS } from '../support/html-attacks';
+
+if (!chromiumPath)
+  console.warn('Skipped: descriptions in a real browser. Install Chromium, or set CHROMIUM to one.');
+
+// Shows markup as a client would, reads back what became of it and shows that too: where a mutation would strike.
+const SHOW = `async (markup) => {
+  const alarms = [];
+  window.alert = () => void alarms.push('a script ran');
+  let shown = markup;
+  for (const container of ['div', 'p', 'template', 'div']) {
+    const element = document.createElement(container);
+    element.innerHTML = shown;
+    shown = element.innerHTML;
+    document.body.replaceChildren(element);
+  }
+  for (const element of document.body.querySelectorAll('*')) {
+    if (/^(script|style|svg|math|iframe|object|embed|base|meta|link|form|input)$/i.test(element.tagName))
+      alarms.push(element.tagName);
+    for (const { name, value } of element.attributes)
+      if (/^on/i.test(name) || /^\\s*(javascript|data):/i.test(value)) alarms.push(name + '=' + value);
+  }
+  // Events of images that could not be loaded come later.
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  return alarms;
+}`;
+
+const alarmsOf = (page: Page, html: string) => page.evaluate<string[]>(`(${SHOW})(${JSON.stringify(html)})`);
+
+(chromiumPath ? describe : describe.skip)('in Chromium', () => {
+  let browser: Browser;
+  let page: Page;
+
+  beforeAll(async () => {
+    browser = await openChromium();
+    page = await browser.newPage();
+    await page.route('**', (route) => route.abort());
+    await page.setContent('<!doctype html><title>descriptions</title>');
+  }, 60_000);
+  afterAll(async () => browser?.close());
+
+  test.each(ATTACKS)('nothing runs of %s', async (attack) => {
+    expect(await alarmsOf(page, sanitiseHtml(attack) ?? '')).toEqual([]);
+  });
+
+  test('control: what is not sanitised is noticed', async () => {
+    expect(await alarmsOf(page, '<img src=x onerror=alert(1)>')).toEqual(
+      expect.arrayContaining(['onerror=alert(1)', 'a script ran']),
+    );
+  });
+});

@@ -1,0 +1,339 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { Client } from 'pg';
+import { MAX_COLLECTIONS } from '../../src/collections/collections.service';
+import { OPERATOR_TOKEN } from '../support/importing';
+import {
+  type Actor,
+  baseUrl,
+  databaseUrl,
+  failure,
+  make,
+  ok,
+  openApp,
+  send,
+  sql,
+  useStore,
+} from '../support/store';
+import { moment } from '../support/time';
+
+useStore({ OPERATOR_TOKEN });
+
+const LIST = '/profile/collections';
+const idsOf = (body: unknown, list: string) =>
+  (body as Record<string, { id: number }[]>)[list]!.map(({ id }) => id);
+const ids = async (text: string, values: unknown[]) =>
+  (await sql<{ id: number }>(text, values)).map(({ id }) => id);
+
+/** So many collections, of which many were updated at the same moment. */
+async function collections(owner: { id: number }, count: number, description = `'<p>Words</p>'`) {
+  await sql(
+    `INSERT INTO collections (user_id, title, description, updated_at)
+     SELECT $1, 'List ' || i, ${description}, now() - (i / 3) * interval '1 second' FROM generate_series(1, $2) i`,
+    [owner.id, count],
+  );
+}
+const LONG = `repeat(chr(19968 + i % 100), 20000)`;
+
+describe('a list of more than 500', () => {
+  let owner: Actor;
+  let other: Actor;
+  beforeAll(async () => {
+    [owner, other] = [await make.user(), await make.user()];
+    await collections(owner, 900);
+    await collections(owner, 30, LONG);
+    await collections(other, 300);
+    await sql('INSERT INTO collection_admins SELECT id, $1 FROM collections WHERE user_id = $2', [
+      owner.id,
+      other.id,
+    ]);
+  });
+
+  const inOrder = () =>
+    ids(
+      `SELECT id FROM collections c WHERE user_id = $1
+       OR EXISTS (SELECT FROM collection_admins a WHERE a.collection_id = c.id AND a.user_id = $1)
+       ORDER BY updated_at DESC, id DESC`,
+      [owner.id],
+    );
+
+  test('is complete and in order', async () => {
+    const { status, body, headers } = await send('GET', LIST, { headers: owner.headers });
+    expect(status).toBe(200);
+    expect(headers.get('content-length')).toBeNull();
+    expect(idsOf(body, 'collections')).toEqual(await inOrder());
+    expect(idsOf(body, 'collections')).toHaveLength(1230);
+  });
+
+  test('has what a short one has', async () => {
+    const { body } = await owner.get(LIST);
+    for (const collection of (body as { collections: { id: number; user_id: number }[] }).collections.filter(
+      (_, i) => i % 50 === 0,
+    ))
+      expect(await owner.get(`/collections/${collection.id}`)).toEqual({ status: 200, body: { collection } });
+  });
+
+  test('says of each collection whether it holds a game', async () => {
+    const game = await make.game({ owner });
+    const [held] = await inOrder();
+    await owner.post(`/collections/${held}/add-game`, { game_id: game.id });
+    const { body } = await owner.get(LIST, { game_id: game.id });
+    const holding = (body as { collections: { id: number; has_game: boolean }[] }).collections;
+    expect(holding.filter(({ has_game }) => has_game).map(({ id }) => id)).toEqual([held]);
+    expect(holding.filter(({ has_game }) => !has_game)).toHaveLength(1229);
+  });
+
+  test('answers HEAD without a body', async () => {
+    const { status, headers } = await fetch(baseUrl() + LIST, { method: 'HEAD', headers: owner.headers });
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
+  });
+
+  test('a short one with long descriptions is read a few at a time too', async () => {
+    const user = await make.user();
+    await collections(user, 20, LONG);
+    const { body, headers } = await send('GET', LIST, { headers: user.headers });
+    expect(headers.get('content-length')).toBeNull();
+    expect(idsOf(body, 'collections')).toHaveLength(20);
+  });
+
+  test('a short one is sent in one piece', async () => {
+    const user = await make.user();
+    await collections(user, 500);
+    const { body, headers, text } = await send('GET', LIST, { headers: user.headers });
+    expect(headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
+    expect(idsOf(body, 'collections')).toHaveLength(500);
+  });
+});
+
+test.each(['/profile/games', '/api/1/key/my-games'])(
+  '%s: a list of more than 500 is complete and in order',
+  async (path) => {
+    const [owner, other] = [await make.user(), await make.user()];
+    await sql(
+      `INSERT INTO games (user_id, slug, title, created_at)
+     SELECT CASE WHEN i % 4 = 0 THEN $2::bigint ELSE $1 END, 'g' || i, 'Game ' || i, now() - (i / 3) * interval '1 second'
+     FROM generate_series(1, 1100) i`,
+      [owner.id, other.id],
+    );
+    await sql('INSERT INTO game_admins SELECT id, $1 FROM games WHERE user_id = $2', [owner.id, other.id]);
+    const { body } = await owner.get(path);
+    expect(idsOf(body, 'games')).toEqual(
+      await ids('SELECT id FROM games WHERE user_id = ANY ($1) ORDER BY created_at DESC, id DESC', [
+        [owner.id, other.id],
+      ]),
+    );
+  },
+);
+
+test.each(['/games/ID/purchases', '/api/1/key/game/ID/purchases'])(
+  '%s: a list of more than 100 is complete and in order',
+  async (path) => {
+    const [owner, buyer] = [
+      await make.user(),
+      await make.user({ emails: [{ email: `${path.length}@example.com`, verified: true }] }),
+    ];
+    const [game, more] = [await make.game({ owner }), await make.game({ owner })];
+    await sql(
+      `WITH made AS (
+       INSERT INTO purchases (user_id, email, source, currency, amount, status, purchase_type, created_at)
+       SELECT CASE WHEN i % 2 = 0 THEN $1::bigint END, $2, 'card', 'USD', 500,
+              CASE WHEN i % 10 = 0 THEN 'refunded' ELSE 'complete' END, CASE WHEN i % 7 = 0 THEN 'bundle' ELSE 'game' END,
+              now() - (i / 3) * interval '1 second'
+       FROM generate_series(1, 400) i RETURNING id, purchase_type)
+     INSERT INTO purchase_games (purchase_id, game_id)
+     SELECT id, $3::bigint FROM made UNION ALL SELECT id, $4 FROM made WHERE purchase_type = 'bundle'`,
+      [buyer.id, `${path.length}@example.com`, game.id, more.id],
+    );
+    const expected = await ids(
+      `SELECT p.id FROM purchases p JOIN purchase_games g ON g.purchase_id = p.id
+     WHERE g.game_id = $1 AND p.status = 'complete' ORDER BY p.created_at DESC, p.id DESC`,
+      [game.id],
+    );
+    expect(expected).toHaveLength(360);
+    for (const selector of [{ user_id: buyer.id }, { email: `${path.length}@example.com` }]) {
+      const { body } = await owner.get(path.replace('ID', String(game.id)), selector);
+      expect(idsOf(body, 'purchases')).toEqual(expected);
+      expect(
+        (body as { purchases: { game_id: unknown }[] }).purchases.filter(({ game_id }) =>
+          Array.isArray(game_id),
+        ).length,
+      ).toBeGreaterThan(40);
+    }
+  },
+);
+
+test('a page with long notes is complete and in order', async () => {
+  const owner = await make.user();
+  const collection = await make.collection({ owner });
+  await sql(
+    `WITH made AS (
+       INSERT INTO games (user_id, slug, title, published_at)
+       SELECT $1, 'noted' || i, 'Noted ' || i, now() FROM generate_series(1, 60) i RETURNING id)
+     INSERT INTO collection_games (collection_id, game_id, sort_key, user_id, blurb)
+     SELECT $2, id, -id, $1, CASE WHEN id % 2 = 0 THEN repeat(chr(19968 + (id % 100)::int), 20000)
+                                  WHEN id % 3 = 0 THEN 'a note' END FROM made`,
+    [owner.id, collection.id],
+  );
+  await sql('UPDATE collections SET games_count = 60 WHERE id = $1', [collection.id]);
+  const other = await make.collection({ owner });
+  await sql(
+    `INSERT INTO collection_games (collection_id, game_id, sort_key, user_id, blurb)
+     SELECT $2, game_id, sort_key, user_id, 'x' || substr(blurb, 2) FROM collection_games WHERE collection_id = $1`,
+    [collection.id, other.id],
+  );
+  const entries = await sql<{ game_id: number; blurb: string | null }>(
+    'SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 ORDER BY sort_key',
+    [collection.id],
+  );
+  // Many long notes, few of them, one and none.
+  for (const [page, per_page] of [
+    [1, 40],
+    [2, 40],
+    [2, 5],
+    [1, 1],
+    [2, 1],
+  ] as const) {
+    const start = (page - 1) * per_page;
+    expect(
+      await owner.get(`/collections/${collection.id}/collection-games`, { page, per_page }),
+    ).toMatchObject(
+      ok({
+        page,
+        per_page,
+        collection_games: entries
+          .slice(start, start + per_page)
+          .map((entry, i) => ({ ...entry, position: start + i + 1 })),
+      }),
+    );
+  }
+});
+
+describe('whoever asks for a long list', () => {
+  let owner: Actor;
+  beforeAll(async () => {
+    owner = await make.user();
+    // 40 MB, far more than a connection holds.
+    await collections(owner, 650, LONG);
+  });
+
+  const open: Socket[] = [];
+  afterEach(() => open.splice(0).forEach((socket) => socket.destroy()));
+
+  /** Asks, and does not read on after the first bytes. */
+  async function asks({ headers }: Actor): Promise<Socket> {
+    const { hostname, port } = new URL(baseUrl());
+    const socket = connect(Number(port), hostname);
+    open.push(socket);
+    socket.on('error', () => undefined);
+    socket.write(`GET ${LIST} HTTP/1.1\r\nHost: a\r\nAuthorization: ${headers.authorization}\r\n\r\n`);
+    await once(socket, 'readable');
+    return socket;
+  }
+
+  /** Reads to the end, and says whether it came. */
+  async function isWhole(socket: Socket): Promise<boolean> {
+    let last = '';
+    socket.on('data', (chunk: Buffer) => {
+      last = (last + chunk.toString('latin1', Math.max(0, chunk.length - 20))).slice(-20);
+      if (last.endsWith(']}\r\n0\r\n\r\n')) socket.end();
+    });
+    await once(socket, 'close');
+    return last.endsWith(']}\r\n0\r\n\r\n');
+  }
+
+  test('twice, has a third refused, and nobody else', async () => {
+    const [first, second] = [await asks(owner), await asks(owner)];
+    const started = performance.now();
+    expect(await owner.get(LIST)).toEqual(failure(503, 'service unavailable'));
+    expect(performance.now() - started).toBeLessThan(2300);
+    const other = await make.user();
+    await collections(other, 600);
+    expect((await other.get(LIST)).status).toBe(200);
+    expect((await owner.get('/profile')).status).toBe(200);
+    expect(await Promise.all([isWhole(first), isWhole(second)])).toEqual([true, true]);
+    expect((await owner.get(LIST)).status).toBe(200);
+  });
+
+  test('and goes away lets others have its place', async () => {
+    for (let i = 0; i < 5; i++) {
+      const [first, second] = [await asks(owner), await asks(owner)];
+      first.destroy();
+      second.resetAndDestroy();
+      await moment(50);
+    }
+    expect((await owner.get(LIST)).status).toBe(200);
+  });
+
+  test('has the connection broken when the rest cannot be read', async () => {
+    const socket = await asks(owner);
+    const holder = new Client({ connectionString: databaseUrl() });
+    await holder.connect();
+    await holder.query('BEGIN; LOCK TABLE collections IN ACCESS EXCLUSIVE MODE');
+    expect(await isWhole(socket)).toBe(false);
+    await holder.end();
+    expect((await owner.get(LIST)).status).toBe(200);
+  });
+
+  test('and does not read it is hung up on', async () => {
+    const socket = await asks(owner);
+    const started = performance.now();
+    await moment(9000);
+    expect(socket.destroyed).toBe(false);
+    await moment(3500);
+    expect(await isWhole(socket)).toBe(false);
+    expect(performance.now() - started).toBeLessThan(20_000);
+  }, 30_000);
+
+  test('and reads slowly has all of it', async () => {
+    const socket = await asks(owner);
+    const slow = setInterval(() => (socket.isPaused() ? socket.resume() : socket.pause()), 50);
+    const whole = isWhole(socket);
+    expect(await whole).toBe(true);
+    clearInterval(slow);
+  }, 30_000);
+});
+
+describe(`a user has at most ${MAX_COLLECTIONS} collections`, () => {
+  const tooMany = failure(400, 'too many collections');
+
+  test('however many are made at once, on two replicas, with and without a key', async () => {
+    const owner = await make.user();
+    await collections(owner, MAX_COLLECTIONS - 10);
+    const second = await (await openApp()).getUrl();
+    const creates = Array.from({ length: 40 }, async (_, i) => {
+      const headers = { ...owner.headers, ...(i % 4 === 3 && { 'idempotency-key': `k${i}` }) };
+      const response = await fetch(`${i % 2 ? second : baseUrl()}/collections`, { method: 'POST', headers });
+      return response.status;
+    });
+    const statuses = await Promise.all(creates);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(10);
+    expect(statuses.filter((status) => status === 400)).toHaveLength(30);
+    expect(await owner.post('/collections')).toEqual(tooMany);
+  });
+
+  test('made by an import too, and what others made does not count', async () => {
+    const [owner, other] = [await make.user(), await make.user()];
+    await collections(owner, MAX_COLLECTIONS + 50);
+    await sql('INSERT INTO collection_admins SELECT id, $1 FROM collections WHERE user_id = $2', [
+      other.id,
+      owner.id,
+    ]);
+    expect(await owner.post('/collections')).toEqual(tooMany);
+    expect((await other.post('/collections')).status).toBe(200);
+  });
+
+  test('one that is deleted makes room', async () => {
+    const owner = await make.user();
+    await collections(owner, MAX_COLLECTIONS);
+    expect(await owner.post('/collections')).toEqual(tooMany);
+    const [id] = await ids('SELECT id FROM collections WHERE user_id = $1 LIMIT 1', [owner.id]);
+    expect((await owner.post(`/collections/${id}/delete`)).status).toBe(200);
+    expect((await owner.post('/collections')).status).toBe(200);
+    expect(await owner.post('/collections')).toEqual(tooMany);
+  });
+
+  test('whose game is not visible is told that first where there is room', async () => {
+    const owner = await make.user();
+    expect(await owner.post('/collections', { game_id: 999_999 })).toEqual(failure(404, 'invalid game'));
+  });
+});

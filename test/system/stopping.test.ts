@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { Agent, createServer, get, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { databaseUrl, make, openApp, sql, useStore } from '../support/store';
+import { moment, until } from '../support/time';
+
+// What is promised in milliseconds is measured here, on machines that others use too.
+jest.retryTimes(2);
+
+useStore();
+
+const open = () => openApp({ DATABASE_URL: databaseUrl(), DRAIN_SECONDS: '1' });
+
+interface Answer {
+  status: number;
+  connection: string | undefined;
+}
+
+const ask = (url: string, headers: Record<string, string>, agent?: Agent) =>
+  new Promise<Answer>((resolve, reject) => {
+    get(url, { headers, agent }, (res) => {
+      res.resume();
+      res.on('end', () => resolve({ status: res.statusCode!, connection: res.headers.connection }));
+      res.on('error', reject);
+    }).on('error', reject);
+  });
+
+/** Clients on kept connections, and before them somebody who asks who is ready, as a load balancer does. */
+async function serveThroughStop(stop: (app: NestExpressApplication) => Promise<void>) {
+  const [first, second] = [await open(), await open()];
+  const [a, b] = [await first.getUrl(), await second.getUrl()];
+  const headers = { authorization: `Bearer ${(await make.user()).key}` };
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+  let target = a;
+  let over = false;
+  const failed: unknown[] = [];
+  let served = 0;
+  const probe = async () => {
+    while (!over) {
+      const { status } = await ask(`${a}/health/ready`, {}).catch(() => ({ status: 0 }));
+      if (status !== 200) target = b;
+      await moment(100);
+    }
+  };
+  const client = async () => {
+    while (!over) {
+      try {
+        const { status } = await ask(`${target}/profile`, headers, agent);
+        if (status === 200) served++;
+        else failed.push(status);
+      } catch (error) {
+        failed.push((error as Error).message);
+      }
+    }
+  };
+  const all = [probe(), ...Array.from({ length: 8 }, client)];
+  try {
+    await moment(300);
+    await stop(first);
+    await moment(200);
+  } finally {
+    over = true;
+    await Promise.all(all);
+    agent.destroy();
+    await second.close();
+  }
+  return { served, failed, moved: target === b };
+}
+
+test('no request fails when a replica stops under load', async () => {
+  const { served, failed, moved } = await serveThroughStop(gracefulStop);
+  expect(failed).toEqual([]);
+  expect(moved).toBe(true);
+  expect(served).toBeGreaterThan(10);
+});
+
+test('control: closing at once fails some', async () => {
+  const { failed } = await serveThroughStop(async (app) => {
+    const server = app.getHttpServer() as Server;
+    server.close();
+    server.closeAllConnections();
+    await app.close();
+  });
+  expect(failed.length).toBeGreaterThan(0);
+});
+
+test('while it drains it reports that it is not ready, serves on, and asks for new connections elsewhere', async () => {
+  const app = await open();
+  const url = await app.getUrl();
+  const user = { authorization: `Bearer ${(await make.user()).key}` };
+  const agent = new Agent({ keepAlive: true });
+  expect((await ask(`${url}/profile`, user, agent)).connection).not.toBe('close');
+  const stopped = gracefulStop(app);
+  expect((await ask(`${url}/health/ready`, {})).status).toBe(503);
+  expect((await ask(`${url}/health/live`, {})).status).toBe(200);
+  expect(await ask(`${url}/profile`, user, agent)).toEqual({ status: 200, connection: 'close' });
+  await stopped;
+  await expect(ask(`${url}/health/live`, {})).rejects.toThrow('ECONNREFUSED');
+});
+
+test('somebody who does not read the answer is hung up on', async () => {
+  const app = await open();
+  const { hostname, port } = new URL(await app.getUrl());
+  const server = app.getHttpServer() as Server;
+  const owner = await make.user();
+  await sql(
+    `INSERT INTO games (user_id, slug, title, short_text, published_at)
+     SELECT $1, 'long-' || n, 'Long', repeat('x', 100000), now() FROM generate_series(1, 100) n`,
+    [owner.id],
+  );
+  // Control: a server of Node as it comes keeps the answers for as long as the other side likes.
+  const patient = createServer((_req, res) => res.end('x'.repeat(10_000_000))).listen(0, hostname);
+  await once(patient, 'listening');
+  const [socket, other] = [Number(port), (patient.address() as AddressInfo).port].map((to) =>
+    connect(to, hostname),
+  );
+  for (const one of [socket!, other!]) one.on('error', () => undefined);
+  // Requests on one connection whose answers are more than any socket buffers.
+  const request = `GET /profile/games HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\n\r\n`;
+  for (const one of [socket!, other!]) {
+    one.write(request.repeat(8));
+    one.pause();
+  }
+  const connections = (of: Server) =>
+    new Promise<number>((resolve, reject) =>
+      of.getConnections((error, n) => (error ? reject(error) : resolve(n))),
+    );
+  await until(async () => (await connections(server)) === 1);
+  await until(async () => (await connections(server)) === 0, 16_000);
+  expect(await connections(patient)).toBe(1);
+  socket!.destroy();
+  other!.destroy();
+  patient.close();
+  await app.close();
+}, 30_000);
