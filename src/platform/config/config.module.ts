@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { Clock } from './clock';
 import { Settings } from './settings';
 import { StoreLinks } from './store-links';
 
@@ -8,8 +9,8 @@ export class ConfigModule {
     return {
       module: ConfigModule,
       global: true,
-      providers: [{ provide: Settings, useValue: settings }, StoreLinks],
-      exports: [Settings, StoreLinks],
+      providers: [{ provide: Settings, useValue: settings }, StoreLinks, Clock],
+      exports: [Settings, StoreLinks, Clock],
     };
   }
 }
