@@ -7,7 +7,7 @@ import { type Counter, Measurements } from '../platform/observability/measuremen
 import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
 import { type Credential, limitedAs, type LimitedAs, type Presented, presentedBy } from './credential';
 import { KeyChanges } from './key-changes';
-import { authenticationRequired, invalidKey } from './refusals';
+import { authenticationRequired, invalidKey } from './errors';
 import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 

@@ -1,8 +1,8 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import { badRequest } from '../platform/http/failure';
+import { badRequest } from '../platform/http/api-error';
 import type { LimitedAs, Presented } from '../platform/http/request';
-import { invalidKey, invalidToken } from './refusals';
+import { invalidKey, invalidToken } from './errors';
 
 export type { LimitedAs, Presented };
 

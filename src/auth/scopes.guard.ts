@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { failure } from '../platform/http/failure';
+import { apiError } from '../platform/http/api-error';
 import { type Access, accessOf, isForOperators, type OperatorAccess } from './access';
 import { BearerStrategy } from './bearer.strategy';
 import { authorizationOf, covers, type Credential, type Presented, presentedBy } from './credential';
@@ -10,7 +10,7 @@ import {
   insufficientRight,
   insufficientScope,
   invalidToken,
-} from './refusals';
+} from './errors';
 
 type Check = (http: ReturnType<ExecutionContext['switchToHttp']>) => boolean | Promise<boolean>;
 
@@ -34,7 +34,7 @@ export class ScopesGuard implements CanActivate {
     if (access === 'public' || access === 'signed in') return () => true;
     if (!access)
       return () => {
-        throw failure(404, 'invalid api endpoint');
+        throw apiError(404, 'invalid api endpoint');
       };
     if (isForOperators(access)) return (http) => admitOperator(http.getRequest(), http.getResponse(), access);
     return (http) => this.admitCredential(http.getRequest(), access);

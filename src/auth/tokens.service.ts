@@ -9,7 +9,7 @@ import { read } from '../platform/database/statement';
 import { OwnAddress } from '../platform/http/own-address';
 import { isLive } from './api-key-lookup';
 import type { Credential } from './credential';
-import { invalidToken, tokenExpired } from './refusals';
+import { invalidToken, tokenExpired } from './errors';
 import { LEEWAY, SigningKeysService } from './signing-keys.service';
 
 const ALGORITHM = 'EdDSA';

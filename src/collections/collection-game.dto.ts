@@ -1,12 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
-import { EmbeddedGameAnswer, embeddedGameAnswer } from '../games/embedded-game.dto';
-import { PageAnswer, PageParameter, PerPageParameter } from '../platform/http/paging';
+import { EmbeddedGameResponse, embeddedGameAnswer } from '../games/embedded-game.dto';
+import { PageResponse, PageParameter, PerPageParameter } from '../platform/http/paging';
 import { IdListParameter, IntegerParameter } from '../platform/http/parameters';
 import type { Packed } from '../platform/database/packed-row';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_GAME_ROW } from './collection-game-row';
-import { CollectionRequest, HtmlParameter, SuccessAnswer } from './collection.dto';
+import { CollectionRequest, HtmlParameter, SuccessResponse } from './collection.dto';
 
 export class CollectionGamesRequest extends CollectionRequest {
   @PageParameter()
@@ -48,7 +48,7 @@ export class OrderRequest extends CollectionRequest {
   remove_game_ids: number[] = [];
 }
 
-export class CollectionGameAnswer {
+export class CollectionGameResponse {
   @ApiProperty({ type: 'integer', format: 'int64', description: 'The collection' })
   collection_id: number;
 
@@ -72,20 +72,20 @@ export class CollectionGameAnswer {
   created_at: string;
 
   @ApiProperty({ description: 'The game' })
-  game: EmbeddedGameAnswer;
+  game: EmbeddedGameResponse;
 }
 
-export class OneCollectionGameAnswer {
+export class OneCollectionGameResponse {
   @ApiProperty({ description: 'The entry' })
-  collection_game: CollectionGameAnswer;
+  collection_game: CollectionGameResponse;
 }
 
-export class CollectionGamesAnswer extends PageAnswer {
-  @ApiProperty({ type: [CollectionGameAnswer], description: 'In display order' })
-  collection_games: CollectionGameAnswer[];
+export class CollectionGamesResponse extends PageResponse {
+  @ApiProperty({ type: [CollectionGameResponse], description: 'In display order' })
+  collection_games: CollectionGameResponse[];
 }
 
-export class RemovedAnswer extends SuccessAnswer {
+export class RemovedResponse extends SuccessResponse {
   @ApiProperty({ description: 'Whether the game was in the collection' })
   removed: boolean;
 }
@@ -94,7 +94,7 @@ export function collectionGameAnswer(
   collection_id: number,
   selected: Packed,
   links: StoreLinks,
-): CollectionGameAnswer {
+): CollectionGameResponse {
   const row = COLLECTION_GAME_ROW.read(selected);
   return {
     collection_id,

@@ -11,15 +11,15 @@ import { IdempotencyService, OncePerKey, RetryKey } from '../platform/idempotenc
 import {
   AddGameRequest,
   collectionGameAnswer,
-  CollectionGamesAnswer,
+  CollectionGamesResponse,
   CollectionGamesRequest,
-  OneCollectionGameAnswer,
+  OneCollectionGameResponse,
   OrderRequest,
-  RemovedAnswer,
+  RemovedResponse,
   RemoveGameRequest,
   UpdateCollectionGameRequest,
 } from './collection-game.dto';
-import { SuccessAnswer } from './collection.dto';
+import { SuccessResponse } from './collection.dto';
 import { CollectionGamesService } from './collection-games.service';
 
 @Controller('collections/:collection_id')
@@ -39,12 +39,12 @@ export class CollectionGamesController {
       'Games that the caller may not see are left out; positions are those in the whole collection.',
   })
   @Scopes('collection:view')
-  @ApiOkResponse({ type: CollectionGamesAnswer })
+  @ApiOkResponse({ type: CollectionGamesResponse })
   @Fails(404, 'invalid collection')
   async page(
     @Parameters() request: CollectionGamesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<CollectionGamesAnswer | LongList<Packed>> {
+  ): Promise<CollectionGamesResponse | LongList<Packed>> {
     const { collection_id, page, per_page } = request;
     const rows = await this.entries.page(user_id, request);
     return this.lists.answer(
@@ -63,14 +63,14 @@ export class CollectionGamesController {
   })
   @Scopes('collection:edit')
   @OncePerKey()
-  @ApiOkResponse({ type: OneCollectionGameAnswer })
+  @ApiOkResponse({ type: OneCollectionGameResponse })
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection', 'invalid game')
   add(
     @Parameters() request: AddGameRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
-  ): Promise<OneCollectionGameAnswer> {
+  ): Promise<OneCollectionGameResponse> {
     return this.idempotency.once(key, request, this.entries.add(user_id, request));
   }
 
@@ -78,14 +78,14 @@ export class CollectionGamesController {
   @ApiOperation({ summary: 'Take a game out of a collection' })
   @Scopes('collection:edit')
   @OncePerKey()
-  @ApiOkResponse({ type: RemovedAnswer })
+  @ApiOkResponse({ type: RemovedResponse })
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection')
   remove(
     @Parameters() request: RemoveGameRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
-  ): Promise<RemovedAnswer> {
+  ): Promise<RemovedResponse> {
     return this.idempotency.once(key, request, this.entries.remove(user_id, request));
   }
 
@@ -93,14 +93,14 @@ export class CollectionGamesController {
   @ApiOperation({ summary: 'Change the note on a game' })
   @Scopes('collection:edit')
   @OncePerKey()
-  @ApiOkResponse({ type: OneCollectionGameAnswer })
+  @ApiOkResponse({ type: OneCollectionGameResponse })
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection', 'game is not in the collection')
   update(
     @Parameters() request: UpdateCollectionGameRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
-  ): Promise<OneCollectionGameAnswer> {
+  ): Promise<OneCollectionGameResponse> {
     return this.idempotency.once(key, request, this.entries.update(user_id, request));
   }
 
@@ -112,14 +112,14 @@ export class CollectionGamesController {
   })
   @Scopes('collection:edit')
   @OncePerKey()
-  @ApiOkResponse({ type: SuccessAnswer })
+  @ApiOkResponse({ type: SuccessResponse })
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection')
   order(
     @Parameters() request: OrderRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
-  ): Promise<SuccessAnswer> {
+  ): Promise<SuccessResponse> {
     return this.idempotency.once(key, request, this.entries.order(user_id, request));
   }
 }

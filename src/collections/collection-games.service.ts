@@ -3,22 +3,22 @@ import { StoreLinks } from '../platform/config/store-links';
 import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
 import { bind, longRead, read, statement, type Write } from '../platform/database/statement';
-import { invalidGame } from '../games/refusals';
+import { invalidGame } from '../games/errors';
 import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
 import {
   type AddGameRequest,
   collectionGameAnswer,
   type CollectionGamesRequest,
-  type OneCollectionGameAnswer,
+  type OneCollectionGameResponse,
   type OrderRequest,
-  type RemovedAnswer,
+  type RemovedResponse,
   type RemoveGameRequest,
   type UpdateCollectionGameRequest,
 } from './collection-game.dto';
 import { COLLECTION_GAME_ROW } from './collection-game-row';
-import type { SuccessAnswer } from './collection.dto';
-import { invalidCollection, notInCollection } from './refusals';
+import type { SuccessResponse } from './collection.dto';
+import { invalidCollection, notInCollection } from './errors';
 import { writeCollection } from './collection-lock';
 import { canViewCollection, COLLECTION, type CollectionAccess } from './visibility';
 
@@ -206,7 +206,7 @@ export class CollectionGamesService {
   }
 
   /** Appends the game; where it is already, the entry stays as it stands. */
-  add(user_id: number, { collection_id, game_id, blurb }: AddGameRequest): Write<OneCollectionGameAnswer> {
+  add(user_id: number, { collection_id, game_id, blurb }: AddGameRequest): Write<OneCollectionGameResponse> {
     return writeCollection(
       user_id,
       collection_id,
@@ -218,7 +218,7 @@ export class CollectionGamesService {
     );
   }
 
-  remove(user_id: number, { collection_id, game_id }: RemoveGameRequest): Write<RemovedAnswer> {
+  remove(user_id: number, { collection_id, game_id }: RemoveGameRequest): Write<RemovedResponse> {
     return writeCollection(
       user_id,
       collection_id,
@@ -231,7 +231,7 @@ export class CollectionGamesService {
   update(
     user_id: number,
     { collection_id, game_id, blurb }: UpdateCollectionGameRequest,
-  ): Write<OneCollectionGameAnswer> {
+  ): Write<OneCollectionGameResponse> {
     return writeCollection(
       user_id,
       collection_id,
@@ -247,7 +247,7 @@ export class CollectionGamesService {
   }
 
   /** Removes first; then the listed games come first, in that order, and the others follow as they stood. */
-  order(user_id: number, { collection_id, game_ids, remove_game_ids }: OrderRequest): Write<SuccessAnswer> {
+  order(user_id: number, { collection_id, game_ids, remove_game_ids }: OrderRequest): Write<SuccessResponse> {
     return writeCollection(
       user_id,
       collection_id,

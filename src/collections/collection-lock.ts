@@ -7,7 +7,7 @@ import {
   type Write,
   write,
 } from '../platform/database/statement';
-import { cannotEdit } from './refusals';
+import { cannotEdit } from './errors';
 import { canEditCollection, type CollectionAccess } from './visibility';
 
 // The first statement of a write, so that the others see everything that was committed while it waited.

@@ -104,7 +104,7 @@ export class UpdateCollectionRequest extends CollectionRequest {
   on_profile?: boolean;
 }
 
-export class CollectionAnswer {
+export class CollectionResponse {
   @ApiProperty({ type: 'integer', format: 'int64', example: 7, description: 'The collection' })
   id: number;
 
@@ -144,12 +144,12 @@ export class CollectionAnswer {
   updated_at: string;
 }
 
-export class ListedCollectionAnswer extends CollectionAnswer {
+export class ListedCollectionResponse extends CollectionResponse {
   @ApiPropertyOptional({ description: 'Whether it holds the game that `game_id` named; absent without one' })
   has_game?: boolean;
 }
 
-export const collectionAnswer = (row: CollectionRow, links: StoreLinks): ListedCollectionAnswer => ({
+export const collectionAnswer = (row: CollectionRow, links: StoreLinks): ListedCollectionResponse => ({
   id: row.id,
   title: row.title,
   url: links.collection(row.id, row.title),
@@ -163,17 +163,17 @@ export const collectionAnswer = (row: CollectionRow, links: StoreLinks): ListedC
   updated_at: modernTimestamp(row.updated_at),
 });
 
-export class OneCollectionAnswer {
+export class OneCollectionResponse {
   @ApiProperty({ description: 'The collection' })
-  collection: CollectionAnswer;
+  collection: CollectionResponse;
 }
 
-export class CollectionsAnswer {
-  @ApiProperty({ type: [ListedCollectionAnswer], description: 'Last updated first' })
-  collections: ListedCollectionAnswer[];
+export class CollectionsResponse {
+  @ApiProperty({ type: [ListedCollectionResponse], description: 'Last updated first' })
+  collections: ListedCollectionResponse[];
 }
 
-export class SuccessAnswer {
+export class SuccessResponse {
   @ApiProperty({ enum: [true], description: 'Always true: what fails has a status and `errors`' })
   success: true;
 }

@@ -10,11 +10,11 @@ import { IdempotencyService, OncePerKey, RetryKey } from '../platform/idempotenc
 import {
   collectionAnswer,
   CollectionRequest,
-  CollectionsAnswer,
+  CollectionsResponse,
   CreateCollectionRequest,
   ListCollectionsRequest,
-  OneCollectionAnswer,
-  SuccessAnswer,
+  OneCollectionResponse,
+  SuccessResponse,
   UpdateCollectionRequest,
 } from './collection.dto';
 import { type CollectionRow, CollectionsService } from './collections.service';
@@ -32,11 +32,11 @@ export class CollectionsController {
   @Get('profile/collections')
   @ApiOperation({ summary: 'The collections that the user owns or administers, last updated first' })
   @Scopes('profile:collections')
-  @ApiOkResponse({ type: CollectionsAnswer })
+  @ApiOkResponse({ type: CollectionsResponse })
   async list(
     @Parameters() { game_id }: ListCollectionsRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<CollectionsAnswer | LongList<CollectionRow>> {
+  ): Promise<CollectionsResponse | LongList<CollectionRow>> {
     const rows = await this.collections.editableBy(user_id, game_id);
     return this.lists.answer('collections', user_id, rows, (row) => collectionAnswer(row, this.links));
   }
@@ -44,12 +44,12 @@ export class CollectionsController {
   @Get('collections/:collection_id')
   @ApiOperation({ summary: 'One collection', description: 'A private one only for those who can edit it.' })
   @Scopes('collection:view')
-  @ApiOkResponse({ type: OneCollectionAnswer })
+  @ApiOkResponse({ type: OneCollectionResponse })
   @Fails(404, 'invalid collection')
   async one(
     @Parameters() { collection_id }: CollectionRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<OneCollectionAnswer> {
+  ): Promise<OneCollectionResponse> {
     return { collection: await this.collections.one(collection_id, user_id) };
   }
 
@@ -60,13 +60,13 @@ export class CollectionsController {
   })
   @Scopes('collection:edit')
   @OncePerKey()
-  @ApiOkResponse({ type: OneCollectionAnswer })
+  @ApiOkResponse({ type: OneCollectionResponse })
   @Fails(404, 'invalid game')
   create(
     @Parameters() request: CreateCollectionRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
-  ): Promise<OneCollectionAnswer> {
+  ): Promise<OneCollectionResponse> {
     return this.idempotency.once(key, request, this.collections.create(user_id, request));
   }
 
@@ -74,14 +74,14 @@ export class CollectionsController {
   @ApiOperation({ summary: 'Change a collection', description: 'What is not given stays as it is.' })
   @Scopes('collection:edit')
   @OncePerKey()
-  @ApiOkResponse({ type: OneCollectionAnswer })
+  @ApiOkResponse({ type: OneCollectionResponse })
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection')
   update(
     @Parameters() request: UpdateCollectionRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
-  ): Promise<OneCollectionAnswer> {
+  ): Promise<OneCollectionResponse> {
     return this.idempotency.once(key, request, this.collections.update(user_id, request));
   }
 
@@ -89,14 +89,14 @@ export class CollectionsController {
   @ApiOperation({ summary: 'Delete a collection and everything in it' })
   @Scopes('collection:edit')
   @OncePerKey()
-  @ApiOkResponse({ type: SuccessAnswer })
+  @ApiOkResponse({ type: SuccessResponse })
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection')
   delete(
     @Parameters() request: CollectionRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
-  ): Promise<SuccessAnswer> {
+  ): Promise<SuccessResponse> {
     return this.idempotency.once(key, request, this.collections.delete(user_id, request.collection_id));
   }
 }

@@ -12,20 +12,20 @@ import {
   type Write,
   write,
 } from '../platform/database/statement';
-import { invalidGame } from '../games/refusals';
+import { invalidGame } from '../games/errors';
 import { canView } from '../games/visibility';
-import { badRequest } from '../platform/http/failure';
+import { badRequest } from '../platform/http/api-error';
 import { type Rows, SHORT_LIST, SLICE_BYTES } from '../platform/http/long-lists';
 import {
-  type CollectionAnswer,
+  type CollectionResponse,
   collectionAnswer,
   type CreateCollectionRequest,
-  type OneCollectionAnswer,
-  type SuccessAnswer,
+  type OneCollectionResponse,
+  type SuccessResponse,
   type UpdateCollectionRequest,
 } from './collection.dto';
 import { Collection } from './collection.entity';
-import { invalidCollection } from './refusals';
+import { invalidCollection } from './errors';
 import { lockOf, writeCollection } from './collection-lock';
 import { canEditCollection, canViewCollection, COLLECTION, type CollectionAccess } from './visibility';
 
@@ -200,21 +200,21 @@ export class CollectionsService {
       yield await this.database.rowsFor(user_id, SLICE, [user_id, game_id, ids]);
   }
 
-  async one(id: number, user_id: number): Promise<CollectionAnswer> {
+  async one(id: number, user_id: number): Promise<CollectionResponse> {
     const row = await this.database.row(ONE, [id, user_id]);
     if (!row) throw invalidCollection();
     return collectionAnswer(row, this.links);
   }
 
   /** Any collection with its editors: for operators, who see all. */
-  async withEditors(id: number): Promise<{ collection: CollectionAnswer; editors: Editor[] } | undefined> {
+  async withEditors(id: number): Promise<{ collection: CollectionResponse; editors: Editor[] } | undefined> {
     const row = await this.collections.findOneBy({ id });
     if (!row) return undefined;
     const editors = await this.database.rows(EDITORS, [id]);
     return { collection: collectionAnswer(row, this.links), editors };
   }
 
-  create(user_id: number, request: CreateCollectionRequest): Write<OneCollectionAnswer> {
+  create(user_id: number, request: CreateCollectionRequest): Write<OneCollectionResponse> {
     const { title, private: hidden = false, description, game_id } = request;
     const blurb = game_id === undefined ? undefined : request.blurb;
     const layout = request.layout ?? (blurb ? 'list' : 'grid');
@@ -232,7 +232,7 @@ export class CollectionsService {
     );
   }
 
-  update(user_id: number, request: UpdateCollectionRequest): Write<OneCollectionAnswer> {
+  update(user_id: number, request: UpdateCollectionRequest): Write<OneCollectionResponse> {
     const { collection_id, title, private: hidden, layout, on_profile } = request;
     const description = request.description === null ? '' : request.description;
     return writeCollection(
@@ -243,7 +243,7 @@ export class CollectionsService {
     );
   }
 
-  delete(user_id: number, collection_id: number): Write<SuccessAnswer> {
+  delete(user_id: number, collection_id: number): Write<SuccessResponse> {
     return writeCollection(user_id, collection_id, [bind(DELETE, [collection_id, user_id])], () => ({
       success: true,
     }));

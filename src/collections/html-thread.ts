@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
-import { serviceUnavailable } from '../platform/http/failure';
+import { serviceUnavailable } from '../platform/http/api-error';
 
 interface Job {
   html: string;

@@ -8,7 +8,7 @@ import { Database } from '../platform/database/database';
 import { formatMoney } from '../platform/formats/money';
 import { printTable } from './print-table';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { Failure } from '../platform/http/failure';
+import { ApiError } from '../platform/http/api-error';
 import { RefundRequest, SaleRequest } from '../operator/sales/sale.dto';
 import { recountSales } from '../operator/sales/recount';
 import { GIVE, NEWEST_SALES } from '../operator/sales/sale-statements';
@@ -163,7 +163,7 @@ const buyerOf = ({ to }: SaleOptions, signal: AbortSignal) =>
   to ?? ask('To whom: an e-mail address or an account?', 'Say to whom, with --to me@example.com.', signal);
 
 function explained(error: unknown): never {
-  throw error instanceof Failure ? new OperatorError(`Nothing was changed: ${error.message}.`) : error;
+  throw error instanceof ApiError ? new OperatorError(`Nothing was changed: ${error.message}.`) : error;
 }
 
 function idIn(text: string): number {

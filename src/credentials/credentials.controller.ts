@@ -7,7 +7,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails, Post } from '../platform/http/routes';
 import { Parameters } from '../platform/http/read-parameters';
 import { modernTimestamp, timestampOf } from '../platform/formats/timestamps';
-import { CredentialsInfoAnswer, SubkeyAnswer, SubkeyRequest } from './credentials.dto';
+import { CredentialsInfoResponse, SubkeyResponse, SubkeyRequest } from './credentials.dto';
 import { CredentialsService } from './credentials.service';
 
 @ApiTags('Credentials')
@@ -21,8 +21,8 @@ export class CredentialsController {
   @Get('info')
   @ApiOperation({ summary: 'What the credential of this request is, and what it may do' })
   @AnyCredential()
-  @ApiOkResponse({ type: CredentialsInfoAnswer })
-  info(@CurrentCredential() { type, scopes, expires_at }: Credential): CredentialsInfoAnswer {
+  @ApiOkResponse({ type: CredentialsInfoResponse })
+  info(@CurrentCredential() { type, scopes, expires_at }: Credential): CredentialsInfoResponse {
     return {
       type,
       scopes: [...scopes],
@@ -37,7 +37,7 @@ export class CredentialsController {
       'It ends with the key, if not before. A key that an application holds must be one whose user was told that the application starts games.',
   })
   @AnyApiKey()
-  @ApiOkResponse({ type: SubkeyAnswer })
+  @ApiOkResponse({ type: SubkeyResponse })
   @Fails(
     403,
     'an api key is required',
@@ -49,7 +49,7 @@ export class CredentialsController {
     @Parameters() { game_id, scope }: SubkeyRequest,
     @CurrentCredential() parent: Credential,
     @Req() req: Request,
-  ): Promise<SubkeyAnswer> {
+  ): Promise<SubkeyResponse> {
     const { key, expires_at } = await this.credentials.subkey(parent, game_id, scope);
     const { user_id, api_key_id } = parent;
     this.audit.note({ event: 'token made', request_id: req.id, user_id, api_key_id, game_id });

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IntegerParameter, SelectorParameter } from '../platform/http/parameters';
 
-export class CredentialsInfoAnswer {
+export class CredentialsInfoResponse {
   @ApiProperty({ enum: ['key', 'jwt'], description: 'An API key, or a JWT' })
   type: 'key' | 'jwt';
 
@@ -27,7 +27,7 @@ export class SubkeyRequest {
   scope: string;
 }
 
-export class SubkeyAnswer {
+export class SubkeyResponse {
   @ApiProperty({ description: 'A JWT' })
   key: string;
 
@@ -55,7 +55,7 @@ export class PublishedKey {
   use: string;
 }
 
-export class PublishedKeysAnswer {
+export class PublishedKeysResponse {
   @ApiProperty({ type: [PublishedKey], description: 'Every key that a valid JWT may be signed with' })
   keys: PublishedKey[];
 }

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { covers, type Credential } from '../auth/credential';
-import { insufficientScope, startsNoGames } from '../auth/refusals';
+import { insufficientScope, startsNoGames } from '../auth/errors';
 import { SCOPES } from '../auth/scopes';
 import { TokensService } from '../auth/tokens.service';
 import { Settings } from '../platform/config/settings';
 import { GamesService } from '../games/games.service';
-import { invalidGame } from '../games/refusals';
-import { badRequest } from '../platform/http/failure';
+import { invalidGame } from '../games/errors';
+import { badRequest } from '../platform/http/api-error';
 import { OperatorError } from '../platform/config/operator-error';
 
 @Injectable()

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Public } from '../auth/access';
 import { publicJwk } from '../auth/signing-key';
 import { PUBLISHED_FOR, SigningKeysService } from '../auth/signing-keys.service';
-import { PublishedKeysAnswer } from './credentials.dto';
+import { PublishedKeysResponse } from './credentials.dto';
 
 @ApiTags('Credentials')
 @Controller('.well-known')
@@ -17,8 +17,8 @@ export class PublishedKeysController {
   })
   @Public()
   @Header('Cache-Control', `public, max-age=${PUBLISHED_FOR}`)
-  @ApiOkResponse({ type: PublishedKeysAnswer })
-  async jwks(): Promise<PublishedKeysAnswer> {
+  @ApiOkResponse({ type: PublishedKeysResponse })
+  async jwks(): Promise<PublishedKeysResponse> {
     const keys = await this.signingKeys.published();
     return { keys: keys.map(publicJwk) };
   }

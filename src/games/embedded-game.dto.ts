@@ -2,7 +2,7 @@ import { ApiProperty, PickType } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { IntegerParameter } from '../platform/http/parameters';
-import { UserAnswer } from '../users/user.dto';
+import { UserResponse } from '../users/user.dto';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
 import type { EmbeddedGameRow, GameWithUserRow } from './game-row';
 
@@ -11,7 +11,7 @@ export class GameRequest {
   game_id: number;
 }
 
-export class EmbeddedGameAnswer {
+export class EmbeddedGameResponse {
   @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'The game' })
   id: number;
 
@@ -81,7 +81,7 @@ export class EmbeddedGameAnswer {
 }
 
 /** Who uploaded a game. */
-export class GameUserAnswer extends PickType(UserAnswer, [
+export class GameUserResponse extends PickType(UserResponse, [
   'id',
   'username',
   'display_name',
@@ -89,17 +89,17 @@ export class GameUserAnswer extends PickType(UserAnswer, [
   'cover_url',
 ]) {}
 
-export class GameWithUserAnswer extends EmbeddedGameAnswer {
+export class GameWithUserResponse extends EmbeddedGameResponse {
   @ApiProperty({ description: 'Who uploaded it' })
-  user: GameUserAnswer;
+  user: GameUserResponse;
 }
 
-export class OneGameAnswer {
+export class OneGameResponse {
   @ApiProperty({ description: 'The game' })
-  game: GameWithUserAnswer;
+  game: GameWithUserResponse;
 }
 
-export const embeddedGameAnswer = (row: EmbeddedGameRow, links: StoreLinks): EmbeddedGameAnswer => ({
+export const embeddedGameAnswer = (row: EmbeddedGameRow, links: StoreLinks): EmbeddedGameResponse => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
@@ -113,7 +113,7 @@ export const embeddedGameAnswer = (row: EmbeddedGameRow, links: StoreLinks): Emb
   created_at: modernTimestamp(row.created_at),
 });
 
-export const gameUserAnswer = (row: GameWithUserRow, links: StoreLinks): GameUserAnswer => ({
+export const gameUserAnswer = (row: GameWithUserRow, links: StoreLinks): GameUserResponse => ({
   id: row.owner_id,
   username: row.username,
   display_name: row.display_name || row.username,
@@ -121,8 +121,8 @@ export const gameUserAnswer = (row: GameWithUserRow, links: StoreLinks): GameUse
   cover_url: row.owner_cover_url,
 });
 
-export function gameWithUserAnswer(row: GameWithUserRow, links: StoreLinks): GameWithUserAnswer {
-  const answer = embeddedGameAnswer(row, links) as GameWithUserAnswer;
+export function gameWithUserAnswer(row: GameWithUserRow, links: StoreLinks): GameWithUserResponse {
+  const answer = embeddedGameAnswer(row, links) as GameWithUserResponse;
   answer.user = gameUserAnswer(row, links);
   return answer;
 }

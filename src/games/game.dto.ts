@@ -2,10 +2,10 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { formatMoney } from '../platform/formats/money';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { EmbeddedGameAnswer } from './embedded-game.dto';
+import { EmbeddedGameResponse } from './embedded-game.dto';
 import type { GameRow } from './game-row';
 
-export class EarningAnswer {
+export class EarningResponse {
   @ApiProperty({ description: 'ISO 4217 code', example: 'USD' })
   currency: string;
 
@@ -16,7 +16,7 @@ export class EarningAnswer {
   amount: number;
 }
 
-export class GameAnswer extends EmbeddedGameAnswer {
+export class GameResponse extends EmbeddedGameResponse {
   @ApiProperty({ description: 'Whether it is published' })
   published: boolean;
 
@@ -33,11 +33,11 @@ export class GameAnswer extends EmbeddedGameAnswer {
   })
   purchases_count: number;
 
-  @ApiProperty({ type: [EarningAnswer], description: 'By currency, in alphabetical order' })
-  earnings: EarningAnswer[];
+  @ApiProperty({ type: [EarningResponse], description: 'By currency, in alphabetical order' })
+  earnings: EarningResponse[];
 }
 
-function earningAnswer(earning: string): EarningAnswer {
+function earningAnswer(earning: string): EarningResponse {
   const currency = earning.slice(0, 3);
   const amount = Number(earning.slice(3));
   return { currency, amount_formatted: formatMoney(amount, currency), amount };
@@ -53,7 +53,7 @@ export const gameFigures = (row: GameRow) => ({
 });
 
 /** In the order in which the API names the fields, which is not that of an embedded game. */
-export const gameAnswer = (row: GameRow, links: StoreLinks): GameAnswer => ({
+export const gameAnswer = (row: GameRow, links: StoreLinks): GameResponse => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,

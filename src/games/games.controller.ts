@@ -5,7 +5,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { Fails } from '../platform/http/routes';
 import { Parameters } from '../platform/http/read-parameters';
-import { GameRequest, gameWithUserAnswer, OneGameAnswer } from './embedded-game.dto';
+import { GameRequest, gameWithUserAnswer, OneGameResponse } from './embedded-game.dto';
 import { GamesService } from './games.service';
 
 @ApiTags('Games')
@@ -19,12 +19,12 @@ export class GamesController {
   @Get(':game_id')
   @ApiOperation({ summary: 'One game, for those who may view it' })
   @Scopes('game:view')
-  @ApiOkResponse({ type: OneGameAnswer })
+  @ApiOkResponse({ type: OneGameResponse })
   @Fails(404, 'invalid game')
   async game(
     @Parameters() { game_id }: GameRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<OneGameAnswer> {
+  ): Promise<OneGameResponse> {
     return { game: gameWithUserAnswer(await this.games.find(game_id, user_id), this.links) };
   }
 }

@@ -11,7 +11,7 @@ import { GamesService } from '../games/games.service';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Parameters } from '../platform/http/read-parameters';
-import { ProfileAnswer } from '../profile/profile.dto';
+import { ProfileResponse } from '../profile/profile.dto';
 import { DownloadKeyRequest } from '../purchases/download-key.dto';
 import { DownloadKeysService } from '../purchases/download-keys.service';
 import { OwnedKeysRequest } from '../purchases/owned-key.dto';
@@ -20,21 +20,21 @@ import { PurchasesRequest } from '../purchases/purchase.dto';
 import { type PurchaseRow, PurchasesService } from '../purchases/purchases.service';
 import { userAnswer } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
-import { LatestAnswer, LatestRequest } from '../wharf/latest.dto';
+import { LatestResponse, LatestRequest } from '../wharf/latest.dto';
 import { LatestShortcut } from '../wharf/latest-shortcut';
 import {
   legacyCredentialsInfo,
-  LegacyCredentialsInfoAnswer,
+  LegacyCredentialsInfoResponse,
   legacyDownloadKey,
-  LegacyDownloadKeyAnswer,
+  LegacyDownloadKeyResponse,
   legacyGame,
-  LegacyGamesAnswer,
+  LegacyGamesResponse,
   legacyGameWithUser,
-  LegacyOneGameAnswer,
+  LegacyOneGameResponse,
   legacyOwnedKey,
-  LegacyOwnedKeysAnswer,
+  LegacyOwnedKeysResponse,
   legacyPurchase,
-  LegacyPurchasesAnswer,
+  LegacyPurchasesResponse,
 } from './legacy.dto';
 
 /** The first version of this API: other names and formats, the same services. */
@@ -62,26 +62,26 @@ export class LegacyController {
   @Get('credentials/info')
   @AnyCredential()
   @ApiOperation({ deprecated: true, summary: 'See /credentials/info' })
-  @ApiOkResponse({ type: LegacyCredentialsInfoAnswer })
-  credentialsInfo(@CurrentCredential() credential: Credential): LegacyCredentialsInfoAnswer {
+  @ApiOkResponse({ type: LegacyCredentialsInfoResponse })
+  credentialsInfo(@CurrentCredential() credential: Credential): LegacyCredentialsInfoResponse {
     return legacyCredentialsInfo(credential);
   }
 
   @Get('me')
   @Scopes('profile:me')
   @ApiOperation({ deprecated: true, summary: 'See /profile' })
-  @ApiOkResponse({ type: ProfileAnswer })
-  async me(@CurrentCredential() credential: Credential): Promise<ProfileAnswer> {
+  @ApiOkResponse({ type: ProfileResponse })
+  async me(@CurrentCredential() credential: Credential): Promise<ProfileResponse> {
     return { user: userAnswer(await this.users.ownerOf(credential), this.links) };
   }
 
   @Get('my-games')
   @Scopes('profile:games')
   @ApiOperation({ deprecated: true, summary: 'See /profile/games' })
-  @ApiOkResponse({ type: LegacyGamesAnswer })
+  @ApiOkResponse({ type: LegacyGamesResponse })
   async myGames(
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<LegacyGamesAnswer | LongList<GameRow>> {
+  ): Promise<LegacyGamesResponse | LongList<GameRow>> {
     const rows = await this.games.editableBy(user_id);
     return this.lists.answer('games', user_id, rows, (row) => legacyGame(row, this.links));
   }
@@ -89,11 +89,11 @@ export class LegacyController {
   @Get('my-owned-keys')
   @Scopes('profile:owned')
   @ApiOperation({ deprecated: true, summary: 'See /profile/owned-keys' })
-  @ApiOkResponse({ type: LegacyOwnedKeysAnswer })
+  @ApiOkResponse({ type: LegacyOwnedKeysResponse })
   async myOwnedKeys(
     @Parameters() request: OwnedKeysRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<LegacyOwnedKeysAnswer> {
+  ): Promise<LegacyOwnedKeysResponse> {
     const rows = await this.owned_keys.page(user_id, request);
     const { page, per_page } = request;
     return { page, per_page, owned_keys: rows.map((row) => legacyOwnedKey(row, this.links)) };
@@ -102,12 +102,12 @@ export class LegacyController {
   @Get('game/:game_id')
   @Scopes('game:view')
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}' })
-  @ApiOkResponse({ type: LegacyOneGameAnswer })
+  @ApiOkResponse({ type: LegacyOneGameResponse })
   @Fails(404, 'invalid game')
   async game(
     @Parameters() { game_id }: GameRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<LegacyOneGameAnswer> {
+  ): Promise<LegacyOneGameResponse> {
     return { game: legacyGameWithUser(await this.games.find(game_id, user_id), this.links) };
   }
 
@@ -115,12 +115,12 @@ export class LegacyController {
   @Scopes('game:view:purchases')
   @Throttle({ misses: {} })
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/download_keys' })
-  @ApiOkResponse({ type: LegacyDownloadKeyAnswer })
+  @ApiOkResponse({ type: LegacyDownloadKeyResponse })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
     @Parameters() request: DownloadKeyRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<LegacyDownloadKeyAnswer> {
+  ): Promise<LegacyDownloadKeyResponse> {
     const row = await this.download_keys.find(request, user_id);
     return { download_key: legacyDownloadKey(row, this.links) };
   }
@@ -129,12 +129,12 @@ export class LegacyController {
   @Scopes('game:view:purchases')
   @Throttle({ misses: {} })
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/purchases' })
-  @ApiOkResponse({ type: LegacyPurchasesAnswer })
+  @ApiOkResponse({ type: LegacyPurchasesResponse })
   @Fails(404, 'invalid game')
   async purchasesOf(
     @Parameters() request: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<LegacyPurchasesAnswer | LongList<PurchaseRow>> {
+  ): Promise<LegacyPurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);
     return this.lists.answer('purchases', user_id, rows, (row) => legacyPurchase(row, request.game_id));
   }
@@ -146,7 +146,7 @@ export class LegacyController {
     summary: 'See /wharf/latest',
     description: 'KEY may be anything: it is not looked at.',
   })
-  @ApiOkResponse({ type: LatestAnswer, headers: { ETag: { schema: { type: 'string' } } } })
+  @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @Fails(404, 'invalid game', 'invalid channel')
   latest(@Parameters() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {

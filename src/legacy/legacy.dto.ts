@@ -1,13 +1,13 @@
 import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
 import type { Credential } from '../auth/credential';
 import type { StoreLinks } from '../platform/config/store-links';
-import { CredentialsInfoAnswer } from '../credentials/credentials.dto';
-import { GameAnswer, gameFigures } from '../games/game.dto';
-import { gameUserAnswer, GameWithUserAnswer } from '../games/embedded-game.dto';
+import { CredentialsInfoResponse } from '../credentials/credentials.dto';
+import { GameResponse, gameFigures } from '../games/game.dto';
+import { gameUserAnswer, GameWithUserResponse } from '../games/embedded-game.dto';
 import type { EmbeddedGameRow, GameRow, GameWithUserRow } from '../games/game-row';
 import { formatMoney } from '../platform/formats/money';
 import { legacyTimestamp, timestampOf } from '../platform/formats/timestamps';
-import { PageAnswer } from '../platform/http/paging';
+import { PageResponse } from '../platform/http/paging';
 import { downloadKeyAnswer, DownloadKeyObject } from '../purchases/download-key.dto';
 import type { DownloadKeyRow } from '../purchases/download-keys.service';
 import { OwnedKeyObject } from '../purchases/owned-key.dto';
@@ -17,7 +17,7 @@ import type { PurchaseRow } from '../purchases/purchases.service';
 
 const TIMESTAMP = { pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$', example: '2013-03-03 23:02:14' };
 
-export class LegacyCredentialsInfoAnswer extends OmitType(CredentialsInfoAnswer, ['type', 'expires_at']) {
+export class LegacyCredentialsInfoResponse extends OmitType(CredentialsInfoResponse, ['type', 'expires_at']) {
   @ApiProperty({ ...TIMESTAMP, required: false, description: 'Of a JWT: when it ends, in UTC' })
   expires_at?: string;
 }
@@ -44,14 +44,14 @@ class LegacyFields {
   created_at: string;
 }
 
-export class LegacyGame extends IntersectionType(OmitType(GameAnswer, MODERN_FIELDS), LegacyFields) {}
+export class LegacyGame extends IntersectionType(OmitType(GameResponse, MODERN_FIELDS), LegacyFields) {}
 
 export class LegacyGameWithUser extends IntersectionType(
-  OmitType(GameWithUserAnswer, MODERN_FIELDS),
+  OmitType(GameWithUserResponse, MODERN_FIELDS),
   LegacyFields,
 ) {}
 
-export class LegacyOneGameAnswer {
+export class LegacyOneGameResponse {
   @ApiProperty({ description: 'The game' })
   game: LegacyGameWithUser;
 }
@@ -64,12 +64,12 @@ export class LegacyOwnedKey extends OmitType(OwnedKeyObject, ['created_at', 'gam
   game: LegacyGameWithUser;
 }
 
-export class LegacyOwnedKeysAnswer extends PageAnswer {
+export class LegacyOwnedKeysResponse extends PageResponse {
   @ApiProperty({ type: [LegacyOwnedKey], description: 'Newest first' })
   owned_keys: LegacyOwnedKey[];
 }
 
-export class LegacyGamesAnswer {
+export class LegacyGamesResponse {
   @ApiProperty({ type: [LegacyGame], description: 'Newest first' })
   games: LegacyGame[];
 }
@@ -79,7 +79,7 @@ export class LegacyDownloadKey extends OmitType(DownloadKeyObject, ['created_at'
   created_at: string;
 }
 
-export class LegacyDownloadKeyAnswer {
+export class LegacyDownloadKeyResponse {
   @ApiProperty({ type: LegacyDownloadKey, description: 'The key' })
   download_key: LegacyDownloadKey;
 }
@@ -94,12 +94,12 @@ export class LegacyPurchase extends OmitType(PurchaseObject, [
   created_at: string;
 }
 
-export class LegacyPurchasesAnswer {
+export class LegacyPurchasesResponse {
   @ApiProperty({ type: [LegacyPurchase], description: 'Newest first; empty: none was completed' })
   purchases: LegacyPurchase[];
 }
 
-export const legacyCredentialsInfo = ({ scopes, expires_at }: Credential): LegacyCredentialsInfoAnswer => ({
+export const legacyCredentialsInfo = ({ scopes, expires_at }: Credential): LegacyCredentialsInfoResponse => ({
   scopes: [...scopes],
   ...(expires_at === undefined ? {} : { expires_at: legacyTimestamp(timestampOf(expires_at)) }),
 });

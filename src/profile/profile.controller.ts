@@ -9,7 +9,7 @@ import { GamesService } from '../games/games.service';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { userAnswer } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
-import { ProfileAnswer, ProfileGamesAnswer } from './profile.dto';
+import { ProfileResponse, ProfileGamesResponse } from './profile.dto';
 
 @ApiTags('Profile')
 @Controller('profile')
@@ -24,18 +24,18 @@ export class ProfileController {
   @Get()
   @ApiOperation({ summary: 'The user that the credential acts for' })
   @Scopes('profile:me')
-  @ApiOkResponse({ type: ProfileAnswer })
-  async profile(@CurrentCredential() credential: Credential): Promise<ProfileAnswer> {
+  @ApiOkResponse({ type: ProfileResponse })
+  async profile(@CurrentCredential() credential: Credential): Promise<ProfileResponse> {
     return { user: userAnswer(await this.users.ownerOf(credential), this.links) };
   }
 
   @Get('games')
   @ApiOperation({ summary: 'The games that the user uploaded or can edit, newest first' })
   @Scopes('profile:games')
-  @ApiOkResponse({ type: ProfileGamesAnswer })
+  @ApiOkResponse({ type: ProfileGamesResponse })
   async profileGames(
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<ProfileGamesAnswer | LongList<GameRow>> {
+  ): Promise<ProfileGamesResponse | LongList<GameRow>> {
     const rows = await this.games.editableBy(user_id);
     return this.lists.answer('games', user_id, rows, (row) => gameAnswer(row, this.links));
   }

@@ -1,13 +1,13 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { GameAnswer } from '../games/game.dto';
-import { UserAnswer } from '../users/user.dto';
+import { GameResponse } from '../games/game.dto';
+import { UserResponse } from '../users/user.dto';
 
-export class ProfileAnswer {
-  @ApiProperty({ type: UserAnswer, description: 'Whom the credential acts for' })
-  user: UserAnswer;
+export class ProfileResponse {
+  @ApiProperty({ type: UserResponse, description: 'Whom the credential acts for' })
+  user: UserResponse;
 }
 
-export class ProfileGamesAnswer {
-  @ApiProperty({ type: [GameAnswer], description: 'Newest first' })
-  games: GameAnswer[];
+export class ProfileGamesResponse {
+  @ApiProperty({ type: [GameResponse], description: 'Newest first' })
+  games: GameResponse[];
 }

@@ -7,7 +7,7 @@ import {
   SelectorParameter,
 } from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { UserAnswer, userAnswer } from '../users/user.dto';
+import { UserResponse, userAnswer } from '../users/user.dto';
 import type { DownloadKeyRow } from './download-keys.service';
 
 @ExactlyOneOf('download_key', 'user_id', 'email')
@@ -44,14 +44,14 @@ export class DownloadKeyObject {
   game_id: number;
 
   @ApiProperty({
-    type: UserAnswer,
+    type: UserResponse,
     required: false,
     description: 'The account that claimed the key, else the one that verified its address; absent: neither',
   })
-  owner?: UserAnswer;
+  owner?: UserResponse;
 }
 
-export class DownloadKeyAnswer {
+export class DownloadKeyResponse {
   @ApiProperty({ type: DownloadKeyObject, description: 'The key' })
   download_key: DownloadKeyObject;
 }

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import { columnsOf, read } from '../platform/database/statement';
-import { invalidGame } from '../games/refusals';
+import { invalidGame } from '../games/errors';
 import { keysFoundBy, keysOf, newestOfGame, ownerOf } from './key-owners';
 import { canEdit } from '../games/visibility';
-import { failure } from '../platform/http/failure';
+import { apiError } from '../platform/http/api-error';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';
 import type { DownloadKeyRequest } from './download-key.dto';
 import type { DownloadKey } from './download-key.entity';
@@ -62,7 +62,7 @@ export class DownloadKeysService {
     if (!row) throw invalidGame();
     const { key_id, created_at, downloads, key, ...user } = row;
     if (key_id === null)
-      throw failure(404, download_key === undefined ? 'no download key found' : 'invalid download key');
+      throw apiError(404, download_key === undefined ? 'no download key found' : 'invalid download key');
     const owner = user.id === null ? null : (user as UserRow);
     return { id: key_id, created_at, downloads, key, game_id, owner };
   }

@@ -1,9 +1,9 @@
 import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { PageAnswer, PageParameter, PerPageParameter } from '../platform/http/paging';
+import { PageResponse, PageParameter, PerPageParameter } from '../platform/http/paging';
 import { IntegerParameter, TimestampParameter } from '../platform/http/parameters';
-import { UserAnswer, userAnswer } from '../users/user.dto';
+import { UserResponse, userAnswer } from '../users/user.dto';
 import { DownloadKeyObject } from './download-key.dto';
 import type { SaleRow } from './game-sales.service';
 import { purchaseAnswer, PurchaseObject } from './purchase.dto';
@@ -37,8 +37,8 @@ export class SoldKeyObject extends PickType(DownloadKeyObject, ['id', 'created_a
   @ApiProperty({ example: false, description: 'It no longer opens the game' })
   revoked: boolean;
 
-  @ApiProperty({ type: UserAnswer, nullable: true, description: 'Who claimed it; null: nobody did' })
-  claimed_by: UserAnswer | null;
+  @ApiProperty({ type: UserResponse, nullable: true, description: 'Who claimed it; null: nobody did' })
+  claimed_by: UserResponse | null;
 }
 
 export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
@@ -49,11 +49,11 @@ export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
   status: 'complete' | 'refunded';
 
   @ApiProperty({
-    type: UserAnswer,
+    type: UserResponse,
     nullable: true,
     description: 'The account that bought it, else the one that verified the address; null: neither',
   })
-  user: UserAnswer | null;
+  user: UserResponse | null;
 
   @ApiProperty({
     type: SoldKeyObject,
@@ -63,7 +63,7 @@ export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
   download_key: SoldKeyObject | null;
 }
 
-export class GameSalesAnswer extends PageAnswer {
+export class GameSalesResponse extends PageResponse {
   @ApiProperty({
     type: [SaleObject],
     description: 'Newest first',

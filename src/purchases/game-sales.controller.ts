@@ -6,7 +6,7 @@ import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Parameters } from '../platform/http/read-parameters';
-import { saleAnswer, GameSalesAnswer, GameSalesRequest } from './game-sale.dto';
+import { saleAnswer, GameSalesResponse, GameSalesRequest } from './game-sale.dto';
 import { GameSalesService, type SaleRow } from './game-sales.service';
 
 @ApiTags('Purchases')
@@ -25,12 +25,12 @@ export class GameSalesController {
       \`created_at\` of the newest one that you have as \`since\`, and leave out the ids that you know.`,
   })
   @Scopes('game:view:purchases')
-  @ApiOkResponse({ type: GameSalesAnswer })
+  @ApiOkResponse({ type: GameSalesResponse })
   @Fails(404, 'invalid game')
   async page(
     @Parameters() { game_id, since, page, per_page }: GameSalesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<GameSalesAnswer | LongList<SaleRow>> {
+  ): Promise<GameSalesResponse | LongList<SaleRow>> {
     const offset = (page - 1) * per_page;
     const rows = await this.sales.find(game_id, user_id, { since, limit: per_page, offset });
     const head = { page, per_page };

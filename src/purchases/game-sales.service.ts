@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import { read } from '../platform/database/statement';
-import { invalidGame } from '../games/refusals';
+import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import type { Rows } from '../platform/http/long-lists';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';

@@ -1,8 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { GameWithUserAnswer, gameWithUserAnswer } from '../games/embedded-game.dto';
-import { PageAnswer, PageParameter, PerPageParameter } from '../platform/http/paging';
+import { GameWithUserResponse, gameWithUserAnswer } from '../games/embedded-game.dto';
+import { PageResponse, PageParameter, PerPageParameter } from '../platform/http/paging';
 import type { OwnedKeyRow } from './owned-keys.service';
 
 export class OwnedKeysRequest {
@@ -36,15 +36,15 @@ export class OwnedKeyObject {
   downloads: number;
 
   @ApiProperty({ description: 'Listed even where the user may not view it any more: it was paid for' })
-  game: GameWithUserAnswer;
+  game: GameWithUserResponse;
 }
 
-export class OwnedKeysAnswer extends PageAnswer {
+export class OwnedKeysResponse extends PageResponse {
   @ApiProperty({ type: [OwnedKeyObject], description: 'Newest first' })
   owned_keys: OwnedKeyObject[];
 }
 
-export class OwnershipAnswer {
+export class OwnershipResponse {
   @ApiProperty({
     example: true,
     description: 'Whether the user has a key or a completed purchase of the game, or can edit it',

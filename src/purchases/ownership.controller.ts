@@ -6,7 +6,7 @@ import { StoreLinks } from '../platform/config/store-links';
 import { GameRequest } from '../games/embedded-game.dto';
 import { Fails } from '../platform/http/routes';
 import { Parameters } from '../platform/http/read-parameters';
-import { ownedKeyAnswer, OwnedKeysAnswer, OwnedKeysRequest, OwnershipAnswer } from './owned-key.dto';
+import { ownedKeyAnswer, OwnedKeysResponse, OwnedKeysRequest, OwnershipResponse } from './owned-key.dto';
 import { OwnedKeysService } from './owned-keys.service';
 import { OwnershipService } from './ownership.service';
 
@@ -25,11 +25,11 @@ export class OwnershipController {
     description: 'Bought, claimed or given; newest first. The text of a key is not in the answer.',
   })
   @Scopes('profile:owned')
-  @ApiOkResponse({ type: OwnedKeysAnswer })
+  @ApiOkResponse({ type: OwnedKeysResponse })
   async ownedKeys(
     @Parameters() request: OwnedKeysRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<OwnedKeysAnswer> {
+  ): Promise<OwnedKeysResponse> {
     const rows = await this.owned_keys.page(user_id, request);
     const { page, per_page } = request;
     return { page, per_page, owned_keys: rows.map((row) => ownedKeyAnswer(row, this.links)) };
@@ -44,12 +44,12 @@ export class OwnershipController {
       "an application's token about games that the application's owner can edit.",
   })
   @Scopes('game:view:ownership')
-  @ApiOkResponse({ type: OwnershipAnswer })
+  @ApiOkResponse({ type: OwnershipResponse })
   @Fails(404, 'invalid game')
   async owns(
     @Parameters() { game_id }: GameRequest,
     @CurrentCredential() credential: Credential,
-  ): Promise<OwnershipAnswer> {
+  ): Promise<OwnershipResponse> {
     return { owns: await this.ownership.owns(game_id, credential) };
   }
 }

@@ -3,7 +3,7 @@ import type { Credential } from '../auth/credential';
 import { Database } from '../platform/database/database';
 import { read } from '../platform/database/statement';
 import { holdsKey } from './key-owners';
-import { invalidGame } from '../games/refusals';
+import { invalidGame } from '../games/errors';
 import { canEdit, isPublic } from '../games/visibility';
 import { boughtBy } from './purchases.service';
 

@@ -64,7 +64,7 @@ export class PurchaseObject {
   game_id: number | number[];
 }
 
-export class PurchasesAnswer {
+export class PurchasesResponse {
   @ApiProperty({ type: [PurchaseObject], description: 'Newest first; empty: none was completed' })
   purchases: PurchaseObject[];
 }

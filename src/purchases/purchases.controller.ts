@@ -7,9 +7,9 @@ import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Parameters } from '../platform/http/read-parameters';
-import { DownloadKeyAnswer, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
+import { DownloadKeyResponse, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';
-import { purchaseAnswer, PurchasesAnswer, PurchasesRequest } from './purchase.dto';
+import { purchaseAnswer, PurchasesResponse, PurchasesRequest } from './purchase.dto';
 import { type PurchaseRow, PurchasesService } from './purchases.service';
 
 @ApiTags('Purchases')
@@ -29,12 +29,12 @@ export class PurchasesController {
   })
   @Scopes('game:view:purchases')
   @Throttle({ misses: {} })
-  @ApiOkResponse({ type: DownloadKeyAnswer })
+  @ApiOkResponse({ type: DownloadKeyResponse })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
     @Parameters() request: DownloadKeyRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<DownloadKeyAnswer> {
+  ): Promise<DownloadKeyResponse> {
     const row = await this.download_keys.find(request, user_id);
     return { download_key: downloadKeyAnswer(row, this.links) };
   }
@@ -47,12 +47,12 @@ export class PurchasesController {
   })
   @Scopes('game:view:purchases')
   @Throttle({ misses: {} })
-  @ApiOkResponse({ type: PurchasesAnswer })
+  @ApiOkResponse({ type: PurchasesResponse })
   @Fails(404, 'invalid game')
   async purchasesOf(
     @Parameters() request: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<PurchasesAnswer | LongList<PurchaseRow>> {
+  ): Promise<PurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);
     return this.lists.answer('purchases', user_id, rows, (row) => purchaseAnswer(row, request.game_id));
   }

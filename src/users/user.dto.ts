@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import type { UserRow } from './users.service';
 
-export class UserAnswer {
+export class UserResponse {
   @ApiProperty({ type: 'integer', format: 'int64', example: 2, description: 'The user' })
   id: number;
 
@@ -37,7 +37,7 @@ export class UserAnswer {
   cover_url: string | null;
 }
 
-export const userAnswer = (row: UserRow, links: StoreLinks): UserAnswer => ({
+export const userAnswer = (row: UserRow, links: StoreLinks): UserResponse => ({
   id: row.id,
   username: row.username,
   display_name: row.display_name || row.username,

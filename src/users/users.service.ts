@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Credential } from '../auth/credential';
-import { noLongerValid } from '../auth/refusals';
+import { noLongerValid } from '../auth/errors';
 import { Database } from '../platform/database/database';
 import { columnsOf, read } from '../platform/database/statement';
 import type { User } from './user.entity';

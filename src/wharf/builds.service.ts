@@ -3,8 +3,8 @@ import { BatchLoader } from '../platform/database/pool/batching';
 import { Database } from '../platform/database/database';
 import { read, type Statement } from '../platform/database/statement';
 import { type Cacheable, cacheable } from '../platform/http/answer';
-import { failure } from '../platform/http/failure';
-import { LatestAnswer, LatestRequest } from './latest.dto';
+import { apiError } from '../platform/http/api-error';
+import { LatestResponse, LatestRequest } from './latest.dto';
 import { showsBuilds } from '../games/visibility';
 import { ExpiringCache, maxAge, SingleFlight } from '../platform/cache/expiring-cache';
 import type { Build } from './build.entity';
@@ -101,7 +101,7 @@ export class BuildsService {
     const build = await (url === undefined
       ? this.newestFinishedBuild(request)
       : (this.missing.get(url, performance.now()) ?? this.loading.run(url, () => this.load(request, url))));
-    if (typeof build === 'string') throw failure(404, build);
+    if (typeof build === 'string') throw apiError(404, build);
     return this.answerOf(build.version);
   }
 
@@ -118,7 +118,7 @@ export class BuildsService {
   private answerOf(version: string | null): Cacheable {
     const known = this.answers.peek(version ?? '');
     if (known) return known;
-    const answer = cacheable({ latest: version ?? undefined } satisfies LatestAnswer);
+    const answer = cacheable({ latest: version ?? undefined } satisfies LatestResponse);
     this.answers.set(version ?? '', answer, performance.now());
     return answer;
   }

@@ -22,7 +22,7 @@ export class LatestRequest {
   target?: string;
 }
 
-export class LatestAnswer {
+export class LatestResponse {
   @ApiPropertyOptional({
     description: 'Version of the newest finished build, as its developer named it; absent when it has none',
     example: '1.2.0',

@@ -6,7 +6,7 @@ import { Public } from '../auth/access';
 import { Fails } from '../platform/http/routes';
 import { Parameters } from '../platform/http/read-parameters';
 import { LatestShortcut } from './latest-shortcut';
-import { LatestAnswer, LatestRequest } from './latest.dto';
+import { LatestResponse, LatestRequest } from './latest.dto';
 
 @ApiTags('Builds')
 @Controller('wharf')
@@ -20,7 +20,7 @@ export class WharfController {
   })
   @Public()
   @Throttle({ misses: {} })
-  @ApiOkResponse({ type: LatestAnswer, headers: { ETag: { schema: { type: 'string' } } } })
+  @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @Fails(404, 'invalid game', 'invalid channel')
   async latest(

@@ -209,14 +209,14 @@ describe('what generators of clients read', () => {
     const having = Object.keys(schemas).filter(
       (name) => 'has_game' in ((schemas[name]!.properties ?? {}) as Json),
     );
-    expect(having).toEqual(['ListedCollectionAnswer']);
-    expect(JSON.stringify(schemaOf('GET /profile/collections'))).toContain('ListedCollectionAnswer');
+    expect(having).toEqual(['ListedCollectionResponse']);
+    expect(JSON.stringify(schemaOf('GET /profile/collections'))).toContain('ListedCollectionResponse');
     for (const name of [
       'GET /collections/{collection_id}',
       'POST /collections',
       'POST /collections/{collection_id}',
     ])
-      expect(JSON.stringify(schemaOf(name))).toContain('/CollectionAnswer');
+      expect(JSON.stringify(schemaOf(name))).toContain('/CollectionResponse');
   });
 
   test('a list of ids is one JSON text in a form, and one part in a multipart body', () => {
@@ -363,14 +363,14 @@ describe('/operator/openapi.json', () => {
       '/operator/users/{user_id}/export',
     ]);
     expect(Object.keys(components.schemas).sort()).toEqual([
-      'ErasedAnswer',
+      'ErasedResponse',
       'Errors',
-      'ImportAnswer',
+      'ImportResponse',
       'NewKeyObject',
-      'RefundAnswer',
-      'SaleAnswer',
+      'RefundResponse',
+      'SaleResponse',
       'SoldPurchaseObject',
-      'TypeCountsAnswer',
+      'TypeCountsResponse',
     ]);
     const operations = paths as Record<string, Record<string, Json>>;
     expect(operations['/operator/openapi.json']!.get!.security).toEqual([{ operator: [] }]);
@@ -387,7 +387,7 @@ describe('/operator/openapi.json', () => {
       },
     });
     expect(text).not.toContain('perator/');
-    expect(Object.keys(document.components.schemas)).not.toContain('ImportAnswer');
+    expect(Object.keys(document.components.schemas)).not.toContain('ImportResponse');
   });
 
   test('has nothing that a linter would say', async () => {

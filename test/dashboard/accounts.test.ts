@@ -4,7 +4,7 @@ import { AttemptsService, guessFrom } from '../../src/auth/sign-in/attempts.serv
 import { ExpiredRowsService } from '../../src/dashboard/expired-rows.service';
 import { Demo } from '../../src/dashboard/layout/demo';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
-import type { Failure } from '../../src/platform/http/failure';
+import type { ApiError } from '../../src/platform/http/api-error';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import {
   type Actor,
@@ -187,7 +187,7 @@ describe('sign-in', () => {
     );
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
     const refused = answers.flatMap((answer) =>
-      answer.status === 'rejected' ? [answer.reason as Failure] : [],
+      answer.status === 'rejected' ? [answer.reason as ApiError] : [],
     );
     expect(refused.map(({ status, errors }) => ({ status, errors }))).toEqual(
       Array.from({ length: 20 }, () => ({ status: 503, errors: ['service unavailable'] })),

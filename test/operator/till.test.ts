@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { registerImportCommands } from '../../src/commands/import.command';
-import type { SaleAnswer } from '../../src/operator/sales/sale.dto';
+import type { SaleResponse } from '../../src/operator/sales/sale.dto';
 import { recountSales } from '../../src/operator/sales/recount';
 import { registerSellingCommands } from '../../src/commands/sales.command';
 import { registerUserCommands } from '../../src/commands/users.command';
@@ -71,7 +71,7 @@ describe('docs/guides/selling.md', () => {
           );
           expect(JSON.parse(printed!)).toEqual(JSON.parse(shown!));
           // What the page has the reader export.
-          const { purchase, download_keys } = JSON.parse(stdout) as SaleAnswer;
+          const { purchase, download_keys } = JSON.parse(stdout) as SaleResponse;
           if (download_keys)
             Object.assign(env, { KEY: download_keys[0]!.key, PURCHASE: String(purchase.id) });
         }
@@ -284,7 +284,7 @@ test('after a reset beside the service, ids that it imports and ids that it draw
   expect((await importPurchases(1_000_000)).status).toBe(200);
   await gamewharf(['reset', '--yes']);
   const since = performance.now();
-  const sold = (await sellOne()).body as SaleAnswer;
+  const sold = (await sellOne()).body as SaleResponse;
   await moment(Math.max(0, 1100 - (performance.now() - since)));
   expect((await importPurchases(sold.purchase.id + 1)).status).toBe(200);
   expect(await sellOne()).toMatchObject({ status: 200 });

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { fixedHeaders, OutgoingAnswer } from '../../src/platform/http/answer';
+import { fixedHeaders, OutgoingResponse } from '../../src/platform/http/answer';
 
 const WRITTEN_FOR = 'Node 20.20, 22.23 and 24.21';
 const WHAT_TO_DO = `src/platform/http/answer.ts uses two private parts of Node as ${WRITTEN_FOR} have them:
 _storeHeader(firstLine, headers), which writes a head, and _contentLength, which it reads. This is Node ${process.version}.
-Read both in lib/_http_outgoing.js of this version. Where they changed, change OutgoingAnswer alike. Where they are gone,
+Read both in lib/_http_outgoing.js of this version. Where they changed, change OutgoingResponse alike. Where they are gone,
 remove _storeHeader from it and let its constructor and setters use setHeader: slower, and right on any version.`;
 
 type Work<Answer> = (res: Answer) => Promise<void> | void;
@@ -37,8 +37,8 @@ async function sentBy<Answer extends ServerResponse>(
   return text.replace(/Date: .*\r\n/, '');
 }
 
-const bodyOf = async (work: Work<OutgoingAnswer>) =>
-  (await sentBy(OutgoingAnswer, work)).split('\r\n\r\n')[1];
+const bodyOf = async (work: Work<OutgoingResponse>) =>
+  (await sentBy(OutgoingResponse, work)).split('\r\n\r\n')[1];
 
 describe(`a head is written as by ${WRITTEN_FOR}`, () => {
   const answers: [string, Work<ServerResponse>, string?][] = [
@@ -60,9 +60,9 @@ describe(`a head is written as by ${WRITTEN_FOR}`, () => {
 
   test.each(answers)('%s', async (...[, work, method]) => {
     const byNode = await sentBy(ServerResponse, work, method);
-    const ours = await sentBy(OutgoingAnswer, work, method);
+    const ours = await sentBy(OutgoingResponse, work, method);
     const withFixed = await sentBy(
-      OutgoingAnswer,
+      OutgoingResponse,
       (res) => {
         res.fixed = fixed;
         res.setRequestId('id');
@@ -86,14 +86,14 @@ describe(`a head is written as by ${WRITTEN_FOR}`, () => {
 describe('no value begins a line of its own', () => {
   const ATTACK = 'a\r\nSet-Cookie: b=c';
 
-  test.each<[string, (res: OutgoingAnswer) => void]>([
+  test.each<[string, (res: OutgoingResponse) => void]>([
     ['a request id', (res) => res.setRequestId(ATTACK)],
     ['a rate limit', (res) => res.setRateLimit(ATTACK as never, 2, 1)],
     ['a line feed alone', (res) => res.setRequestId('a\nb')],
     ['a NUL', (res) => res.setRequestId('a\0b')],
   ])('%s', async (_what, work) => {
     let refused: unknown;
-    const text = await sentBy(OutgoingAnswer, (res) => {
+    const text = await sentBy(OutgoingResponse, (res) => {
       try {
         work(res);
       } catch (error) {
@@ -138,7 +138,7 @@ describe('an answer that was ended', () => {
     ['statusCode', (res) => void (res.statusCode = 500)],
   ])('%s', async (...[, work, code]) => {
     const sent: string[] = [];
-    for (const Response of [ServerResponse, OutgoingAnswer]) {
+    for (const Response of [ServerResponse, OutgoingResponse]) {
       let thrown: unknown;
       const text = await sentBy(Response, (res) => {
         res.setHeader('X-A', 'b').end('one');

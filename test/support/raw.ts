@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { baseUrl } from './store';
 
-export interface RawAnswer {
+export interface RawResponse {
   status: number;
   headers: Record<string, string>;
   body: string;
@@ -12,7 +12,7 @@ export interface RawAnswer {
 export function sendRaw(
   bytes: string | Buffer | string[],
   { timeout = 12_000, base = baseUrl() }: { timeout?: number; base?: string } = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const { hostname, port } = new URL(base);
   const started = performance.now();
   return new Promise((resolve, reject) => {

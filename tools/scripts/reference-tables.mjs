@@ -77,7 +77,9 @@ const rate = ({ count, period_ms }) => `${number(count)} in ${period_ms / 1000} 
 export function limitsPage() {
   const { Settings } = of('platform/config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
-  const [body, flight, front] = ['body', 'in-flight', 'front-door'].map((name) => of(`platform/http/${name}`));
+  const [body, flight, front] = ['body', 'in-flight', 'front-door'].map((name) =>
+    of(`platform/http/${name}`),
+  );
   const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/http/parameter-sources');
   const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('operator/import/small-import');
   const waiting = of('operator/import/small-imports.service');

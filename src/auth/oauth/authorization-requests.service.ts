@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
-import { Failure, failure } from '../../platform/http/failure';
+import { ApiError, apiError } from '../../platform/http/api-error';
 import { Given } from '../../platform/http/parameter-sources';
 import { ApplicationsService } from './applications.service';
 import type { OauthApplication } from './oauth-application.entity';
@@ -52,7 +52,7 @@ export class AuthorizationRequests {
     }
     const application = fields.client_id && (await this.applications.application(fields.client_id));
     if (!application)
-      throw failure(
+      throw apiError(
         400,
         'The application that sent you here is not known: its client_id is missing or wrong.',
       );
@@ -72,7 +72,7 @@ export class AuthorizationRequests {
       const { redirect_uri } = await this.read(new Form(given));
       return [policySource(redirect_uri)].filter((source) => source !== undefined);
     } catch (error) {
-      if (error instanceof Failure && error.status < 500) return [];
+      if (error instanceof ApiError && error.status < 500) return [];
       throw error;
     }
   }
@@ -83,9 +83,12 @@ function redirectOf(application: OauthApplication, asked: string | undefined): s
   // With one registered address the parameter is optional.
   const redirect_uri = asked ?? (redirect_uris.length === 1 ? redirect_uris[0] : undefined);
   if (redirect_uri === undefined)
-    throw failure(400, `${application.name} did not say where to send you back to: redirect_uri is missing.`);
+    throw apiError(
+      400,
+      `${application.name} did not say where to send you back to: redirect_uri is missing.`,
+    );
   if (!isSafe(redirect_uri) || !redirect_uris.some((registered) => isSameRedirect(registered, redirect_uri)))
-    throw failure(400, `${application.name} wants to send you to an address that it has not registered.`);
+    throw apiError(400, `${application.name} wants to send you to an address that it has not registered.`);
   return redirect_uri;
 }
 

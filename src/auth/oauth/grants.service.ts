@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { ApiKeysService } from '../api-keys.service';
 import { Database } from '../../platform/database/database';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { OauthGrant } from './oauth-grant.entity';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 
@@ -71,7 +71,7 @@ export class GrantsService {
        RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed`,
       [user_id, client_id, scopes, may_start_games, implicit_allowed],
     );
-    if (!grant) throw failure(404, 'This application is no longer registered.');
+    if (!grant) throw apiError(404, 'This application is no longer registered.');
     return grant;
   }
 

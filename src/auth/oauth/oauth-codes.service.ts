@@ -8,7 +8,7 @@ import { type Grant, GrantsService } from './grants.service';
 import { OauthCode } from './oauth-code.entity';
 import { invalidGrant } from './oauth-errors';
 import { OauthTokensService, type Outcome } from './oauth-tokens.service';
-import type { TokensAnswer } from './oauth.dto';
+import type { TokensResponse } from './oauth.dto';
 import { hashOf, randomToken } from '../sign-in/sealed';
 
 // Seconds.
@@ -63,7 +63,7 @@ export class OauthCodesService {
     client_id: string,
     code: string,
     { redirect_uri, code_verifier }: { redirect_uri?: string; code_verifier?: string },
-  ): Promise<TokensAnswer> {
+  ): Promise<TokensResponse> {
     if (code_verifier !== undefined && !VERIFIER.test(code_verifier)) throw invalidGrant();
     const found = await this.codes.findOneBy({ code_hash: hashOf(code), grant_id: grantsTo(client_id) });
     if (!found) throw invalidGrant();

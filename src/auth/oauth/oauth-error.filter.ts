@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common'
 import type { Response } from 'express';
 import { answerError, sendFailure } from '../../platform/http/answer';
 import { RequestLog } from '../../platform/observability/request-log';
-import { type OauthErrorCode, OauthFailure } from './oauth-errors';
+import { type OauthErrorCode, OauthError } from './oauth-errors';
 
 const CODES: Record<number, OauthErrorCode> = {
   429: 'slow_down',
@@ -16,7 +16,7 @@ export class OauthErrorFilter implements ExceptionFilter {
   constructor(private readonly log: RequestLog) {}
 
   catch(thrown: unknown, host: ArgumentsHost): void {
-    const known = thrown instanceof OauthFailure ? thrown : undefined;
+    const known = thrown instanceof OauthError ? thrown : undefined;
     answerError(this.log, host.switchToHttp().getResponse<Response>(), thrown, (res, failure) => {
       const { status, errors } = failure;
       sendFailure(res, failure, {

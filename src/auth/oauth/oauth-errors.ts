@@ -1,4 +1,4 @@
-import { Failure } from '../../platform/http/failure';
+import { ApiError } from '../../platform/http/api-error';
 
 export type OauthErrorCode =
   | 'invalid_request'
@@ -15,7 +15,7 @@ export type OauthErrorCode =
   | 'temporarily_unavailable';
 
 /** An error with a code of RFC 6749 or RFC 8628. */
-export class OauthFailure extends Failure {
+export class OauthError extends ApiError {
   constructor(
     readonly error: OauthErrorCode,
     readonly description: string,
@@ -28,15 +28,15 @@ export class OauthFailure extends Failure {
 
 const NO_CLIENT = 'no application has this client_id';
 
-export const invalidClient = () => new OauthFailure('invalid_client', NO_CLIENT);
+export const invalidClient = () => new OauthError('invalid_client', NO_CLIENT);
 
 /** RFC 6749, section 5.2: a client that used HTTP Basic gets a Basic challenge. */
 export const invalidBasicClient = (description = NO_CLIENT) =>
-  new OauthFailure('invalid_client', description, 401, { 'WWW-Authenticate': 'Basic realm="gamewharf"' });
+  new OauthError('invalid_client', description, 401, { 'WWW-Authenticate': 'Basic realm="gamewharf"' });
 
 // One message for all reasons, so that tokens cannot be probed.
 export const invalidGrant = () =>
-  new OauthFailure('invalid_grant', 'unknown, used, expired or revoked, or made for something else');
+  new OauthError('invalid_grant', 'unknown, used, expired or revoked, or made for something else');
 
-export const invalidScope = (description: string) => new OauthFailure('invalid_scope', description);
-export const invalidRequest = (description: string) => new OauthFailure('invalid_request', description);
+export const invalidScope = (description: string) => new OauthError('invalid_scope', description);
+export const invalidRequest = (description: string) => new OauthError('invalid_request', description);

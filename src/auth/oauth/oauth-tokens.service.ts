@@ -10,11 +10,11 @@ import { GrantsService, type LockedGrant } from './grants.service';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { commonScopes, listOfScopes } from './oauth-scopes';
-import type { TokensAnswer } from './oauth.dto';
+import type { TokensResponse } from './oauth.dto';
 import { hashOf, randomToken, seal, unseal } from '../sign-in/sealed';
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
-export type Outcome = TokensAnswer | 'refused' | { revoked: number[] };
+export type Outcome = TokensResponse | 'refused' | { revoked: number[] };
 
 /** The tokens that come from one sign-in. */
 interface Family {
@@ -54,7 +54,7 @@ export class OauthTokensService {
     grant: LockedGrant,
     scopes: string[],
     { family_id, family_ends_at, refreshable = scopes }: Family,
-  ): Promise<TokensAnswer | 'refused'> {
+  ): Promise<TokensResponse | 'refused'> {
     const permitted = commonScopes(scopes, grant.registered);
     if (permitted.length === 0) return 'refused';
     const { id, key } = await this.keys.createUnder(db, grant, permitted, { seconds: ACCESS_SECONDS });
@@ -82,7 +82,7 @@ export class OauthTokensService {
    * A refresh token is valid once. A second use means that it was stolen, so its family is revoked; only within
    * RETRY_SECONDS is it a retry, which gets the same answer.
    */
-  async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensAnswer> {
+  async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensResponse> {
     const grant_id = await this.grantOf(token, client_id);
     if (grant_id === undefined) throw invalidGrant();
     const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
@@ -91,7 +91,7 @@ export class OauthTokensService {
       if (!row || row.expired) return 'refused';
       if (row.used_at === null) return this.rotate(db, grant, token, row, scope);
       if (row.retried && row.answer && row.successor_used === false)
-        return unseal<TokensAnswer>(token, row.answer);
+        return unseal<TokensResponse>(token, row.answer);
       return { revoked: await this.revokeFamily(db, row.family_id) };
     });
     return this.tokensOrThrow(outcome);
@@ -110,7 +110,7 @@ export class OauthTokensService {
     this.keys.forget(revoked);
   }
 
-  tokensOrThrow(outcome: Outcome): TokensAnswer {
+  tokensOrThrow(outcome: Outcome): TokensResponse {
     if (outcome === 'refused') throw invalidGrant();
     if ('revoked' in outcome) {
       this.keys.forget(outcome.revoked);
@@ -160,7 +160,7 @@ export class OauthTokensService {
     token: string,
     { family_id, family_ends_at, scopes }: RefreshRow,
     scope: string | undefined,
-  ): Promise<TokensAnswer | 'refused'> {
+  ): Promise<TokensResponse | 'refused'> {
     const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
     const permitted = commonScopes(scopes, grant.registered);
     if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than was granted');

@@ -19,18 +19,18 @@ import { CHALLENGE } from './authorization-requests.service';
 import { BasicClientGuard } from './basic-client.guard';
 import { DeviceRequestsService } from './device-requests.service';
 import {
-  DeviceAuthorizationAnswer,
+  DeviceAuthorizationResponse,
   DeviceAuthorizationRequest,
   GRANT_TYPES,
   DEVICE_GRANT,
   OauthErrors,
-  PollAnswer,
+  PollResponse,
   PollRequest,
-  RevocationAnswer,
+  RevocationResponse,
   RevocationRequest,
   ServerMetadata,
   TokenRequest,
-  TokensAnswer,
+  TokensResponse,
 } from './oauth.dto';
 import type { OauthApplication } from './oauth-application.entity';
 import { OauthCodesService } from './oauth-codes.service';
@@ -41,7 +41,7 @@ import {
   invalidRequest,
   invalidScope,
   type OauthErrorCode,
-  OauthFailure,
+  OauthError,
 } from './oauth-errors';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { OauthTokensService } from './oauth-tokens.service';
@@ -101,11 +101,11 @@ export class OauthController {
   @BodyOnly()
   // For caches without Cache-Control.
   @Header('Pragma', 'no-cache')
-  @ApiOkResponse({ type: TokensAnswer })
-  async token(@Req() req: Request, @Parameters() request: TokenRequest): Promise<TokensAnswer> {
+  @ApiOkResponse({ type: TokensResponse })
+  async token(@Req() req: Request, @Parameters() request: TokenRequest): Promise<TokensResponse> {
     requireBody(req);
     if (!GRANT_TYPES.includes(request.grant_type))
-      throw new OauthFailure('unsupported_grant_type', 'unknown grant_type');
+      throw new OauthError('unsupported_grant_type', 'unknown grant_type');
     await this.client(req, request.client_id);
     if (request.grant_type === 'refresh_token')
       return this.tokens.refresh(request.client_id, required(request, 'refresh_token'), request.scope);
@@ -119,11 +119,11 @@ export class OauthController {
   /** Ends an access token, or a refresh token with all that came from the same sign-in (RFC 7009). */
   @Post('oauth/revoke')
   @ForClients()
-  @ApiOkResponse({ type: RevocationAnswer, description: 'Also for a token that nobody knows.' })
+  @ApiOkResponse({ type: RevocationResponse, description: 'Also for a token that nobody knows.' })
   async revoke(
     @Req() req: Request,
     @Parameters() { client_id, token }: RevocationRequest,
-  ): Promise<RevocationAnswer> {
+  ): Promise<RevocationResponse> {
     requireBody(req);
     await this.client(req, client_id);
     await this.tokens.revoke(client_id, token);
@@ -133,11 +133,11 @@ export class OauthController {
   /** Starts a device grant, for a program without a browser. */
   @Post('oauth/device')
   @ForClients()
-  @ApiOkResponse({ type: DeviceAuthorizationAnswer })
+  @ApiOkResponse({ type: DeviceAuthorizationResponse })
   async device(
     @Req() req: Request,
     @Parameters() { client_id, scope, code_challenge, code_challenge_method }: DeviceAuthorizationRequest,
-  ): Promise<DeviceAuthorizationAnswer> {
+  ): Promise<DeviceAuthorizationResponse> {
     const application = await this.client(req, client_id);
     const scopes = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
     const problem = problemOfScopes(scopes, application.scopes);
@@ -158,14 +158,14 @@ export class OauthController {
   /** Whether the user has decided about a device, and the code when the answer was yes. */
   @Post('oauth/device/poll')
   @ForClients()
-  @ApiOkResponse({ type: PollAnswer })
-  async poll(@Parameters() { client_id, device_code }: PollRequest): Promise<PollAnswer> {
+  @ApiOkResponse({ type: PollResponse })
+  async poll(@Parameters() { client_id, device_code }: PollRequest): Promise<PollResponse> {
     const poll = await this.devices.poll(client_id, device_code);
     if (poll.status === 'slow_down')
-      throw new OauthFailure('slow_down', `wait ${poll.interval} seconds`, 429, {
+      throw new OauthError('slow_down', `wait ${poll.interval} seconds`, 429, {
         'Retry-After': String(poll.interval),
       });
-    if (poll.status !== 'approved') return poll as PollAnswer;
+    if (poll.status !== 'approved') return poll as PollResponse;
     // Without a verifier the code alone would be enough to get tokens.
     if (poll.code_challenge === null) throw invalidRequest('without a code_challenge, ask /oauth/token');
     return { status: 'approved', code: poll.code };
@@ -202,19 +202,19 @@ export class OauthController {
     return application;
   }
 
-  private async tokenOfDevice(request: TokenRequest): Promise<TokensAnswer> {
+  private async tokenOfDevice(request: TokenRequest): Promise<TokensResponse> {
     const poll = await this.devices.poll(request.client_id, required(request, 'device_code'));
     switch (poll.status) {
       case 'approved':
         return this.codes.exchange(request.client_id, poll.code, { code_verifier: request.code_verifier });
       case 'pending':
-        throw new OauthFailure('authorization_pending', 'the user has not decided yet');
+        throw new OauthError('authorization_pending', 'the user has not decided yet');
       case 'slow_down':
-        throw new OauthFailure('slow_down', `wait ${poll.interval} seconds`);
+        throw new OauthError('slow_down', `wait ${poll.interval} seconds`);
       case 'denied':
-        throw new OauthFailure('access_denied', 'the user said no');
+        throw new OauthError('access_denied', 'the user said no');
       case 'expired':
-        throw new OauthFailure('expired_token', 'the device code is too old or was used');
+        throw new OauthError('expired_token', 'the device code is too old or was used');
     }
   }
 }

@@ -103,7 +103,7 @@ class TokenKey {
   key: string;
 }
 
-export class TokensAnswer {
+export class TokensResponse {
   @ApiProperty({ description: 'Goes into the Authorization header' })
   access_token: string;
 
@@ -123,7 +123,7 @@ export class TokensAnswer {
   key: TokenKey;
 }
 
-export class DeviceAuthorizationAnswer {
+export class DeviceAuthorizationResponse {
   @ApiProperty({ description: 'For the device alone' })
   device_code: string;
 
@@ -143,7 +143,7 @@ export class DeviceAuthorizationAnswer {
   interval: number;
 }
 
-export class PollAnswer {
+export class PollResponse {
   @ApiProperty({
     enum: ['pending', 'approved', 'denied', 'expired'],
     description: 'What the user has decided',
@@ -165,7 +165,7 @@ export class PollAnswer {
 }
 
 /** Empty, by RFC 7009. */
-export class RevocationAnswer {}
+export class RevocationResponse {}
 
 export class OauthErrors {
   @ApiProperty({ type: [String], minItems: 1, description: 'What went wrong, as everywhere in this API' })

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { serviceUnavailable } from '../../platform/http/failure';
+import { serviceUnavailable } from '../../platform/http/api-error';
 import { decoyHash, verifyPassword } from './password-hash';
 
 const CONCURRENCY = 2;

@@ -2,11 +2,11 @@ import { Controller, Get, Req } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
-import { failure } from '../../platform/http/failure';
-import { WebAnswer } from '../../platform/http/answer';
+import { apiError } from '../../platform/http/api-error';
+import { WebResponse } from '../../platform/http/answer';
 import { type Asset, Assets } from './assets';
 
-class AssetAnswer extends WebAnswer {
+class AssetResponse extends WebResponse {
   constructor(private readonly asset: Asset) {
     super();
   }
@@ -25,9 +25,9 @@ export class AssetsController {
 
   @Get(':name')
   @Public()
-  asset(@Req() req: Request): AssetAnswer {
+  asset(@Req() req: Request): AssetResponse {
     const asset = this.assets.at(req.path);
-    if (!asset) throw failure(404, 'invalid api endpoint');
-    return new AssetAnswer(asset);
+    if (!asset) throw apiError(404, 'invalid api endpoint');
+    return new AssetResponse(asset);
   }
 }

@@ -7,11 +7,11 @@ import { Settings } from '../../platform/config/settings';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Demo } from './demo';
 import { html, type Html } from './html';
-import { Layout, type PageAnswer } from './layout';
+import { Layout, type PageResponse } from './layout';
 import { copyable } from './parts';
 import { Visitors } from './visitors';
 
-class WelcomeAnswer {
+class WelcomeResponse {
   @ApiProperty({ example: 'gamewharf', description: 'The program that answers here' })
   name: string;
 
@@ -34,11 +34,11 @@ export class HomeController {
   /** Says what answers here; to a browser, how to make the first request. */
   @Get()
   @Public()
-  @ApiOkResponse({ type: WelcomeAnswer })
+  @ApiOkResponse({ type: WelcomeResponse })
   async home(
     @Req() req: Request,
     @Res({ passthrough: true }) res: Response,
-  ): Promise<WelcomeAnswer | PageAnswer> {
+  ): Promise<WelcomeResponse | PageResponse> {
     res.setHeader('Vary', 'Accept');
     if (req.accepts('json', 'html') !== 'html') return { name: 'gamewharf', openapi: '/openapi.json' };
     const visitor = await this.visitors.of(req, res);

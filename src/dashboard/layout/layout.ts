@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '../../platform/config/settings';
-import { WebAnswer } from '../../platform/http/answer';
+import { WebResponse } from '../../platform/http/answer';
 import type { SignedInUser } from '../../auth/sign-in/sessions.service';
 import { type Asset, Assets } from './assets';
 import { html, type Html } from './html';
@@ -25,7 +25,7 @@ export interface Page {
   sendsRequests?: boolean;
 }
 
-export class PageAnswer extends WebAnswer {
+export class PageResponse extends WebResponse {
   constructor(
     private readonly status: number,
     private readonly markup: string,
@@ -50,7 +50,7 @@ export class PageAnswer extends WebAnswer {
 }
 
 /** Redirects after a form was processed, so that a reload does not repeat it. */
-export const seeOther = (location: string) => new PageAnswer(303, '', { Location: location });
+export const seeOther = (location: string) => new PageResponse(303, '', { Location: location });
 
 /** Only of somebody with games. */
 const SALES = ['/user/settings/sales', 'Sales'] as const;
@@ -70,8 +70,8 @@ export class Layout {
     private readonly assets: Assets,
   ) {}
 
-  show(visitor: Visitor | undefined, page: Page): PageAnswer {
-    return new PageAnswer(page.status ?? 200, this.document(visitor, page).toString(), {
+  show(visitor: Visitor | undefined, page: Page): PageResponse {
+    return new PageResponse(page.status ?? 200, this.document(visitor, page).toString(), {
       'Content-Security-Policy': policy(page),
       ...page.headers,
     });

@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { ErrorFilter, isRouted, notFound } from '../../platform/http/error.filter';
-import { Failure } from '../../platform/http/failure';
+import { ApiError } from '../../platform/http/api-error';
 import { RequestLog } from '../../platform/observability/request-log';
 import { Layout } from './layout';
 import { PageErrorFilter } from './page-error.filter';
@@ -32,7 +32,7 @@ export class NoSuchPageFilter implements ExceptionFilter {
     ];
     const answer =
       isRouted(req) || !PAGES.test(req.path) || !wantsPage(req) ? undefined : notFound(req, error);
-    if (!(answer instanceof Failure) || answer.status !== 404) return this.others.catch(error, host);
+    if (!(answer instanceof ApiError) || answer.status !== 404) return this.others.catch(error, host);
     // Without the database the page is shown as to a stranger.
     req.visitor = await this.visitors.of(req, res).catch(() => undefined);
     this.pages.catch(answer, host);

@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { answerError } from '../../platform/http/answer';
-import type { Failure } from '../../platform/http/failure';
+import type { ApiError } from '../../platform/http/api-error';
 import { RequestLog } from '../../platform/observability/request-log';
 import { html } from './html';
 import { Layout, type Page, seeOther } from './layout';
@@ -43,7 +43,7 @@ export class PageErrorFilter implements ExceptionFilter {
   }
 }
 
-const errorPage = (section: string, { status, errors, headers }: Failure): Page => {
+const errorPage = (section: string, { status, errors, headers }: ApiError): Page => {
   const title = TITLES[status] ?? 'Something went wrong';
   return {
     title,

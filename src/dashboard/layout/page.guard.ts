@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { accessOf } from '../../auth/access';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { OwnAddress } from '../../platform/http/own-address';
 import { formOf } from '../../platform/http/form';
 import { SignInRequired } from './sign-in-required';
@@ -24,7 +24,7 @@ export class PageGuard implements CanActivate {
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     if (Reflect.hasMetadata(FOR_BROWSERS, handler) && !wantsPage(req))
-      throw failure(404, 'invalid api endpoint');
+      throw apiError(404, 'invalid api endpoint');
     const visitor = await this.visitors.of(req, res);
     req.visitor = visitor;
     if (req.method === 'POST') await this.requireOwnForm(req, visitor);
@@ -36,7 +36,7 @@ export class PageGuard implements CanActivate {
   private async requireOwnForm(req: Request, visitor: Visitor): Promise<void> {
     const form = await formOf(req);
     if (!this.isSameSite(req) || !visitor.isOwnFormToken(form.text('form_token')))
-      throw failure(
+      throw apiError(
         403,
         'This form was not sent from this page, or is too old. Go back, reload the page and try again.',
       );

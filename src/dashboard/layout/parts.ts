@@ -1,6 +1,6 @@
 import { covers } from '../../auth/credential';
 import { SCOPES, type Scope } from '../../auth/scopes';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { readInteger, Unreadable } from '../../platform/http/parameters';
 import type { Consent } from '../../auth/oauth/grants.service';
 import { meaningOf } from '../../auth/oauth/oauth-scopes';
@@ -179,7 +179,7 @@ export const copyable = (id: string, label: string, text: string): Html =>
 /** The id in the address of a page. */
 export function idOf(text: string): number {
   const id = readInteger(text);
-  if (id instanceof Unreadable) throw failure(404, 'The address is not right.');
+  if (id instanceof Unreadable) throw apiError(404, 'The address is not right.');
   return id;
 }
 

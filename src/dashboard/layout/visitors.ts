@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { ignoringCase } from '../../platform/database/ignoring-case';
-import { failure, serviceUnavailable } from '../../platform/http/failure';
+import { apiError, serviceUnavailable } from '../../platform/http/api-error';
 import { User } from '../../users/user.entity';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { randomToken } from '../../auth/sign-in/sealed';
@@ -69,7 +69,7 @@ export class Visitors {
 
   private async signedInAs(name: string, res: Response): Promise<Visitor> {
     const found = await this.users.findOneBy({ username: ignoringCase(name) });
-    if (!found) throw failure(403, 'Your account is not known here yet.');
+    if (!found) throw apiError(403, 'Your account is not known here yet.');
     const token = await this.sessions.start(found.id);
     this.setCookie(res, token);
     return new Visitor(res.req.id, token, await this.sessions.userOf(token));

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { formatMoney, plainMoney } from '../../platform/formats/money';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { LongLists } from '../../platform/http/long-lists';
 import { GameSalesService, type Place, type SaleRow } from '../../purchases/game-sales.service';
 import { queryOf, withQuery } from '../../platform/http/form';
@@ -12,7 +12,7 @@ import { Layout } from '../layout/layout';
 import { Pages } from '../layout/page';
 import { day, idOf, pageLinks, table } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { type Cell, CsvAnswer } from './csv';
+import { type Cell, CsvResponse } from './csv';
 import { PATH } from './sales.controller';
 import { SalesService } from './sales.service';
 
@@ -88,7 +88,7 @@ export class BuyersController {
     const id = idOf(game_id);
     await this.titleOf(id, visitor.user.id);
     const rows = await this.sales.find(id, visitor.user.id, { buyer: findOf(req) });
-    return new CsvAnswer(
+    return new CsvResponse(
       this.lists,
       visitor.user.id,
       `buyers-of-game-${id}.csv`,
@@ -100,7 +100,7 @@ export class BuyersController {
 
   private async titleOf(game_id: number, user_id: number): Promise<string> {
     const title = await this.titles.titleOf(game_id, user_id);
-    if (title === undefined) throw failure(404, 'You have no such game.');
+    if (title === undefined) throw apiError(404, 'You have no such game.');
     return title;
   }
 }

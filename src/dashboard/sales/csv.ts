@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { type LongLists, type Rows, wasRead } from '../../platform/http/long-lists';
-import { WebAnswer } from '../../platform/http/answer';
+import { WebResponse } from '../../platform/http/answer';
 
 export type Cell = string | number | boolean | null;
 
@@ -22,7 +22,7 @@ const lineOf = (cells: Cell[]) => `${cells.map(cellOf).join(',')}\r\n`;
 const BYTE_ORDER_MARK = '\ufeff';
 
 /** A table for a spreadsheet, sent slice by slice, each when the client has read the one before. */
-export class CsvAnswer<Row> extends WebAnswer {
+export class CsvResponse<Row> extends WebResponse {
   constructor(
     private readonly lists: LongLists,
     private readonly user_id: number,

@@ -1,7 +1,7 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { formatMoney } from '../../platform/formats/money';
 import { queryOf, withQuery } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';
@@ -46,7 +46,7 @@ export class SalesController {
     }
     const { currency } = figures;
     const games = await this.sales.rankedGames(visitor.user.id, period, { game_id, currency, page });
-    if (game_id !== null && games.length === 0) throw failure(404, 'You have no such game.');
+    if (game_id !== null && games.length === 0) throw apiError(404, 'You have no such game.');
     const here: Asked = { ...asked, page: undefined, range: period.range, by: period.unit };
     const title = game_id === null ? 'Sales' : games[0]!.title;
     return this.layout.show(visitor, {

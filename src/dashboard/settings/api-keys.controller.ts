@@ -4,7 +4,7 @@ import { SignedIn } from '../../auth/access';
 import type { ApiKey } from '../../auth/api-key.entity';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { covers } from '../../auth/credential';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Post } from '../../platform/http/routes';
 import { Audit } from '../../auth/audit';
@@ -173,4 +173,4 @@ export class ApiKeysController {
   }
 }
 
-const noSuchKey = () => failure(404, 'You have no such key, or it is revoked already.');
+const noSuchKey = () => apiError(404, 'You have no such key, or it is revoked already.');

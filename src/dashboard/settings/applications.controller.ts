@@ -2,7 +2,7 @@ import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { SCOPES_OF_OTHERS } from '../../auth/scopes';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { Post } from '../../platform/http/routes';
 import {
   type ApplicationFields,
@@ -238,7 +238,7 @@ ${redirect_uris.join('\n')}</textarea>
 
 const pathOf = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`;
 
-const noSuchApplication = () => failure(404, 'You have no such application.');
+const noSuchApplication = () => apiError(404, 'You have no such application.');
 
 const row = ({ client_id, name, created_at }: OauthApplication): Html =>
   html`<tr>

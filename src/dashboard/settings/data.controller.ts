@@ -16,7 +16,7 @@ import { Settings } from '../../platform/config/settings';
 import { Post } from '../../platform/http/routes';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { ExportService } from '../../operator/people/export.service';
-import { NdjsonAnswer } from '../../operator/people/ndjson-answer';
+import { NdjsonResponse } from '../../operator/people/ndjson-answer';
 import { People } from '../../operator/people/person';
 
 const PATH = '/user/settings/data';
@@ -65,7 +65,7 @@ export class DataController {
     const lines = this.exports.limited(await this.people.verified(visitor.user.id), (counts) =>
       this.events.record('exported', { request_id: req.id }, { counts, user_id: visitor.user.id }),
     );
-    return new NdjsonAnswer(lines, { 'Content-Disposition': 'attachment; filename="my-data.ndjson"' });
+    return new NdjsonResponse(lines, { 'Content-Disposition': 'attachment; filename="my-data.ndjson"' });
   }
 
   private page(

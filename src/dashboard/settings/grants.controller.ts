@@ -1,6 +1,6 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { Post } from '../../platform/http/routes';
 import { Audit } from '../../auth/audit';
 import { TokenRevocations } from '../../auth/token-revocations.service';
@@ -94,7 +94,7 @@ export class GrantsController {
 }
 
 const noSuchGrant = () =>
-  failure(404, 'There is no such application, or it may no longer act for you already.');
+  apiError(404, 'There is no such application, or it may no longer act for you already.');
 
 const card = ({ id, name, owner, created_at, last_used_at, ...permitted }: ListedGrant): Html =>
   html`<section class="card stack" aria-labelledby="grant-${id}">

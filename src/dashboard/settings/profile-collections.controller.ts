@@ -2,7 +2,7 @@ import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { StoreLinks } from '../../platform/config/store-links';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { Post } from '../../platform/http/routes';
 import { PER_PAGE, ProfileCollectionsService, type ShownCollection } from './profile-collections.service';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
@@ -61,7 +61,7 @@ export class ProfileCollectionsController {
     const form = await formOf(req);
     const on = form.text('on') === 'yes';
     const title = await this.collections.setOnProfile(visitor.user.id, idOf(collection_id), on);
-    if (title === undefined) throw failure(404, 'You have no such collection.');
+    if (title === undefined) throw apiError(404, 'You have no such collection.');
     await this.sessions.setNotice(visitor.token, {
       done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
     });

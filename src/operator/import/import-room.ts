@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { serviceUnavailable } from '../../platform/http/failure';
+import { serviceUnavailable } from '../../platform/http/api-error';
 import { Capacity, type Sender } from '../../platform/http/senders';
 import { MAX_BYTES } from './small-import';
 

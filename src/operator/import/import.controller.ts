@@ -4,10 +4,10 @@ import type { Request, Response } from 'express';
 import { OperatorMay } from '../../auth/access';
 import { type By, CurrentOperator } from '../tokens/operator-events';
 import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
-import { Failure, failure, serviceUnavailable } from '../../platform/http/failure';
+import { ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
 import { Fails, Post } from '../../platform/http/routes';
 import { OperatorError } from '../../platform/config/operator-error';
-import { ImportAnswer, TypeCountsAnswer } from './import.dto';
+import { ImportResponse, TypeCountsResponse } from './import.dto';
 import { ImportService } from './import.service';
 import { ImportProblems } from './problems';
 import { summaryLines } from './summary';
@@ -33,8 +33,8 @@ export class ImportController {
     schema: { type: 'string' },
     description: 'One record a line, as docs/reference/importing.md says',
   })
-  @ApiExtraModels(TypeCountsAnswer)
-  @ApiOkResponse({ type: ImportAnswer })
+  @ApiExtraModels(TypeCountsResponse)
+  @ApiOkResponse({ type: ImportResponse })
   @Fails(400, 'line 12: purchase 7: game 99 does not exist')
   @Fails(415, 'unsupported media type')
   async import(
@@ -42,10 +42,10 @@ export class ImportController {
     @Res({ passthrough: true }) res: Response,
     @CurrentOperator() operator: By,
     @RetryKey() key: RetryKey | undefined,
-  ): Promise<ImportAnswer> {
+  ): Promise<ImportResponse> {
     try {
       if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {
-        throw failure(415, 'unsupported media type');
+        throw apiError(415, 'unsupported media type');
       }
       req.exchange.takesLong();
       const broken = new AbortController();
@@ -69,7 +69,7 @@ export class ImportController {
 }
 
 function answered(error: unknown): unknown {
-  if (error instanceof ImportProblems) return new Failure(400, error.lines);
+  if (error instanceof ImportProblems) return new ApiError(400, error.lines);
   const interrupted = error instanceof Error && error.name === 'AbortError';
   return interrupted || error instanceof OperatorError ? serviceUnavailable() : error;
 }
@@ -79,7 +79,7 @@ async function* withoutStalls(body: AsyncIterable<Buffer>): AsyncGenerator<Buffe
   for (;;) {
     let timer: NodeJS.Timeout | undefined;
     const stalled = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(failure(408, 'request timeout')), STALL_TIMEOUT_MS);
+      timer = setTimeout(() => reject(apiError(408, 'request timeout')), STALL_TIMEOUT_MS);
     });
     const { done, value } = await Promise.race([chunks.next(), stalled]).finally(() => clearTimeout(timer));
     if (done) return;

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 
-export class TypeCountsAnswer {
+export class TypeCountsResponse {
   @ApiProperty({ type: 'integer', description: 'Records that were not stored before' })
   new: number;
 
@@ -17,7 +17,7 @@ export class TypeCountsAnswer {
   deleted?: number;
 }
 
-export class ImportAnswer {
+export class ImportResponse {
   @ApiProperty({
     type: [String],
     description: 'What the command prints: one line for each type of record that was sent',
@@ -27,8 +27,8 @@ export class ImportAnswer {
 
   @ApiProperty({
     type: 'object',
-    additionalProperties: { $ref: getSchemaPath(TypeCountsAnswer) },
+    additionalProperties: { $ref: getSchemaPath(TypeCountsResponse) },
     description: 'The same as numbers, by the plural of the type',
   })
-  types: Record<string, TypeCountsAnswer>;
+  types: Record<string, TypeCountsResponse>;
 }

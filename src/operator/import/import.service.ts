@@ -4,7 +4,7 @@ import { ApiKeysService } from '../../auth/api-keys.service';
 import { type By, type Counts, type ImportSize, may, OperatorEvents } from '../tokens/operator-events';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Settings } from '../../platform/config/settings';
-import { Failure } from '../../platform/http/failure';
+import { ApiError } from '../../platform/http/api-error';
 import { type Counter, Measurements } from '../../platform/observability/measurements';
 import type { Sender } from '../../platform/http/senders';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
@@ -62,7 +62,7 @@ export class ImportService implements OnModuleDestroy {
       });
     if (!small) return this.counted({}, 'large', all());
     const waiting = (error: unknown) => {
-      if (error instanceof Failure && error.status === 503) return all();
+      if (error instanceof ApiError && error.status === 503) return all();
       throw error;
     };
     return this.counted({}, 'small', this.small.run(small, signal).catch(waiting));

@@ -7,7 +7,7 @@ import { Database } from '../../platform/database/database';
 import { ClientPipeline, queryOf } from '../../platform/database/pool/pipeline';
 import { concernsOneStatement, faultOf } from '../../platform/database/sqlstates';
 import { statement, type Statement } from '../../platform/database/statement';
-import { serviceUnavailable } from '../../platform/http/failure';
+import { serviceUnavailable } from '../../platform/http/api-error';
 import { SENDER_BITS } from './checks';
 import { IdReservations } from './ids';
 import { connectTo, isConflict } from './import-records';

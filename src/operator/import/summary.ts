@@ -1,9 +1,9 @@
 import type { Relation } from '../../platform/database/relations';
-import type { TypeCountsAnswer } from './import.dto';
+import type { TypeCountsResponse } from './import.dto';
 import type { RecordType } from './record-types/record-type';
 
 /** The results by type of record. */
-export type ImportSummary = Record<string, TypeCountsAnswer>;
+export type ImportSummary = Record<string, TypeCountsResponse>;
 
 /** `rowsOf`: how many rows a relation has. */
 export function summaryOf(types: RecordType[], rowsOf: (relation: Relation) => number): ImportSummary {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../platform/database/database';
 import { longRead, type Statement } from '../../platform/database/statement';
-import { serviceUnavailable } from '../../platform/http/failure';
+import { serviceUnavailable } from '../../platform/http/api-error';
 import { type Owned, PARTS, type Scanned } from './export-parts';
 import type { Person } from './person';
 import { columnsOf, PERSON, slicesOf } from './scan';

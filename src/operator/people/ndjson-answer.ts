@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { WebAnswer } from '../../platform/http/answer';
+import { WebResponse } from '../../platform/http/answer';
 import { READ_TIMEOUT } from '../../platform/http/in-flight';
 import { wasRead } from '../../platform/http/long-lists';
 
@@ -7,7 +7,7 @@ import { wasRead } from '../../platform/http/long-lists';
  * Sends lines, each slice when the client has read the one before. An error breaks the connection, so that part of an export
  * never looks like all of it.
  */
-export class NdjsonAnswer extends WebAnswer {
+export class NdjsonResponse extends WebResponse {
   constructor(
     private readonly slices: AsyncIterable<string>,
     private readonly headers: Record<string, string> = {},

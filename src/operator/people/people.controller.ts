@@ -3,13 +3,13 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { OperatorMay } from '../../auth/access';
 import { type By, CurrentOperator, OperatorEvents } from '../tokens/operator-events';
-import { failure } from '../../platform/http/failure';
+import { apiError } from '../../platform/http/api-error';
 import { Fails, Post } from '../../platform/http/routes';
 import { Parameters } from '../../platform/http/read-parameters';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
-import { NdjsonAnswer } from './ndjson-answer';
-import { ErasedAnswer, PersonRequest, UserRequest } from './people.dto';
+import { NdjsonResponse } from './ndjson-answer';
+import { ErasedResponse, PersonRequest, UserRequest } from './people.dto';
 import { People, type Person } from './person';
 
 @ApiTags('Operations')
@@ -30,9 +30,9 @@ export class PeopleController {
   @OperatorMay('users')
   @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
   @Fails(404, 'invalid user')
-  async export(@CurrentOperator() by: By, @Parameters() { user_id }: UserRequest): Promise<NdjsonAnswer> {
+  async export(@CurrentOperator() by: By, @Parameters() { user_id }: UserRequest): Promise<NdjsonResponse> {
     const person = await this.withId(user_id);
-    return new NdjsonAnswer(
+    return new NdjsonResponse(
       this.exports.limited(person, (counts) => this.events.record('exported', by, { counts, user_id })),
     );
   }
@@ -43,13 +43,13 @@ export class PeopleController {
     description: 'The row stays with a name of its id; purchases keep amounts, dates and games.',
   })
   @OperatorMay('users')
-  @ApiOkResponse({ type: ErasedAnswer })
+  @ApiOkResponse({ type: ErasedResponse })
   @Fails(404, 'invalid user')
   async erase(
     @Req() req: Request,
     @CurrentOperator() by: By,
     @Parameters() { user_id }: UserRequest,
-  ): Promise<ErasedAnswer> {
+  ): Promise<ErasedResponse> {
     return this.erased(req, by, await this.withId(user_id));
   }
 
@@ -59,22 +59,22 @@ export class PeopleController {
     description: 'Their account as well, where one has verified the address.',
   })
   @OperatorMay('users')
-  @ApiOkResponse({ type: ErasedAnswer })
+  @ApiOkResponse({ type: ErasedResponse })
   async eraseByAddress(
     @Req() req: Request,
     @CurrentOperator() by: By,
     @Parameters() { email }: PersonRequest,
-  ): Promise<ErasedAnswer> {
+  ): Promise<ErasedResponse> {
     return this.erased(req, by, await this.people.withAddress(email));
   }
 
   private async withId(user_id: number): Promise<Person> {
     const person = await this.people.withId(user_id);
-    if (!person) throw failure(404, 'invalid user');
+    if (!person) throw apiError(404, 'invalid user');
     return person;
   }
 
-  private async erased(req: Request, by: By, person: Person): Promise<ErasedAnswer> {
+  private async erased(req: Request, by: By, person: Person): Promise<ErasedResponse> {
     req.exchange.takesLong();
     const erased = await this.erasure.erase(person);
     const counts = withoutZeros(erased);

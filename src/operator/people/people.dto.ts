@@ -11,7 +11,7 @@ export class PersonRequest {
   email: string;
 }
 
-export class ErasedAnswer {
+export class ErasedResponse {
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },

@@ -121,7 +121,7 @@ export class NewKeyObject {
   key: string;
 }
 
-export class SaleAnswer {
+export class SaleResponse {
   @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase, as it is stored now' })
   purchase: SoldPurchaseObject;
 
@@ -129,16 +129,16 @@ export class SaleAnswer {
   download_keys: NewKeyObject[];
 }
 
-export class RefundAnswer {
+export class RefundResponse {
   @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase, as it is stored now' })
   purchase: SoldPurchaseObject;
 }
 
-export const refundAnswer = (row: SaleRow): RefundAnswer => ({
+export const refundAnswer = (row: SaleRow): RefundResponse => ({
   purchase: { ...purchaseAnswer(row, row.all_game_ids[0]!), reference: row.reference },
 });
 
-export const saleAnswer = (row: SaleRow): SaleAnswer => ({
+export const saleAnswer = (row: SaleRow): SaleResponse => ({
   ...refundAnswer(row),
   download_keys: row.keys,
 });

@@ -5,7 +5,7 @@ import { type By, CurrentOperator } from '../tokens/operator-events';
 import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Parameters } from '../../platform/http/read-parameters';
 import { Fails, Post } from '../../platform/http/routes';
-import { RefundAnswer, RefundRequest, SaleAnswer, SaleRequest } from './sale.dto';
+import { RefundResponse, RefundRequest, SaleResponse, SaleRequest } from './sale.dto';
 import { SalesService } from './sales.service';
 
 @ApiTags('Selling')
@@ -21,14 +21,14 @@ export class SalesController {
   })
   @OperatorMay('purchases')
   @OncePerKey()
-  @ApiOkResponse({ type: SaleAnswer })
+  @ApiOkResponse({ type: SaleResponse })
   @Fails(404, 'invalid game', 'invalid user')
   @Fails(409, 'reference `order-10045` is another sale')
   sell(
     @Parameters() request: SaleRequest,
     @CurrentOperator() by: By,
     @RetryKey() retry: RetryKey | undefined,
-  ): Promise<SaleAnswer> {
+  ): Promise<SaleResponse> {
     return this.sales.sell(request, by, retry);
   }
 
@@ -39,13 +39,13 @@ export class SalesController {
   })
   @OperatorMay('purchases')
   @OncePerKey()
-  @ApiOkResponse({ type: RefundAnswer })
+  @ApiOkResponse({ type: RefundResponse })
   @Fails(404, 'invalid purchase')
   refund(
     @Parameters() request: RefundRequest,
     @CurrentOperator() by: By,
     @RetryKey() retry: RetryKey | undefined,
-  ): Promise<RefundAnswer> {
+  ): Promise<RefundResponse> {
     return this.sales.refund(request, by, retry);
   }
 }

@@ -4,15 +4,15 @@ import { type By, OperatorEvents } from '../tokens/operator-events';
 import { IdempotencyService, type RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Database } from '../../platform/database/database';
 import { bind, write } from '../../platform/database/statement';
-import { invalidGame } from '../../games/refusals';
-import { badRequest, Failure, failure, serviceUnavailable } from '../../platform/http/failure';
+import { invalidGame } from '../../games/errors';
+import { badRequest, ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
 import { newDownloadKey } from '../../purchases/new-download-key';
 import { WebhookDeliveries } from '../webhooks/webhook-deliveries.service';
 import {
-  type RefundAnswer,
+  type RefundResponse,
   refundAnswer,
   type RefundRequest,
-  type SaleAnswer,
+  type SaleResponse,
   saleAnswer,
   type SaleRequest,
 } from './sale.dto';
@@ -33,12 +33,12 @@ export class SalesService {
   ) {}
 
   /** Sells once for each reference. */
-  sell(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleAnswer> {
+  sell(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleResponse> {
     return this.asBefore(request, retry, () => this.trySelling(request, by, retry));
   }
 
   /** Takes a purchase back, once. */
-  refund(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundAnswer> {
+  refund(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundResponse> {
     return this.asBefore(request, retry, () => this.tryRefunding(request, by, retry));
   }
 
@@ -52,7 +52,7 @@ export class SalesService {
       return await again(attempt);
     } catch (error) {
       const answer =
-        error instanceof Failure && error.status < 500
+        error instanceof ApiError && error.status < 500
           ? await this.idempotency.answered<Answer>(retry, request)
           : undefined;
       if (answer) return answer;
@@ -60,7 +60,7 @@ export class SalesService {
     }
   }
 
-  private async trySelling(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleAnswer> {
+  private async trySelling(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleResponse> {
     const { user_id = null, reference = null } = request;
     const game_ids = gamesOf(request);
     const [order] = await this.database.rows(ORDER, [game_ids, user_id, request.email ?? null, reference]);
@@ -68,7 +68,7 @@ export class SalesService {
       order!;
     if (sold !== null) return this.soldBefore(sold, request);
     if (!games_exist) throw invalidGame();
-    if (!user_exists) throw failure(404, 'invalid user');
+    if (!user_exists) throw apiError(404, 'invalid user');
     if (of_another) throw badRequest('email is verified by another user');
     const email = request.email ?? verified;
     if (email === null) throw badRequest('email is required, as the user has verified no address');
@@ -102,30 +102,30 @@ export class SalesService {
     return answer;
   }
 
-  private async soldBefore(id: number, request: SaleRequest): Promise<SaleAnswer> {
+  private async soldBefore(id: number, request: SaleRequest): Promise<SaleResponse> {
     const [row] = await this.database.rows(SALE, [id]);
     // Deleted meanwhile.
     if (!row) throw serviceUnavailable();
     const different = differences(row, request);
     if (different.length === 0) return saleAnswer(row);
-    throw failure(
+    throw apiError(
       409,
       `reference \`${request.reference}\` is another sale`,
       ...different.map((name) => `${name} differs`),
     );
   }
 
-  private async tryRefunding(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundAnswer> {
+  private async tryRefunding(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundResponse> {
     const { purchase_id, keep_keys } = request;
     const [found] = await this.database.rows(PURCHASE_GAMES, [purchase_id]);
-    if (!found) throw failure(404, 'invalid purchase');
+    if (!found) throw apiError(404, 'invalid purchase');
     const { game_ids, editors, has_webhooks } = found;
     let currency: string | undefined;
     const refunding = write(
       [...refund(purchase_id, game_ids, keep_keys, has_webhooks)],
       (rows) => {
         const row = rows.at(-1)![0] as SaleRow | undefined;
-        if (!row) throw failure(404, 'invalid purchase');
+        if (!row) throw apiError(404, 'invalid purchase');
         if (rows.at(-2)!.length > 0) ({ currency } = row);
         return refundAnswer(row);
       },

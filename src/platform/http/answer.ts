@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { Response } from 'express';
 import { faultOf } from '../database/sqlstates';
-import { badRequest, Failure, serviceUnavailable } from './failure';
+import { badRequest, ApiError, serviceUnavailable } from './api-error';
 import type { RequestLog } from '../observability/request-log';
 
 const TEXTS: Record<number, string> = {
@@ -21,16 +21,16 @@ const TEXTS: Record<number, string> = {
   431: 'request header fields too large',
 };
 
-/** The answer for a thrown error: a Failure, the status of an HTTP library's error, or the fault of a database error. */
-export function answerFor(error: unknown): Failure {
-  if (error instanceof Failure) return error;
+/** The answer for a thrown error: a ApiError, the status of an HTTP library's error, or the fault of a database error. */
+export function answerFor(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
   const fault = faultOf(error);
   if (fault === 'unavailable') return serviceUnavailable();
   if (fault === 'not unicode') return badRequest('text parameters must be valid Unicode');
   const { status } = (error ?? {}) as { status?: unknown };
   const text = typeof status === 'number' ? TEXTS[status] : undefined;
-  if (text) return new Failure(status as number, [text]);
-  return new Failure(500, ['internal server error']);
+  if (text) return new ApiError(status as number, [text]);
+  return new ApiError(500, ['internal server error']);
 }
 
 // Node joins a string with the head, which copies it: too slow for long bodies.
@@ -49,7 +49,7 @@ export function answerError(
   log: RequestLog,
   res: ServerResponse,
   error: unknown,
-  send: (res: ServerResponse, failure: Failure) => void = sendFailure,
+  send: (res: ServerResponse, failure: ApiError) => void = sendFailure,
 ): void {
   const failure = answerFor(error);
   // Logs unexpected errors, but not a 503 that the code throws itself.
@@ -68,7 +68,7 @@ export function answerError(
 
 export function sendFailure(
   res: ServerResponse,
-  { status, errors, headers }: Failure,
+  { status, errors, headers }: ApiError,
   body: object = { errors },
 ): void {
   for (const name in headers) res.setHeader(name, headers[name]!);
@@ -76,7 +76,7 @@ export function sendFailure(
 }
 
 /** An answer of a handler that is not JSON with status 200, and sends itself. */
-export abstract class WebAnswer {
+export abstract class WebResponse {
   abstract sendTo(res: Response): void | Promise<void>;
 }
 
@@ -150,10 +150,10 @@ const { get: hasEnded } = Object.getOwnPropertyDescriptor(OutgoingMessage.protot
 /** The arguments of `end`. */
 type Ending = [body?: unknown, encoding?: unknown, done?: unknown];
 
-let ended: OutgoingAnswer[] = [];
+let ended: OutgoingResponse[] = [];
 
 /** Sends the answers of one turn of the event loop together: docs/explanation/decisions/fast-requests.md. */
-export class OutgoingAnswer<
+export class OutgoingResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
   override fixed: readonly FixedHeader[] = [];
@@ -166,7 +166,7 @@ export class OutgoingAnswer<
   static {
     // True from `end` on, although the answer is sent later.
     Object.defineProperty(this.prototype, 'writableEnded', {
-      get(this: OutgoingAnswer) {
+      get(this: OutgoingResponse) {
         return this.ending !== undefined || (hasEnded!.call(this) as boolean);
       },
     });
@@ -201,7 +201,7 @@ export class OutgoingAnswer<
     // Writes the head, so that Node refuses further headers, as after its own `end`.
     this.writeHead(this.statusCode);
     this.ending = ending;
-    if (ended.length === 0) setImmediate(OutgoingAnswer.sendAll);
+    if (ended.length === 0) setImmediate(OutgoingResponse.sendAll);
     ended.push(this);
     return this;
   }

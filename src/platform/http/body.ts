@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Request } from 'express';
 import readAll from 'raw-body';
-import { failure, badRequest } from './failure';
+import { apiError, badRequest } from './api-error';
 
 const DECODERS: Partial<Record<string, () => ReturnType<typeof createGunzip>>> = {
   br: createBrotliDecompress,
@@ -18,15 +18,15 @@ export const hasBody = ({ headers }: IncomingMessage) =>
 export async function readBody(req: Request, limit: number): Promise<Buffer> {
   const encoding = req.headers['content-encoding']?.toLowerCase() ?? 'identity';
   // The connection was lost.
-  if (!req.readable) throw failure(400, 'malformed request');
+  if (!req.readable) throw apiError(400, 'malformed request');
   if (encoding === 'identity') return readAll(req, { length: req.headers['content-length'], limit });
   const decoder = DECODERS[encoding]?.();
-  if (!decoder) throw failure(415, 'unsupported media type');
+  if (!decoder) throw apiError(415, 'unsupported media type');
   req.once('error', (error) => decoder.destroy(error));
   try {
     return await readAll(req.pipe(decoder) as Readable, { limit });
   } catch (error) {
-    throw isTooLarge(error) ? error : failure(400, 'malformed request');
+    throw isTooLarge(error) ? error : apiError(400, 'malformed request');
   } finally {
     req.unpipe(decoder);
     decoder.destroy();
@@ -55,7 +55,7 @@ const notAnObject = () => badRequest('the body must be a JSON object');
 export function readJsonObject(text: string, most: number): [name: string, value: unknown][] {
   const { depth, values: count } = sizeOf(text);
   if (depth > MAX_DEPTH) throw notAnObject();
-  if (count > MAX_VALUES) throw failure(413, 'too many parameters');
+  if (count > MAX_VALUES) throw apiError(413, 'too many parameters');
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -102,7 +102,7 @@ function membersOf(json: string, most: number): [name: string, source: string][]
   let start = 0;
   const end = (i: number) => {
     if (name !== undefined) members.push([name, json.slice(start, i).trim()]);
-    if (members.length > most) throw failure(413, 'too many parameters');
+    if (members.length > most) throw apiError(413, 'too many parameters');
     name = undefined;
   };
   for (let i = 0; i < json.length; i++) {

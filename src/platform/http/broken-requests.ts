@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { type FixedHeader, headerLine, sendFailure } from './answer';
-import { Failure, failure } from './failure';
+import { ApiError, apiError } from './api-error';
 import type { Counter, Measurements } from '../observability/measurements';
 import type { ClientSocket } from './request';
 
@@ -12,14 +12,14 @@ interface ParserError extends Error {
   bytesParsed?: number;
 }
 
-const methodNotAllowed = new Failure(405, ['method not allowed'], { Allow: 'GET, HEAD, OPTIONS, POST' });
-const malformed = failure(400, 'malformed request');
-const REFUSALS: Record<string, Failure> = {
-  HPE_HEADER_OVERFLOW: failure(431, 'request header fields too large'),
-  ERR_HTTP_REQUEST_TIMEOUT: failure(408, 'request timeout'),
+const methodNotAllowed = new ApiError(405, ['method not allowed'], { Allow: 'GET, HEAD, OPTIONS, POST' });
+const malformed = apiError(400, 'malformed request');
+const REFUSALS: Record<string, ApiError> = {
+  HPE_HEADER_OVERFLOW: apiError(431, 'request header fields too large'),
+  ERR_HTTP_REQUEST_TIMEOUT: apiError(408, 'request timeout'),
   HPE_INVALID_METHOD: methodNotAllowed,
 };
-const invalidKey = new Failure(401, ['invalid key'], {
+const invalidKey = new ApiError(401, ['invalid key'], {
   'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token", error_description="invalid key"',
 });
 
@@ -53,7 +53,7 @@ export class BrokenRequests {
     if (!socket.client.isClosing) this.refuse(socket, methodNotAllowed);
   }
 
-  private refuse({ client }: ClientSocket, refusal: Failure): void {
+  private refuse({ client }: ClientSocket, refusal: ApiError): void {
     this.counters[refusal.status]!.value++;
     const { newest } = client;
     if (!newest || newest.req.complete) client.closeWith(this.text(refusal));
@@ -65,7 +65,7 @@ export class BrokenRequests {
     }
   }
 
-  private text({ status, errors, headers }: Failure): string {
+  private text({ status, errors, headers }: ApiError): string {
     const body = JSON.stringify({ errors });
     const own = {
       'Content-Type': 'application/json',

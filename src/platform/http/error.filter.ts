@@ -1,7 +1,7 @@
 import { ArgumentsHost, Catch, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { answerError, answerFor } from './answer';
-import { Failure } from './failure';
+import { ApiError } from './api-error';
 import { RequestLog } from '../observability/request-log';
 
 @Catch()
@@ -12,7 +12,7 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const answer = isRouted(req) ? error : notFound(req, error);
-    if (!res.headersSent && answer instanceof Failure && answer.status === 405 && answeredOptions(req, res))
+    if (!res.headersSent && answer instanceof ApiError && answer.status === 405 && answeredOptions(req, res))
       return;
     answerError(this.log, res, answer);
   }
@@ -35,8 +35,8 @@ export function notFound(req: Request, error: unknown): unknown {
   if (answerFor(error).status !== 404) return error;
   const Allow = methodsOf(req);
   return Allow === undefined
-    ? new Failure(404, ['invalid api endpoint'])
-    : new Failure(405, ['method not allowed'], { Allow });
+    ? new ApiError(404, ['invalid api endpoint'])
+    : new ApiError(405, ['method not allowed'], { Allow });
 }
 
 /** Answers OPTIONS for a known path; false: nothing is sent. */

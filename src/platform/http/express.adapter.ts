@@ -2,7 +2,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import { OutgoingAnswer, sendJson, WebAnswer } from './answer';
+import { OutgoingResponse, sendJson, WebResponse } from './answer';
 import { type FrontDoor, MAX_HEADERS } from './front-door';
 import type { ClientSocket } from './request';
 
@@ -22,7 +22,7 @@ function nativeClasses(app: express.Express) {
       return super.push(piece);
     }
   }
-  class Response<Asked extends IncomingMessage> extends OutgoingAnswer<Asked> {}
+  class Response<Asked extends IncomingMessage> extends OutgoingResponse<Asked> {}
   for (const [prototype, source] of [
     [Request.prototype, express.request],
     [Response.prototype, express.response],
@@ -88,7 +88,7 @@ export class GamewharfAdapter extends ExpressAdapter {
   ): void | Promise<void> {
     // The deadline may have answered already.
     if (res.writableEnded) return;
-    if (body instanceof WebAnswer) return body.sendTo(res);
+    if (body instanceof WebResponse) return body.sendTo(res);
     if (typeof body === 'string' || body === null || typeof body !== 'object') {
       super.reply(res, body, status);
       return;

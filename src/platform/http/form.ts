@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { badRequest } from './failure';
+import { badRequest } from './api-error';
 import { Given, givenInForm, givenInQuery } from './parameter-sources';
 import { readText, Unreadable } from './parameters';
 

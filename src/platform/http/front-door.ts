@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Settings } from '../config/settings';
 import { type FixedHeader, fixedHeaders, sendFailure } from './answer';
 import { BrokenRequests } from './broken-requests';
-import { Failure, failure, serviceUnavailable } from './failure';
+import { ApiError, apiError, serviceUnavailable } from './api-error';
 import { type Exchange, InFlight } from './in-flight';
 import { type Counter, Measurements } from '../observability/measurements';
 import type { ClientSocket, FrontDoorHooks, Handler, Observer } from './request';
@@ -115,24 +115,24 @@ export class FrontDoor implements FrontDoorHooks {
   }
 }
 
-function refusalOf({ rawHeaders, httpVersion }: IncomingMessage): Failure | undefined {
-  if (rawHeaders.length > MAX_HEADERS * 2) return failure(431, 'request header fields too large');
+function refusalOf({ rawHeaders, httpVersion }: IncomingMessage): ApiError | undefined {
+  if (rawHeaders.length > MAX_HEADERS * 2) return apiError(431, 'request header fields too large');
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)
     if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') hosts++;
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
-    return failure(400, 'exactly one Host header is required');
+    return apiError(400, 'exactly one Host header is required');
   return undefined;
 }
 
 const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
 
 /** Removes scheme and host of a request target (RFC 9112, 3.2.2). Others are refused: Express would write them to stderr. */
-function toOriginForm(req: IncomingMessage): Failure | undefined {
+function toOriginForm(req: IncomingMessage): ApiError | undefined {
   const target = req.url!;
   if (target.startsWith('/')) return undefined;
   const path = target.replace(ABSOLUTE, '');
-  if (path === target) return failure(400, 'malformed request');
+  if (path === target) return apiError(400, 'malformed request');
   req.url = path.startsWith('/') ? path : `/${path}`;
   return undefined;
 }

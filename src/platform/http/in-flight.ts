@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendFailure } from './answer';
 import { hasBody } from './body';
-import { failure, serviceUnavailable } from './failure';
+import { apiError, serviceUnavailable } from './api-error';
 import { MAX_BODY } from './parameter-sources';
 import type { ClientSocket, Observer } from './request';
 import { Capacity, Connection, type Sender, Senders } from './senders';
@@ -61,7 +61,7 @@ export class Exchange {
     this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
     if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
     this.connection.closeAfter(this.res);
-    if (!this.res.headersSent) sendFailure(this.res, failure(413, 'too many chunks'));
+    if (!this.res.headersSent) sendFailure(this.res, apiError(413, 'too many chunks'));
     return false;
   }
 
@@ -262,7 +262,7 @@ export class InFlight {
       exchange.since = now;
       if (now - exchange.at < BODY_TIMEOUT) return;
       exchange.connection.closeAfter(res);
-      sendFailure(res, failure(408, 'request timeout'));
+      sendFailure(res, apiError(408, 'request timeout'));
     } else if (now - exchange.since >= ANSWER_TIMEOUT) sendFailure(res, serviceUnavailable());
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { serviceUnavailable } from './failure';
-import { WebAnswer } from './answer';
+import { serviceUnavailable } from './api-error';
+import { WebResponse } from './answer';
 
 /** The rows of a list; a long list comes in slices. */
 export type Rows<Row> = Row[] | AsyncIterable<Row[]>;
@@ -75,7 +75,7 @@ export class LongLists {
 }
 
 /** Sends each slice when the client has read the previous one. After an error the connection breaks, and never just ends. */
-export class LongList<Row> extends WebAnswer {
+export class LongList<Row> extends WebResponse {
   constructor(
     private readonly lists: LongLists,
     private readonly frame: string,

@@ -10,7 +10,7 @@ export const PerPageParameter = (description: string, byDefault: number) =>
   applyDecorators(IntegerParameter(description, { default: byDefault }), Min(1), Max(500));
 
 /** The first fields of an answer that is a page of a list. */
-export class PageAnswer {
+export class PageResponse {
   @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
   page: number;
 

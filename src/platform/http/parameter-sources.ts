@@ -1,7 +1,7 @@
 import busboy from 'busboy';
 import type { Request } from 'express';
 import { hasBody, readBody, readJsonObject } from './body';
-import { badRequest, failure } from './failure';
+import { badRequest, apiError } from './api-error';
 
 /** The raw parameters of a request by name, known or not. */
 export class Given {
@@ -41,7 +41,7 @@ export class Given {
   addPairs(text: string): void {
     if (text === '') return;
     const pairs = text.split('&', MAX_FIELDS + 1);
-    if (pairs.length > MAX_FIELDS) throw failure(413, 'too many parameters');
+    if (pairs.length > MAX_FIELDS) throw apiError(413, 'too many parameters');
     for (const pair of pairs) {
       const equals = pair.indexOf('=');
       const name = decode(equals < 0 ? pair : pair.slice(0, equals));
@@ -95,18 +95,18 @@ export async function givenInBody(req: Request, given: Given, limit = MAX_BODY):
   const [mediaType = '', ...parameters] = contentType(req);
   const read = READERS[mediaType];
   // Without a type, a chunked body may be empty: known when it is read.
-  if (!read && mediaType !== '') throw failure(415, 'unsupported media type');
+  if (!read && mediaType !== '') throw apiError(415, 'unsupported media type');
   const charset = parameters
     .find((one) => one.startsWith('charset='))
     ?.slice(8)
     .replaceAll('"', '');
-  if (charset && charset !== 'utf-8' && charset !== 'utf8') throw failure(415, 'unsupported charset');
+  if (charset && charset !== 'utf-8' && charset !== 'utf8') throw apiError(415, 'unsupported charset');
   // readBody would fail only after MAX_BODY bytes.
-  if (Number(req.headers['content-length']) > MAX_BODY) throw failure(413, 'request too large');
+  if (Number(req.headers['content-length']) > MAX_BODY) throw apiError(413, 'request too large');
   const body = await readBody(req, limit);
   req.exchange.bodyArrived();
   if (body.length === 0) return;
-  if (!read) throw failure(415, 'unsupported media type');
+  if (!read) throw apiError(415, 'unsupported media type');
   await read(body, given, req);
 }
 
@@ -168,13 +168,13 @@ function readMultipart(body: Buffer, given: Given, req: Request): Promise<void> 
       // Undefined for a part without a name, unlike busboy's types.
       if (!name) return;
       // busboy replaces invalid UTF-8 by U+FFFD.
-      if (info.valueTruncated || info.nameTruncated) reject(failure(413, 'request too large'));
+      if (info.valueTruncated || info.nameTruncated) reject(apiError(413, 'request too large'));
       else if (value.includes('\ufffd') && !hasReplacements) given.undecodable.add(name);
       else given.add(name, value);
     });
     parser.on('filesLimit', () => reject(badRequest('files are not accepted')));
     for (const limit of ['fieldsLimit', 'partsLimit'] as const)
-      parser.on(limit, () => reject(failure(413, 'too many parameters')));
+      parser.on(limit, () => reject(apiError(413, 'too many parameters')));
     parser.on('error', () => reject(malformed));
     parser.on('close', resolve);
     // In slices, since parsing the headers of many parts blocks the event loop.

@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { validateSync, getMetadataStorage, type ValidationError } from 'class-validator';
 import type { Request } from 'express';
-import { Failure } from './failure';
+import { ApiError } from './api-error';
 import { Given, givenInBody, givenInQuery } from './parameter-sources';
 import {
   asText,
@@ -87,7 +87,7 @@ function checked(request: RequestClass, rules: Rules, given: Given, values: unkn
   if (mustCheck)
     for (const error of validateSync(result, { skipMissingProperties: true }))
       problems.push(...problemsOf(byProperty.get(error.property) ?? [], error));
-  if (problems.length > 0) throw new Failure(400, problems);
+  if (problems.length > 0) throw new ApiError(400, problems);
   return result;
 }
 

@@ -1,4 +1,4 @@
-import { Failure } from '../http/failure';
+import { ApiError } from '../http/api-error';
 
 /** Bytes of answers that one process stores for a user in 24 hours, as long as they are kept. */
 export const MAX_STORED = 256 * 1024 * 1024;
@@ -15,7 +15,7 @@ export class AnswerRoom {
     const before = this.taken.get(user_id);
     const stored = bytes + (before ? Math.max(0, before.bytes - (now - before.at) * PER_MS) : 0);
     if (stored > MAX_STORED)
-      throw new Failure(429, ['rate limit exceeded'], {
+      throw new ApiError(429, ['rate limit exceeded'], {
         'Retry-After': String(Math.ceil((stored - MAX_STORED) / PER_MS / 1000)),
       });
     if (!before && this.taken.size === MAX_USERS) this.taken.clear();

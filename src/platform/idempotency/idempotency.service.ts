@@ -6,7 +6,7 @@ import type { ClientBase } from 'pg';
 import { type Credential, limitedAs } from '../../auth/credential';
 import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
-import { badRequest } from '../http/failure';
+import { badRequest } from '../http/api-error';
 import { AnswerRoom } from './answer-room';
 
 const HEADER = 'Idempotency-Key';
@@ -66,17 +66,17 @@ const CLAIM = statement(
    RETURNING true AS claimed`,
 );
 
-interface StoredAnswer {
+interface StoredResponse {
   fingerprint: Buffer;
   answer: string;
 }
 
-const STORED_ANSWER = statement<StoredAnswer>(
+const STORED_ANSWER = statement<StoredResponse>(
   'idempotency_kept',
   'SELECT fingerprint, answer FROM idempotency_keys WHERE credential = $1 AND key_hash = $2',
 );
 
-const RECENT_ANSWER = statement<StoredAnswer>(
+const RECENT_ANSWER = statement<StoredResponse>(
   'idempotency_recent',
   `SELECT fingerprint, answer FROM idempotency_keys
    WHERE credential = $1 AND key_hash = $2 AND user_id IS NOT DISTINCT FROM $3 AND created_at >= now() - ${LIFE}`,
@@ -141,7 +141,7 @@ export async function oncePerKey<Answer>(
 ): Promise<Answer> {
   const claimed = await client.query(CLAIM.text, [credential, key_hash, fingerprint, null]);
   if (claimed.rowCount === 0) {
-    const { rows } = await client.query<StoredAnswer>(STORED_ANSWER.text, [credential, key_hash]);
+    const { rows } = await client.query<StoredResponse>(STORED_ANSWER.text, [credential, key_hash]);
     return answerOf(rows[0], fingerprint);
   }
   const answer = await work();
@@ -151,7 +151,7 @@ export async function oncePerKey<Answer>(
 
 const fingerprintOf = ({ route }: RetryKey, request: object) => sha256(JSON.stringify([route, request]));
 
-function answerOf<Answer>(stored: StoredAnswer | undefined, fingerprint: Buffer): Answer {
+function answerOf<Answer>(stored: StoredResponse | undefined, fingerprint: Buffer): Answer {
   if (!stored?.fingerprint.equals(fingerprint)) throw badRequest(`${HEADER} was used with other parameters`);
   return JSON.parse(stored.answer) as Answer;
 }

@@ -3,10 +3,10 @@ import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagg
 import { SkipThrottle } from '@nestjs/throttler';
 import { Public } from '../../auth/access';
 import { Database } from '../database/database';
-import { serviceUnavailable } from '../http/failure';
+import { serviceUnavailable } from '../http/api-error';
 import { FrontDoor } from '../http/front-door';
 
-class HealthAnswer {
+class HealthResponse {
   @ApiProperty({ enum: ['ok'], description: 'Anything else is a status other than 200' })
   status: 'ok';
 }
@@ -30,8 +30,8 @@ export class HealthController {
     description: 'It fails when no request was let in for two minutes although some came: restart it then.',
   })
   @Public()
-  @ApiOkResponse({ type: HealthAnswer })
-  live(): HealthAnswer {
+  @ApiOkResponse({ type: HealthResponse })
+  live(): HealthResponse {
     return this.okUnlessStuckFor(NOT_LIVE_AFTER);
   }
 
@@ -43,14 +43,14 @@ export class HealthController {
       'came. A database that went away does not make it fail: requests are answered with 503 then.',
   })
   @Public()
-  @ApiOkResponse({ type: HealthAnswer })
-  ready(): HealthAnswer {
+  @ApiOkResponse({ type: HealthResponse })
+  ready(): HealthResponse {
     // `connected` stays true when the database is lost later.
     if (this.frontDoor.draining || !this.database.connected) throw serviceUnavailable();
     return this.okUnlessStuckFor(NOT_READY_AFTER);
   }
 
-  private okUnlessStuckFor(ms: number): HealthAnswer {
+  private okUnlessStuckFor(ms: number): HealthResponse {
     if (this.frontDoor.inFlight.stuckFor > ms) throw serviceUnavailable();
     return { status: 'ok' };
   }

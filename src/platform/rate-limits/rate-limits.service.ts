@@ -5,7 +5,7 @@ import type { LimitedAs } from '../../auth/credential';
 import { ExpiringCache } from '../cache/expiring-cache';
 import { type LimitName, type RateLimit, rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
-import { Failure } from '../http/failure';
+import { ApiError } from '../http/api-error';
 import { type Counter as Total, Measurements } from '../observability/measurements';
 import type { Sender } from '../http/senders';
 import { SharedCounters } from './shared-counters';
@@ -98,7 +98,7 @@ export class RateLimitsService implements OnApplicationShutdown {
   refuse(res: ServerResponse, limit: Limit, spent_ms: number): never {
     limit.decisions.limited.value++;
     show(res, limit, spent_ms);
-    throw new Failure(429, ['rate limit exceeded'], {
+    throw new ApiError(429, ['rate limit exceeded'], {
       'Retry-After': String(Math.max(1, seconds(limit.wait(spent_ms)))),
     });
   }

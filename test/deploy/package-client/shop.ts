@@ -15,7 +15,7 @@ async function main(): Promise<void> {
   void profile.user.name;
 
   const { data } = await client.GET('/profile/games');
-  const games: components['schemas']['GameAnswer'][] = data?.games ?? [];
+  const games: components['schemas']['GameResponse'][] = data?.games ?? [];
   const [game] = games;
   if (!game) throw new Error('no game');
 

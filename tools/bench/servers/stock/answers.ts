@@ -17,10 +17,10 @@ function money(amount: number, currency: string): string {
 }
 
 @Exclude()
-export class UserAnswer {
+export class UserResponse {
   @Expose() id: number;
   @Expose() username: string;
-  @Transform(({ obj }: { obj: UserAnswer }) => obj.display_name ?? obj.username)
+  @Transform(({ obj }: { obj: UserResponse }) => obj.display_name ?? obj.username)
   @Expose()
   display_name: string;
   @Expose() gamer: boolean;
@@ -33,7 +33,7 @@ export class UserAnswer {
 }
 
 @Exclude()
-class EarningAnswer {
+class EarningResponse {
   @Expose() currency: string;
   @Shown() get amount_formatted(): string {
     return money(this.amount, this.currency);
@@ -65,11 +65,11 @@ class CountedGame extends BaseGame {
   @Expose() views_count: number;
   @Expose() downloads_count: number;
   @Expose() purchases_count: number;
-  @Expose() @Type(() => EarningAnswer) earnings: EarningAnswer[];
+  @Expose() @Type(() => EarningResponse) earnings: EarningResponse[];
 }
 
 @Exclude()
-export class GameAnswer extends CountedGame {
+export class GameResponse extends CountedGame {
   @Expose() classification: string;
   @Expose() traits: string[];
   @Expose() @Modern() declare published_at: Date | null;
@@ -77,7 +77,7 @@ export class GameAnswer extends CountedGame {
 }
 
 @Exclude()
-export class LegacyGameAnswer extends CountedGame {
+export class LegacyGameResponse extends CountedGame {
   @Used() traits: string[];
   @Shown() get p_android(): boolean {
     return this.traits.includes('p_android');
@@ -117,32 +117,32 @@ class EmbeddedGame extends BaseGame {
 }
 
 @Exclude()
-export class GameWithUserAnswer extends EmbeddedGame {
+export class GameWithUserResponse extends EmbeddedGame {
   @Expose() @Type(() => GameUser) declare user: GameUser;
 }
 
 @Exclude()
-export class OwnedKeyAnswer {
+export class OwnedKeyResponse {
   @Expose() id: number;
   @Expose() game_id: number;
   @Expose() purchase_id: number | null;
   @Expose() @Modern() created_at: Date;
   @Expose() downloads: number;
-  @Expose() @Type(() => GameWithUserAnswer) game: GameWithUserAnswer;
+  @Expose() @Type(() => GameWithUserResponse) game: GameWithUserResponse;
 }
 
 @Exclude()
-export class DownloadKeyAnswer {
+export class DownloadKeyResponse {
   @Expose() id: number;
   @Expose() @Modern() created_at: Date;
   @Expose() downloads: number;
   @Expose() key: string;
   @Expose() game_id: number;
-  @Expose() @Type(() => UserAnswer) owner?: UserAnswer;
+  @Expose() @Type(() => UserResponse) owner?: UserResponse;
 }
 
 @Exclude()
-export class PurchaseAnswer {
+export class PurchaseResponse {
   @Expose() id: number;
   @Expose() donation: boolean;
   @Expose() email: string;
@@ -161,7 +161,7 @@ export class PurchaseAnswer {
 }
 
 @Exclude()
-export class CollectionAnswer {
+export class CollectionResponse {
   @Expose() id: number;
   @Expose() title: string;
   @Shown() get url(): string {
@@ -179,7 +179,7 @@ export class CollectionAnswer {
 }
 
 @Exclude()
-export class EntryAnswer {
+export class EntryResponse {
   @Expose() collection_id: number;
   @Expose() game_id: number;
   @Expose() position: number;

@@ -34,15 +34,15 @@ import { User } from '../../../../src/users/user.entity';
 import { Build } from '../../../../src/wharf/build.entity';
 import {
   answered,
-  CollectionAnswer,
-  DownloadKeyAnswer,
-  EntryAnswer,
-  GameAnswer,
-  GameWithUserAnswer,
-  LegacyGameAnswer,
-  OwnedKeyAnswer,
-  PurchaseAnswer,
-  UserAnswer,
+  CollectionResponse,
+  DownloadKeyResponse,
+  EntryResponse,
+  GameResponse,
+  GameWithUserResponse,
+  LegacyGameResponse,
+  OwnedKeyResponse,
+  PurchaseResponse,
+  UserResponse,
 } from './answers';
 import { BearerStrategy, CurrentKey } from './auth';
 import { StoreService } from './store.service';
@@ -82,30 +82,30 @@ class StoreController {
 
   @Get(['profile', 'api/1/key/me'])
   profile(@CurrentKey() key: ApiKey) {
-    return { user: answered(UserAnswer, key.user!) };
+    return { user: answered(UserResponse, key.user!) };
   }
 
   @Get('profile/games')
   async games(@CurrentKey() key: ApiKey) {
     const games = await this.store.editableGames(key.user_id);
-    return { games: games.map((game) => answered(GameAnswer, game)) };
+    return { games: games.map((game) => answered(GameResponse, game)) };
   }
 
   @Get('api/1/key/my-games')
   async legacyGames(@CurrentKey() key: ApiKey) {
     const games = await this.store.editableGames(key.user_id);
-    return { games: games.map((game) => answered(LegacyGameAnswer, game)) };
+    return { games: games.map((game) => answered(LegacyGameResponse, game)) };
   }
 
   @Get('profile/owned-keys')
   async ownedKeys(@Query() { page, per_page }: OwnedKeysQuery, @CurrentKey() key: ApiKey) {
     const keys = await this.store.ownedKeys(key.user_id, page, per_page);
-    return { page, per_page, owned_keys: keys.map((owned) => answered(OwnedKeyAnswer, owned)) };
+    return { page, per_page, owned_keys: keys.map((owned) => answered(OwnedKeyResponse, owned)) };
   }
 
   @Get('games/:id')
   async game(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
-    return { game: answered(GameWithUserAnswer, await this.store.game(key.user_id, id)) };
+    return { game: answered(GameWithUserResponse, await this.store.game(key.user_id, id)) };
   }
 
   @Get('games/:id/ownership')
@@ -120,7 +120,7 @@ class StoreController {
     @CurrentKey() key: ApiKey,
   ) {
     return {
-      download_key: answered(DownloadKeyAnswer, await this.store.downloadKey(key.user_id, id, query)),
+      download_key: answered(DownloadKeyResponse, await this.store.downloadKey(key.user_id, id, query)),
     };
   }
 
@@ -131,18 +131,18 @@ class StoreController {
     @CurrentKey() key: ApiKey,
   ) {
     const purchases = await this.store.purchases(key.user_id, id, query);
-    return { purchases: purchases.map((purchase) => answered(PurchaseAnswer, purchase)) };
+    return { purchases: purchases.map((purchase) => answered(PurchaseResponse, purchase)) };
   }
 
   @Get('profile/collections')
   async collections(@Query() { game_id }: GameQuery, @CurrentKey() key: ApiKey) {
     const collections = await this.store.editableCollections(key.user_id, game_id);
-    return { collections: collections.map((collection) => answered(CollectionAnswer, collection)) };
+    return { collections: collections.map((collection) => answered(CollectionResponse, collection)) };
   }
 
   @Get('collections/:id')
   async collection(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
-    return { collection: answered(CollectionAnswer, await this.store.collection(key.user_id, id)) };
+    return { collection: answered(CollectionResponse, await this.store.collection(key.user_id, id)) };
   }
 
   @Get('collections/:id/collection-games')
@@ -152,7 +152,7 @@ class StoreController {
     @CurrentKey() key: ApiKey,
   ) {
     const entries = await this.store.entriesOf(key.user_id, id, page, per_page);
-    return { page, per_page, collection_games: entries.map((entry) => answered(EntryAnswer, entry)) };
+    return { page, per_page, collection_games: entries.map((entry) => answered(EntryResponse, entry)) };
   }
 }
 

@@ -1,13 +1,13 @@
-import * as refusals from '../../src/auth/refusals';
+import * as refusals from '../../src/auth/errors';
 import type { Credential } from '../../src/auth/credential';
-import type { Failure } from '../../src/platform/http/failure';
+import type { ApiError } from '../../src/platform/http/api-error';
 
 const key: Credential = { type: 'key', user_id: 1, scopes: [], api_key_id: 1 };
 const jwt: Credential = { ...key, type: 'jwt' };
 const INVALID = 'error="invalid_token", error_description=';
 const SCOPE = 'error="insufficient_scope", scope="game"';
 
-test.each<[Failure, number, string, string]>([
+test.each<[ApiError, number, string, string]>([
   [refusals.authenticationRequired(), 401, 'authentication required', ''],
   [refusals.invalidKey(), 401, 'invalid key', `${INVALID}"invalid key"`],
   [refusals.invalidToken(), 401, 'invalid token', `${INVALID}"invalid token"`],

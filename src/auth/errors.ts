@@ -1,8 +1,8 @@
-import { Failure } from '../platform/http/failure';
+import { ApiError } from '../platform/http/api-error';
 import type { Credential } from './credential';
 
 const challenge = (status: number, text: string, parameters: string) =>
-  new Failure(status, [text], { 'WWW-Authenticate': `Bearer realm="gamewharf"${parameters}` });
+  new ApiError(status, [text], { 'WWW-Authenticate': `Bearer realm="gamewharf"${parameters}` });
 
 // Without a credential there is no error to name (RFC 6750, 3.1).
 export const authenticationRequired = () => challenge(401, 'authentication required', '');

@@ -1,9 +1,0 @@
-import { forbidden } from '../auth/refusals';
-import { failure } from '../platform/http/failure';
-
-export const invalidCollection = () => failure(404, 'invalid collection');
-export const notInCollection = () => failure(404, 'game is not in the collection');
-
-/** The error for a caller who may not edit the collection: 403 if it is visible to the caller, else 404. */
-export const cannotEdit = (visible: unknown) =>
-  visible ? forbidden("you can't edit this collection") : invalidCollection();
