@@ -35,6 +35,7 @@ module.exports = {
   setupFiles: ['<rootDir>/test/support/no-colours.js'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  reporters: ['default', '<rootDir>/test/support/closing-line.js'],
   testSequencer: '<rootDir>/test/support/slowest-first.mjs',
   maxWorkers: 2,
   testTimeout: 20_000,

@@ -1,6 +1,6 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Browser, PASSWORD, withPassword } from '../support/browser';
-import { hasRedis, TestRedis } from '../support/redis';
+import { TestRedis, withRedis } from '../support/redis';
 import {
   type Actor,
   databaseUrl,
@@ -156,10 +156,7 @@ describe('failed sign-ins', () => {
   });
 });
 
-const withRedis = hasRedis ? describe : describe.skip;
-if (!hasRedis) console.warn('skipped: this machine has no redis-server');
-
-withRedis('replicas share through Redis', () => {
+withRedis.describe('replicas share through Redis', () => {
   let redis: TestRedis;
   let urls: string[];
 

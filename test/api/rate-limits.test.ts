@@ -6,7 +6,7 @@ import { Measurements } from '../../src/platform/observability/measurements';
 import { LocalCounters } from '../../src/platform/rate-limits/rate-limits.service';
 import { RateLimitsService } from '../../src/platform/rate-limits/rate-limits.service';
 import { SharedCounters } from '../../src/platform/rate-limits/shared-counters';
-import { hasRedis, TestRedis } from '../support/redis';
+import { TestRedis, withRedis } from '../support/redis';
 import {
   type Actor,
   type Environment,
@@ -252,10 +252,7 @@ describe('by setting', () => {
   });
 });
 
-const withRedis = hasRedis ? describe : describe.skip;
-if (!hasRedis) console.warn('skipped: this machine has no redis-server');
-
-withRedis('shared by replicas through Redis', () => {
+withRedis.describe('shared by replicas through Redis', () => {
   let redis: TestRedis;
   let apps: NestExpressApplication[];
   let urls: string[];

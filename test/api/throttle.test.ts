@@ -2,7 +2,7 @@ import { Controller, Get, Module, type Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SkipThrottle, Throttle } from '@nestjs/throttler';
 import { AnyCredential, Public } from '../../src/auth/access';
-import { hasRedis, TestRedis } from '../support/redis';
+import { TestRedis, withRedis } from '../support/redis';
 import { databaseUrl, type Environment, failure, make, openApp, useStore } from '../support/store';
 import { until } from '../support/time';
 
@@ -186,10 +186,7 @@ test.each([
   await expect(open({}, WrongModule)).rejects.toThrow('WrongController.list');
 });
 
-const withRedis = hasRedis ? test : test.skip;
-if (!hasRedis) console.warn('skipped: this machine has no redis-server');
-
-withRedis('@Throttle: replicas share the limit through Redis', async () => {
+withRedis.test('@Throttle: replicas share the limit through Redis', async () => {
   const redis = await TestRedis.start();
   try {
     const urls = [await open({ REDIS_URL: redis.url }), await open({ REDIS_URL: redis.url })];

@@ -9,7 +9,16 @@ import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { registerSellingCommands } from '../../src/commands/sales.command';
 import { type Browser, browserOf } from '../support/browser';
-import { type Example, examplesOf, expectAsPrinted, isHere, run, runnable } from '../support/page-examples';
+import {
+  type Example,
+  examplesOf,
+  expectAsPrinted,
+  isHere,
+  run,
+  runnable,
+  withCurl,
+} from '../support/page-examples';
+import { runIf } from '../support/run-if';
 import { type Actor, baseUrl, sql, theApp, useStore } from '../support/store';
 
 useStore();
@@ -46,10 +55,9 @@ test('the page has an example for every way and language', () => {
   expect(['sh', 'python', 'js', 'go', 'csharp', 'gdscript'].map(count)).toEqual([5, 1, 4, 1, 1, 1]);
 });
 
-const alone = runnable(examples).filter(({ heading }) => ![CONSENT, REFUND].includes(heading));
-test.each(alone.map((one, i) => ({ ...one, i })))('$language, example $i', (example) =>
-  expectAsPrinted(example, env),
-);
+const alone = runnable(examples).filter(({ example }) => ![CONSENT, REFUND].includes(example.heading));
+for (const [i, { example, when }] of alone.entries())
+  when.test(`${example.language}, example ${i}`, () => expectAsPrinted(example, env));
 
 test('with the consent that the page asks for in between', async () => {
   const [ask, , answer] = examples.filter(({ heading }) => heading === CONSENT);
@@ -124,8 +132,8 @@ describe('docs/guides/launcher.md', () => {
   });
 });
 
-const withMono = isHere(['mcs', '--version']) ? test : test.skip;
-withMono('C#, with stand-ins for what it uses of Unity', () => {
+const withMono = runIf(isHere(['mcs', '--version']), 'mcs (Mono) is not installed');
+withMono.test('C#, with stand-ins for what it uses of Unity', () => {
   const { code } = examples.find(({ language }) => language === 'csharp')!;
   const [source, program] = [join(folder, 'Ownership.cs'), join(folder, 'game.exe')];
   writeFileSync(source, code);
@@ -147,8 +155,7 @@ async function refund(id: string): Promise<void> {
 }
 
 // Last, since it takes away what the others ask for.
-const withCurl = isHere(['curl', '--version']) ? test : test.skip;
-withCurl('after the refunds of the page', async () => {
+withCurl.test('after the refunds of the page', async () => {
   const ids = [...page.matchAll(/^ {4}npm run --silent gamewharf -- refund (\d+)$/gm)].map(([, id]) => id!);
   const answers = examples.filter(({ heading }) => heading === REFUND);
   expect([ids.length, answers.length]).toEqual([2, 2]);

@@ -6,7 +6,7 @@ import { addToPeriods } from '../../src/purchases/earnings';
 import type { Statement } from '../../src/platform/database/statement';
 import { planOf } from '../support/plans';
 import { type Browser, browserOf, cookieOf, PASSWORD, withPassword } from '../support/browser';
-import { chromiumPath, openChromium, Window } from '../support/chromium';
+import { inChromium, openChromium, Window } from '../support/chromium';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor, actors, baseUrl, databaseUrl, make, sql, useStore } from '../support/store';
 import { statementsOf } from '../support/statements';
@@ -362,10 +362,7 @@ describe('buyers', () => {
   });
 });
 
-if (!chromiumPath)
-  console.warn('Skipped: the pages in a real browser. Install Chromium, or set CHROMIUM to one.');
-
-(chromiumPath ? describe : describe.skip)('in Chromium', () => {
+inChromium.describe('in Chromium', () => {
   let chromium: Chromium;
   beforeAll(async () => {
     chromium = await openChromium();

@@ -6,7 +6,7 @@ import {
   environmentOf,
   environmentVariables,
   one,
-  suite,
+  withKubectl,
   useComponent,
   useRestored,
   useSetting,
@@ -28,7 +28,7 @@ const WAYS: [environment: string, how: string, changes: Change[]][] = [
   ['production', 'with both', [useStandbys('production'), useRestored('production')]],
 ];
 
-suite.each(WAYS)('%s, %s', (environment, how, changes) => {
+withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
   let rendered: Environment;
   let manifests: Manifest[];
   beforeAll(() => {

@@ -9,11 +9,11 @@ import {
   mebibytes,
   one,
   settingsOf,
-  suite,
+  withKubectl,
   variable,
 } from '../support/overlays';
 
-suite.each(ENVIRONMENTS)('%s', (environment) => {
+withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
     rendered = environmentOf(environment);

@@ -7,10 +7,10 @@ import {
   one,
   only,
   settingsOf,
-  suite,
+  withKubectl,
 } from '../support/overlays';
 
-suite.each(ENVIRONMENTS)('%s', (environment) => {
+withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
     rendered = environmentOf(environment);

@@ -14,11 +14,11 @@ import { type Container, kubectlIsThere } from '../support/manifests';
 import { type Environment, environmentOf, environmentVariables, one } from '../support/overlays';
 import { freePort } from '../support/ports';
 import { hasRedis, TestRedis } from '../support/redis';
+import { runIf } from '../support/run-if';
 import { moment, until } from '../support/time';
 
 const missing = [...missingForContainers, ...(kubectlIsThere ? [] : ['kubectl'])];
-if (missing.length > 0) console.warn(`Skipped: the image is not built, for lack of ${missing.join(', ')}.`);
-const suite = missing.length > 0 ? describe.skip : describe;
+const withContainers = runIf(missing.length === 0, `not installed: ${missing.join(', ')}`);
 
 const BUILT_AT = 1_700_000_000;
 const root = path.join(__dirname, '..', '..');
@@ -41,7 +41,7 @@ function listOf(files: string): string[] {
   return stdout.trim().split('\n');
 }
 
-suite('the image', () => {
+withContainers.describe('the image', () => {
   beforeAll(async () => {
     containers = new Containers();
     ({ folder } = containers);

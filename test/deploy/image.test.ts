@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { onPosix } from '../support/run-if';
 
 jest.setTimeout(180_000);
 
@@ -26,7 +27,6 @@ const nobody = { uid: 65534, gid: 65534 };
 const asNobody = isRoot ? nobody : {};
 // Node may live where only root can go, in root's own home for one.
 const reachable = !isRoot || spawnSync(process.execPath, ['--version'], asNobody).status === 0;
-const posix = process.platform === 'win32' ? it.skip : it;
 if (!isRoot)
   console.warn('Not root: the image tree runs as this user, with its files read-only, and not as nobody.');
 
@@ -194,7 +194,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     await onServer(`DROP DATABASE ${database} WITH (FORCE)`);
   });
 
-  posix('cannot write to itself', () => {
+  onPosix.test('cannot write to itself', () => {
     const attempt = node('-e', "require('node:fs').writeFileSync('written', '')");
     expect(attempt.stderr).toContain('EACCES');
   });
@@ -209,7 +209,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
       expect([status, `${stdout}${stderr}`]).toEqual([0, expect.any(String)]);
     }
   });
-  posix('has the command as a program', () => {
+  onPosix.test('has the command as a program', () => {
     const { status, stdout } = spawnSync(path.join(tree, 'dist', 'src', 'cli.js'), ['--help'], {
       encoding: 'utf8',
       env: { ...environment, PATH: `${path.dirname(nodeProgram)}:${environment.PATH}` },
@@ -232,7 +232,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     const answer = await get(environment.PORT, '/wharf/latest?game_id=1&channel_name=windows');
     expect([answer.status, await answer.json()]).toEqual([404, { errors: ['invalid game'] }]);
   });
-  posix('really is that user', () => {
+  onPosix.test('really is that user', () => {
     const status = readFileSync(`/proc/${running.pid}/status`, 'utf8');
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).toBe(String(isRoot ? nobody.uid : process.getuid?.()));
   });
@@ -241,7 +241,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     expect(answer.status).toBe(200);
     expect(await answer.text()).toMatch(/^# TYPE \w+ (counter|gauge|histogram)$/m);
   });
-  posix('ends by itself, without an error, when it is told to', async () => {
+  onPosix.test('ends by itself, without an error, when it is told to', async () => {
     expect(running.exitCode).toBeNull();
     const ended = once(running, 'exit');
     running.kill('SIGTERM');

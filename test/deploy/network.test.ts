@@ -1,7 +1,7 @@
 import { selects } from '../support/manifests';
-import { type Environment, ENVIRONMENTS, environmentOf, one, only, suite } from '../support/overlays';
+import { type Environment, ENVIRONMENTS, environmentOf, one, only, withKubectl } from '../support/overlays';
 
-suite.each(ENVIRONMENTS)('%s', (environment) => {
+withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
     rendered = environmentOf(environment);

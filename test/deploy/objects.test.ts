@@ -7,11 +7,11 @@ import {
   environmentOf,
   one,
   only,
-  suite,
+  withKubectl,
   variable,
 } from '../support/overlays';
 
-suite.each(ENVIRONMENTS)('%s', (environment) => {
+withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
     rendered = environmentOf(environment);
@@ -23,7 +23,7 @@ suite.each(ENVIRONMENTS)('%s', (environment) => {
   });
 });
 
-suite('both environments', () => {
+withKubectl.describe('both environments', () => {
   let staging: Manifest[];
   let production: Manifest[];
   beforeAll(() => {

@@ -6,14 +6,17 @@ import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { kubectlIsThere } from '../support/manifests';
 import { environmentOf, one } from '../support/overlays';
 import { hasPgBouncer, startPooler } from '../support/pgbouncer';
+import { runIf } from '../support/run-if';
 import { moment, until } from '../support/time';
 
-const suite = hasPgBouncer && kubectlIsThere ? describe : describe.skip;
-if (!hasPgBouncer) console.warn('Skipped: recovery through a pooler, for lack of pgbouncer.');
+const withPoolerAndKubectl = runIf(
+  hasPgBouncer && kubectlIsThere,
+  'pgbouncer and kubectl are not both installed',
+);
 
 const SOON = 3000;
 
-suite('PostgreSQL, back after an outage behind PgBouncer', () => {
+withPoolerAndKubectl.describe('PostgreSQL, back after an outage behind PgBouncer', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), 'gamewharf-pooler-'));

@@ -6,7 +6,7 @@ import {
   environmentOf,
   one,
   only,
-  suite,
+  withKubectl,
   useRestored,
   useStandbys,
   variable,
@@ -14,7 +14,7 @@ import {
 
 const overlay = (name: string) => path.join(kubernetes, 'overlays', 'production', name);
 
-suite('restoring production', () => {
+withKubectl.describe('restoring production', () => {
   let restored: Manifest[];
   beforeAll(() => {
     restored = render(overlay('restore'));
@@ -65,7 +65,7 @@ suite('restoring production', () => {
   });
 });
 
-suite('reads from the standbys', () => {
+withKubectl.describe('reads from the standbys', () => {
   const both = (folder: string) => {
     useStandbys('production')(folder);
     useRestored('production')(folder);
@@ -100,7 +100,7 @@ suite('reads from the standbys', () => {
   });
 });
 
-suite('all poolers', () => {
+withKubectl.describe('all poolers', () => {
   it('have the same parameters, and try a database that is back within a second', () => {
     const poolers = changed(useStandbys('production'), (folder) => [
       ...environmentOf('production', folder).everything,

@@ -1,8 +1,15 @@
 import { selects } from '../support/manifests';
 import { type Machine, placement } from '../support/placement';
-import { type Environment, ENVIRONMENTS, environmentOf, one, settingsOf, suite } from '../support/overlays';
+import {
+  type Environment,
+  ENVIRONMENTS,
+  environmentOf,
+  one,
+  settingsOf,
+  withKubectl,
+} from '../support/overlays';
 
-suite.each(ENVIRONMENTS)('%s', (environment) => {
+withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   let rendered: Environment;
   beforeAll(() => {
     rendered = environmentOf(environment);
@@ -78,7 +85,7 @@ suite.each(ENVIRONMENTS)('%s', (environment) => {
   });
 });
 
-suite('the placement of production', () => {
+withKubectl.describe('the placement of production', () => {
   const control: Machine = { name: 'control', zone: 'a', tainted: true };
   const workers = ['a', 'b', 'c'].map((zone) => ({ name: `worker-${zone}`, zone }));
   const drained = (name: string) =>

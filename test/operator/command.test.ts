@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { cloneDatabase } from '../support/database';
 import { isHere } from '../support/page-examples';
+import { runIf } from '../support/run-if';
 
 // A checkout of its own, since this compiles into dist.
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-command-'));
@@ -230,9 +231,8 @@ describe('what nobody reads to its end', () => {
 });
 
 // `script` of util-linux gives a program a terminal; elsewhere it takes other options.
-const hasTerminal = isHere(['script', '--version']);
-if (!hasTerminal) console.warn('Skipped: the question of gamewharf delete, for lack of script.');
-(hasTerminal ? describe : describe.skip)('gamewharf delete at a terminal', () => {
+const atTerminal = runIf(isHere(['script', '--version']), 'script (util-linux) is not installed');
+atTerminal.describe('gamewharf delete at a terminal', () => {
   let database: Awaited<ReturnType<typeof cloneDatabase>>;
   let client: Client;
   beforeAll(async () => {

@@ -21,7 +21,8 @@ import {
   wrongBuyers,
 } from '../support/importing';
 import { LossyNetwork } from '../support/lossy-network';
-import { examplesOf, expectAsPrinted, isHere, run } from '../support/page-examples';
+import { examplesOf, expectAsPrinted, run, withCurl } from '../support/page-examples';
+import { withoutPooler } from '../support/run-if';
 import { baseUrl, databaseUrl, make, send, sql, theApp, useStore } from '../support/store';
 import { moment, until } from '../support/time';
 
@@ -46,10 +47,9 @@ beforeAll(async () => {
 
 describe('docs/guides/selling.md', () => {
   const examples = examplesOf('guides/selling.md');
-  const withCurl = isHere(['curl', '--version']) ? test : test.skip;
 
   // Each example needs those before it.
-  withCurl(
+  withCurl.test(
     'sells, refunds and retries as it says, in its order',
     async () => {
       const steps = examples.filter(({ language }) => language !== 'json');
@@ -327,9 +327,7 @@ test('purchases that an older replica has imported are counted anew, and games w
   expect(await gamewharf(['sales', 'recount'])).toBe('The figures of all games are right.');
 });
 
-const withoutPooler = process.env.TEST_POOLER_URL ? test.skip : test;
-
-withoutPooler(
+withoutPooler.test(
   'a count anew waits for whoever sells the game, ends when it is interrupted, and leaves no connection',
   async () => {
     await gamewharf(['sales', 'recount']);

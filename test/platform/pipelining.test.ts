@@ -5,6 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FrontDoor } from '../../src/platform/http/front-door';
 import { MAX_BODY } from '../../src/platform/http/parameter-sources';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { runIf } from '../support/run-if';
 import { type Actor, make, ok, openApp, sql, theApp, useStore } from '../support/store';
 import { moment, until } from '../support/time';
 
@@ -149,8 +150,11 @@ describe.each(LOSSES)('63 connections with nine requests each, and then %s', (_w
 });
 
 // Node 24 tells each answer of the end by itself.
-const beforeNode24 = parseInt(process.versions.node, 10) < 24 ? test : test.skip;
-beforeNode24(
+const beforeNode24 = runIf(
+  parseInt(process.versions.node, 10) < 24,
+  'Node 24 reports the end of each response',
+);
+beforeNode24.test(
   'control: where nobody listens to the socket, what was pipelined on it is never over',
   async () => {
     const app = await openApp();

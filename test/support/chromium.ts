@@ -8,6 +8,7 @@ import {
   type BrowserContextOptions,
   type Page,
 } from 'playwright-core';
+import { runIf } from './run-if';
 
 const PLACES = [
   process.env.CHROMIUM,
@@ -21,6 +22,10 @@ const PLACES = [
 
 /** A browser on this machine; undefined: there is none. */
 export const chromiumPath = PLACES.find((place) => place && existsSync(place));
+export const inChromium = runIf(
+  chromiumPath !== undefined,
+  'Chromium is not installed, and CHROMIUM names none',
+);
 
 export const openChromium = (): Promise<Browser> =>
   chromium.launch({

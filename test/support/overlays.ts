@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { loadSettings } from '../../src/platform/config/settings';
 import { type Container, type Manifest, type PodSpec, kubectlIsThere, kubernetes, render } from './manifests';
+import { runIf } from './run-if';
 
 export const ENVIRONMENTS = ['staging', 'production'];
-export const suite = kubectlIsThere ? describe : describe.skip;
-if (!kubectlIsThere)
-  console.warn('kubectl is not installed: the manifests are not rendered and not checked.');
+export const withKubectl = runIf(kubectlIsThere, 'kubectl is not installed');
 
 export interface Pod {
   labels: Record<string, string>;

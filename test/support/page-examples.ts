@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { runIf } from './run-if';
 
 export interface Example {
   language: string;
@@ -40,18 +41,19 @@ export function examplesOf(page: string): Example[] {
 
 export const isHere = ([program, ...args]: Command) => spawnSync(program, args).status === 0;
 
+export const withCurl = runIf(isHere(['curl', '--version']), 'curl is not installed');
+
 /** Whether the language is on this machine. */
 export const isRunnable = (language: string) => isHere(PROGRAMS[language]!.needs);
 
-/** Those of which the page says what they print, and whose language is on this machine. */
-export function runnable(examples: Example[]): Example[] {
-  const missing = Object.keys(PROGRAMS).filter((language) => !isHere(PROGRAMS[language]!.needs));
-  if (missing.length > 0)
-    console.warn(`Not run, for lack of ${missing.map((one) => PROGRAMS[one]!.needs[0]).join(', ')}`);
-  return examples.filter(
-    ({ language, prints }) => prints !== undefined && language in PROGRAMS && !missing.includes(language),
-  );
-}
+/** The examples whose output the page states, with a runner that skips those whose language isn't installed. */
+export const runnable = (examples: Example[]) =>
+  examples
+    .filter(({ language, prints }) => prints !== undefined && language in PROGRAMS)
+    .map((example) => {
+      const { needs } = PROGRAMS[example.language]!;
+      return { example, when: runIf(isHere(needs), `${needs[0]} is not installed`) };
+    });
 
 export async function run(
   { language, code }: Pick<Example, 'language' | 'code'>,

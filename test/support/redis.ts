@@ -2,9 +2,10 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { freePort } from './ports';
+import { runIf } from './run-if';
 
-/** Whether this machine has Redis; its tests say that they were skipped where it has not. */
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
+export const withRedis = runIf(hasRedis, 'redis-server is not installed');
 
 /** A Redis server of the test's own, which it may hang, kill and start again on the same port. */
 export class TestRedis {

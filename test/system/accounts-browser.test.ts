@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { PASSWORD, withPassword } from '../support/browser';
-import { chromiumPath, ClientApplication, openChromium, Window } from '../support/chromium';
+import { ClientApplication, inChromium, openChromium, Window } from '../support/chromium';
 import { isRunnable, run } from '../support/page-examples';
 import { type Actor, baseUrl, make, sql, useStore } from '../support/store';
 import { until } from '../support/time';
@@ -32,10 +32,7 @@ const UNSEEN = `(() => {
 })()`;
 const OOB = 'urn:ietf:wg:oauth:2.0:oob';
 
-if (!chromiumPath)
-  console.warn('Skipped: the pages in a real browser. Install Chromium, or set CHROMIUM to one.');
-
-(chromiumPath ? describe : describe.skip)('in Chromium', () => {
+inChromium.describe('in Chromium', () => {
   useStore({ RATE_LIMIT: 'off' });
 
   let browser: Browser;

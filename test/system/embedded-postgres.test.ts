@@ -20,6 +20,7 @@ import { Client } from 'pg';
 import { packagedBinaries, program } from '../../src/dev/embedded/binaries';
 import { isServerOf, pgCtlStart, readPostmasterPid } from '../../src/dev/embedded/server';
 import { compileEmbedded, copyPackages, EmbeddedProcess, Failure, Ready } from '../support/embedded-process';
+import { onPosix, runIf } from '../support/run-if';
 import { temporaryFolder } from '../support/temporary';
 
 // What is promised in milliseconds is measured here, on machines that others use too.
@@ -30,8 +31,7 @@ jest.setTimeout(60_000);
 
 const NOBODY = 65534;
 const isRoot = process.getuid?.() === 0;
-const posix = process.platform === 'win32' ? test.skip : test;
-const root = isRoot ? test : test.skip;
+const asRoot = runIf(isRoot, 'needs root');
 
 let folder: string;
 let main: string;
@@ -174,7 +174,7 @@ describe('a data folder', () => {
     ]);
   });
 
-  posix('keeps its secrets to the owner, and out of logs and process lists', async () => {
+  onPosix.test('keeps its secrets to the owner, and out of logs and process lists', async () => {
     const dataDir = newPath();
     const [service, ready] = await open({ dataDir });
     const password = await readFile(join(dataDir, 'postgres-password'), 'utf8');
@@ -226,7 +226,7 @@ describe('a data folder', () => {
     await second.stop();
   });
 
-  posix('half made by a start that was killed is made anew', async () => {
+  onPosix.test('half made by a start that was killed is made anew', async () => {
     const dataDir = newPath();
     const victim = launch({ dataDir });
     await wait(() => isHalfMade(dataDir), 'initdb in the middle');
@@ -242,7 +242,7 @@ describe('a data folder', () => {
     ]);
   });
 
-  posix('copied while in use is a database of its own', async () => {
+  onPosix.test('copied while in use is a database of its own', async () => {
     const dataDir = await existing();
     const [, original] = await open({ dataDir });
     const copy = newPath();
@@ -253,7 +253,7 @@ describe('a data folder', () => {
     expect(await marks(original.url)).toEqual([{ n: 1 }]);
   });
 
-  posix('moved while in use is not opened a second time', async () => {
+  onPosix.test('moved while in use is not opened a second time', async () => {
     const dataDir = await existing();
     const [, original] = await open({ dataDir });
     const moved = newPath();
@@ -291,21 +291,24 @@ describe('a data folder', () => {
     expect(await readFile(join(other, 'postgres', 'notes.txt'), 'utf8')).toBe('mine');
   });
 
-  posix('whose password is lost, or that lies behind a dead link, is refused with the remedy', async () => {
-    const dataDir = await existing();
-    await rm(join(dataDir, 'postgres-password'));
-    expect((await launch({ dataDir }).failure()).message).toContain('restore');
-    await rename(join(dataDir, 'postgres'), join(dataDir, 'elsewhere'));
-    await symlink('/nonexistent/postgres', join(dataDir, 'postgres'));
-    expect(await launch({ dataDir }).failure()).toEqual({
-      operator: true,
-      message: expect.stringContaining('is gone'),
-    });
-  });
+  onPosix.test(
+    'whose password is lost, or that lies behind a dead link, is refused with the remedy',
+    async () => {
+      const dataDir = await existing();
+      await rm(join(dataDir, 'postgres-password'));
+      expect((await launch({ dataDir }).failure()).message).toContain('restore');
+      await rename(join(dataDir, 'postgres'), join(dataDir, 'elsewhere'));
+      await symlink('/nonexistent/postgres', join(dataDir, 'postgres'));
+      expect(await launch({ dataDir }).failure()).toEqual({
+        operator: true,
+        message: expect.stringContaining('is gone'),
+      });
+    },
+  );
 });
 
 describe('after kill -9', () => {
-  posix('of node, the next start takes the running server over, and stops it in the end', async () => {
+  onPosix.test('of node, the next start takes the running server over, and stops it in the end', async () => {
     const dataDir = await existing();
     const [victim, first] = await open({ dataDir });
     const pid = await postmaster(first);
@@ -319,7 +322,7 @@ describe('after kill -9', () => {
     await wait(() => !alive(pid), 'the end of the server');
   });
 
-  posix('of all, the next start cleans up, and nothing acknowledged is lost', async () => {
+  onPosix.test('of all, the next start cleans up, and nothing acknowledged is lost', async () => {
     const dataDir = await existing();
     let acknowledged = 1;
     for (let round = 0; round < 3; round += 1) {
@@ -343,7 +346,7 @@ describe('after kill -9', () => {
     expect(Array.from({ length: acknowledged }, (_, n) => n + 1).filter((n) => !kept.has(n))).toEqual([]);
   });
 
-  posix('of all, a postmaster.pid that names another living process hurts neither', async () => {
+  onPosix.test('of all, a postmaster.pid that names another living process hurts neither', async () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir });
     await killAll(service, ready);
@@ -365,14 +368,14 @@ describe('after kill -9', () => {
     }
   });
 
-  posix('an empty postmaster.pid, left by a power cut, is cleaned up', async () => {
+  onPosix.test('an empty postmaster.pid, left by a power cut, is cleaned up', async () => {
     const dataDir = await existing();
     await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), '');
     const [, { url }] = await open({ dataDir });
     expect(await marks(url)).toEqual([{ n: 1 }]);
   });
 
-  posix('of the server alone, it is started again at the same address', async () => {
+  onPosix.test('of the server alone, it is started again at the same address', async () => {
     const [service, ready] = await open({ dataDir: await existing() });
     for (let round = 0; round < 2; round += 1) {
       const pid = await postmaster(ready);
@@ -386,7 +389,7 @@ describe('after kill -9', () => {
     expect(await isUp(ready.url)).toBe(false);
   });
 
-  posix('of the server alone, a second start still finds the folder in use', async () => {
+  onPosix.test('of the server alone, a second start still finds the folder in use', async () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir });
     process.kill(await postmaster(ready), 'SIGKILL');
@@ -396,7 +399,7 @@ describe('after kill -9', () => {
     await service.stop();
   });
 
-  posix('of a process that had joined, the others stop the server as usual', async () => {
+  onPosix.test('of a process that had joined, the others stop the server as usual', async () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir });
     const [command] = await open({ dataDir, mode: 'join-or-start' });
@@ -477,23 +480,26 @@ describe('two on the same data folder', () => {
     await killAll(winner, winners[0]!);
   }
 
-  posix('of three services that start at once on a new folder, one serves', () => raceOf(newPath()));
+  onPosix.test('of three services that start at once on a new folder, one serves', () => raceOf(newPath()));
 
-  posix('of three services that start at once after a crash, one serves', async () => {
+  onPosix.test('of three services that start at once after a crash, one serves', async () => {
     const dataDir = await existing();
     for (let round = 0; round < 3; round += 1) await raceOf(dataDir);
   });
 
-  posix('of three services that start at once beside an abandoned server, one takes it over', async () => {
-    const dataDir = await existing();
-    const [victim, ready] = await open({ dataDir });
-    const pid = await postmaster(ready);
-    await victim.kill();
-    const racers = [1, 2, 3].map(() => launch({ dataDir }));
-    const outcomes = await Promise.all(racers.map((racer) => racer.outcome()));
-    expect(outcomes.filter(isReady)).toHaveLength(1);
-    expect(await postmaster(ready)).toBe(pid);
-  });
+  onPosix.test(
+    'of three services that start at once beside an abandoned server, one takes it over',
+    async () => {
+      const dataDir = await existing();
+      const [victim, ready] = await open({ dataDir });
+      const pid = await postmaster(ready);
+      await victim.kill();
+      const racers = [1, 2, 3].map(() => launch({ dataDir }));
+      const outcomes = await Promise.all(racers.map((racer) => racer.outcome()));
+      expect(outcomes.filter(isReady)).toHaveLength(1);
+      expect(await postmaster(ready)).toBe(pid);
+    },
+  );
 
   test('a command joins the service and leaves its server running', async () => {
     const dataDir = await existing();
@@ -563,7 +569,7 @@ describe('stop', () => {
     expect(await isUp(ready.url)).toBe(false);
   });
 
-  posix('takes less than 5 s with a server that hangs', async () => {
+  onPosix.test('takes less than 5 s with a server that hangs', async () => {
     const [service, ready] = await open({ dataDir: await existing() });
     const pid = await postmaster(ready);
     process.kill(pid, 'SIGSTOP');
@@ -571,7 +577,7 @@ describe('stop', () => {
     await wait(() => !alive(pid), 'the end of the server');
   });
 
-  posix('can come while the data are being created, and nothing is left of them', async () => {
+  onPosix.test('can come while the data are being created, and nothing is left of them', async () => {
     const dataDir = newPath();
     const starting = launch({ dataDir });
     await wait(() => isHalfMade(dataDir), 'initdb in the middle');
@@ -580,7 +586,7 @@ describe('stop', () => {
     expect(await readdir(dataDir)).toEqual(['postgres-password']);
   });
 
-  posix('can come while the server is being started, and nothing is left running', async () => {
+  onPosix.test('can come while the server is being started, and nothing is left running', async () => {
     const dataDir = await existing();
     const starting = launch({ dataDir });
     const file = join(dataDir, 'postgres', 'postmaster.pid');
@@ -619,14 +625,14 @@ describe('binaries', () => {
     return native;
   };
 
-  posix('get the links that a blocked install script has not made', async () => {
+  onPosix.test('get the links that a blocked install script has not made', async () => {
     const binaries = await copyOfBinaries(false);
     const [, { url }] = await open({ dataDir: newPath(), binaries });
     expect(await isUp(url)).toBe(true);
     expect((await lstat(join(binaries, 'lib', 'libpq.so.5'))).isSymbolicLink()).toBe(true);
   });
 
-  root('are copied once where their folder cannot be completed', async () => {
+  asRoot.test('are copied once where their folder cannot be completed', async () => {
     const binaries = await copyOfBinaries(false);
     const dataDir = newPath();
     await mkdir(dataDir);
@@ -640,7 +646,7 @@ describe('binaries', () => {
     expect(await isUp(url)).toBe(true);
   });
 
-  root(
+  asRoot.test(
     'are copied once where the account of the server cannot reach them, whatever their modes',
     async () => {
       const binaries = await copyOfBinaries(true);
@@ -659,7 +665,7 @@ describe('binaries', () => {
     },
   );
 
-  posix('start a server through pg_ctl too, as they do on Windows', async () => {
+  onPosix.test('start a server through pg_ctl too, as they do on Windows', async () => {
     const dataDir = await existing();
     const cluster = join(dataDir, 'postgres');
     clusters.add(cluster);
@@ -690,7 +696,7 @@ describe('binaries', () => {
     expect(() => packagedBinaries('sunos', 'x64')).toThrow(/set DATABASE_URL/);
   });
 
-  posix('made for another C library are explained with the remedy', async () => {
+  onPosix.test('made for another C library are explained with the remedy', async () => {
     const binaries = join(newPath(), 'native');
     await mkdir(join(binaries, 'bin'), { recursive: true });
     for (const name of ['postgres', 'initdb', 'pg_ctl']) {
@@ -706,7 +712,7 @@ describe('binaries', () => {
 describe('accounts', () => {
   const userOf = async (pid: number) => (await stat(`/proc/${pid}`)).uid;
 
-  root('root runs the server as nobody where there is no postgres account', async () => {
+  asRoot.test('root runs the server as nobody where there is no postgres account', async () => {
     const [service, ready] = await open({ dataDir: newPath(), accounts: ['no-such-account', 'nobody'] });
     expect(await userOf(await postmaster(ready))).toBe(NOBODY);
     expect((await stat(ready.dataDir)).uid).toBe(NOBODY);
@@ -716,14 +722,14 @@ describe('accounts', () => {
     expect(await userOf(await postmaster(again))).toBe(NOBODY);
   });
 
-  root('root without any such account gets the remedy', async () => {
+  asRoot.test('root without any such account gets the remedy', async () => {
     expect(await launch({ dataDir: newPath(), accounts: ['no-such-account'] }).failure()).toEqual({
       operator: true,
       message: expect.stringMatching(/no account named no-such-account.*set DATABASE_URL/),
     });
   });
 
-  root('an ordinary account runs it itself', async () => {
+  asRoot.test('an ordinary account runs it itself', async () => {
     const dataDir = newPath();
     await mkdir(dataDir);
     await chown(dataDir, NOBODY, NOBODY);
@@ -733,7 +739,7 @@ describe('accounts', () => {
     expect(await isUp(ready.url)).toBe(false);
   });
 
-  root(
+  asRoot.test(
     'an ordinary account is told of a folder that it cannot write, and of data that are another account’s',
     async () => {
       const closed = newPath();
@@ -758,7 +764,7 @@ describe('accounts', () => {
     },
   );
 
-  root('keep their data in a shelter where they cannot reach the data folder', async () => {
+  asRoot.test('keep their data in a shelter where they cannot reach the data folder', async () => {
     const closed = newPath();
     await mkdir(closed, { mode: 0o700 });
     const dataDir = join(closed, 'project', '.data');
@@ -788,7 +794,7 @@ describe('accounts', () => {
     ).toHaveLength(1);
   });
 
-  root('keep their data where they can reach them after the data folder was closed', async () => {
+  asRoot.test('keep their data where they can reach them after the data folder was closed', async () => {
     const parent = newPath();
     await mkdir(parent, { mode: 0o755 });
     const dataDir = join(parent, 'data');
@@ -800,7 +806,7 @@ describe('accounts', () => {
     expect(await marks(ready.url)).toEqual([{ n: 1 }]);
   });
 
-  root('never use a shelter that somebody else could have prepared', async () => {
+  asRoot.test('never use a shelter that somebody else could have prepared', async () => {
     const closed = newPath();
     await mkdir(closed, { mode: 0o700 });
     const shelter = newPath();

@@ -9,6 +9,7 @@ import { Database } from '../../src/platform/database/database';
 import { answerFor } from '../../src/platform/http/answer';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { FaultyProxy } from '../support/proxy';
+import { withoutPooler } from '../support/run-if';
 import { type Actor, databaseUrl, make, openApp, sql, useStore } from '../support/store';
 import { moment, until } from '../support/time';
 
@@ -20,7 +21,6 @@ useStore();
 const UNAVAILABLE = { status: 503, body: '{"errors":["service unavailable"]}', retry_after: '1' };
 
 // A pooler keeps connections of its own, which these faults do not reach.
-const withoutPooler = process.env.TEST_POOLER_URL ? test.skip : test;
 
 let proxy: FaultyProxy;
 let app: NestExpressApplication;
@@ -257,7 +257,7 @@ test('a pool of which all is taken: who waits is told so within a second', async
   expect((await get('/profile')).answer.status).toBe(200);
 });
 
-withoutPooler(
+withoutPooler.test(
   'a server that takes no new connection: what the pool has still serves, and the service stays ready',
   async () => {
     const [{ name }] = (await sql('SELECT current_database() AS name')) as [{ name: string }];
@@ -292,7 +292,7 @@ test('control: a pool as it comes lets whoever waits wait on', async () => {
   await patient.end();
 });
 
-withoutPooler('a database that only reads: reads are served, writes refused', async () => {
+withoutPooler.test('a database that only reads: reads are served, writes refused', async () => {
   const [{ current_database }] = (await sql<{ current_database: string }>('SELECT current_database()')) as [
     { current_database: string },
   ];

@@ -1,10 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { sanitiseHtml } from '../../src/collections/html';
-import { chromiumPath, openChromium } from '../support/chromium';
+import { inChromium, openChromium } from '../support/chromium';
 import { ATTACKS } from '../support/html-attacks';
-
-if (!chromiumPath)
-  console.warn('Skipped: descriptions in a real browser. Install Chromium, or set CHROMIUM to one.');
 
 // Shows markup as a client would, reads back what became of it and shows that too: where a mutation would strike.
 const SHOW = `async (markup) => {
@@ -30,7 +27,7 @@ const SHOW = `async (markup) => {
 
 const alarmsOf = (page: Page, html: string) => page.evaluate<string[]>(`(${SHOW})(${JSON.stringify(html)})`);
 
-(chromiumPath ? describe : describe.skip)('in Chromium', () => {
+inChromium.describe('in Chromium', () => {
   let browser: Browser;
   let page: Page;
 

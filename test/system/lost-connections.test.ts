@@ -18,6 +18,7 @@ import { registerImportCommands } from '../../src/commands/import.command';
 import { Browser, PASSWORD, withPassword } from '../support/browser';
 import { administer, withDatabase } from '../support/database';
 import { game, ndjson, OPERATOR_TOKEN, sendImport, user } from '../support/importing';
+import { withoutPooler } from '../support/run-if';
 import { databaseUrl, make, openApp, send, sql, theApp, useStore } from '../support/store';
 import { moment, until } from '../support/time';
 
@@ -29,7 +30,6 @@ beforeAll(() => void jest.spyOn(console, 'log').mockImplementation());
 afterAll(() => jest.restoreAllMocks());
 
 // A pooler keeps connections of its own, which these faults do not reach.
-const whereWeConnect = process.env.TEST_POOLER_URL ? test.skip : test;
 
 const UNAVAILABLE = { status: 503, body: { errors: ['service unavailable'] } };
 
@@ -122,27 +122,30 @@ test("TypeORM's words for a transaction whose connection was lost are known", ()
     expect(answerFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
 });
 
-whereWeConnect('a right password is not counted as a guess, although its connection was lost', async () => {
-  const { username } = await withPassword(await make.user());
-  const holder = await connectTo({ DATABASE_URL: databaseUrl() });
-  const passwords = theApp().get(PasswordQueue);
-  const matches = passwords.matches.bind(passwords);
-  jest.spyOn(passwords, 'matches').mockImplementationOnce(async (...given) => {
-    const result = await matches(...given);
-    await holder.query('BEGIN; LOCK TABLE attempts IN ACCESS EXCLUSIVE MODE');
-    return result;
-  });
-  const browser = new Browser({ 'x-forwarded-for': '10.200.0.1' });
-  const answer = browser.signIn(username);
-  await until(async () => (await sql(WAITING_FOR_ATTEMPTS)).length === 1);
-  await sql(TERMINATE_ALL);
-  await holder.end();
-  expect((await answer).status).toBe(303);
-  expect(await sql('SELECT FROM attempts WHERE failures > 0')).toEqual([]);
-});
+withoutPooler.test(
+  'a right password is not counted as a guess, although its connection was lost',
+  async () => {
+    const { username } = await withPassword(await make.user());
+    const holder = await connectTo({ DATABASE_URL: databaseUrl() });
+    const passwords = theApp().get(PasswordQueue);
+    const matches = passwords.matches.bind(passwords);
+    jest.spyOn(passwords, 'matches').mockImplementationOnce(async (...given) => {
+      const result = await matches(...given);
+      await holder.query('BEGIN; LOCK TABLE attempts IN ACCESS EXCLUSIVE MODE');
+      return result;
+    });
+    const browser = new Browser({ 'x-forwarded-for': '10.200.0.1' });
+    const answer = browser.signIn(username);
+    await until(async () => (await sql(WAITING_FOR_ATTEMPTS)).length === 1);
+    await sql(TERMINATE_ALL);
+    await holder.end();
+    expect((await answer).status).toBe(303);
+    expect(await sql('SELECT FROM attempts WHERE failures > 0')).toEqual([]);
+  },
+);
 
 describe('connections are terminated all the time under', () => {
-  whereWeConnect('transactions: both statements happen or none', async () => {
+  withoutPooler.test('transactions: both statements happen or none', async () => {
     const pairs = await Promise.all(
       Array.from({ length: 4 }, async () => [(await make.user()).id, (await make.user()).id]),
     );
@@ -171,7 +174,7 @@ describe('connections are terminated all the time under', () => {
     ['plain writes to collections', () => undefined],
     ['writes with an Idempotency-Key', (serial: number) => `key ${serial}`],
   ])('%s:', (_, keyOf) => {
-    whereWeConnect('what was acknowledged is there, and counts are right', async () => {
+    withoutPooler.test('what was acknowledged is there, and counts are right', async () => {
       const owner = await make.user();
       const games = await Promise.all(Array.from({ length: 300 }, () => make.game({ owner })));
       const collections = await Promise.all([1, 2, 3].map(() => make.collection({ owner })));
@@ -210,7 +213,7 @@ describe('connections are terminated all the time under', () => {
     });
   });
 
-  whereWeConnect('OAuth: a device that was given a code can be allowed', async () => {
+  withoutPooler.test('OAuth: a device that was given a code can be allowed', async () => {
     const { id } = await make.user();
     await sql(
       `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed)
@@ -237,7 +240,7 @@ describe('connections are terminated all the time under', () => {
     expect(kept).toHaveLength(codes.length);
   });
 
-  whereWeConnect('sign-in: whoever was signed in has a session', async () => {
+  withoutPooler.test('sign-in: whoever was signed in has a session', async () => {
     const visitor = new Browser();
     await visitor.get('/login');
     const fields = visitor.fieldsOf('/login');
@@ -258,7 +261,7 @@ describe('connections are terminated all the time under', () => {
     expect(sessions).toHaveLength(signedIn.length);
   });
 
-  whereWeConnect('imports by HTTP: all of one or nothing', async () => {
+  withoutPooler.test('imports by HTTP: all of one or nothing', async () => {
     let serial = 50_000;
     const acknowledged: number[] = [];
     const statuses = await writeMeanwhile(
@@ -283,7 +286,7 @@ describe('connections are terminated all the time under', () => {
     expect(acknowledged.filter((id) => !ids.has(id))).toEqual([]);
   });
 
-  whereWeConnect("the operator's commands: they do what they say or fail", async () => {
+  withoutPooler.test("the operator's commands: they do what they say or fail", async () => {
     const folder = await mkdtemp(join(tmpdir(), 'gamewharf-lost-'));
     const file = join(folder, 'records.ndjson');
     const owner = await make.user();
@@ -314,7 +317,7 @@ describe('connections are terminated all the time under', () => {
     expect(await sql(`SELECT FROM collections WHERE description LIKE '%script%'`)).toEqual([]);
   });
 
-  whereWeConnect('starts: a replica waits until it has its connections', async () => {
+  withoutPooler.test('starts: a replica waits until it has its connections', async () => {
     let starts = 0;
     await whileConnectionsAreLost(200, async (done) => {
       for (; !done() || starts < 3; starts++) await gracefulStop(await openApp());
@@ -322,7 +325,7 @@ describe('connections are terminated all the time under', () => {
     expect(starts).toBeGreaterThanOrEqual(3);
   });
 
-  whereWeConnect('migrations: an empty database gets the whole schema in the end', async () => {
+  withoutPooler.test('migrations: an empty database gets the whole schema in the end', async () => {
     const name = `gamewharf_migrated_${process.pid}`;
     const url = withDatabase(databaseUrl(), name);
     await administer((client) => client.query(`CREATE DATABASE ${name}`));
