@@ -2,6 +2,7 @@ import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/comm
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Request } from 'express';
 import type { Repository } from 'typeorm';
+import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { BatchLoader } from '../platform/database/pool/batching';
@@ -38,7 +39,7 @@ interface LiveKey extends Pick<ApiKey, 'id' | 'user_id' | 'scopes'> {
   lives_ms: number | null;
 }
 
-/** A live key. Times are those of `performance.now()`. */
+/** A live key. Times are those of `Clock.monotonic()`. */
 export interface KnownKey {
   credential: Credential & { api_key_id: number };
   limited_as: LimitedAs;
@@ -72,6 +73,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
   private readonly waiting = new Map<number, string | null>();
   private readonly rehashes = new Map<number, Buffer>();
   private timer: NodeJS.Timeout | undefined;
+  private writing: Promise<void> | undefined;
 
   constructor(
     private readonly database: Database,
@@ -90,11 +92,19 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
 
   async beforeApplicationShutdown(): Promise<void> {
     clearTimeout(this.timer);
-    if (this.waiting.size + this.rehashes.size > 0) await this.write();
+    await this.flush();
   }
 
   private writeSoon(): void {
-    this.timer ??= setTimeout(() => void this.write(), WRITE_INTERVAL).unref();
+    this.timer ??= setTimeout(() => void this.flush(), WRITE_INTERVAL).unref();
+  }
+
+  /** Writes what is waiting, and waits for a write that is in flight. */
+  async flush(): Promise<void> {
+    await this.writing;
+    if (this.waiting.size + this.rehashes.size === 0) return;
+    this.writing = this.write();
+    await this.writing;
   }
 
   private async write(): Promise<void> {
@@ -123,6 +133,7 @@ export class ApiKeyLookup {
   constructor(
     private readonly database: Database,
     private readonly uses: ApiKeyUses,
+    private readonly clock: Clock,
     settings: Settings,
   ) {
     this.peppers = peppersOf(settings);
@@ -130,7 +141,7 @@ export class ApiKeyLookup {
 
   async find(text: string, req?: Request): Promise<KnownKey | undefined> {
     if (!mayBeApiKey(text)) return undefined;
-    const readAt = performance.now();
+    const readAt = this.clock.monotonic();
     const hashes = this.peppers.map((pepper) => asBytea(hashApiKey(text, pepper)));
     const key = await this.liveKeys.load(hashes);
     if (!key) return undefined;

@@ -132,7 +132,12 @@ export class Audit implements BeforeApplicationShutdown {
     return this.events.find({ where, order: { id: 'DESC' }, take: count });
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
+  /** Waits until every event so far is stored. */
+  async flush(): Promise<void> {
     await this.storing;
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.flush();
   }
 }

@@ -3,6 +3,7 @@ import { PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
 import { Strategy } from 'passport-http-bearer';
 import { ExpiringCache, SingleFlight } from '../platform/cache/expiring-cache';
+import { Clock } from '../platform/config/clock';
 import { type Counter, Measurements } from '../platform/observability/measurements';
 import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
 import { type Credential, limitedAs, type LimitedAs, type Presented, presentedBy } from './credential';
@@ -23,7 +24,7 @@ const MAX_KEYS = 100_000;
 interface KnownToken {
   credential: Credential;
   limited_as: LimitedAs;
-  /** When it was verified, by `performance.now()`. */
+  /** When it was verified, by `Clock.monotonic()`. */
   readAt: number;
 }
 
@@ -48,6 +49,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     private readonly lookup: ApiKeyLookup,
     private readonly issuer: TokensService,
     private readonly changes: KeyChanges,
+    private readonly clock: Clock,
     measurements: Measurements,
   ) {
     super();
@@ -73,7 +75,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 
   /** The cached credential, if it is still valid. */
   remembered({ text, type }: Presented, req?: Request): Credential | undefined {
-    const now = performance.now();
+    const now = this.clock.monotonic();
     const credential = type === 'key' ? this.rememberedKey(text, now, req) : this.rememberedToken(text, now);
     if (credential) this.counters.remembered.value++;
     return credential;
@@ -91,20 +93,21 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 
   /** After a revocation: forgets these keys and their JWTs (without ids: all), and ignores lookups that are running. */
   forget(api_key_ids?: readonly number[]): void {
+    const now = this.clock.monotonic();
     if (api_key_ids === undefined) {
-      this.keys.clear();
-      this.tokens.clear();
+      this.keys.clear(now);
+      this.tokens.clear(now);
     } else {
       this.changes.note(api_key_ids);
       // KeyChanges tracks only so many keys; beyond that it does not cover JWTs.
-      if (api_key_ids.length > MAX_REVOKED) this.tokens.clear();
+      if (api_key_ids.length > MAX_REVOKED) this.tokens.clear(now);
     }
     this.verifying.forget();
   }
 
   /** After a user revoked all JWTs. */
   forgetTokensOf(user_id: number): void {
-    const now = performance.now();
+    const now = this.clock.monotonic();
     for (const [oldest, at] of this.tokensEnded) {
       if (now - at < TOKEN_MAX_AGE) break;
       this.tokensEnded.delete(oldest);
@@ -130,7 +133,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     const isRevoked =
       this.tokensEnded.get(user_id)! >= readAt ||
       (api_key_id !== null && this.changes.changedSince(api_key_id, readAt));
-    return isRevoked || hasEnded(credential) ? undefined : credential;
+    return isRevoked || hasExpired(credential, this.clock.now()) ? undefined : credential;
   }
 
   private async learn({ type, text }: Presented, req?: Request): Promise<Credential> {
@@ -152,11 +155,11 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   }
 
   private async learnToken(text: string): Promise<Credential> {
-    const readAt = performance.now();
+    const readAt = this.clock.monotonic();
     const credential = await this.issuer.credentialOf(text);
     this.tokens.set(text, { credential, limited_as: limitedAs(credential), readAt }, readAt);
     return credential;
   }
 }
 
-const hasEnded = ({ expires_at = Infinity }: Credential) => Date.now() / 1000 >= expires_at + LEEWAY;
+const hasExpired = ({ expires_at = Infinity }: Credential, now: number) => now / 1000 >= expires_at + LEEWAY;

@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { ChangePoller } from '../platform/cache/change-poller';
+import { Clock } from '../platform/config/clock';
 import { Database } from '../platform/database/database';
 import { Measurements } from '../platform/observability/measurements';
 
 /** The expiry of cached API keys: each is valid until it changes. */
 @Injectable()
 export class KeyChanges extends ChangePoller {
-  constructor(database: Database, measurements: Measurements) {
-    super(database, measurements, {
+  constructor(database: Database, clock: Clock, measurements: Measurements) {
+    super(database, clock, measurements, {
       table: 'api_key_changes',
       subject: 'api_key_id',
       // So many take some milliseconds to process.

@@ -5,7 +5,7 @@ export const MAX_DAYS = 3650;
 export const EXPIRY_RULE = `Give “never”, a number of days up to ${MAX_DAYS}, or a date to come as YYYY-MM-DD.`;
 
 /** When a key ends, from `never`, a number of days, or its last day in UTC; null: never, undefined: none of these. */
-export function expiryOf(text: string, now = Date.now()): string | null | undefined {
+export function expiryOf(text: string, now: number): string | null | undefined {
   if (text === 'never') return null;
   const ends = /^[1-9]\d{0,4}$/.test(text) ? now + Number(text) * DAY : endOfDay(text);
   return ends > now && ends <= now + MAX_DAYS * DAY ? new Date(ends).toISOString() : undefined;

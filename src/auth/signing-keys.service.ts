@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, LessThan, type Repository } from 'typeorm';
+import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { OperatorError } from '../platform/config/operator-error';
@@ -36,8 +37,6 @@ type Row = Pick<SigningKey, 'kid' | 'public_key' | 'private_key' | 'token_lifeti
   expired: boolean;
 };
 
-const now = () => Date.now() / 1000;
-
 /** The keys that JWTs are signed with and verified by: those of the database, or those of the SIGNING_KEYS setting. */
 @Injectable()
 export class SigningKeysService implements OnModuleDestroy {
@@ -54,6 +53,7 @@ export class SigningKeysService implements OnModuleDestroy {
     private readonly database: Database,
     @InjectRepository(SigningKey) private readonly signingKeys: Repository<SigningKey>,
     private readonly settings: Settings,
+    private readonly clock: Clock,
   ) {
     this.peppers = peppersOf(settings);
     this.configured = settings.SIGNING_KEYS === undefined ? undefined : readPem(settings.SIGNING_KEYS);
@@ -67,14 +67,14 @@ export class SigningKeysService implements OnModuleDestroy {
   /** All keys that valid tokens are signed with, now or soon. */
   async published(): Promise<Key[]> {
     await this.ready();
-    return [...this.keys.values()].filter((key) => key.verifies_until > now());
+    return [...this.keys.values()].filter((key) => key.verifies_until > this.now());
   }
 
   async verifier(kid: string): Promise<KeyObject | undefined> {
     await this.ready();
     if (!this.keys.has(kid) && !this.configured) await this.reloadSoon();
     const key = this.keys.get(kid);
-    return key && key.verifies_until > now() ? key.publicKey : undefined;
+    return key && key.verifies_until > this.now() ? key.publicKey : undefined;
   }
 
   /** The key to sign a token of this many seconds with. */
@@ -111,14 +111,14 @@ export class SigningKeysService implements OnModuleDestroy {
   /** The key that signs now. */
   current(): Key | undefined {
     if (this.configured) return this.configured[0];
-    return [...this.keys.values()].findLast((key) => key.signs_from <= now());
+    return [...this.keys.values()].findLast((key) => key.signs_from <= this.now());
   }
 
   /** Makes the next key, which is published now and signs ten minutes later; `at_once`: signs now, as the old one is not trusted. */
   async rotate({ at_once = false } = {}): Promise<Key> {
     this.refuseConfigured();
     await this.reload();
-    const waiting = [...this.keys.values()].find((key) => key.signs_from > now());
+    const waiting = [...this.keys.values()].find((key) => key.signs_from > this.now());
     if (waiting && !at_once)
       throw new OperatorError(
         `Key ${waiting.kid} is published already and signs from ${timeOf(waiting.signs_from)}; --now makes another that signs at once.`,
@@ -144,6 +144,11 @@ export class SigningKeysService implements OnModuleDestroy {
       await db.delete(SigningKey, { kid });
     });
     await this.reload();
+  }
+
+  /** Seconds since 1970. */
+  private now(): number {
+    return this.clock.now() / 1000;
   }
 
   private refuseConfigured(): void {
@@ -177,16 +182,17 @@ export class SigningKeysService implements OnModuleDestroy {
   /** Waits for a reload that begins after the call. Calls at the same time share it. */
   private reloadSoon(): Promise<void> {
     this.nextReload ??= (async () => {
-      await sleep(Math.max(0, this.lastReload + MIN_RELOAD_INTERVAL - performance.now()));
+      await sleep(Math.max(0, this.lastReload + MIN_RELOAD_INTERVAL - this.clock.monotonic()));
       this.nextReload = undefined;
       await this.reload();
     })();
     return this.nextReload;
   }
 
-  private async reload(): Promise<void> {
+  /** Reads the keys of the database again. */
+  async reload(): Promise<void> {
     if (this.configured) return;
-    this.lastReload = performance.now();
+    this.lastReload = this.clock.monotonic();
     this.remember(
       (await this.stored())
         .filter(({ expired }) => !expired)

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import type { EntityManager } from 'typeorm';
+import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { read } from '../platform/database/statement';
@@ -42,6 +43,7 @@ export class TokensService {
     private readonly signingKeys: SigningKeysService,
     private readonly settings: Settings,
     private readonly own: OwnAddress,
+    private readonly clock: Clock,
     @InjectEntityManager() private readonly db: EntityManager,
   ) {}
 
@@ -57,7 +59,7 @@ export class TokensService {
     const lifetime = order.lifetime ?? this.settings.JWT_LIFETIME;
     const { kid, privateKey } = await this.signingKeys.signer(lifetime);
     const generation = await this.generationOf(order.user_id);
-    const iat = Math.floor(Date.now() / 1000);
+    const iat = Math.floor(this.clock.now() / 1000);
     const expires_at = iat + lifetime;
     const key = await new SignJWT({
       scope: order.scopes.toSorted().join(' '),
@@ -103,6 +105,7 @@ export class TokensService {
         issuer: this.issuer,
         audience: this.audience,
         clockTolerance: LEEWAY,
+        currentDate: new Date(this.clock.now()),
         requiredClaims: ['exp', 'iat', 'sub', 'jti', 'scope'],
       });
       return payload;

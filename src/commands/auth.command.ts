@@ -3,6 +3,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { commandName } from '../platform/config/environment';
+import { Clock } from '../platform/config/clock';
 import { type CommandRunner, idIn, wholeNumber } from './operator-command';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { modernTimestamp } from '../platform/formats/timestamps';
@@ -171,7 +172,7 @@ function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
           ['KEY', 'STATE', 'SIGNS FROM', 'VERIFIES UNTIL'],
           ...keys.map((key) => [
             key.kid,
-            stateOf(key, current),
+            stateOf(key, current, app.get(Clock).now()),
             whenOf(key.signs_from),
             whenOf(key.verifies_until),
           ]),
@@ -223,8 +224,8 @@ function registerAudit(audit: Command, run: CommandRunner): void {
     );
 }
 
-const stateOf = ({ kid, signs_from }: Key, current: string | undefined) =>
-  kid === current ? 'signs' : signs_from > Date.now() / 1000 ? 'waits' : 'verifies';
+const stateOf = ({ kid, signs_from }: Key, current: string | undefined, now: number) =>
+  kid === current ? 'signs' : signs_from > now / 1000 ? 'waits' : 'verifies';
 
 const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : '-');
 
@@ -242,7 +243,7 @@ const lifetimeIn = wholeNumber(1, 86_400, 'Give seconds, from 1 to 86400.');
 
 // An object: commander takes null for a missing value.
 function expiryIn(text: string): { at: string | null } {
-  const at = expiryOf(text);
+  const at = expiryOf(text, Date.now());
   if (at === undefined) throw new InvalidArgumentError(EXPIRY_RULE);
   return { at };
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '../platform/config/clock';
 import { BatchLoader } from '../platform/database/pool/batching';
 import { Database } from '../platform/database/database';
 import { read, type Statement } from '../platform/database/statement';
@@ -84,13 +85,14 @@ export class BuildsService {
   constructor(
     private readonly database: Database,
     changes: BuildChanges,
+    private readonly clock: Clock,
   ) {
     this.found = new ExpiringCache(changes, CACHE_SIZE, bytesOf);
   }
 
   /** The cached answer to a request with the same URL. */
   cached(url: string): Cacheable | undefined {
-    const version = this.found.get(url, performance.now());
+    const version = this.found.get(url, this.clock.monotonic());
     return version === undefined ? undefined : this.answerOf(version);
   }
 
@@ -100,13 +102,13 @@ export class BuildsService {
     if (cached) return cached;
     const build = await (url === undefined
       ? this.newestFinishedBuild(request)
-      : (this.missing.get(url, performance.now()) ?? this.loading.run(url, () => this.load(request, url))));
+      : (this.missing.get(url, this.clock.monotonic()) ?? this.loading.run(url, () => this.load(request, url))));
     if (typeof build === 'string') throw apiError(404, build);
     return this.answerOf(build.version);
   }
 
   private async load(request: LatestRequest, url: string): Promise<NewestBuild | Missing> {
-    const since = performance.now();
+    const since = this.clock.monotonic();
     const build = await this.newestFinishedBuild(request);
     if (url.length > MAX_URL) return build;
     if (typeof build === 'string') this.missing.set(url, build, since);
@@ -119,7 +121,7 @@ export class BuildsService {
     const known = this.answers.peek(version ?? '');
     if (known) return known;
     const answer = cacheable({ latest: version ?? undefined } satisfies LatestResponse);
-    this.answers.set(version ?? '', answer, performance.now());
+    this.answers.set(version ?? '', answer, this.clock.monotonic());
     return answer;
   }
 

@@ -1,11 +1,12 @@
 import { KeyChanges } from '../../src/auth/key-changes';
 import { MAX_AGE } from '../../src/platform/cache/change-poller';
+import { Clock } from '../../src/platform/config/clock';
 import type { Database } from '../../src/platform/database/database';
 import { Measurements } from '../../src/platform/observability/measurements';
 
 // It looks into the database once the application runs, and no earlier.
 const noted = (...notes: [id: number, at: number][]) => {
-  const changes = new KeyChanges(undefined as unknown as Database, new Measurements());
+  const changes = new KeyChanges(undefined as unknown as Database, new Clock(), new Measurements());
   for (const [id, at] of notes) changes.note([id], at);
   return changes;
 };

@@ -14,13 +14,17 @@ import { FrontDoor } from '../../src/platform/http/front-door';
 import { createLogger, NestLogger } from '../../src/platform/observability/logger';
 import { describeApi } from '../../src/platform/openapi/describe-api';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { Clock } from '../../src/platform/config/clock';
 import { adapterFor, configured, optionsWith } from '../../src/create-app';
 import { Contract } from './contract';
+import { TestClock } from './clock';
 import { cloneDatabase } from './database';
 
 export const PEPPER = 'a pepper for tests, long enough to pass';
 
 let app: NestExpressApplication;
+/** All replicas of this file share it. */
+const clock = new TestClock();
 const opened: NestExpressApplication[] = [];
 let pool: Pool;
 let contract: Contract;
@@ -34,6 +38,7 @@ export type Environment = Partial<Record<keyof Settings, string>>;
 /** A running service with a database of its own for this file. */
 export function useStore(environment: Environment = {}, openDatabase = cloneDatabase): void {
   let drop: () => Promise<void>;
+  afterEach(() => clock.reset());
   beforeAll(async () => {
     const database = await openDatabase();
     drop = database.drop;
@@ -84,7 +89,8 @@ export async function openApp(
   const logger = createLogger(settings.LOG_LEVEL, log);
   const frontDoor = new FrontDoor(settings, logger);
   const builder = Test.createTestingModule({ imports: [AppModule.with(settings, frontDoor), ...imports] });
-  const module = await override(builder.setLogger(new NestLogger(logger))).compile();
+  builder.setLogger(new NestLogger(logger)).overrideProvider(Clock).useValue(clock);
+  const module = await override(builder).compile();
   const replica = configured(
     module.createNestApplication<NestExpressApplication>(
       adapterFor(settings, frontDoor),
@@ -100,6 +106,7 @@ export async function openApp(
 export const baseUrl = () => url;
 export const databaseUrl = () => database_url;
 export const theApp = () => app;
+export const theClock = () => clock;
 export const theContract = () => contract;
 
 /** Straight to the database, past the service. */

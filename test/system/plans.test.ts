@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { LIVE_KEYS } from '../../src/auth/api-key-lookup';
 import { LIVE_USER } from '../../src/auth/tokens.service';
 import { FIRST_PAGE } from '../../src/collections/collection-games.service';
+import { Clock } from '../../src/platform/config/clock';
 import type { Settings } from '../../src/platform/config/settings';
 import { read, type Statement } from '../../src/platform/database/statement';
 import { EDITABLE_GAMES, GAME as ONE_GAME, VIEWABLE_GAME } from '../../src/games/games.service';
@@ -260,7 +261,7 @@ describe('a deletion reads no table from end to end', () => {
   const large = (lines: Buffer) =>
     importRecords(() => connectTo(settings), Readable.from([lines]), { pepper: Buffer.alloc(0) });
   const small = async (lines: Buffer) => {
-    const imports = new SmallImports(settings as Settings, undefined as never);
+    const imports = new SmallImports(settings as Settings, undefined as never, new Clock());
     const { signal } = new AbortController();
     const read = await readSmall(
       Readable.from([lines])[Symbol.asyncIterator](),

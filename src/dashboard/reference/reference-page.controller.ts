@@ -2,6 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { Public, SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { expiryOf } from '../../auth/key-expiry';
+import { Clock } from '../../platform/config/clock';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Post } from '../../platform/http/routes';
 import { ApiDescription } from '../../platform/openapi/api-description';
@@ -31,6 +32,7 @@ export class ReferencePageController {
     private readonly keys: KeysService,
     private readonly own: OwnAddress,
     private readonly audit: Audit,
+    private readonly clock: Clock,
   ) {}
 
   @Get()
@@ -91,7 +93,7 @@ export class ReferencePageController {
   @Post('key')
   @SignedIn()
   async makeKey(@CurrentVisitor() visitor: SignedInVisitor) {
-    const made = await this.keys.make(visitor.user.id, { label: 'API reference', expires_at: expiryOf('1') });
+    const made = await this.keys.make(visitor.user.id, { label: 'API reference', expires_at: expiryOf('1', this.clock.now()) });
     if (made) this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
     const problem = 'You have too many keys. Revoke one that you no longer use first.';
     await this.sessions.setNotice(visitor.token, made ? { made: made.key } : { problem });

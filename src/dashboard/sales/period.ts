@@ -30,7 +30,7 @@ export interface Period {
   summed: 'day' | 'month';
 }
 
-export function periodOf(range: string | undefined, unit: string | undefined, now = new Date()): Period {
+export function periodOf(range: string | undefined, unit: string | undefined, now: Date): Period {
   const known = range !== undefined && Object.hasOwn(RANGES, range) ? range : '12m';
   const chosen = RANGES[known]!;
   const { units } = chosen;

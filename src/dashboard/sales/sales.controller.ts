@@ -1,6 +1,7 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
+import { Clock } from '../../platform/config/clock';
 import { apiError } from '../../platform/http/api-error';
 import { formatMoney } from '../../platform/formats/money';
 import { queryOf, withQuery } from '../../platform/http/form';
@@ -26,6 +27,7 @@ type Asked = Partial<Record<(typeof FIELDS)[number], string>>;
 export class SalesController {
   constructor(
     private readonly sales: SalesService,
+    private readonly clock: Clock,
     private readonly layout: Layout,
   ) {}
 
@@ -36,12 +38,13 @@ export class SalesController {
     const asked: Asked = Object.fromEntries(FIELDS.map((name) => [name, query.text(name)]));
     const game_id = asked.game === undefined ? null : idOf(asked.game);
     const page = pageOf(asked.page);
-    let period = periodOf(asked.range, asked.by);
+    const now = new Date(this.clock.now());
+    let period = periodOf(asked.range, asked.by, now);
     const only = { game_id, currency: asked.currency };
     let figures = await this.sales.figures(visitor.user.id, period, only);
     // A seller without recent sales sees older ones.
     if (asked.range === undefined && figures.totals.length === 0) {
-      period = periodOf('all', asked.by);
+      period = periodOf('all', asked.by, now);
       figures = await this.sales.figures(visitor.user.id, period, only);
     }
     const { currency } = figures;

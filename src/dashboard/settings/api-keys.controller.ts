@@ -4,6 +4,7 @@ import { SignedIn } from '../../auth/access';
 import type { ApiKey } from '../../auth/api-key.entity';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { covers } from '../../auth/credential';
+import { Clock } from '../../platform/config/clock';
 import { apiError } from '../../platform/http/api-error';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Post } from '../../platform/http/routes';
@@ -29,6 +30,7 @@ export class ApiKeysController {
     private readonly layout: Layout,
     private readonly own: OwnAddress,
     private readonly audit: Audit,
+    private readonly clock: Clock,
   ) {}
 
   @Get()
@@ -46,7 +48,7 @@ export class ApiKeysController {
   @Post('api-keys')
   @SignedIn()
   async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { draft, problems, key } = keyDraftOf(await formOf(req));
+    const { draft, problems, key } = keyDraftOf(await formOf(req), this.clock.now());
     if (isWrong(problems)) return this.page(visitor, { draft, problems });
     const made = await this.keys.make(visitor.user.id, key);
     if (!made)
@@ -149,7 +151,7 @@ export class ApiKeysController {
             : table(
                 'Your keys',
                 ['Key', 'May do', 'Last used', 'Expires', { buttons: 'Change' }],
-                keys.map(keyRow),
+                keys.map((key) => keyRow(key, this.clock.now())),
               )
         }`,
     });
@@ -161,7 +163,7 @@ export class ApiKeysController {
       title: nameOf(key),
       status: problem ? 400 : 200,
       main: html`<h1>${nameOf(key)}</h1>
-        <section class="card stack" aria-label="About this key">${keyFacts(key)}</section>
+        <section class="card stack" aria-label="About this key">${keyFacts(key, this.clock.now())}</section>
         <form method="post" action="${PATH}/${key.id}" class="card stack">
           ${formToken(visitor)} ${labelField(label, problem)}
           <div class="buttons">

@@ -32,7 +32,10 @@ export const problemOfLabel = (label: string) =>
 export const labelOf = (form: Form): string => (form.text('label') ?? '').trim();
 
 /** The draft, what it makes, and what is wrong with it. */
-export function keyDraftOf(form: Form): {
+export function keyDraftOf(
+  form: Form,
+  now: number,
+): {
   draft: KeyDraft;
   problems: Problems<Field>;
   key: { label: string; scopes: Scope[] | null; expires_at: string | null };
@@ -45,7 +48,7 @@ export function keyDraftOf(form: Form): {
     expires_on: form.text('expires_on') ?? '',
   };
   const { label, reach, scopes, expires, expires_on } = draft;
-  const expires_at = expiryOf(expires === 'date' ? expires_on : expires);
+  const expires_at = expiryOf(expires === 'date' ? expires_on : expires, now);
   return {
     draft,
     problems: {

@@ -71,19 +71,19 @@ const lastUse = ({ last_used_at, last_used_from }: ApiKey): Html =>
   html`${day(last_used_at)}${last_used_from && html`<br /><small>from ${last_used_from}</small>`}`;
 
 /** The last day of the key, and how many days are left of its last week. */
-function expiryOf({ expires_at }: ApiKey): Html {
+function expiryOf({ expires_at }: ApiKey, now: number): Html {
   if (expires_at === null) return day(null);
-  const left = Math.ceil((Date.parse(expires_at) - Date.now()) / DAY);
+  const left = Math.ceil((Date.parse(expires_at) - now) / DAY);
   if (left <= 0) return html`${day(expires_at)} <strong class="tag warn">expired</strong>`;
   return html`${day(expires_at)}${left <= WARNING_DAYS && html` <strong class="tag warn">${left === 1 ? 'within a day' : `in ${left} days`}</strong>`}`;
 }
 
-export const keyRow = (key: ApiKey): Html =>
+export const keyRow = (key: ApiKey, now: number): Html =>
   html`<tr>
     <th scope="row"><a href="${PATH}/${key.id}">${nameOf(key)}</a><br /><code>${key.hint}…</code></th>
     <td data-label="May do">${reachOf(key)}</td>
     <td data-label="Last used">${lastUse(key)}</td>
-    <td data-label="Expires">${expiryOf(key)}</td>
+    <td data-label="Expires">${expiryOf(key, now)}</td>
     <td class="actions">
       <a class="button quiet danger" href="${PATH}/${key.id}/revoke"
         >Revoke<span class="hidden"> ${nameOf(key)}</span></a
@@ -92,7 +92,7 @@ export const keyRow = (key: ApiKey): Html =>
   </tr>`;
 
 /** All about one key. */
-export const keyFacts = (key: ApiKey): Html =>
+export const keyFacts = (key: ApiKey, now: number): Html =>
   html`<dl class="facts">
     <dt>Begins with</dt>
     <dd><code>${key.hint}…</code></dd>
@@ -103,5 +103,5 @@ export const keyFacts = (key: ApiKey): Html =>
     <dt>Last used</dt>
     <dd>${lastUse(key)}</dd>
     <dt>Expires</dt>
-    <dd>${expiryOf(key)}</dd>
+    <dd>${expiryOf(key, now)}</dd>
   </dl>`;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, DatabaseError } from 'pg';
+import type { Clock } from '../../platform/config/clock';
 import { OperatorError } from '../../platform/config/operator-error';
 import type { Relations } from '../../platform/database/relations';
 import { UNCOUNTED } from './kinds';
@@ -57,19 +58,21 @@ const FLOOR_MAX_AGE = 1000;
 
 /** Moves the sequences for small imports, and ahead of the ids that are given: so only one import of many has to. */
 export class IdReservations {
+  constructor(private readonly clock: Clock) {}
+
   /** By table: smaller ids are not drawn from the sequence any more, and no transaction holds one. */
   private readonly floors = new Map<string, { id: number; since: number }>();
 
   /** `highest`: of the ids that are given. False: it must be asked. */
   areReserved({ table }: RecordType, highest: number): boolean {
     const floor = this.floors.get(table);
-    return floor !== undefined && highest < floor.id && performance.now() - floor.since < FLOOR_MAX_AGE;
+    return floor !== undefined && highest < floor.id && this.clock.monotonic() - floor.since < FLOOR_MAX_AGE;
   }
 
   async reserve(client: ClientBase, relations: Relations, type: RecordType, highest: number): Promise<void> {
     if (this.areReserved(type, highest)) return;
     const { table } = type;
-    const since = performance.now();
+    const since = this.clock.monotonic();
     if (await this.isBelowFloor(relations, table, highest, since)) return;
     const { rows } = await relations.query<{ id: string | number | null }>(
       `SELECT max(s.id) AS id FROM ${type.records.name} s

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import { oncePerKey } from '../../platform/idempotency/idempotency.service';
+import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { ClientPipeline, queryOf } from '../../platform/database/pool/pipeline';
@@ -63,10 +64,11 @@ export class SmallImports {
   constructor(
     private readonly settings: Settings,
     private readonly database: Database,
+    private readonly clock: Clock,
   ) {
     this.types = recordTypes(Buffer.from(settings.API_KEY_PEPPER ?? ''));
     const prepared = settings.DATABASE_PREPARED_STATEMENTS;
-    this.common = { types: this.types, ids: new IdReservations(), prepared };
+    this.common = { types: this.types, ids: new IdReservations(clock), prepared };
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {
@@ -74,7 +76,7 @@ export class SmallImports {
     if (this.isFull(small)) return Promise.reject(serviceUnavailable());
     const queue = small.takesLong ? this.long : this.short;
     return new Promise((resolve, reject) => {
-      queue.waiting.add({ small, signal, since: performance.now(), hasFailed: false, resolve, reject });
+      queue.waiting.add({ small, signal, since: this.clock.monotonic(), hasFailed: false, resolve, reject });
       this.bytes += small.bytes;
       this.startTransactions(queue);
       // The imports ahead of it may take much longer.
@@ -89,9 +91,13 @@ export class SmallImports {
 
   /** Also removes imports whose sender hung up. */
   private refuseLate(queue: Queue): void {
-    const late = [...queue.waiting].filter(isLate);
+    const late = [...queue.waiting].filter((one) => this.isLate(one));
     this.takeOut(queue, late);
     void inTurns(late, refuse);
+  }
+
+  private isLate({ signal, since }: Waiting): boolean {
+    return signal.aborted || this.clock.monotonic() - since > MAX_WAIT_MS;
   }
 
   private takeOut({ waiting }: Queue, some: Waiting[]): void {
@@ -140,7 +146,7 @@ export class SmallImports {
 
   /** Refuses imports that waited too long for a lock: each would wait for it again. */
   private async commitAgain(some: Waiting[]): Promise<void> {
-    const late = new Set(some.filter(isLate));
+    const late = new Set(some.filter((one) => this.isLate(one)));
     await inTurns([...late], refuse);
     const others = some.filter((waiting) => !late.has(waiting));
     if (others.length > 0) await this.commit(others);
@@ -150,7 +156,7 @@ export class SmallImports {
     // A lock that is held, a deadlock, or what others have changed meanwhile.
     const mayPass = isConflict(error) || (concernsOneStatement(error) && faultOf(error) === 'unavailable');
     if (!mayPass) return waiting.reject(error);
-    if (isLate(waiting) || attempt === MAX_ATTEMPTS) return waiting.reject(serviceUnavailable());
+    if (this.isLate(waiting) || attempt === MAX_ATTEMPTS) return waiting.reject(serviceUnavailable());
     await sleep(2 ** attempt * 5 * (0.5 + Math.random()));
     await this.commit([waiting], attempt + 1);
   }
@@ -200,8 +206,6 @@ function nextOf(queue: Queue): Waiting[] {
   }
   return together;
 }
-
-const isLate = ({ signal, since }: Waiting) => signal.aborted || performance.now() - since > MAX_WAIT_MS;
 
 const refuse = ({ signal, reject }: Waiting) => reject(signal.aborted ? signal.reason : serviceUnavailable());
 

@@ -4,6 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, type Repository } from 'typeorm';
 import { SingleFlight } from '../../platform/cache/expiring-cache';
 import { OperatorError } from '../../platform/config/operator-error';
+import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { read, statement } from '../../platform/database/statement';
@@ -27,7 +28,7 @@ interface LiveToken extends Operator {
 }
 
 interface LiveTokens {
-  /** When they were asked for, by `performance.now()`. */
+  /** When they were asked for, by `Clock.monotonic()`. */
   readAt: number;
   byHash: Map<string, LiveToken>;
 }
@@ -59,6 +60,7 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   constructor(
     private readonly database: Database,
     @InjectRepository(OperatorToken) private readonly tokens: Repository<OperatorToken>,
+    private readonly clock: Clock,
     settings: Settings,
   ) {
     const { OPERATOR_TOKEN } = settings;
@@ -118,7 +120,12 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
     return affected === 1;
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
+  beforeApplicationShutdown(): Promise<void> {
+    return this.flush();
+  }
+
+  /** Waits until every use so far is written. */
+  async flush(): Promise<void> {
     await Promise.all(this.writing);
   }
 
@@ -128,7 +135,7 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   }
 
   private liveTokens(): LiveTokens | Promise<LiveTokens> {
-    const readAt = performance.now();
+    const readAt = this.clock.monotonic();
     if (this.live && readAt - this.live.readAt < MAX_AGE) return this.live;
     return this.reading.run('', async () => {
       const rows = await this.database.rows(LIVE_TOKENS, []);
@@ -138,7 +145,7 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
 
   /** Uses are recorded to the minute, and with them the hash under the current pepper. */
   private used({ id, unused_ms }: LiveToken, readAt: number, current: Buffer): void {
-    const now = performance.now();
+    const now = this.clock.monotonic();
     if (now - (this.uses.get(id) ?? readAt - (unused_ms ?? Infinity)) < MINUTE) return;
     this.uses.set(id, now);
     const written = this.database

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { promises as dns } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { isIP } from 'node:net';
+import type { Clock } from '../../platform/config/clock';
 import type { Settings } from '../../platform/config/settings';
 import { isLoopback, isPublic } from './public-address';
 
@@ -50,9 +51,10 @@ export async function send(
   { url, secret }: { url: URL; secret: Buffer },
   rules: AddressRules,
   signal: AbortSignal,
+  clock: Clock,
 ): Promise<Answer> {
   const body = JSON.stringify({ type, timestamp, data });
-  const seconds = Math.floor(Date.now() / 1000);
+  const seconds = Math.floor(clock.now() / 1000);
   const signature = createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64');
   const headers = {
     'content-type': 'application/json',
@@ -70,7 +72,7 @@ export async function send(
     let problem = 'no answer';
     const options = { method: 'POST', headers, lookup, agent: false, signal } as const;
     const req = request(url, options, (res) => {
-      answer = { status: res.statusCode!, retryAfter: secondsIn(res.headers['retry-after']) };
+      answer = { status: res.statusCode!, retryAfter: secondsIn(res.headers['retry-after'], clock.now()) };
       let bytes = 0;
       res.on('data', (chunk: Buffer) => {
         if ((bytes += chunk.length) > MAX_ANSWER) res.destroy();
@@ -92,10 +94,10 @@ export async function send(
 }
 
 /** Of a Retry-After: seconds, or a date of HTTP. */
-function secondsIn(text = ''): number | undefined {
+function secondsIn(text = '', now: number): number | undefined {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   if (!/^[A-Z][a-z]+, .* GMT$/.test(text)) return undefined;
-  const seconds = (Date.parse(text) - Date.now()) / 1000;
+  const seconds = (Date.parse(text) - now) / 1000;
   return seconds > 0 ? seconds : undefined;
 }
 

@@ -5,6 +5,7 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { Clock } from '../../platform/config/clock';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
@@ -103,6 +104,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     private readonly database: Database,
     private readonly webhooks: WebhooksService,
     private readonly host: HttpAdapterHost,
+    private readonly clock: Clock,
     measurements: Measurements,
   ) {
     this.results = measurements.counters(
@@ -137,14 +139,20 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       const woken = new Promise<void>((resolve) => (this.wake = resolve));
       // The next poll tries again.
       await this.deliver().catch(() => undefined);
-      const timer = setTimeout(() => this.wake(), POLL_INTERVAL).unref();
+      const timer = setTimeout(() => this.poll(), POLL_INTERVAL).unref();
       await woken;
       clearTimeout(timer);
     }
   }
 
+  /** Looks for due deliveries now, without waiting for the interval. */
+  poll(): void {
+    this.polledAt = -Infinity;
+    this.wake();
+  }
+
   private async deliver(): Promise<void> {
-    const now = performance.now();
+    const now = this.clock.monotonic();
     if (now - this.polledAt >= POLL_INTERVAL) {
       this.polledAt = now;
       const { waiting, oldest } = (await this.database.row(POLL, []))!;

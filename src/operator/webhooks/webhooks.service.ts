@@ -7,6 +7,7 @@ import { Audit } from '../../auth/audit';
 import { peppersOf } from '../../auth/api-key';
 import { seal, unseal } from '../../auth/sealed';
 import { OperatorError } from '../../platform/config/operator-error';
+import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
@@ -43,6 +44,7 @@ export class WebhooksService {
     @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
     private readonly audit: Audit,
     private readonly settings: Settings,
+    private readonly clock: Clock,
   ) {
     this.peppers = peppersOf(settings);
   }
@@ -84,7 +86,7 @@ export class WebhooksService {
   async test(id: number): Promise<number> {
     const webhook = await this.webhooks.findOneBy({ id });
     if (!webhook) throw new OperatorError(`There is no webhook ${id}.`);
-    const now = new Date();
+    const now = new Date(this.clock.now());
     const timestamp = now.toISOString().replace(/\.\d+Z$/, 'Z');
     const message = { id: `msg_test_${now.getTime()}`, type: 'webhook.test', timestamp, data: {} };
     const { status } = await this.send(message, webhook, AbortSignal.timeout(TIMEOUT)).catch(
@@ -101,7 +103,7 @@ export class WebhooksService {
     webhook: Pick<Webhook, 'id' | 'url' | 'secret'>,
     signal: AbortSignal,
   ): Promise<Answer> {
-    return send(message, { url: new URL(webhook.url), secret: this.opened(webhook) }, this.settings, signal);
+    return send(message, { url: new URL(webhook.url), secret: this.opened(webhook) }, this.settings, signal, this.clock);
   }
 
   /** Ends a webhook that answered 410 Gone. */

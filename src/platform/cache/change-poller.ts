@@ -1,4 +1,5 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import type { Clock } from '../config/clock';
 import type { Database } from '../database/database';
 import { read, statement, type Statement } from '../database/statement';
 import type { Counter, Measurements } from '../observability/measurements';
@@ -68,7 +69,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
   private readonly deletion: Statement;
   private readonly counters: Record<'quiet' | 'changed' | 'failed', Counter>;
   private timer: NodeJS.Timeout | undefined;
-  private polling = false;
+  private polling: Promise<void> | undefined;
   private lastRead = -Infinity;
   /** When the last successful poll was sent. */
   private confirmedAt = -Infinity;
@@ -82,6 +83,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
 
   protected constructor(
     private readonly database: Database,
+    private readonly clock: Clock,
     measurements: Measurements,
     private readonly changeTable: ChangeTable,
   ) {
@@ -92,7 +94,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
 
   onApplicationBootstrap(): void {
     // Not started by a request, or every poll would be part of its trace.
-    this.timer = setInterval(() => void this.poll(), POLL_INTERVAL).unref();
+    this.timer = setInterval(() => void (this.polling ?? this.poll()), POLL_INTERVAL).unref();
   }
 
   onApplicationShutdown(): void {
@@ -115,7 +117,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
   }
 
   /** Distrusts everything cached for these subjects. */
-  note(subjects: readonly number[], now = performance.now()): void {
+  note(subjects: readonly number[], now = this.clock.monotonic()): void {
     if (subjects.includes(ALL)) return this.distrustAll();
     for (const subject of subjects) {
       this.changedAt.delete(subject);
@@ -131,15 +133,21 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
   }
 
   private distrustAll(): void {
-    this.distrustedUntil = performance.now();
+    this.distrustedUntil = this.clock.monotonic();
   }
 
-  private async poll(): Promise<void> {
-    const sent = performance.now();
-    if (this.polling || sent - this.lastRead > IDLE_TIMEOUT) return;
-    this.polling = true;
+  /** Reads what changed since the last poll. If a poll is in flight, sends another one after it. */
+  async poll(): Promise<void> {
+    while (this.polling) await this.polling;
+    this.polling = this.readChanges().finally(() => (this.polling = undefined));
+    await this.polling;
+  }
+
+  private async readChanges(): Promise<void> {
+    const sent = this.clock.monotonic();
+    if (sent - this.lastRead > IDLE_TIMEOUT) return;
     // The wall clock goes on while the machine sleeps, when other replicas may delete records.
-    const at = Date.now();
+    const at = this.clock.now();
     try {
       const poll = (await this.database.row(this.pollStatement, [this.last?.snapshot ?? null]))!;
       const result = this.compare(poll, at);
@@ -150,8 +158,6 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     } catch {
       // Not confirmed: a request that reads meanwhile asks the database, and gets its error.
       this.counters.failed.value++;
-    } finally {
-      this.polling = false;
     }
   }
 

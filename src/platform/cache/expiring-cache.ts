@@ -1,4 +1,4 @@
-/** How long cached values count. Times are those of `performance.now()`. */
+/** How long cached values count. Times are those of `Clock.monotonic()`. */
 export interface Expiry {
   /** A value that was read after this is fresh. */
   freshAfter(now: number): number;
@@ -60,11 +60,11 @@ export class ExpiringCache<Value> {
   }
 
   /** Values that were asked for before are not accepted afterwards either. */
-  clear(): void {
+  clear(now: number): void {
     this.entries.clear();
     this.oldest = undefined;
     this.used = 0;
-    this.clearedAt = performance.now();
+    this.clearedAt = now;
   }
 
   /** The map keeps entries in the order of `set`: stale ones come first. */

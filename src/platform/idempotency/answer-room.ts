@@ -1,3 +1,4 @@
+import type { Clock } from '../config/clock';
 import { ApiError } from '../http/api-error';
 
 /** Bytes of answers that one process stores for a user in 24 hours, as long as they are kept. */
@@ -7,11 +8,13 @@ const MAX_USERS = 100_000;
 
 /** Bounds what the stored answers of a user take of the database's disk. What was taken comes back evenly. */
 export class AnswerRoom {
+  constructor(private readonly clock: Clock) {}
+
   readonly taken = new Map<number, { bytes: number; at: number }>();
 
   /** Throws where there is no room. */
   take(user_id: number, bytes: number): void {
-    const now = performance.now();
+    const now = this.clock.monotonic();
     const before = this.taken.get(user_id);
     const stored = bytes + (before ? Math.max(0, before.bytes - (now - before.at) * PER_MS) : 0);
     if (stored > MAX_STORED)

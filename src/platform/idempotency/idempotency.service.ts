@@ -4,6 +4,7 @@ import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
 import type { ClientBase } from 'pg';
 import { type Credential, limitedAs } from '../../auth/credential';
+import { Clock } from '../config/clock';
 import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
 import { badRequest } from '../http/api-error';
@@ -90,9 +91,14 @@ const STORE_ANSWER = statement(
 /** Runs a write once for each key, and stores its answer in the same transaction. Failures are not stored. */
 @Injectable()
 export class IdempotencyService {
-  private readonly room = new AnswerRoom();
+  private readonly room: AnswerRoom;
 
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    clock: Clock,
+  ) {
+    this.room = new AnswerRoom(clock);
+  }
 
   /** For a request that is refused: its answer, if it was answered before. What it asked for may have changed since. */
   async answered<Answer extends object>(

@@ -1,0 +1,38 @@
+import { Clock } from '../../src/platform/config/clock';
+
+/** A clock that tests stop and advance. It runs with the real one until it is stopped. */
+export class TestClock extends Clock {
+  private nowOffset = 0;
+  private monotonicOffset = 0;
+  private stopped: { now: number; monotonic: number } | undefined;
+
+  override now(): number {
+    return (this.stopped?.now ?? super.now()) + this.nowOffset;
+  }
+
+  override monotonic(): number {
+    return (this.stopped?.monotonic ?? super.monotonic()) + this.monotonicOffset;
+  }
+
+  /** Only the application's time: PostgreSQL keeps its own. */
+  advance(milliseconds: number): void {
+    this.nowOffset += milliseconds;
+    this.monotonicOffset += milliseconds;
+  }
+
+  /** From now on only `advance` moves it. */
+  stop(): void {
+    this.stopped ??= { now: super.now(), monotonic: super.monotonic() };
+  }
+
+  /** Sets the time of day alone, as an operator or NTP does. */
+  setTimeOfDay(now: number): void {
+    this.nowOffset += now - this.now();
+  }
+
+  /** Runs with the real clock again. Ages don't decrease. */
+  reset(): void {
+    this.stopped = undefined;
+    this.nowOffset = 0;
+  }
+}
