@@ -8,8 +8,8 @@ module.exports = {
     ...base.testPathIgnorePatterns,
     // About the database server itself, and how it is reached past any pooler: migrations, plans, partitions, problems.
     '/test/[a-z]+/(database-problems|embedded-postgres|migrations|partitioning|plans|test-database)\\.test\\.ts$',
-    // They bring servers of their own: one that logs every parameter, and one with a standby.
-    '/test/[a-z]+/(canary|standby)\\.test\\.ts$',
+    // It starts a server of its own that logs every parameter.
+    '/test/[a-z]+/canary\\.test\\.ts$',
     // About nothing that a database has to do with.
     '/test/[a-z]+/(settings|expiring-cache|walkthroughs|openapi|html-[a-z]+|express-adapter|broken-requests|outgoing-answer)\\.test\\.ts$',
     // About the processor time, the memory and the connections of one sender, which no pooler changes.

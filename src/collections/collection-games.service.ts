@@ -180,22 +180,22 @@ export class CollectionGamesService {
     const asked = [collection_id, user_id, per_page];
     const rows =
       page === 1
-        ? await this.database.rowsFor(user_id, FIRST_PAGE, asked)
-        : await this.database.rowsFor(user_id, LATER_PAGE, [...asked, (page - 1) * per_page]);
+        ? await this.database.rows(FIRST_PAGE, asked)
+        : await this.database.rows(LATER_PAGE, [...asked, (page - 1) * per_page]);
     if (rows.length === 0) throw invalidCollection();
     // An empty page is one row without an entry.
     if (rows[0]!.packed === null) return [];
-    return rows.some(({ blurb }) => blurb === '') ? this.slicesOf(user_id, collection_id, rows) : rows;
+    return rows.some(({ blurb }) => blurb === '') ? this.slicesOf(collection_id, rows) : rows;
   }
 
-  private async *slicesOf(user_id: number, collection_id: number, rows: Packed[]): AsyncGenerator<Packed[]> {
+  private async *slicesOf(collection_id: number, rows: Packed[]): AsyncGenerator<Packed[]> {
     for (let start = 0, end = 0; start < rows.length; start = end) {
       const long: number[] = [];
       while (end < rows.length && long.length < LONG_BLURBS_AT_ONCE) {
         const row = rows[end++]!;
         if (row.blurb === '') long.push(COLLECTION_GAME_ROW.read(row).id);
       }
-      const read = await this.database.rowsFor(user_id, LONG_BLURBS, [collection_id, long]);
+      const read = await this.database.rows(LONG_BLURBS, [collection_id, long]);
       const blurbs = new Map(read.map(({ game_id, blurb }) => [game_id, blurb]));
       yield rows
         .slice(start, end)

@@ -26,7 +26,6 @@ export const LOCK_COLLECTIONS = statement(
 export const lockOf = (user_id: number, collection_id = -user_id): RowLock => ({
   of: 'collections',
   id: collection_id,
-  user_ids: [user_id],
 });
 
 /** A write of a user to a collection, which is refused where the first statement says that the user may not edit it. */

@@ -189,15 +189,15 @@ export class CollectionsService {
   async editableBy(user_id: number, game_id?: number): Promise<Rows<CollectionRow>> {
     const rows =
       game_id === undefined
-        ? await this.database.rowsFor(user_id, LIST, [user_id])
-        : await this.database.rowsFor(user_id, LIST_WITH_GAME, [user_id, game_id]);
+        ? await this.database.rows(LIST, [user_id])
+        : await this.database.rows(LIST_WITH_GAME, [user_id, game_id]);
     return isShort(rows) ? rows : this.slicesOf(user_id, game_id);
   }
 
   /** The first statement selects and orders the collections; the others read them. */
   private async *slicesOf(user_id: number, game_id: number | undefined): AsyncGenerator<CollectionRow[]> {
-    for (const { ids } of await this.database.rowsFor(user_id, SLICES, [user_id]))
-      yield await this.database.rowsFor(user_id, SLICE, [user_id, game_id, ids]);
+    for (const { ids } of await this.database.rows(SLICES, [user_id]))
+      yield await this.database.rows(SLICE, [user_id, game_id, ids]);
   }
 
   async one(id: number, user_id: number): Promise<CollectionResponse> {

@@ -55,14 +55,14 @@ export class GamesService {
 
   /** The games that the user uploaded or administers, newest first. */
   async editableBy(user_id: number): Promise<Rows<GameRow>> {
-    const games = await this.database.rowsFor(user_id, EDITABLE_GAMES, [user_id]);
+    const games = await this.database.rows(EDITABLE_GAMES, [user_id]);
     return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.slicesOf(user_id);
   }
 
   /** The first statement selects and orders the games; the others read them. */
   private async *slicesOf(user_id: number): AsyncGenerator<GameRow[]> {
-    for (const { ids } of await this.database.rowsFor(user_id, SLICES, [user_id]))
-      yield (await this.database.rowsFor(user_id, SLICE, [user_id, ids])).map(GAME_ROW.read);
+    for (const { ids } of await this.database.rows(SLICES, [user_id]))
+      yield (await this.database.rows(SLICE, [user_id, ids])).map(GAME_ROW.read);
   }
 
   /** The game, if the user may view it. */

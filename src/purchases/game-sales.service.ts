@@ -117,7 +117,7 @@ export class GameSalesService {
     offset: number,
   ): Promise<SaleRow[]> {
     const found = buyer === undefined ? SALES : buyer.includes('@') ? SALES_BY_EMAIL : SALES_BY_NAME;
-    const rows = await this.database.rowsFor(editor_id, found, [
+    const rows = await this.database.rows(found, [
       game_id,
       editor_id,
       buyer ?? since,

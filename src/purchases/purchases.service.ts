@@ -94,24 +94,19 @@ export class PurchasesService {
   /** The buyer's completed purchases of the game, newest first; only for users who may edit the game. */
   async find({ game_id, email, user_id }: PurchasesRequest, editor_id: number): Promise<Rows<PurchaseRow>> {
     const asked = [game_id, editor_id, user_id ?? email];
-    const rows = await this.database.rowsFor(
-      editor_id,
+    const rows = await this.database.rows(
       user_id === undefined ? PURCHASES_BY_EMAIL : PURCHASES_BY_USER,
       asked,
     );
     if (rows.length === 0) throw invalidGame();
     if (rows[0]!.id === null) return [];
     if (rows.length <= SHORT_LIST) return rows;
-    return this.slices(editor_id, user_id === undefined ? SLICES_BY_EMAIL : SLICES_BY_USER, asked);
+    return this.slices(user_id === undefined ? SLICES_BY_EMAIL : SLICES_BY_USER, asked);
   }
 
   /** The first statement selects and orders the purchases; the others read them. */
-  private async *slices(
-    editor_id: number,
-    statement: typeof SLICES_BY_USER,
-    asked: unknown[],
-  ): AsyncGenerator<PurchaseRow[]> {
-    for (const { ids } of await this.database.rowsFor(editor_id, statement, asked))
-      yield await this.database.rowsFor(editor_id, SLICE, [ids]);
+  private async *slices(statement: typeof SLICES_BY_USER, asked: unknown[]): AsyncGenerator<PurchaseRow[]> {
+    for (const { ids } of await this.database.rows(statement, asked))
+      yield await this.database.rows(SLICE, [ids]);
   }
 }

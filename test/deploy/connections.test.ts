@@ -10,7 +10,6 @@ import {
   useComponent,
   useRestored,
   useSetting,
-  useStandbys,
 } from '../support/overlays';
 
 type Change = (folder: string) => void;
@@ -19,13 +18,10 @@ const collector = 'OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.monitoring:4318'
 /** Each way in which docs/guides/operations.md and docs/explanation/scaling.md have the manifests used. */
 const WAYS: [environment: string, how: string, changes: Change[]][] = [
   ['staging', 'as it is', []],
-  ['staging', 'with reads from standbys', [useStandbys('staging')]],
   ['production', 'as it is', []],
   ['production', 'with traces', [useSetting('production', collector)]],
   ['production', 'with webhooks', [useComponent('production', 'webhooks')]],
-  ['production', 'with reads from standbys', [useStandbys('production')]],
   ['production', 'with the restored database', [useRestored('production')]],
-  ['production', 'with both', [useStandbys('production'), useRestored('production')]],
 ];
 
 withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
@@ -91,7 +87,6 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
   });
   it('names what was chosen', () => {
     const names = addresses('api').map(([setting]) => setting);
-    expect(names.includes('DATABASE_READ_URL')).toBe(/standbys|both/.test(how));
     expect(names.includes('OTEL_EXPORTER_OTLP_ENDPOINT')).toBe(how === 'with traces');
     expect(names).toContain('REDIS_URL');
   });
@@ -100,7 +95,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
       .flatMap(addresses)
       .filter(([, { protocol }]) => protocol === 'postgresql:')
       .map(([, { hostname }]) => clusterOf(hostname).metadata.name);
-    const expected = /restored|both/.test(how) ? 'gamewharf-db-restored' : 'gamewharf-db';
+    const expected = /restored/.test(how) ? 'gamewharf-db-restored' : 'gamewharf-db';
     expect(new Set(clusters)).toEqual(new Set([expected]));
   });
   it('calls each database by a name that its certificate has', () => {

@@ -8,7 +8,6 @@ import {
   only,
   withKubectl,
   useRestored,
-  useStandbys,
   variable,
 } from '../support/overlays';
 
@@ -65,49 +64,12 @@ withKubectl.describe('restoring production', () => {
   });
 });
 
-withKubectl.describe('reads from the standbys', () => {
-  const both = (folder: string) => {
-    useStandbys('production')(folder);
-    useRestored('production')(folder);
-  };
-
-  it('are turned on by one line, through a pooler of their own, with the same credentials', async () => {
-    const { service, database, api } = changed(useStandbys('production'), (folder) =>
-      environmentOf('production', folder),
-    );
-    for (const manifest of service) expect(await problemsOf(manifest)).toEqual([]);
-    const pooler = one(service, 'Pooler');
-    expect(pooler.metadata.namespace).toBe('gamewharf');
-    expect(pooler.spec.type).toBe('ro');
-    const cluster = one(database, 'Cluster');
-    expect(pooler.spec.cluster.name).toBe(cluster.metadata.name);
-    expect(pooler.spec.instances * Number(pooler.spec.pgbouncer.parameters.default_pool_size)).toBeLessThan(
-      Number(cluster.spec.postgresql.parameters.max_connections),
-    );
-    const [writes, reads] = [databaseUrl(api), databaseUrl(api, 'DATABASE_READ_URL')];
-    expect(reads.href).toBe(writes.href.replace('pooler-rw', 'pooler-ro'));
-    expect(reads.hostname).toBe(pooler.metadata.name);
-  });
-  it('follow to the restored database, through a pooler of its own', async () => {
-    const { service } = changed(both, (folder) => environmentOf('production', folder));
-    const pooler = one(service, 'Pooler');
-    expect(await problemsOf(pooler)).toEqual([]);
-    expect([pooler.metadata.name, pooler.spec.cluster.name]).toEqual([
-      'gamewharf-db-restored-pooler-ro',
-      'gamewharf-db-restored',
-    ]);
-    expect(JSON.stringify(pooler)).not.toContain('gamewharf-db-pooler');
-  });
-});
-
 withKubectl.describe('all poolers', () => {
   it('have the same parameters, and try a database that is back within a second', () => {
-    const poolers = changed(useStandbys('production'), (folder) => [
-      ...environmentOf('production', folder).everything,
-      ...render(path.join(folder, 'overlays', 'production', 'restore')),
-    ]).filter(({ kind }) => kind === 'Pooler');
+    const poolers = [...environmentOf('production').everything, ...render(overlay('restore'))].filter(
+      ({ kind }) => kind === 'Pooler',
+    );
     expect(poolers.map(({ metadata }) => metadata.name).sort()).toEqual([
-      'gamewharf-db-pooler-ro',
       'gamewharf-db-pooler-rw',
       'gamewharf-db-restored-pooler-rw',
     ]);

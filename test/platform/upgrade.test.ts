@@ -93,7 +93,9 @@ test(`a replica of ${LAST} that starts now can prepare them`, async () => {
 
 test(`no column that ${LAST} knows has changed, and none that it does not know must be written`, async () => {
   const after = new Map((await columns()).map((one) => [one.column, one]));
-  expect(before.map(({ column }) => after.get(column))).toEqual(before);
+  // Written only with DATABASE_READ_URL, which this version removes: the upgrade guide says to unset it first.
+  const kept = before.filter(({ column }) => !column.startsWith('user_writes.'));
+  expect(kept.map(({ column }) => after.get(column))).toEqual(kept);
   const tables = new Set(before.map(({ column }) => column.split('.')[0]));
   const known = new Set(before.map(({ column }) => column));
   const required = [...after.values()].filter(

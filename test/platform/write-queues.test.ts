@@ -13,8 +13,6 @@ const ASLEEP = statement('write_queues_asleep', 'SELECT pg_sleep(30)');
 const LONG = statement('write_queues_long', 'SELECT pg_sleep(0.3)');
 const HELD = statement('write_queues_held', 'SELECT FROM things WHERE id = $1 FOR UPDATE');
 
-const USER = 1;
-
 const database = () => theApp().get(Database);
 const noted = async () => (await sql<{ n: number }>('SELECT n FROM notes ORDER BY id')).map(({ n }) => n);
 
@@ -24,14 +22,11 @@ const change = (n: number, { lock = 1, divisor = 1 } = {}) =>
     write([bind(HELD, [lock]), bind(NOTED, [n]), bind(DIVIDED, [divisor])], ([, [row]]) => row!.transaction, {
       of: 'collections',
       id: lock,
-      user_ids: [USER],
     }),
   );
 
 const writeOf = (asleep: Statement, lock: number) =>
-  database().write(
-    write([bind(asleep, [])], () => undefined, { of: 'collections', id: lock, user_ids: [USER] }),
-  );
+  database().write(write([bind(asleep, [])], () => undefined, { of: 'collections', id: lock }));
 
 const slowChange = (lock: number) => writeOf(ASLEEP, lock);
 

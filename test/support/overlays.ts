@@ -68,7 +68,6 @@ export const useComponent = (environment: string, component: string) => (folder:
   edit(path.join(folder, 'overlays', environment, 'kustomization.yaml'), (text) =>
     text.replace('components:\n', `components:\n  - ../../components/${component}\n`),
   );
-export const useStandbys = (environment: string) => useComponent(environment, 'standby-reads');
 
 export const useRestored = (environment: string) => (folder: string) =>
   edit(

@@ -54,7 +54,7 @@ export async function resetDemoStore(settings: Settings): Promise<DemoAccess | u
   try {
     // CASCADE: also what belongs to an account or a game.
     await client.query(
-      'TRUNCATE users, purchases, user_writes, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE',
+      'TRUNCATE users, purchases, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE',
     );
   } finally {
     await client.end();

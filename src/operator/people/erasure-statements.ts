@@ -46,7 +46,6 @@ export const DELETE_CREDENTIALS = [
 export const DELETE_ROWS = [
   ['collection_admins', removal('collection_admins', 'collection_id, user_id', 'user_id = $1')],
   ['game_admins', removal('game_admins', 'game_id, user_id', 'user_id = $1')],
-  ['user_writes', removal('user_writes', 'user_id', 'user_id = $1')],
   [
     'audit_events',
     statement(
@@ -66,7 +65,6 @@ export const ERASED_TABLES = [
   'oauth_grants',
   'attempts',
   'audit_events',
-  'user_writes',
   'game_admins',
   'collections',
   'collection_admins',

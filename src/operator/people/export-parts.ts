@@ -13,7 +13,6 @@ import { CollectionGame } from '../../collections/collection-game.entity';
 import { Collection } from '../../collections/collection.entity';
 import { IdempotencyKey } from '../../platform/idempotency/idempotency-key.entity';
 import { ProfileCollection } from '../../collections/profile-collection.entity';
-import { UserWrites } from '../../platform/database/user-writes.entity';
 import { GameAdmin } from '../../games/game-admin.entity';
 import { Game } from '../../games/game.entity';
 import { ownerOf } from '../../purchases/key-owners';
@@ -94,7 +93,6 @@ export const PARTS: (Owned | Scanned)[] = [
     ...byHash('subject'),
   }),
   owned('audit_event', AuditEventRow),
-  owned('user_writes', UserWrites, { key: 'user_id' }),
   owned('game', Game, { columns: { type: null, game_type: 't.type' } }),
   owned('game_admin', GameAdmin, { key: 'game_id' }),
   owned('collection', Collection, { at_once: LONG_TEXTS }),

@@ -27,11 +27,6 @@ export const SALE = read<SaleRow>(
 // $1, for a plan that is kept: PostgreSQL looks into a bare parameter to see how many ids it holds, and plans each time anew.
 const GIVEN_GAMES = 'ARRAY(SELECT unnest($1::bigint[]))';
 
-/** The users whose later reads of sales must see a change of these games' sales. */
-const editorsOf = (games: string) => `ARRAY(
-  SELECT user_id FROM games WHERE id = ANY (${games})
-  UNION SELECT user_id FROM game_admins WHERE game_id = ANY (${games}))`;
-
 interface OrderRow {
   /** The purchase of this reference, if it was sold. */
   sold: number | null;
@@ -43,7 +38,6 @@ interface OrderRow {
   verified: string | null;
   /** Another account has verified the given address. */
   of_another: boolean;
-  editors: number[];
   has_webhooks: boolean;
 }
 
@@ -56,16 +50,16 @@ export const ORDER = read<OrderRow>(
      $2::bigint IS NULL OR EXISTS (SELECT FROM users WHERE id = $2) AS user_exists,
      (SELECT min(email) FROM user_emails WHERE user_id = $2 AND verified) AS verified,
      EXISTS (SELECT FROM user_emails WHERE email = lower($3) AND verified AND user_id <> $2) AS of_another,
-     ${editorsOf(GIVEN_GAMES)} AS editors, ${HAS_WEBHOOKS} AS has_webhooks
+     ${HAS_WEBHOOKS} AS has_webhooks
    FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,
 );
 
-/** The games and the editors of a purchase. */
-export const PURCHASE_GAMES = read<{ game_ids: number[]; editors: number[]; has_webhooks: boolean }>(
+/** The games of a purchase. */
+export const PURCHASE_GAMES = read<{ game_ids: number[]; has_webhooks: boolean }>(
   'sold_games',
-  `SELECT game_ids, ${editorsOf('game_ids')} AS editors, ${HAS_WEBHOOKS} AS has_webhooks
-   FROM (SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids
-         FROM purchases p WHERE p.id = $1) purchase`,
+  `SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids,
+     ${HAS_WEBHOOKS} AS has_webhooks
+   FROM purchases p WHERE p.id = $1`,
 );
 
 // After the purchase, as an import locks them. A statement of its own: those after it see what was committed while it waited.

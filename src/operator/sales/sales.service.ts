@@ -64,8 +64,7 @@ export class SalesService {
     const { user_id = null, reference = null } = request;
     const game_ids = gamesOf(request);
     const [order] = await this.database.rows(ORDER, [game_ids, user_id, request.email ?? null, reference]);
-    const { sold, purchase_id, games_exist, user_exists, verified, of_another, editors, has_webhooks } =
-      order!;
+    const { sold, purchase_id, games_exist, user_exists, verified, of_another, has_webhooks } = order!;
     if (sold !== null) return this.soldBefore(sold, request);
     if (!games_exist) throw invalidGame();
     if (!user_exists) throw apiError(404, 'invalid user');
@@ -94,7 +93,7 @@ export class SalesService {
         done = true;
         return saleAnswer(rows.at(-1)![0] as SaleRow);
       },
-      { of: 'games', id: game_ids[0]!, user_ids: editors },
+      { of: 'games', id: game_ids[0]! },
     );
     const answer = await this.idempotency.once(retry, request, selling);
     if (done) this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
@@ -119,7 +118,7 @@ export class SalesService {
     const { purchase_id, keep_keys } = request;
     const [found] = await this.database.rows(PURCHASE_GAMES, [purchase_id]);
     if (!found) throw apiError(404, 'invalid purchase');
-    const { game_ids, editors, has_webhooks } = found;
+    const { game_ids, has_webhooks } = found;
     let currency: string | undefined;
     const refunding = write(
       [...refund(purchase_id, game_ids, keep_keys, has_webhooks)],
@@ -129,7 +128,7 @@ export class SalesService {
         if (rows.at(-2)!.length > 0) ({ currency } = row);
         return refundAnswer(row);
       },
-      { of: 'games', id: game_ids[0] ?? 0, user_ids: editors },
+      { of: 'games', id: game_ids[0] ?? 0 },
     );
     const answer = await this.idempotency.once(retry, request, refunding);
     if (currency !== undefined) {

@@ -71,15 +71,6 @@ export class Settings {
   @IsPostgresAddress()
   DATABASE_URL?: string = undefined;
 
-  // One or more standbys of that server, for reads of many rows that may be a moment old.
-  @IsOptional()
-  @IsPostgresAddress()
-  DATABASE_READ_URL?: string = undefined;
-
-  // The maximum age of such a read, which always includes the credential's own writes.
-  @WholeNumber(1, 3600)
-  DATABASE_READ_LAG_SECONDS: number = 2;
-
   @WholeNumber(1, 1000)
   DATABASE_POOL_SIZE: number = 10;
 
@@ -250,7 +241,6 @@ export class Settings {
 export const SETTING_NAMES = Object.keys(new Settings());
 export const SECRET_NAMES = [
   'DATABASE_URL',
-  'DATABASE_READ_URL',
   'REDIS_URL',
   'OPERATOR_TOKEN',
   'API_KEY_PEPPER',

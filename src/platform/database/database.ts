@@ -10,8 +10,7 @@ import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
-import { bind, type BoundStatement, type RowsOf, type Statement, type Write } from './statement';
-import { MARK_WRITES, Standby } from './standby';
+import { type BoundStatement, type RowsOf, type Statement, type Write } from './statement';
 import { WriteQueues } from './pool/write-queues';
 
 const CLOSE_TIMEOUT = 2000;
@@ -25,8 +24,6 @@ export class Database implements OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
   /** Undefined when tracing is off. */
   trace: Trace | undefined;
-  /** For reads that may be a moment old; undefined when none is configured. */
-  standby: Standby | undefined;
   private pool: Pool | undefined;
   private batcher: StatementBatcher | undefined;
   /** By table. */
@@ -78,7 +75,6 @@ export class Database implements OnApplicationShutdown {
     if (this.stopped) return;
     this.batcher = new StatementBatcher(pool);
     this.pool = pool;
-    if (this.settings.DATABASE_READ_URL) this.standby = new Standby(this, this.settings);
   }
 
   async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
@@ -90,18 +86,6 @@ export class Database implements OnApplicationShutdown {
 
   async row<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row | undefined> {
     return (await this.rows(statement, values))[0];
-  }
-
-  /** A read of many rows that may be a moment old, but never older than what this user's credentials have written. */
-  rowsFor<Row>(user_id: number, statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
-    const { standby } = this;
-    if (!standby) return this.rows(statement, values);
-    return this.traced(statement.name, () => standby.rows(user_id, statement, values));
-  }
-
-  /** Called at the end of a transaction: `rowsFor` then shows these users what it wrote. */
-  async mark(db: EntityManager, user_ids: number[]): Promise<void> {
-    if (this.standby) await this.run(db, [bind(MARK_WRITES, [[...new Set(user_ids)]])]);
   }
 
   /** Sends the statements of a write at once. Writes with the same lock are queued here, and may share a transaction. */
@@ -121,7 +105,7 @@ export class Database implements OnApplicationShutdown {
   private queuesOf(table: string): WriteQueues {
     let queues = this.writeQueues.get(table);
     if (!queues) {
-      queues = new WriteQueues(this.pool!, this.prepared, this.standby && MARK_WRITES);
+      queues = new WriteQueues(this.pool!, this.prepared);
       this.writeQueues.set(table, queues);
     }
     return queues;
@@ -194,7 +178,6 @@ export class Database implements OnApplicationShutdown {
     this.stopped = true;
     this.pool = undefined;
     const close = async () => {
-      await this.standby?.close();
       if (this.source.isInitialized) await this.source.destroy();
     };
     // A server that hangs closes no connection.

@@ -50,8 +50,6 @@ export interface RowLock {
   of: string;
   /** The id of the row, and its place in the order of all locks. */
   id: number;
-  /** The users whose later reads must see the write. */
-  user_ids: number[];
 }
 
 /** One transaction whose statements are sent at once, as none needs the rows of another; and the result that its rows make. */

@@ -132,7 +132,6 @@ export class IdempotencyService {
       const text = JSON.stringify(answer);
       if (user_id !== null) this.room.take(user_id, Buffer.byteLength(text));
       await this.database.run(db, [bind(STORE_ANSWER, [credential, key_hash, text])]);
-      if (write.lock) await this.database.mark(db, write.lock.user_ids);
       return answer;
     });
   }

@@ -45,18 +45,6 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
       'Statements waiting for a connection',
       () => database.connections.waiting,
     );
-    measurements.gauge(
-      'gamewharf_database_standby_set_aside',
-      'Whether a standby is configured and not used now',
-      () => (database.standby && !database.standby.usable ? 1 : 0),
-    );
-    for (const result of ['answered', 'outdated', 'failed', 'refused'] as const)
-      measurements.total(
-        'gamewharf_database_standby_reads_total',
-        'Reads that may go to the standby, by result',
-        () => database.standby?.reads[result] ?? 0,
-        { result },
-      );
   }
 
   /** undefined: not listening. */

@@ -1,10 +1,9 @@
 import type { Pool, QueryConfig } from 'pg';
 import { concernsOneStatement } from '../sqlstates';
-import { type RowLock, statement, type Statement } from '../statement';
+import { type RowLock, statement } from '../statement';
 import { inTransaction, queryOf } from './pipeline';
 
 interface QueuedWrite {
-  user_ids: number[];
   queries: QueryConfig[];
   resolve: (rows: unknown[][]) => void;
   reject: (error: unknown) => void;
@@ -47,16 +46,14 @@ export class WriteQueues {
   private readonly ready: Queue[] = [];
   private transactions = 0;
 
-  /** `mark`: run at the end of each transaction, with the users of its writes. */
   constructor(
     private readonly pool: Pool,
     private readonly prepared: boolean,
-    private readonly mark: Statement | undefined,
   ) {}
 
   /** The rows of each query, once all is committed. */
-  run({ id, user_ids }: RowLock, queries: QueryConfig[]): Promise<unknown[][]> {
-    return new Promise((resolve, reject) => this.enqueue(id, { user_ids, queries, resolve, reject }));
+  run({ id }: RowLock, queries: QueryConfig[]): Promise<unknown[][]> {
+    return new Promise((resolve, reject) => this.enqueue(id, { queries, resolve, reject }));
   }
 
   private enqueue(lock: number, write: QueuedWrite): void {
@@ -116,7 +113,7 @@ export class WriteQueues {
     try {
       const before = shares.length > 1 ? [queryOf(SHORT_LOCK_TIMEOUT, [], this.prepared)] : [];
       const queries = writes.flatMap((write) => write.queries);
-      const rows = await inTransaction(this.pool, [...before, ...queries, ...this.marks(writes)]);
+      const rows = await inTransaction(this.pool, [...before, ...queries]);
       let next = before.length;
       for (const { queries, resolve } of writes) resolve(rows.slice(next, (next += queries.length)));
     } catch (error) {
@@ -135,12 +132,5 @@ export class WriteQueues {
   private rejectAll(shares: Share[], error: unknown): void {
     for (const { queue, writes } of shares)
       for (const { reject } of [...writes, ...queue.waiting.splice(0)]) reject(error);
-  }
-
-  /** Behind all other locks, so that two transactions of one user cannot wait for each other. */
-  private marks(writes: QueuedWrite[]): QueryConfig[] {
-    if (!this.mark) return [];
-    const users = new Set(writes.flatMap(({ user_ids }) => user_ids));
-    return [queryOf(this.mark, [[...users]], this.prepared)];
   }
 }
