@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Reads no longer go to a standby, so no write has to be counted for them. */
+/** 0.1 counted the writes of each user for reads from a standby. The baseline does not create the table. */
 export class DropUserWrites20261125000100 implements MigrationInterface {
   name = 'DropUserWrites20261125000100';
 
@@ -8,11 +8,7 @@ export class DropUserWrites20261125000100 implements MigrationInterface {
     await db.query(`DROP TABLE IF EXISTS user_writes`);
   }
 
-  async down(db: QueryRunner) {
-    await db.query(`
-      CREATE TABLE user_writes (
-        user_id bigint CONSTRAINT user_writes_pkey PRIMARY KEY,
-        writes bigint NOT NULL DEFAULT 1
-      ) WITH (fillfactor = 50)`);
+  async down() {
+    // Only a store of 0.1 had the table, for reads from a standby.
   }
 }

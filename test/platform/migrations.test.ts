@@ -1,5 +1,6 @@
 import { DataSource } from 'typeorm';
 import { Client } from 'pg';
+import { buildIndex } from '../../migrations/steps/build-index';
 import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { migrate } from '../../src/platform/database/migrate';
 import { cloneDatabase } from '../support/database';
@@ -25,11 +26,12 @@ function failures() {
   return () => [...new Set(calls.map(([line]) => String(line)))];
 }
 
-const tables = async () =>
+const relationsAndFunctions = async () =>
   (
     await source.query<{ name: string }[]>(
       `SELECT relname AS name FROM pg_class
-       WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v', 'S', 'p') ORDER BY 1`,
+       WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v', 'S', 'p')
+       UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1`,
     )
   )
     .map(({ name }) => name)
@@ -64,160 +66,65 @@ test('every foreign key has an index that begins with its columns and leaves out
 });
 
 test('up, down, up', async () => {
-  const before = await tables();
+  const before = await relationsAndFunctions();
   for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
-  expect(await tables()).toEqual([]);
+  expect(await relationsAndFunctions()).toEqual([]);
   await migrate({ DATABASE_URL: url }, () => undefined);
-  expect(await tables()).toEqual(before);
+  expect(await relationsAndFunctions()).toEqual(before);
   expect(await source.showMigrations()).toBe(false);
 });
 
-const stampOf = (name: string) => Number(/\d+$/.exec(name)![0]);
+const MIGRATION_NAMES = 'SELECT name FROM migrations ORDER BY id';
+const LAST_OF_0_1 = 'ForeignKeysByIndex20261124700000';
 
-/** Undoes the migration whose name begins so, and all that came after it; their names, oldest first. */
-async function undoFrom(beginning: string): Promise<string[]> {
-  const names = source.migrations.map(({ name }) => name!).toSorted((a, b) => stampOf(a) - stampOf(b));
-  const undone = names.slice(names.findIndex((name) => name.startsWith(beginning)));
-  for (const _ of undone) await source.undoLastMigration({ transaction: 'each' });
-  return undone;
+/** Makes the database what 0.1 left behind, with `names` as its record of migrations. */
+async function backTo01(...names: string[]) {
+  const later = await source.query<object[]>(`SELECT FROM migrations WHERE right(name, 14) > '20261125'`);
+  for (const _ of later) await source.undoLastMigration({ transaction: 'each' });
+  await source.query('DELETE FROM migrations');
+  for (const name of names)
+    await source.query('INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [name.slice(-13), name]);
 }
 
-test('an index of purchases goes also where an operator has made them partitions', async () => {
-  const [name] = await undoFrom('PurchasesWithoutEmailIndex');
-  await source.query(
-    'ALTER TABLE purchases RENAME TO whole; ALTER INDEX purchases_email_idx RENAME TO whole_idx',
-  );
-  await source.query(`
-    CREATE TABLE purchases (email text) PARTITION BY LIST (email);
-    CREATE INDEX purchases_email_idx ON purchases (lower(email))`);
-  const runner = source.createQueryRunner();
-  await source.migrations.find((one) => one.name === name)!.up(runner);
-  await runner.release();
-  expect(await source.query(`SELECT to_regclass('purchases_email_idx') AS found`)).toEqual([{ found: null }]);
-  await source.query('DROP TABLE purchases; ALTER TABLE whole RENAME TO purchases; DROP INDEX whole_idx');
+test('a store of 0.1 keeps its rows, and the baseline is recorded as applied', async () => {
+  const old = ['Users20260101000100', LAST_OF_0_1];
+  await backTo01(...old);
+  await source.query(`INSERT INTO users (username) VALUES ('early')`);
   await migrate({ DATABASE_URL: url }, () => undefined);
+  expect(await source.query(`SELECT username FROM users`)).toEqual([{ username: 'early' }]);
+  expect(await source.showMigrations()).toBe(false);
+  // Replicas of 0.1 require their own records.
+  const names = (await source.query<{ name: string }[]>(MIGRATION_NAMES)).map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(old));
+  expect(names).toHaveLength(old.length + source.migrations.length);
+  expect(await migrate({ DATABASE_URL: url }, () => undefined)).toEqual([]);
+  await source.query(`DELETE FROM migrations WHERE name = ANY($1)`, [old]);
 });
 
-test('an index that an interrupted try left half made is made anew', async () => {
-  await undoFrom('HiddenGamesWithRoom');
+test('an older store is rejected and left as it was', async () => {
+  await backTo01('Users20260101000100');
+  const before = await source.query<object[]>(MIGRATION_NAMES);
+  await expect(migrate({ DATABASE_URL: url }, () => undefined)).rejects.toThrow(
+    'The schema is older than the last one of version 0.1.',
+  );
+  expect(await source.query(MIGRATION_NAMES)).toEqual(before);
+  await backTo01(LAST_OF_0_1);
+  await migrate({ DATABASE_URL: url }, () => undefined);
+  await source.query(`DELETE FROM migrations WHERE name = $1`, [LAST_OF_0_1]);
+});
+
+test('an index that an interrupted migration left invalid is rebuilt', async () => {
   await source.query('CREATE TABLE twice AS SELECT 1 AS id UNION ALL SELECT 1');
-  await expect(
-    source.query('CREATE UNIQUE INDEX CONCURRENTLY games_hidden_idx ON twice (id)'),
-  ).rejects.toThrow('could not create unique index');
-  await migrate({ DATABASE_URL: url }, () => undefined);
+  await expect(source.query('CREATE UNIQUE INDEX CONCURRENTLY twice_idx ON twice (id)')).rejects.toThrow(
+    'could not create unique index',
+  );
+  const runner = source.createQueryRunner();
+  await buildIndex(runner, 'twice_idx', 'twice (id)');
+  await runner.release();
   expect(
-    await source.query(
-      `SELECT indrelid::regclass::text AS of, indisvalid FROM pg_index WHERE indexrelid = 'games_hidden_idx'::regclass`,
-    ),
-  ).toEqual([{ of: 'games', indisvalid: true }]);
+    await source.query(`SELECT indisvalid FROM pg_index WHERE indexrelid = 'twice_idx'::regclass`),
+  ).toEqual([{ indisvalid: true }]);
   await source.query('DROP TABLE twice');
-});
-
-test('purchases that were there get their buyers, also where a try was given up', async () => {
-  await undoFrom('PurchaseGameBuyers');
-  await source.query(`INSERT INTO users (username) VALUES ('maker')`);
-  await source.query(`INSERT INTO games (user_id, slug, title) VALUES (1, 'one', 'One'), (1, 'two', 'Two')`);
-  await source.query(`
-    INSERT INTO purchases (email, user_id, source, currency, amount)
-    SELECT 'Buyer' || n % 100 || '@example.com', CASE WHEN n % 2 = 0 THEN 1 END, 'card', 'USD', 1 FROM generate_series(1, 12000) n`);
-  await source.query(`INSERT INTO purchase_games SELECT p.id, g.id FROM purchases p, games g`);
-  await migrate({ DATABASE_URL: url }, () => undefined);
-  const wrong = `
-    SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
-    WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`;
-  expect(await source.query(wrong)).toEqual([]);
-
-  await source.query(
-    `DELETE FROM migrations WHERE name ~ 'BuyersOfOldPurchases|PurchaseGameIndexes|PurchasesByIndexAlone'`,
-  );
-  // It fails, and leaves an index that is not valid.
-  const unfinished = `CREATE UNIQUE INDEX CONCURRENTLY purchase_games_game_id_email_idx ON purchase_games (game_id, email)`;
-  await expect(source.query(unfinished)).rejects.toThrow('could not create unique index');
-  await migrate({ DATABASE_URL: url }, () => undefined);
-  expect(await source.query('SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid')).toEqual([]);
-  const { upQueries } = await source.driver.createSchemaBuilder().log();
-  expect(upQueries.map(({ query }) => query)).toEqual([]);
-});
-
-test('keys that were there get their accounts, also after an interrupted try', async () => {
-  await undoFrom('DownloadKeysByPurchase');
-  await source.query(`
-    INSERT INTO users (username) VALUES ('seller'), ('buyer');
-    INSERT INTO games (user_id, slug, title) SELECT id, 'sold', 'Sold' FROM users WHERE username = 'seller';
-    INSERT INTO purchases (email, user_id, source, currency, amount)
-    SELECT 'Key' || n || '@example.com', CASE WHEN n % 2 = 0 THEN u.id END, 'card', 'USD', 1
-    FROM generate_series(1, 8) n, users u WHERE u.username = 'buyer';
-    INSERT INTO download_keys (key, game_id, purchase_id, user_id)
-    SELECT 'key-' || n, g.id, p.id, CASE WHEN n % 3 = 0 THEN g.user_id END
-    FROM generate_series(1, 12000) n
-    JOIN games g ON g.slug = 'sold'
-    LEFT JOIN purchases p ON p.email = 'Key' || n % 10 || '@example.com'`);
-  await migrate({ DATABASE_URL: url }, () => undefined);
-  const wrong = `
-    SELECT k.id FROM download_keys k LEFT JOIN purchases p ON p.id = k.purchase_id
-    WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`;
-  expect(await source.query(wrong)).toEqual([]);
-
-  await source.query(`DELETE FROM migrations WHERE name ~ 'AccountsOfOldDownloadKeys'`);
-  await source.query('UPDATE download_keys SET account_id = NULL, purchase_email = NULL WHERE id % 2 = 0');
-  expect(await source.query(wrong)).not.toEqual([]);
-  await migrate({ DATABASE_URL: url }, () => undefined);
-  expect(await source.query(wrong)).toEqual([]);
-});
-
-test('purchases that were there are sales, also after an interrupted try', async () => {
-  await undoFrom('SoldAt');
-  await source.query(`
-    INSERT INTO users (username) VALUES ('earlier');
-    INSERT INTO games (user_id, slug, title) SELECT id, 'sold-before', 'Sold' FROM users WHERE username = 'earlier';
-    WITH made AS (
-      INSERT INTO purchases (email, source, currency, amount, created_at, status)
-      SELECT 'Sold' || n || '@example.com', 'card', 'USD', 1, timestamptz '2024-01-01' + n * interval '1 hour',
-             (ARRAY['complete', 'refunded', 'pending', 'failed'])[n % 4 + 1]
-      FROM generate_series(1, 12000) n RETURNING id)
-    INSERT INTO purchase_games (purchase_id, game_id) SELECT made.id, g.id FROM made, games g WHERE g.slug = 'sold-before'`);
-  await migrate({ DATABASE_URL: url }, () => undefined);
-  const wrong = `
-    SELECT p.id FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
-    WHERE pg.sold_at IS DISTINCT FROM CASE WHEN p.status IN ('complete', 'refunded') THEN p.created_at END`;
-  expect(await source.query(wrong)).toEqual([]);
-
-  await source.query(`DELETE FROM migrations WHERE name ~ 'SoldAtOfOldPurchases'`);
-  await source.query('UPDATE purchase_games SET sold_at = NULL WHERE purchase_id % 3 = 0');
-  expect(await source.query(wrong)).not.toEqual([]);
-  await migrate({ DATABASE_URL: url }, () => undefined);
-  expect(await source.query(wrong)).toEqual([]);
-});
-
-test('games that were there get the names of their owners, also where a try was given up', async () => {
-  await undoFrom('GameOwnerNames');
-  await source.query(`
-    INSERT INTO users (username) SELECT 'owner-' || n FROM generate_series(1, 300) n;
-    INSERT INTO games (user_id, slug, title)
-    SELECT u.id, 'old-' || n, 'Old' FROM users u, generate_series(1, 40) n WHERE u.username LIKE 'owner-%'`);
-  await migrate({ DATABASE_URL: url }, () => undefined);
-  const wrong = `
-    SELECT g.id FROM games g JOIN users u ON u.id = g.user_id WHERE g.owner_name IS DISTINCT FROM u.username`;
-  expect(await source.query(wrong)).toEqual([]);
-
-  await source.query(`DELETE FROM migrations WHERE name ~ 'OwnerNamesOfOldGames'`);
-  await source.query('ALTER TABLE games ALTER owner_name DROP NOT NULL');
-  await source.query('UPDATE games SET owner_name = NULL WHERE id % 2 = 0');
-  await source.query(
-    'ALTER TABLE games ADD CONSTRAINT games_owner_name_given CHECK (owner_name IS NOT NULL) NOT VALID',
-  );
-  await migrate({ DATABASE_URL: url }, () => undefined);
-  expect(await source.query(wrong)).toEqual([]);
-  const { upQueries } = await source.driver.createSchemaBuilder().log();
-  expect(upQueries.map(({ query }) => query)).toEqual([]);
-});
-
-test('of games that were there it is known at once how often a sum of the index is found', async () => {
-  await undoFrom('GamesByHash');
-  await migrate({ DATABASE_URL: url }, () => undefined);
-  expect(await source.query(`SELECT n_distinct FROM pg_stats WHERE tablename = 'games_hash_idx'`)).toEqual([
-    { n_distinct: -1 },
-  ]);
 });
 
 test('two migrators at once: one runs, the other finds it done', async () => {
@@ -237,6 +144,16 @@ test('control: TypeORM alone lets both run, and one of them fails', async () => 
   expect(printed()).toEqual([expect.stringMatching(/^Migration "\w+" failed, error: /)]);
   await migrate({ DATABASE_URL: url }, () => undefined);
 });
+
+/** Undoes the migration whose name begins so, and all later ones; returns their names, oldest first. */
+async function undoFrom(beginning: string): Promise<string[]> {
+  const names = source.migrations
+    .map(({ name }) => name!)
+    .toSorted((a, b) => a.slice(-14).localeCompare(b.slice(-14)));
+  const undone = names.slice(names.findIndex((name) => name.startsWith(beginning)));
+  for (const _ of undone) await source.undoLastMigration({ transaction: 'each' });
+  return undone;
+}
 
 test('a table in use is waited for in short tries, and readers pass meanwhile', async () => {
   const undone = await undoFrom('ApiKeys');

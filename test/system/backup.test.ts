@@ -152,15 +152,19 @@ describe('a store of 100,000 records under writes', () => {
   });
 });
 
-test('a backup of an earlier version is brought to this one', async () => {
+test('a backup of 0.1 is brought to this version', async () => {
   const name = `gamewharf_old_${process.pid}`;
   await administer((client) => client.query(`CREATE DATABASE ${name}`));
   const url = withDatabase(other.url, name);
   const source = new DataSource(dataSourceOptions({ DATABASE_URL: url, DATABASE_POOL_SIZE: 1 }));
   await source.initialize();
-  const ORIGIN = 9;
-  source.migrations.splice(ORIGIN);
+  const baseline = source.migrations.filter(({ name }) => name!.slice(-14) < '20261125');
+  source.migrations.splice(0, Infinity, ...baseline);
   await source.runMigrations();
+  await source.query(`
+    DELETE FROM migrations;
+    INSERT INTO migrations (timestamp, name)
+    VALUES (0, 'Users20260101000100'), (1, 'ForeignKeysByIndex20261124700000')`);
   await source.query(`INSERT INTO users (id, username) VALUES (7, 'early')`);
   await source.query(`INSERT INTO games (id, user_id, slug, title) VALUES (8, 7, 'early', 'Early')`);
   await source.destroy();
@@ -260,10 +264,17 @@ describe('a restore that is refused changes nothing', () => {
       (bytes: Buffer) =>
         gzipSync(gunzipSync(bytes).toString('latin1').replace('"migrations":[', '"migrations":["Newer1",')),
     ],
+    [
+      'older than the baseline',
+      (bytes: Buffer) =>
+        gzipSync(gunzipSync(bytes).toString('latin1').replace('ForeignKeysByIndex20261124700000', 'Early1')),
+    ],
   ])('a file that is %s', async (_, change) => {
     await expect(
       restore(there(), read(change(readFileSync(file))), { ...quiet, replace: true }),
-    ).rejects.toThrow(/damaged or incomplete|no backup that this version can read|made by a newer version/);
+    ).rejects.toThrow(
+      /damaged or incomplete|no backup that this version can read|made by a newer version|schema is older/,
+    );
     const left = await administer((client) =>
       client.query(`SELECT datname FROM pg_database WHERE datname LIKE '%\\_restore\\_%'`),
     );

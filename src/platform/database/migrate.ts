@@ -3,6 +3,7 @@ import type { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import type { Settings } from '../config/settings';
 import { OperatorError } from '../config/operator-error';
+import { adoptBaseline } from './baseline';
 import { DatabaseClient } from './client';
 import { dataSourceOptions } from './data-source';
 import { connectionProblem, lostConnection, requireSupportedServer } from './reachable';
@@ -29,6 +30,7 @@ export async function migrate(
     await waitFor(lock);
     await source.initialize();
     await source.query(`SET lock_timeout = '200ms'`);
+    await adoptBaseline(source);
     for (let attempt = 1; ; attempt++) {
       try {
         const done = await source.runMigrations();

@@ -5,6 +5,7 @@ import { type Client, escapeIdentifier } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { OperatorError } from '../../config/operator-error';
 import type { Settings } from '../../config/settings';
+import { asBaseline, namesOf, runOnly } from '../baseline';
 import { withClient } from '../client';
 import { migrate, newMigrator } from '../migrate';
 import { fingerprintOf } from './backup';
@@ -92,18 +93,14 @@ async function migrateTo(target: Pick<Settings, 'DATABASE_URL'>, names: string[]
   const source = newMigrator(target);
   await source.initialize();
   try {
-    const known = source.migrations.map((one) => one.name ?? one.constructor.name);
-    const unknown = names.filter((name) => !known.includes(name));
+    const known = namesOf(source);
+    const applied = asBaseline(names, known);
+    const unknown = applied.filter((name) => !known.includes(name));
     if (unknown.length > 0)
       throw new OperatorError(
         `The backup was made by a newer version, with ${unknown[0]}: install that version first.`,
       );
-    source.migrations.splice(
-      0,
-      source.migrations.length,
-      ...source.migrations.filter((one) => names.includes(one.name ?? one.constructor.name)),
-    );
-    await source.runMigrations();
+    await runOnly(source, applied);
   } finally {
     await source.destroy();
   }

@@ -1,10 +1,11 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-export class IdempotencyKeys20260102000100 implements MigrationInterface {
-  name = 'IdempotencyKeys20260102000100';
+export class IdempotencyKeys20261124801300 implements MigrationInterface {
+  name = 'IdempotencyKeys20261124801300';
 
   async up(db: QueryRunner) {
-    // No foreign key: rows live for a day, and a revoked credential cannot come back for its answers.
+    // No foreign keys: rows live for a day. user_id is the owner of the credential at the time of the request, because an
+    // import may give an API key to another user.
     await db.query(`
       CREATE TABLE idempotency_keys (
         credential text NOT NULL,
@@ -12,9 +13,11 @@ export class IdempotencyKeys20260102000100 implements MigrationInterface {
         fingerprint bytea NOT NULL,
         answer text,
         created_at timestamptz NOT NULL DEFAULT now(),
+        user_id bigint,
         CONSTRAINT idempotency_keys_pkey PRIMARY KEY (credential, key_hash)
-      )`);
-    await db.query(`CREATE INDEX idempotency_keys_created_at_idx ON idempotency_keys (created_at)`);
+      );
+      CREATE INDEX idempotency_keys_created_at_idx ON idempotency_keys (created_at);
+    `);
   }
 
   async down(db: QueryRunner) {

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-export class Users20260101000100 implements MigrationInterface {
-  name = 'Users20260101000100';
+export class Users20261124800100 implements MigrationInterface {
+  name = 'Users20261124800100';
 
   async up(db: QueryRunner) {
     await db.query(`
@@ -15,26 +15,30 @@ export class Users20260101000100 implements MigrationInterface {
         cover_url text,
         password_hash text,
         created_at timestamptz NOT NULL DEFAULT now(),
+        -- Each JWT names the generation it was issued in. Incrementing it revokes all earlier ones.
+        token_generation integer NOT NULL DEFAULT 0,
         CONSTRAINT users_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
         CONSTRAINT users_username_check CHECK (username ~ '^[A-Za-z0-9_-]{1,63}$')
-      )`);
-    await db.query(`CREATE UNIQUE INDEX users_username_key ON users (lower(username))`);
-    // Anyone may enter an address, one account may prove it: uniqueness holds for verified ones only.
-    await db.query(`
+      );
+      CREATE UNIQUE INDEX users_username_key ON users (lower(username));
+
+      -- The primary key includes "verified", so that lookups of keys and purchases never read the rows.
       CREATE TABLE user_emails (
         user_id bigint NOT NULL CONSTRAINT user_emails_user_id_fkey REFERENCES users ON DELETE CASCADE,
         email text NOT NULL,
         verified boolean NOT NULL DEFAULT false,
-        CONSTRAINT user_emails_pkey PRIMARY KEY (user_id, email),
+        CONSTRAINT user_emails_pkey PRIMARY KEY (user_id, email) INCLUDE (verified),
         CONSTRAINT user_emails_email_check CHECK (email <> '' AND email = lower(email))
-      )`);
-    await db.query(
-      `CREATE UNIQUE INDEX user_emails_verified_key ON user_emails (email) INCLUDE (user_id) WHERE verified`,
-    );
+      );
+      -- Anyone can enter an email address, but only one account can verify it.
+      CREATE UNIQUE INDEX user_emails_verified_key ON user_emails (email) INCLUDE (user_id) WHERE verified;
+    `);
   }
 
   async down(db: QueryRunner) {
-    await db.query(`DROP TABLE user_emails`);
-    await db.query(`DROP TABLE users`);
+    await db.query(`
+      DROP TABLE user_emails;
+      DROP TABLE users;
+    `);
   }
 }

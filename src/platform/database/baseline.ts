@@ -1,0 +1,47 @@
+import type { DataSource, MigrationInterface } from 'typeorm';
+import { OperatorError } from '../config/operator-error';
+
+// The baseline is the first migrations of this version: together they create the schema that the last migration of 0.1 left.
+const LAST_OF_0_1 = 'ForeignKeysByIndex20261124700000';
+const AFTER_BASELINE = '20261125000000';
+
+const stampOf = (name: string) => name.slice(-AFTER_BASELINE.length);
+const isOf01 = (name: string) => stampOf(name) <= stampOf(LAST_OF_0_1);
+const isOfBaseline = (name: string) => !isOf01(name) && stampOf(name) < AFTER_BASELINE;
+
+const nameOf = (migration: MigrationInterface) => migration.name ?? migration.constructor.name;
+export const namesOf = (source: DataSource) => source.migrations.map(nameOf);
+
+/** The migrations that count as applied where `names` have run: those of 0.1 stand for the whole baseline. */
+export function asBaseline(names: string[], known: string[]): string[] {
+  if (!names.some(isOf01)) return names;
+  if (!names.includes(LAST_OF_0_1))
+    throw new OperatorError(
+      'The schema is older than the last one of version 0.1. ' +
+        'Bring the store to the end of 0.1 first, as docs/guides/upgrade.md says. Nothing was changed.',
+    );
+  return [...known.filter(isOfBaseline), ...names.filter((name) => !isOf01(name) && !isOfBaseline(name))];
+}
+
+/**
+ * Records the baseline as applied in a store of 0.1. The old records stay, because replicas of 0.1 only start where they find
+ * them.
+ */
+export async function adoptBaseline(source: DataSource): Promise<void> {
+  const [found] = await source.query<{ found: boolean }[]>(
+    `SELECT to_regclass('migrations') IS NOT NULL AS found`,
+  );
+  if (!found!.found) return;
+  const rows = await source.query<{ name: string }[]>('SELECT name FROM migrations');
+  const executed = rows.map(({ name }) => name);
+  const applied = asBaseline(executed, namesOf(source)).filter((name) => !executed.includes(name));
+  await runOnly(source, applied, { fake: true });
+}
+
+/** Runs those of the pending migrations that have these names. */
+export async function runOnly(source: DataSource, names: string[], options?: { fake: boolean }) {
+  const all = source.migrations.splice(0);
+  source.migrations.push(...all.filter((one) => names.includes(nameOf(one))));
+  await source.runMigrations(options);
+  source.migrations.splice(0, Infinity, ...all);
+}
