@@ -54,6 +54,10 @@ export class DownloadKey {
   @Column('timestamptz', { default: () => 'now()' })
   created_at: string;
 
+  /** Null: not changed since it was created. */
+  @Column('timestamptz', { nullable: true })
+  updated_at: string | null;
+
   @Column('bigint', { default: 0 })
   downloads: number;
 

@@ -9,8 +9,11 @@ export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as 
 @Check('builds_channel_name_check', 'length(channel_name) BETWEEN 1 AND 200')
 @Check('builds_user_version_check', 'length(user_version) BETWEEN 1 AND 200')
 @Check('builds_state_check', `state IN ('started', 'processing', 'completed', 'failed')`)
+@Check('builds_file_check', 'num_nonnulls(file_key, file_url) = num_nonnulls(size)')
+@Check('builds_size_check', 'size >= 0')
 @Index('builds_newest_idx', { synchronize: false })
-@Index('builds_game_id_idx', ['game_id'])
+@Index('builds_newest_file_idx', { synchronize: false })
+@Index('builds_channel_idx', ['game_id', 'channel_name', 'id'])
 export class Build {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
@@ -29,6 +32,24 @@ export class Build {
 
   @Column('timestamptz', { default: () => 'now()' })
   created_at: string;
+
+  /** Null: not changed since it was created. */
+  @Column('timestamptz', { nullable: true })
+  updated_at: string | null;
+
+  /** Where its file is: a key in the bucket or folder, or an https URL. */
+  @Column('text', { nullable: true })
+  file_key: string | null;
+
+  @Column('text', { nullable: true })
+  file_url: string | null;
+
+  /** In bytes. */
+  @Column('bigint', { nullable: true })
+  size: number | null;
+
+  @Column('text', { nullable: true })
+  md5_hash: string | null;
 
   @ManyToOne(() => Game)
   game?: Relation<Game>;

@@ -135,6 +135,7 @@ const TABLES = [
   'collection_admins',
   'collection_games',
   'builds',
+  'uploads',
   'api_keys',
   'oauth_applications',
 ];

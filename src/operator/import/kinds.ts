@@ -83,6 +83,49 @@ export const email: TextRules = {
 
 export const url = text({ max: 2000, pattern: /^https?:\/\/[^\s/]\S*$/i, form: 'be an http or https URL' });
 
+const HTTPS_URL: TextRules = { max: 2000, pattern: /^https:\/\/[^\s/]\S*$/i, form: 'be an https URL' };
+export const httpsUrl = text(HTTPS_URL);
+
+const FILE_KEY: TextRules = {
+  max: 900,
+  pattern: /^(?!\/)(?!.*\.\.)\P{Cc}+$/u,
+  form: 'be the path of a file, without .., a leading / or control characters',
+};
+const MD5: TextRules = {
+  max: 32,
+  pattern: /^[0-9a-f]{32}$/,
+  form: 'be 32 hexadecimal digits',
+  stored: (digits) => digits.toLowerCase(),
+};
+
+/** A stored file, staged as the columns file_key, file_url, size and md5_hash. */
+export const file: Kind = {
+  sql: 'text',
+  allows: '`{"key" or "url", "size", "md5_hash"?}`',
+  encode(value, refuse) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      return refuse('must be an object');
+    const { key, url, size, md5_hash, ...others } = value as Record<string, unknown>;
+    for (const name of Object.keys(others)) refuse('is unknown', `.${shown(name)}`);
+    if (((key ?? null) === null) === ((url ?? null) === null)) refuse('must have exactly one of key, url');
+    const encoded = (rules: TextRules, field: string, given: unknown) =>
+      given == null ? NULL : copied(fit(given, rules, refuse, `.${field}`) ?? '');
+    return [
+      encoded(FILE_KEY, 'key', key),
+      encoded(HTTPS_URL, 'url', url),
+      size == null ? refuse('is required', '.size') : amount.encode(size, (why) => refuse(why, '.size')),
+      encoded(MD5, 'md5_hash', md5_hash),
+    ].join('\t');
+  },
+};
+export const FILE_COLUMNS = [
+  { name: 'file_key', sql: 'text' },
+  { name: 'file_url', sql: 'text' },
+  { name: 'size', sql: 'bigint' },
+  { name: 'md5_hash', sql: 'text' },
+];
+export const NO_FILE = FILE_COLUMNS.map(() => NULL).join('\t');
+
 /** HTML, stored sanitised. */
 export const html: Kind = {
   sql: 'text',

@@ -6,6 +6,7 @@ import { GAME } from './record-types/game';
 import { OAUTH_APPLICATION } from './record-types/oauth-application';
 import { PURCHASE } from './record-types/purchase';
 import type { RecordType } from './record-types/record-type';
+import { UPLOAD } from './record-types/upload';
 import { USER } from './record-types/user';
 
 /** In the order in which they are written. `pepper`: of API keys. */
@@ -16,6 +17,7 @@ export const recordTypes = (pepper: Buffer): RecordType[] => [
   DOWNLOAD_KEY,
   COLLECTION,
   BUILD,
+  UPLOAD,
   apiKeyType(pepper),
   OAUTH_APPLICATION,
 ];

@@ -74,7 +74,7 @@ export async function writeRecords(relations: Relations, type: RecordType, withS
 }
 
 async function writeChanged(relations: Relations, type: RecordType) {
-  const { table, key, records, changed, swap, lists } = type;
+  const { table, key, records, changed, swap, lists, hasUpdatedAt } = type;
   const columns = columnsOf(type);
   if (swap)
     await relations.query(`
@@ -87,7 +87,8 @@ async function writeChanged(relations: Relations, type: RecordType) {
     .map(
       (column) => `${column.name} = ${valueFor(column, column.name === 'updated_at' ? 'now()' : undefined)}`,
     )
-    .concat(copiesOf(type, columns, valueFor).map(({ name, value }) => `${name} = ${value}`));
+    .concat(copiesOf(type, columns, valueFor).map(({ name, value }) => `${name} = ${value}`))
+    .concat(hasUpdatedAt ? 'updated_at = now()' : []);
   await relations.query(`
     UPDATE ${table} t SET ${assignments.join(', ')}
     FROM ${records.name} s WHERE s.${key} = t.${key} AND ${isChanged(table, key)}`);

@@ -1,5 +1,5 @@
 import { BUILD_STATES } from '../../../wharf/build.entity';
-import { ownId, idOf, oneOf, text } from '../kinds';
+import { file, FILE_COLUMNS, idOf, NO_FILE, oneOf, ownId, text } from '../kinds';
 import { optional, required, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
@@ -13,5 +13,10 @@ export const BUILD = recordType({
     optional('user_version', text({ max: 200 })),
     optional('state', oneOf(BUILD_STATES), 'completed'),
     timeOrNow('created_at'),
+    optional('file', file, NO_FILE, {
+      columns: FILE_COLUMNS,
+      meaning: 'what players of the channel download',
+    }),
   ],
+  hasUpdatedAt: true,
 });

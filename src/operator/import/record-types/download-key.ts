@@ -19,6 +19,7 @@ export const DOWNLOAD_KEY = recordType({
     optional('downloads', amount, '0', { meaning: 'how often it was used' }),
     time('revoked_at'),
   ],
+  hasUpdatedAt: true,
   unique: [{ what: 'the key', columns: 'key', stored: 'download_keys t ON t.key = s.key' }],
   swap: { value: 'key', clash: 's.key = t.key' },
   copies: [

@@ -68,6 +68,7 @@ export const GAME = recordType({
        )
        UPDATE collections c SET games_count = c.games_count - r.games, updated_at = now()
        FROM (SELECT collection_id, count(*) AS games FROM removed GROUP BY collection_id) r WHERE c.id = r.collection_id`,
+      `DELETE FROM uploads f USING ${each('gone_games')} WHERE f.game_id = t.id`,
       `DELETE FROM builds b USING ${each('gone_games')} WHERE b.game_id = t.id`,
     ],
   },

@@ -63,6 +63,8 @@ interface Definition {
   /** Columns that are copied from other records; `of` is the expression for a column. The lock excludes concurrent changes. */
   copies?: { name: string; value: (of: (column: string) => string) => string }[];
   deletion?: Deletion;
+  /** The table has `updated_at`, which is set when the import changes a record. */
+  hasUpdatedAt?: boolean;
   /** The service deletes such rows itself, so the stored ones are locked before they are compared. */
   isDeletedByService?: boolean;
 }

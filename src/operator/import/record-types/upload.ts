@@ -1,0 +1,62 @@
+import { UPLOAD_TRAITS, UPLOAD_TYPES } from '../../../uploads/upload.entity';
+import {
+  file,
+  FILE_COLUMNS,
+  httpsUrl,
+  idOf,
+  integer,
+  NO_FILE,
+  NULL,
+  oneOf,
+  ownId,
+  text,
+  texts,
+} from '../kinds';
+import { given, optional, required, timeOrNow } from './fields';
+import { recordType } from './record-type';
+
+const MAX_POSITION = 2 ** 31 - 1;
+
+const filename = text({
+  max: 255,
+  pattern: /^(?!\.{1,2}$)[^\p{Cc}/\\]+$/u,
+  form: 'be a file name without /, \\ or control characters',
+});
+
+const fields = [
+  required('id', ownId),
+  required('game_id', idOf('game')),
+  required('filename', filename, { meaning: 'the name under which players save it' }),
+  optional('display_name', text({ max: 500 })),
+  // `type` is the type of record, so the upload's type has another name.
+  optional('upload_type', oneOf(UPLOAD_TYPES), 'default', {
+    columns: [{ name: 'type', sql: 'text' }],
+    meaning: 'what the API shows as `type`',
+  }),
+  optional('traits', texts({ max: 100, known: UPLOAD_TRAITS }), '{}', {
+    meaning: 'its platforms, and `demo` for a file that everyone may download',
+  }),
+  optional('position', integer(0, MAX_POSITION), '0', { meaning: 'its place in the list of the game' }),
+  optional('channel_name', text({ max: 200 }), NULL, {
+    meaning: 'players download the newest completed build of this channel that has a file',
+  }),
+  optional('file', file, NO_FILE, { columns: FILE_COLUMNS, meaning: 'a file in the bucket or at a URL' }),
+  optional('external_url', httpsUrl, NULL, { meaning: 'a page of another store or site' }),
+  timeOrNow('created_at'),
+  timeOrNow('updated_at'),
+];
+
+const SOURCES = { file: 'size', channel_name: 'channel_name', external_url: 'external_url' };
+const sources = Object.entries(SOURCES).map(
+  ([field, column]) => `CASE WHEN ${given(fields, field)} THEN s.${column} ELSE t.${column} END`,
+);
+
+export const UPLOAD = recordType({
+  name: 'upload',
+  table: 'uploads',
+  fields,
+  unique: [
+    `SELECT s.line, concat('upload', ' ' || s.id) || ': exactly one of ${Object.keys(SOURCES).join(', ')} is required' AS text
+     FROM import_uploads s LEFT JOIN uploads t ON t.id = s.id WHERE num_nonnulls(${sources.join(', ')}) <> 1`,
+  ],
+});

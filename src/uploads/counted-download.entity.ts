@@ -1,0 +1,12 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A download session that was counted, so that it is counted once on all replicas. */
+@Entity('counted_downloads')
+@Index('counted_downloads_counted_at_idx', ['counted_at'])
+export class CountedDownload {
+  @PrimaryColumn('uuid')
+  uuid: string;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  counted_at: string;
+}
