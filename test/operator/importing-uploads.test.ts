@@ -69,7 +69,7 @@ bothWays('uploads', () => {
     expect(await problemsOf({ type: 'upload', id: 1, channel_name: null })).toEqual([`line 1: ${oneSource}`]);
   });
 
-  test.each([
+  test.each<[object, string | RegExp]>([
     [{}, oneSource],
     [{ channel_name: 'windows', external_url: 'https://example.com/' }, oneSource],
     [{ channel_name: 'windows', game_id: 90 }, 'upload 1: game 90 does not exist'],
@@ -88,10 +88,10 @@ bothWays('uploads', () => {
     [{ file: { key: 'a', size: 1, sha1: 'x' } }, 'upload 1: file.sha1 is unknown'],
     [{ file: { key: 'a', size: 1, md5_hash: 'x' } }, 'upload 1: file.md5_hash must be 32 hexadecimal digits'],
     [{ file: { url: 'http://example.com/a', size: 1 } }, 'upload 1: file.url must be an https URL'],
-    ...['/a', '../a', 'a/../b', 'a\nb', ''].map(
-      (key) =>
-        [{ file: { key, size: 1 } }, /upload 1: file.key must (be the path of a file|not be empty)/] as const,
-    ),
+    ...['/a', '../a', 'a/../b', 'a\nb', ''].map((key): [object, RegExp] => [
+      { file: { key, size: 1 } },
+      /upload 1: file.key must (be the path of a file|not be empty)/,
+    ]),
   ])('%j is a problem', async (fields, problem) => {
     const found = await problemsOf(upload(fields));
     expect(found).toEqual([
