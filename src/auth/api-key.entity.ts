@@ -1,4 +1,5 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type ObjectLiteral } from 'typeorm';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 @Entity('api_keys')
 @Check('api_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
@@ -32,21 +33,21 @@ export class ApiKey {
   @Column('text', { nullable: true })
   label: string | null;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   last_used_at: string | null;
 
   /** The network of its last use: 24 bits of an IPv4 address, or 48. */
   @Column('cidr', { nullable: true })
   last_used_from: string | null;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   revoked_at: string | null;
 
   /** null: valid until it is revoked. */
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   expires_at: string | null;
 
   /** The consent under which an application holds this key; null: the user's own key. */

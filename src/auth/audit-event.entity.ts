@@ -1,4 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 /** An event that changed who may do what; kept when its user is deleted. A trigger refuses updates and deletes. */
 @Entity('audit_events')
@@ -8,7 +9,7 @@ export class AuditEventRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   at: string;
 
   @Column('text')

@@ -1,4 +1,5 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 /** A key that JWTs are signed with, from its time until the next key's time. */
 @Entity('signing_keys')
@@ -15,10 +16,10 @@ export class SigningKey {
   @Column('bytea')
   private_key: Buffer;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  @Column('timestamptz')
+  @TimestampColumn()
   signs_from: string;
 
   /** Seconds: the longest life of any token that the key signed. */

@@ -2,6 +2,7 @@ import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation }
 import { Game } from '../games/game.entity';
 import { User } from '../users/user.entity';
 import { Collection } from './collection.entity';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 @Entity('collection_games')
 @Check('collection_games_blurb_check', 'length(blurb) BETWEEN 1 AND 20000')
@@ -25,7 +26,7 @@ export class CollectionGame {
   @Column('bigint')
   user_id: number;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
   @ManyToOne(() => Collection, { onDelete: 'CASCADE' })

@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../users/user.entity';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 export const COLLECTION_LAYOUTS = ['grid', 'list'] as const;
 
@@ -32,10 +33,10 @@ export class Collection {
   @Column('integer', { default: 0 })
   games_count: number;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   updated_at: string;
 
   @ManyToOne(() => User)

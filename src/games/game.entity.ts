@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../users/user.entity';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 export const GAME_TYPES = ['default', 'flash', 'unity', 'java', 'html'] as const;
 export const GAME_CLASSIFICATIONS = [
@@ -72,10 +73,10 @@ export class Game {
   @Column('text', { default: 'public' })
   visibility: (typeof GAME_VISIBILITIES)[number];
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   published_at: string | null;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
   @Column('bigint', { default: 0 })

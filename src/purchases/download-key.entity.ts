@@ -2,6 +2,7 @@ import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type R
 import { Game } from '../games/game.entity';
 import { User } from '../users/user.entity';
 import { Purchase } from './purchase.entity';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 @Entity('download_keys')
 @Check('download_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
@@ -51,7 +52,7 @@ export class DownloadKey {
   @Column('text', { nullable: true })
   purchase_email: string | null;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
   /** Null: not changed since it was created. */
@@ -61,7 +62,7 @@ export class DownloadKey {
   @Column('bigint', { default: 0 })
   downloads: number;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   revoked_at: string | null;
 
   @ManyToOne(() => Game)

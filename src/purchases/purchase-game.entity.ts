@@ -1,6 +1,7 @@
 import { Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { Purchase } from './purchase.entity';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 @Entity('purchase_games')
 @Index('purchase_games_game_id_email_purchase_id_idx', { synchronize: false })
@@ -22,7 +23,7 @@ export class PurchaseGame {
   email: string;
 
   /** When the purchase was made, copied by triggers; null: it is neither complete nor refunded. */
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   sold_at: string | null;
 
   @ManyToOne(() => Purchase, { onDelete: 'CASCADE' })

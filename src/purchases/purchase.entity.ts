@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../users/user.entity';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 export const PURCHASE_TYPES = ['game', 'bundle', 'sub_product'] as const;
 export const PURCHASE_STATUSES = ['complete', 'pending', 'failed', 'refunded'] as const;
@@ -26,7 +27,7 @@ export class Purchase {
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
   @Column('text')

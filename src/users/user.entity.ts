@@ -1,4 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 @Entity('users')
 @Check('users_id_check', 'id BETWEEN 1 AND 9007199254740991')
@@ -33,6 +34,6 @@ export class User {
   @Column('integer', { default: 0 })
   token_generation: number;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 }

@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as const;
 
@@ -30,7 +31,7 @@ export class Build {
   @Column('text', { default: 'completed' })
   state: (typeof BUILD_STATES)[number];
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
   /** Null: not changed since it was created. */

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Pool, PoolClient } from 'pg';
-import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import type { PoolClient } from 'pg';
 import { Database } from '../../src/platform/database/database';
 import { NotConnected } from '../../src/platform/database/sqlstates';
 import { longRead, read, statement } from '../../src/platform/database/statement';
+import { poolOf } from '../support/pool';
 import { moment } from '../support/time';
 import { openApp, sql, theApp, useStore } from '../support/store';
 
@@ -23,7 +23,7 @@ const LONG_DIVIDED = longRead('batcher_long_divided', 'SELECT 1 / $1::int AS par
 
 const database = () => theApp().get(Database);
 const number = (asked: number) => database().row(NUMBER, [asked]);
-const pool = () => (database().source.driver as PostgresDriver).master as Pool;
+const pool = () => poolOf(theApp());
 
 /** The connections that the work was sent on: ours, whatever a pooler behind them does. */
 async function connectionsOf(work: () => Promise<unknown>): Promise<Set<PoolClient>> {

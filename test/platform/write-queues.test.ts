@@ -1,3 +1,4 @@
+import { DataSource } from 'typeorm';
 import { Database } from '../../src/platform/database/database';
 import { bind, type Statement, statement, write } from '../../src/platform/database/statement';
 import { sql, theApp, useStore } from '../support/store';
@@ -68,7 +69,7 @@ test('nor do writes with other locks fail with it', async () => {
 });
 
 test('a lock that somebody else holds delays no other', async () => {
-  const holder = theApp().get(Database).source.createQueryRunner();
+  const holder = theApp().get(DataSource).createQueryRunner();
   await holder.startTransaction();
   await holder.query('SELECT FROM things WHERE id = 4 FOR UPDATE');
   try {

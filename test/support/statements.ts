@@ -1,4 +1,5 @@
 import type { INestApplication } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner';
 import { Database } from '../../src/platform/database/database';
 import type { Statement } from '../../src/platform/database/statement';
@@ -20,6 +21,7 @@ export async function statementsOf(
   app: INestApplication = theApp(),
 ): Promise<string[]> {
   const database = app.get(Database);
+  const source = app.get(DataSource);
   const names: string[] = [];
   const rows = jest.spyOn(database, 'rows');
   const { query } = PostgresQueryRunner.prototype;
@@ -28,7 +30,7 @@ export async function statementsOf(
     text: string,
     ...more: unknown[]
   ) {
-    if (this.connection === database.source && !OF_TRANSACTIONS.test(text)) names.push(nameOf(text));
+    if (this.connection === source && !OF_TRANSACTIONS.test(text)) names.push(nameOf(text));
     return query.call(this, text, ...(more as [])) as never;
   });
   try {

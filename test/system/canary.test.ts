@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client, type Pool } from 'pg';
-import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { newApiKey } from '../../src/auth/api-key';
 import { TokensService } from '../../src/auth/tokens.service';
 import { Database } from '../../src/platform/database/database';
@@ -14,6 +13,7 @@ import { read } from '../../src/platform/database/statement';
 import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { MetricsService } from '../../src/platform/observability/metrics.service';
 import { Measurements } from '../../src/platform/observability/measurements';
+import { poolOf } from '../support/pool';
 import type { TestDatabase } from '../support/database';
 import { sendRaw } from '../support/raw';
 import { baseUrl, type Environment, logged, make, openApp, sql, theApp, useStore } from '../support/store';
@@ -133,7 +133,7 @@ afterAll(async () => {
 
 /** Every statement of the service, with its parameters, as a database that logs all would log it. */
 function overhear(app: NestExpressApplication): void {
-  const pool = (app.get(Database).source.driver as PostgresDriver).master as Pool & { _clients: Client[] };
+  const pool = poolOf(app) as Pool & { _clients: Client[] };
   const listen = (client: Pick<Client, 'on'>) =>
     client.on('notice', ({ message, detail }) => statements.push(`${message} ${detail}`));
   pool._clients.forEach(listen);

@@ -8,6 +8,7 @@ import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { Database } from '../../src/platform/database/database';
 import { answerFor } from '../../src/platform/http/answer';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { poolOf } from '../support/pool';
 import { FaultyProxy } from '../support/proxy';
 import { withoutPooler } from '../support/run-if';
 import { type Actor, databaseUrl, make, openApp, sql, useStore } from '../support/store';
@@ -53,7 +54,7 @@ async function get(path: string) {
   };
 }
 const many = <T>(n: number, work: () => Promise<T>) => Promise.all(Array.from({ length: n }, work));
-const pool = () => (app.get(Database).source.driver as PostgresDriver).master as Pool;
+const pool = () => poolOf(app);
 
 describe('a database that hangs', () => {
   test('every request is answered within 2.5 s, the process reports that it lives, and nothing leaks', async () => {
@@ -226,7 +227,7 @@ test('a connection that is killed in a transaction leaves nothing half-written',
 });
 
 test('control: what was written outside of a transaction stays', async () => {
-  await app.get(Database).source.query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
+  await app.get(DataSource).query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
   proxy.cut();
   expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
     { display_name: 'half' },

@@ -5,7 +5,6 @@ import { Command } from 'commander';
 import { Pool } from 'pg';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
-import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { registerCollectionCommands } from '../../src/commands/collections.command';
 import { OperatorError } from '../../src/platform/config/operator-error';
 import { Database } from '../../src/platform/database/database';
@@ -15,6 +14,7 @@ import { answerFor } from '../../src/platform/http/answer';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { connectTo } from '../../src/operator/import/import-records';
 import { registerImportCommands } from '../../src/commands/import.command';
+import { poolOf } from '../support/pool';
 import { Browser, PASSWORD, withPassword } from '../support/browser';
 import { administer, withDatabase } from '../support/database';
 import { game, ndjson, OPERATOR_TOKEN, sendImport, user } from '../support/importing';
@@ -66,7 +66,7 @@ async function whileConnectionsAreLost(
   await until(() => pool().totalCount === pool().idleCount && pool().waitingCount === 0, 2000);
 }
 
-const pool = () => (theApp().get(Database).source.driver as PostgresDriver).master as Pool;
+const pool = () => poolOf(theApp());
 
 /** Loops that write until enough connections were lost; what the service answered, by status. */
 async function writeMeanwhile(loops: number, write: (loop: number) => Promise<number>, pause = 40) {

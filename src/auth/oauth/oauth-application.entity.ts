@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from '../../users/user.entity';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 @Entity('oauth_applications')
 @Check('oauth_applications_client_id_check', 'length(client_id) BETWEEN 1 AND 200')
@@ -30,7 +31,7 @@ export class OauthApplication {
   @Column('boolean', { default: false })
   may_start_games: boolean;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })

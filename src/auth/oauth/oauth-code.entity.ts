@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { OauthGrant } from './oauth-grant.entity';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 @Entity('oauth_codes')
 @Check('oauth_codes_code_hash_check', 'octet_length(code_hash) = 32')
@@ -27,10 +28,10 @@ export class OauthCode {
   @Column('uuid')
   family_id: string;
 
-  @Column('timestamptz')
+  @TimestampColumn()
   expires_at: string;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   used_at: string | null;
 
   @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })

@@ -1,6 +1,7 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { OauthApplication } from './oauth-application.entity';
 import { OauthGrant } from './oauth-grant.entity';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** A device that waits for its user to enter a code in a browser. */
 @Entity('oauth_device_requests')
@@ -28,13 +29,13 @@ export class OauthDeviceRequest {
   @Column('integer')
   interval_seconds: number;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   polled_at: string | null;
 
-  @Column('timestamptz')
+  @TimestampColumn()
   expires_at: string;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   denied_at: string | null;
 
   /** The user's consent; null: undecided or denied. */

@@ -10,6 +10,7 @@ import {
 } from 'typeorm';
 import { User } from '../../users/user.entity';
 import { OauthApplication } from './oauth-application.entity';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** What a user allows an application to do. */
 @Entity('oauth_grants')
@@ -38,10 +39,10 @@ export class OauthGrant {
   @Column('boolean', { default: false })
   implicit_allowed: boolean;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   revoked_at: string | null;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })

@@ -1,6 +1,7 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { ApiKey } from '../api-key.entity';
 import { OauthGrant } from './oauth-grant.entity';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 @Entity('oauth_refresh_tokens')
 @Check('oauth_refresh_tokens_token_hash_check', 'octet_length(token_hash) = 32')
@@ -25,14 +26,14 @@ export class OauthRefreshToken {
   @Column('bigint', { nullable: true })
   api_key_id: number | null;
 
-  @Column('timestamptz')
+  @TimestampColumn()
   expires_at: string;
 
   /** The expiry of all tokens that come from the same sign-in. */
-  @Column('timestamptz', { default: () => "(now() + '180 days')" })
+  @TimestampColumn({ default: () => "(now() + '180 days')" })
   family_ends_at: string;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   used_at: string | null;
 
   @Column('bytea', { nullable: true })

@@ -1,4 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** Failed guesses from an address, at an account, or at device codes by a user. */
 @Entity('attempts')
@@ -11,9 +12,9 @@ export class Attempt {
   @Column('integer')
   failures: number;
 
-  @Column('timestamptz')
+  @TimestampColumn()
   blocked_until: string;
 
-  @Column('timestamptz')
+  @TimestampColumn()
   expires_at: string;
 }

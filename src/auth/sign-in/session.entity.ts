@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from '../../users/user.entity';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 @Entity('sessions')
 @Check('sessions_token_hash_check', 'octet_length(token_hash) = 32')
@@ -12,13 +13,13 @@ export class Session {
   @Column('bigint')
   user_id: number;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   seen_at: string;
 
-  @Column('timestamptz')
+  @TimestampColumn()
   expires_at: string;
 
   /** Shown once by the next page; encrypted under the session's token, which is not stored. */

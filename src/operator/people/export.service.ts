@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
 import { Database } from '../../platform/database/database';
 import { longRead, type Statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/http/api-error';
@@ -24,7 +26,10 @@ export class ExportService {
   private statements: Statements | undefined;
   private running = 0;
 
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    @InjectDataSource() private readonly source: DataSource,
+  ) {}
 
   /** The lines for an answer. Refuses while MAX_RUNNING others are written; `onEnd` gets the number of lines of each type. */
   async *limited(person: Person, onEnd: (counts: Record<string, number>) => void): AsyncGenerator<string> {
@@ -74,7 +79,7 @@ export class ExportService {
   }
 
   private statementOf(part: Owned | Scanned, i: number): Statement<Line> {
-    const { tablePath } = this.database.source.getMetadata(part.entity);
+    const { tablePath } = this.source.getMetadata(part.entity);
     const name = `export_${part.type}_${i}`;
     const line = `${this.json(part)}::text AS line`;
     if (!('scan' in part)) {
@@ -97,7 +102,7 @@ export class ExportService {
   }
 
   private json({ type, entity, columns = {} }: Owned | Scanned): string {
-    const stored = this.database.source
+    const stored = this.source
       .getMetadata(entity)
       // All bytea columns are hashes or sealed secrets, which are not exported.
       .columns.filter(({ type: of, databaseName }) => of !== 'bytea' && columns[databaseName] === undefined)

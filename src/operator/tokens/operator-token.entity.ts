@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 import type { OperatorRight } from './operator-rights';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** A credential of the operator's programs: no user's. */
 @Entity('operator_tokens')
@@ -28,12 +29,12 @@ export class OperatorToken {
   @Column('text', { array: true })
   rights: OperatorRight[];
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   last_used_at: string | null;
 
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   revoked_at: string | null;
 }

@@ -1,6 +1,7 @@
 import { Column, Entity, Index, ManyToOne, PrimaryColumn } from 'typeorm';
 import type { WebhookEvent } from './announcements';
 import { Webhook } from './webhook.entity';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** A message that waits for a webhook. */
 @Entity('webhook_deliveries')
@@ -26,11 +27,11 @@ export class WebhookDelivery {
   @Column('json')
   data: object;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
   /** When it may be tried next. An attempt first moves it to the end of its lease. */
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   due_at: string;
 
   @Column('integer', { default: 0 })

@@ -1,5 +1,6 @@
 import { Check, Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 import type { WebhookEvent } from './announcements';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** An address that is told of sales. */
 @Entity('webhooks')
@@ -27,17 +28,17 @@ export class Webhook {
   @Column('bytea')
   secret: Buffer;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
   /** When a delivery was last tried, and its outcome: the status of the answer, or why there was none. */
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   last_at: string | null;
 
   @Column('text', { nullable: true })
   last_outcome: string | null;
 
   /** When the receiver answered 410 Gone: nothing is sent to it since. */
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   ended_at: string | null;
 }

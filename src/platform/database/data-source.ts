@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import type { PoolConfig } from 'pg';
-import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions';
 import type { Settings } from '../config/settings';
 import { DatabaseClient } from './client';
@@ -38,14 +37,4 @@ export function dataSourceOptions(
     poolSize: settings.DATABASE_POOL_SIZE,
     extra: { ...connection, Client: DatabaseClient },
   };
-}
-
-/** TypeORM makes a Date of each timestamp of an entity. Here it stays text, as the entities declare it. */
-export function newDataSource(options: DataSourceOptions): DataSource {
-  const source = new DataSource(options);
-  const { driver } = source;
-  const hydrate = driver.prepareHydratedValue.bind(driver);
-  driver.prepareHydratedValue = (value, column) =>
-    column.type === 'timestamptz' ? (value as unknown) : (hydrate(value, column) as unknown);
-  return source;
 }

@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Settings } from '../config/settings';
-import { dataSourceOptions, newDataSource } from './data-source';
+import { dataSourceOptions } from './data-source';
 import { Database } from './database';
 
 @Global()
@@ -11,7 +11,6 @@ import { Database } from './database';
       inject: [Settings],
       // Connected by Database, in the background: the service answers 503 while the server cannot be reached.
       useFactory: (settings: Settings) => ({ ...dataSourceOptions(settings), manualInitialization: true }),
-      dataSourceFactory: (options) => Promise.resolve(newDataSource(options!)),
     }),
   ],
   providers: [Database],

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InjectDataSource } from '@nestjs/typeorm';
-import type { Pool, PoolClient } from 'pg';
+import type { Client, Pool, PoolClient } from 'pg';
 import { type DataSource, type EntityManager, QueryRunnerAlreadyReleasedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Settings } from '../config/settings';
@@ -32,7 +32,7 @@ export class Database implements OnApplicationShutdown {
   private stopped = false;
 
   constructor(
-    @InjectDataSource() readonly source: DataSource,
+    @InjectDataSource() private readonly source: DataSource,
     private readonly settings: Settings,
   ) {
     this.prepared = settings.DATABASE_PREPARED_STATEMENTS;
@@ -122,16 +122,16 @@ export class Database implements OnApplicationShutdown {
 
   private async transact<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     const runner = this.source.createQueryRunner();
-    const connection = (await runner.connect()) as PoolClient;
-    // TypeORM releases a connection that has an error, and the pool closes it.
-    const close = (error: unknown) => void connection.emit('error', error as Error);
+    const connection = (await runner.connect()) as Client;
+    // The pool drops a released connection that has ended.
+    const close = () => void connection.end();
     try {
       await runner.startTransaction();
       const result = await work(runner.manager);
       await runner.commitTransaction();
       return result;
     } catch (error) {
-      if (isConnectionLost(error)) close(error);
+      if (isConnectionLost(error)) close();
       else if (!runner.isReleased) await runner.rollbackTransaction().catch(close);
       throw error;
     } finally {

@@ -1,4 +1,5 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { TimestampColumn } from '../database/timestamp.column';
 
 /** The answer of a write with an Idempotency-Key, kept for a day. */
 @Entity('idempotency_keys')
@@ -21,6 +22,6 @@ export class IdempotencyKey {
   @Column('text', { nullable: true })
   answer: string | null;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 }
