@@ -12,7 +12,7 @@ export default tseslint.config(
       'reports/',
       '**/*.config.js',
       // Its types are made when its test runs, which checks it.
-      'test/api/generated-client/',
+      'test/system/generated-client/',
       'test/deploy/package-client/',
       'client/',
     ],

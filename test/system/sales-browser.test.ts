@@ -1,0 +1,234 @@
+import { readFileSync } from 'node:fs';
+import type { Browser as Chromium } from 'playwright-core';
+import { addToPeriods } from '../../src/purchases/earnings';
+import { PASSWORD, withPassword } from '../support/browser';
+import { inChromium, openChromium, Window } from '../support/chromium';
+import { OPERATOR_TOKEN } from '../support/importing';
+import { baseUrl, make, sql, useStore } from '../support/store';
+
+useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
+
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+const SALES = '/user/settings/sales';
+const DAY = 86_400_000;
+const dayAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
+
+/** Adds a day's sales of a game to the totals that the pages read. */
+const sold = (game_id: number, day: string, currency: string, purchases: number, amount: number) =>
+  sql(
+    addToPeriods(
+      `(SELECT ${game_id} AS game_id, '${currency}' AS currency, '${day.slice(0, 10)}'::date AS day, ${purchases} AS purchases, ${amount} AS amount)`,
+    ),
+  );
+
+inChromium.describe('in Chromium', () => {
+  let chromium: Chromium;
+  beforeAll(async () => {
+    chromium = await openChromium();
+  }, 60_000);
+  afterAll(() => chromium?.close());
+
+  test('a seller sees a sale, finds the buyer, downloads the CSV, makes a key that may only look, and revokes it', async () => {
+    const seller = await withPassword(await make.user());
+    const mine = await make.game({ owner: seller, title: 'Night Ferry' });
+    await make.user({
+      username: 'passenger',
+      emails: [{ email: 'passenger@example.com', verified: true }],
+    });
+    const window = await Window.open(chromium, baseUrl());
+    const { page } = window;
+    await page.goto('/login');
+    await page.getByLabel('User name or e-mail').fill(seller.username);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Nothing was sold in this time.').waitFor();
+
+    const sale = await fetch(`${baseUrl()}/operator/purchases`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+      body: new URLSearchParams({
+        game_id: String(mine.id),
+        email: 'passenger@example.com',
+        currency: 'EUR',
+        amount: '1234',
+      }),
+    });
+    expect(sale.status).toBe(200);
+    await page.getByRole('link', { name: 'Last 30 days' }).click();
+    const today = page.locator('.column').last();
+    expect(await today.getAttribute('aria-label')).toMatch(/: €12\.34, 1 sale$/);
+    // Of thirty columns one is a stop of the Tab key; the arrow keys reach the others.
+    await today.focus();
+    expect(await today.locator('.tip').isVisible()).toBe(true);
+    await page.keyboard.press('ArrowLeft');
+    expect(await today.locator('.tip').isVisible()).toBe(false);
+    expect(await page.evaluate(`document.activeElement.getAttribute('aria-label')`)).toMatch(
+      /: €0\.00, 0 sales$/,
+    );
+    expect(await page.locator('.column[tabindex="0"]').count()).toBe(1);
+    await page.getByText('Show as table').click();
+    await page.getByRole('cell', { name: '€12.34' }).first().waitFor();
+
+    await page.getByRole('link', { name: 'Buyers of Night Ferry' }).click();
+    await page.getByLabel('E-mail or user name').fill('passenger');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('link', { name: 'Show all' }).waitFor();
+    await page.getByRole('rowheader', { name: 'passenger@example.com passenger' }).waitFor();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download as CSV' }).click();
+    const download = await downloading;
+    expect(download.suggestedFilename()).toBe(`buyers-of-game-${mine.id}.csv`);
+    expect(readFileSync(await download.path(), 'utf8').split('\r\n')[1]).toMatch(
+      /,passenger@example\.com,passenger,EUR,12\.34,.*,complete,\d+,false,,0$/,
+    );
+
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByLabel('Name of the key').fill('Accountant');
+    await page.getByLabel('Only what I tick').check();
+    await page.getByLabel('See who bought your games and who owns a key').check();
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    const looking = seller.with(await page.getByLabel('Key', { exact: true }).inputValue());
+    expect(await looking.get(`/games/${mine.id}/sales`)).toMatchObject({
+      status: 200,
+      body: { sales: [{ email: 'passenger@example.com', price: '€12.34' }] },
+    });
+    expect((await looking.post('/collections')).status).toBe(403);
+    await page.getByRole('link', { name: 'Revoke Accountant' }).click();
+    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await page.getByRole('status').getByText('“Accountant” is revoked').waitFor();
+    expect((await looking.get(`/games/${mine.id}/sales`)).status).toBe(401);
+    expect(window.complaints).toEqual([]);
+    await window.close();
+  }, 60_000);
+
+  test('keyboard only: a time is chosen, the figures are read, a buyer is found, the CSV downloaded', async () => {
+    const seller = await withPassword(await make.user());
+    const mine = await make.game({ owner: seller, title: 'Tidal Clock' });
+    await sold(mine.id, dayAgo(1), 'EUR', 3, 1497);
+    await make.purchase({ games: [mine], email: 'keys@example.com' });
+    await make.purchase({ games: [mine], email: 'other@example.com' });
+    const window = await Window.open(chromium, baseUrl());
+    const { page } = window;
+    const { keyboard } = page;
+    await window.signIn(seller.username, PASSWORD);
+    await page.goto(SALES);
+    await window.tabTo(/^Last 90 days$/);
+    await keyboard.press('Enter');
+    await page.waitForURL(/range=90d/);
+    await window.tabTo(/^By week$/);
+    await keyboard.press('Enter');
+    await page.waitForURL(/by=week/);
+    await window.tabTo(/: €/);
+    await keyboard.press('End');
+    expect(await window.focused()).toMatch(/^Week of .*: €/);
+    await window.tabTo(/^Show as table$/);
+    await keyboard.press('Enter');
+    await page.getByRole('cell', { name: '€14.97' }).first().waitFor();
+    await window.tabTo(/^Buyers of Tidal Clock$/);
+    await keyboard.press('Enter');
+    await page.waitForURL(/\/buyers$/);
+    await window.tabTo(/^E-mail or user name$/);
+    await keyboard.type('keys@example.com');
+    await keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Show all' }).waitFor();
+    expect(await page.getByRole('rowheader').allInnerTexts()).toEqual(['keys@example.com']);
+    await window.tabTo(/^Download as CSV$/);
+    const downloading = page.waitForEvent('download');
+    await keyboard.press('Enter');
+    const lines = readFileSync(await (await downloading).path(), 'utf8').split('\r\n');
+    expect(lines).toHaveLength(3);
+    expect(window.complaints).toEqual([]);
+    await window.close();
+  }, 60_000);
+
+  test('in print nothing is cut off, the figures are there, and what one clicks on is not', async () => {
+    const seller = await withPassword(await make.user());
+    const mine = await make.game({
+      owner: seller,
+      title: 'A game with a name that is longer than a page is wide, or nearly',
+    });
+    for (let i = 0; i < 40; i++) await sold(mine.id, dayAgo(i * 7), 'USD', 1 + (i % 5), 49_900 * i);
+    await make.purchase({ games: [mine], email: `${'long'.repeat(20)}@example.com` });
+    // A page of A4 without its margins, at 96 dots an inch.
+    const window = await Window.open(chromium, baseUrl(), {
+      colorScheme: 'dark',
+      viewport: { width: 718, height: 1047 },
+    });
+    const { page } = window;
+    await window.signIn(seller.username, PASSWORD);
+    await page.emulateMedia({ media: 'print' });
+    for (const path of [`${SALES}?range=12m`, `${SALES}?range=5y&by=week`, `${SALES}/${mine.id}/buyers`]) {
+      await page.goto(path);
+      const found = await page.evaluate(`(() => {
+        const visible = (one) => one.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
+        const shown = [...document.querySelectorAll('body *')].filter(visible);
+        const clickable = shown.filter((one) => one.matches('button, .button, input, select, summary, nav:not(.totals)')).map((one) => one.outerHTML);
+        const cut = shown.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 200));
+        const figures = [...document.querySelectorAll('figure td, table.buyers td')].filter(visible).length;
+        const dark = getComputedStyle(document.body).backgroundColor;
+        return { clickable, cut, figures: figures > 0, dark };
+      })()`);
+      expect({ path, ...(found as object) }).toEqual({
+        path,
+        clickable: [],
+        cut: [],
+        figures: true,
+        dark: 'rgb(255, 255, 255)',
+      });
+    }
+    await window.close();
+  }, 60_000);
+
+  const looks = [
+    ['light', { colorScheme: 'light', viewport: { width: 1200, height: 900 } }],
+    ['dark', { colorScheme: 'dark', viewport: { width: 1200, height: 900 } }],
+    ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 700 } }],
+    ['narrow and dark', { colorScheme: 'dark', viewport: { width: 320, height: 700 } }],
+  ] as const;
+
+  test.each(looks)(
+    'everybody can use the pages: %s',
+    async (_, look) => {
+      const seller = await withPassword(await make.user());
+      const mine = await make.game({
+        owner: seller,
+        title: 'A game with a name that is longer than a phone is wide',
+      });
+      for (let i = 0; i < 40; i++)
+        await sold(mine.id, dayAgo(i * 7), i % 3 ? 'USD' : 'JPY', 1 + (i % 5), 49_900 * i);
+      const { id: purchase_id } = await make.purchase({
+        games: [mine],
+        email: `${'long'.repeat(20)}@example.com`,
+      });
+      await make.downloadKey({ game: mine, purchase_id, user_id: seller.id });
+      const window = await Window.open(chromium, baseUrl(), look as object);
+      const { page } = window;
+      await window.signIn(seller.username, PASSWORD);
+      for (const path of [
+        SALES,
+        `${SALES}?range=90d&by=day&currency=JPY`,
+        `${SALES}?range=5y&by=week&game=${mine.id}`,
+        `${SALES}?range=30d&page=2`,
+        `${SALES}/${mine.id}/buyers`,
+        `${SALES}/${mine.id}/buyers?find=nobody`,
+      ]) {
+        await page.goto(path);
+        for (const details of await page.locator('summary').all()) await details.click();
+        if (await page.locator('.column').count()) await page.locator('.column').last().focus();
+        await page.evaluate(axe);
+        const violations = await page.evaluate(
+          `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+             .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((node) => node.html).join(' | ')))`,
+        );
+        const width = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        );
+        expect({ path, violations, width }).toEqual({ path, violations: [], width: 0 });
+      }
+      expect(window.complaints).toEqual([]);
+      await window.close();
+    },
+    60_000,
+  );
+});
