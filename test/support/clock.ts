@@ -7,31 +7,39 @@ export class TestClock extends Clock {
   private stopped: { now: number; monotonic: number } | undefined;
 
   override now(): number {
-    return (this.stopped?.now ?? super.now()) + this.nowOffset;
+    return this.stopped?.now ?? super.now() + this.nowOffset;
   }
 
   override monotonic(): number {
-    return (this.stopped?.monotonic ?? super.monotonic()) + this.monotonicOffset;
+    return this.stopped?.monotonic ?? super.monotonic() + this.monotonicOffset;
   }
 
   /** Only the application's time: PostgreSQL keeps its own. */
   advance(milliseconds: number): void {
-    this.nowOffset += milliseconds;
-    this.monotonicOffset += milliseconds;
+    if (this.stopped) {
+      this.stopped.now += milliseconds;
+      this.stopped.monotonic += milliseconds;
+    } else {
+      this.nowOffset += milliseconds;
+      this.monotonicOffset += milliseconds;
+    }
   }
 
   /** From now on only `advance` moves it. */
   stop(): void {
-    this.stopped ??= { now: super.now(), monotonic: super.monotonic() };
+    // A whole number, so that sums are exact.
+    this.stopped ??= { now: this.now(), monotonic: Math.ceil(this.monotonic()) };
   }
 
   /** Sets the time of day alone, as an operator or NTP does. */
   setTimeOfDay(now: number): void {
-    this.nowOffset += now - this.now();
+    if (this.stopped) this.stopped.now = now;
+    else this.nowOffset += now - this.now();
   }
 
   /** Runs with the real clock again. Ages don't decrease. */
   reset(): void {
+    if (this.stopped) this.monotonicOffset = this.stopped.monotonic - super.monotonic();
     this.stopped = undefined;
     this.nowOffset = 0;
   }

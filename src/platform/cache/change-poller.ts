@@ -94,11 +94,20 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
 
   onApplicationBootstrap(): void {
     // Not started by a request, or every poll would be part of its trace.
-    this.timer = setInterval(() => void (this.polling ?? this.poll()), POLL_INTERVAL).unref();
+    this.startPolling();
   }
 
   onApplicationShutdown(): void {
+    this.stopPolling();
+  }
+
+  startPolling(): void {
+    this.timer ??= setInterval(() => void (this.polling ?? this.poll()), POLL_INTERVAL).unref();
+  }
+
+  stopPolling(): void {
     clearInterval(this.timer);
+    this.timer = undefined;
   }
 
   freshAfter(now: number): number {

@@ -1,12 +1,11 @@
 import { Client } from 'pg';
+import { BuildChanges } from '../../src/wharf/build-changes';
 import { importDirectly } from '../support/importing';
-import { elapse, questionsOf, Replicas, sixMinutesLater } from '../support/remembering';
-import { databaseUrl, make, openApp, sql, theApp, useStore } from '../support/store';
-import { moment, until } from '../support/time';
+import { countStatements, Replicas } from '../support/replicas';
+import { baseUrl, databaseUrl, make, sql, theApp, theClock, useStore } from '../support/store';
+import { until } from '../support/time';
 
 useStore();
-// What is promised in milliseconds is measured here, on machines that others use too.
-jest.retryTimes(2);
 
 async function gameWithBuild() {
   const owner = await make.user();
@@ -22,10 +21,11 @@ const ask = (query: Query) => async (url: string) => {
   return (await fetch(`${url}/wharf/latest?${asked}`)).text();
 };
 
-describe('what two replicas have known for longer than they would without looking', () => {
-  const replicas = new Replicas(/^newest_builds/);
-  const known = (query: Query, answer: object) => replicas.know(ask(query), JSON.stringify(answer));
-  const seen = (query: Query, answer: object) => replicas.see(ask(query), JSON.stringify(answer));
+describe('builds that two replicas cache while polls find no change', () => {
+  const replicas = new Replicas(BuildChanges);
+  const cached = (query: Query, response: object) => replicas.cache(ask(query), JSON.stringify(response));
+  const expectAfterPoll = (query: Query, response: object) =>
+    replicas.expectAfterPoll(ask(query), JSON.stringify(response));
 
   const unknown = { errors: ['invalid game'] };
   test.each<[string, object, (game: { id: number }, owner: { id: number }) => Promise<unknown>]>([
@@ -54,14 +54,14 @@ describe('what two replicas have known for longer than they would without lookin
       unknown,
       ({ id }) => sql(`DELETE FROM builds WHERE game_id = ${id}; DELETE FROM games WHERE id = ${id}`),
     ],
-  ])('they see anew within a second: %s', async (_change, answer, change) => {
+  ])('expire with the next poll after %s', async (_change, response, change) => {
     const { game, owner, target } = await gameWithBuild();
-    await known({ target }, { latest: '2.0' });
+    await cached({ target }, { latest: '2.0' });
     await change(game, owner);
-    await seen({ target }, answer);
+    await expectAfterPoll({ target }, response);
   });
 
-  test('a transaction that commits late is seen, also when later ones were before it', async () => {
+  test('expire when a transaction commits, even after transactions that began later', async () => {
     const [{ game }, { game: other }] = [await gameWithBuild(), await gameWithBuild()];
     const slow = new Client({ connectionString: databaseUrl() });
     await slow.connect();
@@ -71,36 +71,40 @@ describe('what two replicas have known for longer than they would without lookin
         `INSERT INTO builds (game_id, channel_name, user_version) VALUES ($1, 'windows', 'late')`,
         [game.id],
       );
-      await known({ game_id: game.id }, { latest: '2.0' });
+      await cached({ game_id: game.id }, { latest: '2.0' });
       await make.build({ game: other, user_version: '3.0' });
-      await known({ game_id: game.id }, { latest: '2.0' });
+      await cached({ game_id: game.id }, { latest: '2.0' });
       await slow.query('COMMIT');
-      await seen({ game_id: game.id }, { latest: 'late' });
+      await expectAfterPoll({ game_id: game.id }, { latest: 'late' });
     } finally {
       await slow.end();
     }
   });
 
-  test('is asked again where looking fails', async () => {
+  test('expire 700 ms after the last successful poll', async () => {
     const { game } = await gameWithBuild();
-    await known({ game_id: game.id }, { latest: '2.0' });
-    // A look names the column, and a change does not.
+    await cached({ game_id: game.id }, { latest: '2.0' });
+    // A poll names the column, and a change doesn't.
     await sql('ALTER TABLE build_changes RENAME xid TO broken');
     try {
       await make.build({ game, user_version: '3.0' });
-      await seen({ game_id: game.id }, { latest: '3.0' });
+      theClock().advance(699);
+      await expectAfterPoll({ game_id: game.id }, { latest: '2.0' });
+      theClock().advance(1);
+      await expectAfterPoll({ game_id: game.id }, { latest: '3.0' });
     } finally {
       await sql('ALTER TABLE build_changes RENAME broken TO xid');
     }
   });
 
-  test('is not shown where the database hangs', async () => {
+  test('are not served while the database does not respond', async () => {
     const { game } = await gameWithBuild();
-    await known({ game_id: game.id }, { latest: '2.0' });
+    await cached({ game_id: game.id }, { latest: '2.0' });
     replicas.proxy.freeze();
     try {
-      await moment(750);
-      expect(await replicas.answers(ask({ game_id: game.id }))).toEqual([
+      theClock().advance(700);
+      await replicas.pollers[0]!.poll();
+      expect(await replicas.responses(ask({ game_id: game.id }))).toEqual([
         '{"latest":"2.0"}',
         expect.stringContaining('"errors"'),
       ]);
@@ -110,40 +114,53 @@ describe('what two replicas have known for longer than they would without lookin
   });
 
   test.each([
-    ['long ago, and what came since may have been swept', sixMinutesLater],
-    ['on another server', () => replicas.moveToAnotherServer()],
-  ])('is asked again where the last look was %s', async (_last, happens) => {
+    [
+      'was long ago, since records of changes may have been deleted',
+      () => theClock().setTimeOfDay(theClock().now() + 6 * 60_000),
+    ],
+    ['was on another server', () => replicas.moveToAnotherServer()],
+  ])('expire if the last poll %s', async (_last, happens) => {
     const { game } = await gameWithBuild();
-    await known({ game_id: game.id }, { latest: '2.0' });
+    await cached({ game_id: game.id }, { latest: '2.0' });
     try {
       happens();
       await sql(`
         INSERT INTO builds (game_id, channel_name, user_version) VALUES (${game.id}, 'windows', '3.0');
         DELETE FROM build_changes WHERE xid = pg_current_xact_id()`);
-      await seen({ game_id: game.id }, { latest: '3.0' });
+      await expectAfterPoll({ game_id: game.id }, { latest: '3.0' });
     } finally {
       jest.restoreAllMocks();
     }
   });
 
-  test('nobody looks when nobody asks', async () => {
+  test('are not polled for when there was no request for 30 seconds', async () => {
     const { game } = await gameWithBuild();
-    const questions = questionsOf(theApp());
-    const looks = () => questions.named(/^poll_build_changes$/);
-    await until(async () => (await replicas.answers(ask({ game_id: game.id }))) && looks() > 0);
-    elapse(31_000);
-    try {
-      await moment(300);
-      const before = looks();
-      await moment(600);
-      expect(looks()).toBe(before);
-    } finally {
-      jest.restoreAllMocks();
-    }
+    const statements = countStatements(theApp());
+    const polls = async () => {
+      await replicas.poll();
+      return statements.named(/^poll_build_changes$/);
+    };
+    for (let i = 0; i < 2; i++) await replicas.responses(ask({ game_id: game.id }));
+    expect(await polls()).toBe(1);
+    theClock().advance(30_000);
+    expect(await polls()).toBe(2);
+    theClock().advance(1);
+    expect(await polls()).toBe(2);
+    await replicas.responses(ask({ game_id: game.id }));
+    expect(await polls()).toBe(3);
+    statements.stop();
   });
 });
 
-test('what may change the newest build is noted, once a transaction, and nothing else is', async () => {
+test('a replica polls by itself', async () => {
+  const { game } = await gameWithBuild();
+  const statements = countStatements(theApp());
+  for (let i = 0; i < 2; i++) await ask({ game_id: game.id })(baseUrl());
+  await until(() => statements.named(/^poll_build_changes$/) > 1, 15_000);
+  statements.stop();
+});
+
+test('a change that may affect the newest build is recorded once per transaction, and no other change is', async () => {
   const { game, owner } = await gameWithBuild();
   const { owner: heir } = await gameWithBuild();
   const noted = async () =>
@@ -169,38 +186,40 @@ test('what may change the newest build is noted, once a transaction, and nothing
   }
 });
 
-test('what was noted is swept ten minutes after it was committed, however long ago it was written', async () => {
+test('records of changes are deleted ten minutes after they were committed', async () => {
   const { game } = await gameWithBuild();
-  const replica = await openApp();
+  const changes = theApp().get(BuildChanges);
+  changes.stopPolling();
+  theClock().stop();
   const slow = new Client({ connectionString: databaseUrl() });
   await slow.connect();
   const add = `INSERT INTO builds (game_id, channel_name) VALUES (${game.id}, 'windows')`;
-  const note = async (db: { query: (text: string) => Promise<{ rows: { xid: string }[] }> }) =>
+  const record = async (db: { query: (text: string) => Promise<{ rows: { xid: string }[] }> }) =>
     (await db.query(`${add} RETURNING pg_current_xact_id()::text AS xid`)).rows[0]!.xid;
   const stored = async () =>
     (await sql<{ xid: string }>('SELECT xid::text FROM build_changes')).map(({ xid }) => xid);
-  const url = await replica.getUrl();
-  const askUntil = (condition: () => Promise<boolean>) =>
-    until(async () => {
-      await fetch(`${url}/wharf/latest?game_id=${game.id}&channel_name=windows`);
-      return condition();
-    });
+  const poll = async () => {
+    for (let i = 0; i < 2; i++) await ask({ game_id: game.id })(baseUrl());
+    await changes.poll();
+  };
   try {
+    theClock().advance(11 * 60_000);
     await slow.query('BEGIN');
-    const late = await note(slow);
-    const early = await note({ query: async (text) => ({ rows: await sql(text) }) });
-    // As the dump of another server would have it.
+    const late = await record(slow);
+    const early = await record({ query: async (text) => ({ rows: await sql(text) }) });
+    // As a dump of another server would contain it.
     const foreign = '9000000000000000000';
     await sql('INSERT INTO build_changes VALUES ($1)', [foreign]);
-    await askUntil(async () => !(await stored()).includes(foreign));
+    await poll();
+    await until(async () => !(await stored()).includes(foreign));
     expect(await stored()).toContain(early);
     await slow.query('COMMIT');
-    elapse(11 * 60_000);
-    await askUntil(async () => !(await stored()).includes(early));
+    theClock().advance(11 * 60_000);
+    await poll();
+    await until(async () => !(await stored()).includes(early));
     expect(await stored()).toContain(late);
   } finally {
-    jest.restoreAllMocks();
+    changes.startPolling();
     await slow.end();
-    await replica.close();
   }
 });

@@ -1,14 +1,13 @@
 import { Client } from 'pg';
 import { hashApiKey, newApiKey } from '../../src/auth/api-key';
 import { KeyChanges } from '../../src/auth/key-changes';
-import { elapse, questionsOf, Replicas, sixMinutesLater } from '../support/remembering';
+import { ApiKeyUses } from '../../src/auth/api-key-lookup';
+import { Replicas } from '../support/replicas';
 import { statementsOf } from '../support/statements';
-import { baseUrl, databaseUrl, make, PEPPER, sql, theApp, useStore } from '../support/store';
-import { moment, until } from '../support/time';
+import { baseUrl, databaseUrl, make, PEPPER, sql, theApp, theClock, useStore } from '../support/store';
+import { until } from '../support/time';
 
 useStore();
-// What is promised in milliseconds is measured here, on machines that others use too.
-jest.retryTimes(2);
 
 const good = (...scopes: string[]) => JSON.stringify({ type: 'key', scopes });
 const INVALID = '{"errors":["invalid key"]}';
@@ -32,10 +31,10 @@ async function onOneConnection(work: (client: Client) => Promise<unknown>): Prom
   await work(client).finally(() => client.end());
 }
 
-describe('a key that two replicas have known for longer than they would without looking', () => {
-  const replicas = new Replicas(/^live_api_keys$/);
-  const known = (key: string) => replicas.know(ask(key), good('profile:me'));
-  const seen = (key: string, answer: string) => replicas.see(ask(key), answer);
+describe('a key that two replicas cache while polls find no change', () => {
+  const replicas = new Replicas(KeyChanges);
+  const cached = (key: string) => replicas.cache(ask(key), good('profile:me'));
+  const expectAfterPoll = (key: string, response: string) => replicas.expectAfterPoll(ask(key), response);
 
   test.each<[string, string, (id: number, owner: { id: number }) => Promise<unknown>]>([
     ['revoked', INVALID, (id) => sql(REVOKE, [id])],
@@ -58,70 +57,89 @@ describe('a key that two replicas have known for longer than they would without 
         ]),
     ],
     ['deleted with its user', INVALID, (_, { id }) => sql('DELETE FROM users WHERE id = $1', [id])],
-    ['ended early', INVALID, (id) => sql('UPDATE api_keys SET expires_at = now() WHERE id = $1', [id])],
+    ['expired early', INVALID, (id) => sql('UPDATE api_keys SET expires_at = now() WHERE id = $1', [id])],
     [
       'given other scopes',
       good('collection:view'),
       (id) => sql(`UPDATE api_keys SET scopes = '{collection:view}' WHERE id = $1`, [id]),
     ],
     [
-      'changed with more than can be told apart',
+      'one of more changed keys than a poll lists',
       good('profile:games'),
       () =>
         sql(`INSERT INTO api_keys (key_hash, hint, user_id)
              SELECT sha256(n::text::bytea), 'many', (SELECT min(id) FROM users) FROM generate_series(1, 10500) n;
              UPDATE api_keys SET scopes = '{profile:games}'`),
     ],
-    ['taken away with all others', INVALID, () => sql('TRUNCATE api_keys CASCADE')],
-  ])('is seen to be %s within a second', async (_change, answer, change) => {
+    ['deleted with all others', INVALID, () => sql('TRUNCATE api_keys CASCADE')],
+  ])('is invalid or changed after the next poll when it is %s', async (_change, response, change) => {
     const { key, id, owner } = await keyOfUser();
-    await known(key);
+    await cached(key);
     await change(id, owner);
-    await seen(key, answer);
+    await expectAfterPoll(key, response);
   });
 
-  test('is seen to be revoked by a transaction that commits late, behind later ones', async () => {
+  test('is invalid when a transaction that revokes it commits, even after transactions that began later', async () => {
     const [{ key, id }, other] = [await keyOfUser(), await keyOfUser()];
     await onOneConnection(async (slow) => {
       await slow.query('BEGIN');
       await slow.query(REVOKE, [id]);
-      await known(key);
+      await cached(key);
       await sql(REVOKE, [other.id]);
-      await known(key);
+      await cached(key);
       await slow.query('COMMIT');
-      await seen(key, INVALID);
+      await expectAfterPoll(key, INVALID);
     });
   });
 
-  test('ends in time, though nothing changes', async () => {
+  /** A minute passes in which both replicas poll and get requests. */
+  const passMinute = async (key: string) => {
+    for (let seconds = 0; seconds < 60; seconds += 20) {
+      theClock().advance(20_000);
+      await replicas.poll();
+      await replicas.responses(ask(key));
+    }
+  };
+
+  test('is looked up again when it expires, although nothing changes', async () => {
     const { key, id } = await keyOfUser();
-    await sql(`UPDATE api_keys SET expires_at = now() + interval '2 seconds' WHERE id = $1`, [id]);
-    const ends = performance.now() + 2000;
-    await known(key);
-    await moment(ends - performance.now());
-    expect(await replicas.answers(ask(key))).toEqual([INVALID, INVALID]);
+    await sql(`UPDATE api_keys SET expires_at = now() + interval '100 seconds' WHERE id = $1`, [id]);
+    await cached(key);
+    await passMinute(key);
+    const lookups = () => statementsOf(() => ask(key)(baseUrl()));
+    expect(await lookups()).toEqual([]);
+    theClock().advance(29_000);
+    await replicas.poll();
+    expect(await lookups()).toEqual([]);
+    theClock().advance(11_000);
+    await replicas.poll();
+    expect(await lookups()).toEqual(['live_api_keys']);
   });
 
-  test('is asked for again where looking fails', async () => {
+  test('expires 700 ms after the last successful poll', async () => {
     const { key, id } = await keyOfUser();
-    await known(key);
-    // A look names the column, and a change does not.
+    await cached(key);
+    // A poll names the column, and a change doesn't.
     await sql('ALTER TABLE api_key_changes RENAME xid TO broken');
     try {
       await sql(REVOKE, [id]);
-      await seen(key, INVALID);
+      theClock().advance(699);
+      await expectAfterPoll(key, good('profile:me'));
+      theClock().advance(1);
+      await expectAfterPoll(key, INVALID);
     } finally {
       await sql('ALTER TABLE api_key_changes RENAME broken TO xid');
     }
   });
 
-  test('opens nothing where the database hangs', async () => {
+  test('is not accepted while the database does not respond', async () => {
     const { key } = await keyOfUser();
-    await known(key);
+    await cached(key);
     replicas.proxy.freeze();
     try {
-      await moment(750);
-      expect(await replicas.answers(ask(key))).toEqual([
+      theClock().advance(700);
+      await replicas.pollers[0]!.poll();
+      expect(await replicas.responses(ask(key))).toEqual([
         good('profile:me'),
         '{"errors":["service unavailable"]}',
       ]);
@@ -131,17 +149,20 @@ describe('a key that two replicas have known for longer than they would without 
   });
 
   test.each([
-    ['long ago, and what came since may have been swept', sixMinutesLater],
-    ['on another server', () => replicas.moveToAnotherServer()],
-  ])('is asked for again where the last look was %s', async (_last, happens) => {
+    [
+      'was long ago, since records of changes may have been deleted',
+      () => theClock().setTimeOfDay(theClock().now() + 6 * 60_000),
+    ],
+    ['was on another server', () => replicas.moveToAnotherServer()],
+  ])('is looked up again if the last poll %s', async (_last, happens) => {
     const { key, id } = await keyOfUser();
-    await known(key);
+    await cached(key);
     try {
       happens();
       await sql(`
         UPDATE api_keys SET revoked_at = now() WHERE id = ${id};
         DELETE FROM api_key_changes WHERE xid = pg_current_xact_id()`);
-      await seen(key, INVALID);
+      await expectAfterPoll(key, INVALID);
     } finally {
       jest.restoreAllMocks();
     }
@@ -149,11 +170,11 @@ describe('a key that two replicas have known for longer than they would without 
 
   test('costs no statement after another one changed', async () => {
     const [{ key }, other] = [await keyOfUser(), await keyOfUser()];
-    await known(other.key);
-    await known(key);
+    await cached(other.key);
+    await cached(key);
     await sql(REVOKE, [other.id]);
-    await seen(other.key, INVALID);
-    expect(await statementsOf(() => replicas.answers(ask(key)))).toEqual([]);
+    await expectAfterPoll(other.key, INVALID);
+    expect(await statementsOf(() => replicas.responses(ask(key)))).toEqual([]);
   });
 
   test('costs no statement after thousands of others changed at once', async () => {
@@ -163,47 +184,45 @@ describe('a key that two replicas have known for longer than they would without 
        SELECT sha256(concat($1::bigint, ' ', n)::bytea), 'others', $1 FROM generate_series(1, 3000) n`,
       [other.owner.id],
     );
-    await known(other.key);
-    await known(key);
+    await cached(other.key);
+    await cached(key);
     await sql('UPDATE api_keys SET revoked_at = now() WHERE user_id = $1', [other.owner.id]);
-    await seen(other.key, INVALID);
-    expect(await statementsOf(() => replicas.answers(ask(key)))).toEqual([]);
+    await expectAfterPoll(other.key, INVALID);
+    expect(await statementsOf(() => replicas.responses(ask(key)))).toEqual([]);
   });
 
   test('is asked for again where more have changed than are kept apart', async () => {
     const { key } = await keyOfUser();
-    await known(key);
+    await cached(key);
     const changes = theApp().get(KeyChanges);
     const questions = () => statementsOf(() => ask(key)(baseUrl()));
     const { changedAt } = changes as unknown as { changedAt: Map<number, number> };
     for (let other = 1; changedAt.size < 50_000; other++) changes.note([-other]);
-    await known(key);
+    await cached(key);
     expect(await questions()).toEqual([]);
     changes.note([-100_000]);
     expect(await questions()).toEqual(['live_api_keys']);
   });
 
-  test('is still noted to be used', async () => {
+  test('has its last use recorded to the minute', async () => {
     const { key, id } = await keyOfUser();
+    const flush = () => Promise.all(replicas.apps.map((app) => app.get(ApiKeyUses).flush()));
     const used = async () =>
       (await sql(`SELECT FROM api_keys WHERE id = $1 AND last_used_at > '2021-01-01'`, [id])).length;
-    await known(key);
-    await until(async () => (await used()) === 1);
+    await cached(key);
+    await flush();
+    expect(await used()).toBe(1);
     await sql(`UPDATE api_keys SET last_used_at = '2020-01-01' WHERE id = $1`, [id]);
-    await replicas.answers(ask(key));
-    await moment(1200);
+    await replicas.responses(ask(key));
+    await flush();
     expect(await used()).toBe(0);
-    elapse(61_000);
-    try {
-      await replicas.answers(ask(key));
-      await until(async () => (await used()) === 1);
-    } finally {
-      jest.restoreAllMocks();
-    }
+    expect(await statementsOf(() => passMinute(key))).toEqual([]);
+    await flush();
+    expect(await used()).toBe(1);
   });
 });
 
-test('what changes a key is noted, and nothing else is', async () => {
+test('a change of a key is recorded, and no other change is', async () => {
   const [one, other] = [await keyOfUser(), await keyOfUser()];
   const noted = async () => Number((await sql('SELECT count(*) AS n FROM api_key_changes'))[0]!.n);
   for (const [change, rows] of [
@@ -227,23 +246,28 @@ test('what changes a key is noted, and nothing else is', async () => {
   }
 });
 
-test('what was noted is swept after it was seen for ten minutes', async () => {
-  const [{ key, id }, asking] = [await keyOfUser(), await keyOfUser()];
+test('records of changes are deleted ten minutes after a poll read them', async () => {
+  const [{ key, id }, active] = [await keyOfUser(), await keyOfUser()];
   await sql(REVOKE, [id]);
-  const notes = async () => (await sql('SELECT FROM api_key_changes WHERE api_key_id = $1', [id])).length;
-  const questions = questionsOf(theApp());
-  const askUntil = (condition: () => Promise<boolean> | boolean) =>
-    until(async () => (await ask(asking.key)(baseUrl())) !== '' && condition());
+  const changes = theApp().get(KeyChanges);
+  changes.stopPolling();
+  theClock().stop();
+  const stored = async () => (await sql('SELECT FROM api_key_changes WHERE api_key_id = $1', [id])).length;
+  const poll = async () => {
+    for (let i = 0; i < 2; i++) await ask(active.key)(baseUrl());
+    await changes.poll();
+  };
   try {
-    elapse(11 * 60_000);
-    const looks = () => questions.named(/^poll_api_key_changes$/);
-    const before = looks();
-    await askUntil(() => looks() > before + 1);
-    expect(await notes()).toBe(1);
-    elapse(22 * 60_000);
-    await askUntil(async () => (await notes()) === 0);
+    theClock().advance(11 * 60_000);
+    await poll();
+    theClock().advance(9 * 60_000);
+    await poll();
+    expect(await stored()).toBe(1);
+    theClock().advance(2 * 60_000);
+    await poll();
+    await until(async () => (await stored()) === 0);
   } finally {
-    jest.restoreAllMocks();
+    changes.startPolling();
   }
   expect(await ask(key)(baseUrl())).toBe(INVALID);
 });
