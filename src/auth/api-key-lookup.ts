@@ -96,15 +96,16 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
   }
 
   private writeSoon(): void {
-    this.timer ??= setTimeout(() => void this.flush(), WRITE_INTERVAL).unref();
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      void this.flush();
+    }, WRITE_INTERVAL).unref();
   }
 
-  /** Writes what is waiting, and waits for a write that is in flight. */
+  /** Writes everything that is waiting. */
   async flush(): Promise<void> {
     await this.writing;
-    if (this.waiting.size + this.rehashes.size === 0) return;
-    this.writing = this.write();
-    await this.writing;
+    while (this.waiting.size + this.rehashes.size > 0) await (this.writing = this.write());
   }
 
   private async write(): Promise<void> {
@@ -119,8 +120,6 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
     } catch (error) {
       this.log.warn(`Uses of API keys were not written: ${(error as Error).message}`);
     }
-    this.timer = undefined;
-    if (this.waiting.size + this.rehashes.size > 0) this.writeSoon();
   }
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type JWTPayload, SignJWT } from 'jose';
 import { SigningKeysService } from '../../src/auth/signing-keys.service';
 import { TokensService } from '../../src/auth/tokens.service';
-import { theApp } from './store';
+import { theApp, theClock } from './store';
 
 export interface Forgery {
   sub?: unknown;
@@ -27,7 +27,7 @@ export async function forge(forgery: Forgery = {}): Promise<string> {
 export function claimsOf(forgery: Forgery): Record<string, unknown> {
   const { issuer, audience } = theApp().get(TokensService);
   const { sub = 1, scope = 'profile', aud = audience, iss = issuer, expires_in = 3600 } = forgery;
-  const iat = Math.floor(Date.now() / 1000);
+  const iat = Math.floor(theClock().now() / 1000);
   return {
     iss,
     aud,
