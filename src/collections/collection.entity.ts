@@ -39,6 +39,10 @@ export class Collection {
   @TimestampColumn({ default: () => 'now()' })
   updated_at: string;
 
+  /** The ID came with an import; otherwise the service assigned it. */
+  @Column('boolean', { default: false })
+  imported_id: boolean;
+
   @ManyToOne(() => User)
   user?: Relation<User>;
 }

@@ -65,6 +65,10 @@ export class DownloadKey {
   @TimestampColumn({ nullable: true })
   revoked_at: string | null;
 
+  /** The ID came with an import; otherwise the service assigned it. */
+  @Column('boolean', { default: false })
+  imported_id: boolean;
+
   @ManyToOne(() => Game)
   game?: Relation<Game>;
 

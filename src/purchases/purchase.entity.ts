@@ -51,6 +51,10 @@ export class Purchase {
   @Column('boolean', { default: false })
   donation: boolean;
 
+  /** The ID came with an import; otherwise the service assigned it. */
+  @Column('boolean', { default: false })
+  imported_id: boolean;
+
   @ManyToOne(() => User)
   user?: Relation<User>;
 }

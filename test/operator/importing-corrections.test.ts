@@ -16,7 +16,7 @@ import {
   user,
 } from '../support/importing';
 import { FaultyProxy } from '../support/proxy';
-import { Actor, anonymous, failure, openApp, sql, useStore } from '../support/store';
+import { Actor, anonymous, failure, openApp, send, sql, useStore } from '../support/store';
 import { moment, until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
@@ -341,6 +341,92 @@ bothWays('deleted records', () => {
       'line 4: game 2: the id is also on line 3',
       'line 6: game 9: the id is also on line 5',
     ]);
+  });
+});
+
+bothWays('IDs that the service assigned', () => {
+  beforeEach(async () => {
+    await imported(user(1), user(2), game(1), game(2), purchase(3_000_000), collection(3_000_000));
+  });
+
+  const sell = async (fields: object = {}) => {
+    const { status, body } = await send('POST', '/operator/purchases', {
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        game_id: 1,
+        email: 'kate@example.com',
+        currency: 'USD',
+        amount: 500,
+        ...fields,
+      }),
+    });
+    expect(status).toBe(200);
+    return body as { purchase: { id: number }; download_keys: [{ id: number; key: string }] };
+  };
+
+  test('a sale keeps its buyer and games', async () => {
+    const { id } = (await sell({ user_id: 2 })).purchase;
+    const kate = { email: 'kate@example.com', user_id: 2 };
+    const problem = `purchase ${id}: was created by this service for another buyer or game`;
+    for (const fields of [
+      { ...kate, email: 'bob@example.com' },
+      { ...kate, user_id: 1 },
+      { ...kate, user_id: null },
+      { ...kate, game_id: 2 },
+      { ...kate, game_id: [1, 2] },
+    ])
+      expect(await problemsOf(purchase(5), purchase(id, fields))).toEqual([`line 2: ${problem}`]);
+    expect(await problemsOf({ type: 'purchase', id, email: 'bob@example.com' })).toEqual([
+      `line 1: ${problem}`,
+    ]);
+
+    const corrected = { email: 'Kate@Example.com', amount: 700, source: 'card' };
+    expect(await imported(purchase(id, corrected))).toEqual(['purchases 0 new, 1 changed, 0 unchanged']);
+    expect(await salesAsKept()).toEqual(await salesByDefinition());
+    await imported({ type: 'purchase', id, status: 'refunded' });
+  });
+
+  test('a key keeps its text and game, also one that an import had made', async () => {
+    const { key, id } = (await sell()).download_keys[0];
+    const as = 'was created by this service as another key or for another game';
+    for (const fields of [{ key: 'other' }, { key, game_id: 2 }])
+      expect(await problemsOf(downloadKey(id, fields))).toEqual([`line 1: download_key ${id}: ${as}`]);
+    await imported(downloadKey(id, { key, downloads: 5, user_id: 2 }));
+
+    await imported(purchase(4_000_000, { with_key: true }));
+    const [made] = await sql<{ id: number }>('SELECT id FROM download_keys WHERE purchase_id = 4000000');
+    expect(await problemsOf(downloadKey(made!.id))).toEqual([`line 1: download_key ${made!.id}: ${as}`]);
+  });
+
+  test('a collection keeps its owner', async () => {
+    await imported(apiKey);
+    const { body } = await new Actor(1, 'owner', apiKey.key).post('/collections', {
+      title: 'Mine',
+      private: true,
+    });
+    const { id } = (body as { collection: { id: number } }).collection;
+    expect(await problemsOf(collection(id, { user_id: 2 }))).toEqual([
+      `line 1: collection ${id}: was created by this service for another user`,
+    ]);
+    await imported(collection(id, { title: 'Renamed' }));
+    await imported(deleted('collection', id));
+    await imported(collection(id, { user_id: 2 }));
+  });
+
+  test('of a purchase imported without an ID: another ID is another purchase, its reference is the same one', async () => {
+    const { id: _, ...sale } = purchase(1, { reference: 'order-1' });
+    await imported(sale);
+    const [{ id }] = (await sql(`SELECT purchase_id AS id FROM purchase_references`)) as [{ id: number }];
+    expect(await problemsOf(purchase(id, { email: 'bob@example.com' }))).toEqual([
+      `line 1: purchase ${id}: was created by this service for another buyer or game`,
+    ]);
+    await imported({ type: 'purchase', reference: 'order-1', email: 'bob@example.com' });
+  });
+
+  test('an ID that was imported is corrected in every field', async () => {
+    await imported(purchase(3_000_000, { game_id: 2, email: 'bob@example.com', user_id: 2 }));
+    await imported(collection(3_000_000, { user_id: 2 }), downloadKey(3_000_000));
+    await imported(downloadKey(3_000_000, { key: 'other', game_id: 2 }));
   });
 });
 

@@ -169,7 +169,7 @@ describe('many senders at once', () => {
   const step = fc.record({
     kind: fc.constantFrom(
       ...(['whole', 'whole', 'part', 'reference', 'reference', 'sell', 'sell', 'refund', 'delete'] as const),
-      ...(['shared', 'game', 'wrong'] as const),
+      ...(['shared', 'game', 'wrong', 'over'] as const),
     ),
     slot: fc.integer({ min: 0, max: 3 }),
     state,
@@ -251,7 +251,16 @@ describe('many senders at once', () => {
         models.delete(String(id));
       } else if (kind === 'shared') await right(send(purchase(GIVEN_BY_ALL[slot % 3]!, state)));
       else if (kind === 'game') await right(send({ type: 'game', id: GAMES[slot]!, title: `By ${sender}` }));
-      else if (kind === 'wrong')
+      else if (kind === 'over' && sold) {
+        const [{ id }] = (await sql(
+          `SELECT purchase_id AS id FROM purchase_references WHERE reference = $1`,
+          [reference],
+        )) as [{ id: number }];
+        // The source's own purchase, which has the ID that the service assigned to this one.
+        expect(await send(purchase(id, { ...state, email: 'other@example.com' }))).toEqual(
+          failure(400, `line 1: purchase ${id}: was created by this service for another buyer or game`),
+        );
+      } else if (kind === 'wrong')
         expect(await send(purchase(id, { ...state, game_id: 99 }))).toEqual(
           failure(400, `line 1: purchase ${id}: game 99 does not exist`),
         );

@@ -13,6 +13,7 @@ type Step =
   | { step: 'sell'; games: number[]; buyer: Buyer; currency: string; amount: number; more: More }
   | { step: 'sell again'; sale: number; amount: number }
   | { step: 'refund'; sale: number; keep_keys: boolean }
+  | { step: 'import over'; sale: number; what: 'email' | 'game_id' | 'amount' }
   | { step: 'export' }
   | { step: 'erase'; buyer: Buyer };
 type Buyer = 'account' | 'address';
@@ -47,6 +48,11 @@ export const sales: Arbitrary<Sales> = fc.record({
       },
       fc.record({ step: fc.constant('sell again' as const), sale, amount: fc.constantFrom(0, 0, 1) }),
       fc.record({ step: fc.constant('refund' as const), sale, keep_keys: fc.boolean() }),
+      fc.record({
+        step: fc.constant('import over' as const),
+        sale,
+        what: fc.constantFrom('email', 'game_id', 'amount'),
+      }),
       fc.record({ step: fc.constant('export' as const) }),
       fc.record({ step: fc.constant('erase' as const), buyer }),
     ),
@@ -56,6 +62,7 @@ export const sales: Arbitrary<Sales> = fc.record({
 
 /** So that a short campaign has tried all of them. */
 const LAST: Step[] = [
+  { step: 'import over', sale: 0, what: 'email' },
   { step: 'refund', sale: 0, keep_keys: false },
   { step: 'export' },
   { step: 'erase', buyer: 'account' },
@@ -153,11 +160,30 @@ class Till {
         this.equal('a refund', [purchase.id, purchase.status], [sold.id, 'refunded']);
         return;
       }
+      case 'import over':
+        return this.importOver(this.sold[step.sale], step.what);
       case 'export':
         return this.export();
       case 'erase':
         return this.erase(step.buyer);
     }
+  }
+
+  /** A source system that keeps counting reaches the ID of a sale. It may correct the sale, but not turn it into another one. */
+  private async importOver(sold: Sold | undefined, what: 'email' | 'game_id' | 'amount'): Promise<void> {
+    if (!sold || this.gone.has(sold)) return;
+    const { id, games, buyer, amount } = sold;
+    const other = this.tenant.games.map((game) => game.id).find((game) => !games.includes(game));
+    const fields = {
+      email: { email: 'another@till.fuzz.example' },
+      game_id: { game_id: other },
+      amount: { email: this.email[buyer], amount },
+    }[what];
+    const record = JSON.stringify({ type: 'purchase', id, ...fields });
+    const operation = this.target.operation('POST /operator/import');
+    const { answer } = await this.target.send(importMessage(record), { operation });
+    if (answer.status !== (what === 'amount' ? 200 : 400))
+      throw new Finding('model', `an import over a sale: ${what}`, excerpt(answer));
   }
 
   private async sell({ games, buyer, currency, amount, more }: Extract<Step, { step: 'sell' }>) {

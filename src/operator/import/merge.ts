@@ -1,6 +1,6 @@
 import type { GivenRows, Relations } from '../../platform/database/relations';
 import type { BoundStatement } from '../../platform/database/statement';
-import { checksOf, checkTogether } from './checks';
+import { checksOf, checkTogether, find } from './checks';
 import { deleteRecords } from './deletions';
 import { ADD_SALES, changeSales, defineSales, findSales } from './earnings';
 import { completePartial } from './partial-records';
@@ -10,7 +10,14 @@ import { GAME } from './record-types/game';
 import { PURCHASE } from './record-types/purchase';
 import { isNew, type RecordType } from './record-types/record-type';
 import { findOutside, type Outside } from './references';
-import { findChanged, findStored, insertAtOnce, storedQuery, writeRecords } from './write-records';
+import {
+  differentObjects,
+  findChanged,
+  findStored,
+  insertAtOnce,
+  storedQuery,
+  writeRecords,
+} from './write-records';
 
 interface Steps {
   /** Called with each type that has records of given ids, before any is written. */
@@ -60,6 +67,13 @@ export async function merge(
   problems.throwIfAny();
   for (const type of given) if (type.key === 'id') await reserveIds(type);
   if (!relations.few) await findAllStored();
+  const changedTypes = given.filter(({ changed }) => relations.rowsOf(changed));
+  await find(
+    relations,
+    changedTypes.flatMap((type) => differentObjects(type) ?? []),
+    problems,
+  );
+  problems.throwIfAny();
 
   if (hasPurchases && (!relations.few || relations.rowsOf(PURCHASE.stored))) await findSales(relations);
   // What is new by now stays so: an id that somebody else gives meanwhile is refused by the table, and not taken for a stored record.

@@ -27,6 +27,9 @@ const valueFor = ({ name, field, given }: Column, otherwise = `t.${name}`) =>
 /** The value of a new record. */
 const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
 
+/** Not a purchase that is found by its reference: its ID was assigned by the service. */
+const hasOwnId = ({ fields, key }: RecordType) => given(fields, key);
+
 export const tablesOf = ({ table, lists }: RecordType) => [table, ...(lists?.tables ?? [])];
 
 export const storedQuery = ({ table, key, records }: RecordType) =>
@@ -63,6 +66,17 @@ export async function findChanged(relations: Relations, type: RecordType) {
     )
     SELECT count(*)::int AS locked FROM locked`);
   if (rows[0]!.locked < found) throw new StoreChanged();
+}
+
+/** Finds records whose ID belongs to another object, which the service created. */
+export function differentObjects(type: RecordType): string | undefined {
+  const { table, records, changed, subject, createdByService } = type;
+  if (!createdByService) return undefined;
+  const { differs, as } = createdByService;
+  return `
+    SELECT s.line, ${subject} || ': was created by this service ${as}' AS text
+    FROM ${records.name} s JOIN ${table} t USING (id)
+    WHERE id IN (SELECT id FROM ${changed.name}) AND NOT t.imported_id AND ${hasOwnId(type)} AND (${differs})`;
 }
 
 /** Writes the changed and the new records. `withSales`: new games get the counts of the stream's purchases. */
@@ -107,6 +121,7 @@ function insertsOf(type: RecordType, withSales: boolean): string[] {
   const all = [
     ...columns.map((column) => ({ name: column.name, value: newValueFor(column) })),
     ...copiesOf(type, columns, newValueFor),
+    ...(type.createdByService ? [{ name: 'imported_id', value: hasOwnId(type) }] : []),
     ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
   ];
   return [

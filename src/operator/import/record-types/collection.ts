@@ -108,6 +108,7 @@ export const COLLECTION = recordType({
   name: 'collection',
   table: 'collections',
   fields,
+  createdByService: { differs: 's.user_id <> t.user_id', as: 'for another user' },
   isDeletedByService: true,
   lists: {
     tables: ['collection_admins', 'collection_games'],

@@ -21,6 +21,10 @@ export const DOWNLOAD_KEY = recordType({
   ],
   hasUpdatedAt: true,
   unique: [{ what: 'the key', columns: 'key', stored: 'download_keys t ON t.key = s.key' }],
+  createdByService: {
+    differs: 's.key <> t.key OR s.game_id <> t.game_id',
+    as: 'as another key or for another game',
+  },
   swap: { value: 'key', clash: 's.key = t.key' },
   copies: [
     { name: 'account_id', value: (of) => `coalesce(${of('user_id')}, ${purchaseOf('p.user_id', of)})` },

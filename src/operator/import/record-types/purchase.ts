@@ -87,6 +87,11 @@ export const PURCHASE = recordType({
       field: 'reference',
     },
   ],
+  createdByService: {
+    differs: `s.game_ids <> ${storedGames} OR lower(s.email) <> lower(t.email)
+      OR ${given(fields, 'user_id')} AND s.user_id IS DISTINCT FROM t.user_id`,
+    as: 'for another buyer or game',
+  },
   lists: {
     tables: ['purchase_games', 'purchase_references', 'download_keys'],
     stored: { game_ids: storedGames },

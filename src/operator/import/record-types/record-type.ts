@@ -65,6 +65,11 @@ interface Definition {
   deletion?: Deletion;
   /** The table has `updated_at`, which is set when the import changes a record. */
   hasUpdatedAt?: boolean;
+  /**
+   * The service creates such rows, too. A record with an ID that it assigned must describe the same object: `differs` compares
+   * the record `s` with the row `t`, and `as` ends the sentence "was created by this service ...".
+   */
+  createdByService?: { differs: string; as: string };
   /** The service deletes such rows itself, so the stored ones are locked before they are compared. */
   isDeletedByService?: boolean;
 }
