@@ -8,8 +8,6 @@ export default tseslint.config(
       'node_modules/',
       '.data/',
       'coverage/',
-      '.stryker-tmp/',
-      'reports/',
       '**/*.config.js',
       // Its types are made when its test runs, which checks it.
       'test/system/generated-client/',

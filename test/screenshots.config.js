@@ -1,4 +1,4 @@
-/** For `npm run screenshots`: one run that makes pictures instead of claims. */
+/** For `npx jest --config test/screenshots.config.js`: one run that makes pictures instead of claims. */
 module.exports = {
   ...require('../jest.config'),
   rootDir: '..',

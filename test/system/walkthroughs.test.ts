@@ -5,17 +5,7 @@ import { promisify } from 'node:util';
 import { temporaryFolder } from '../support/temporary';
 
 const ROOT = resolve(__dirname, '..', '..');
-const LEFT_OUT = [
-  'node_modules',
-  'dist',
-  'coverage',
-  'reports',
-  '.git',
-  '.data',
-  '.bench',
-  '.soak',
-  '.stryker-tmp',
-];
+const LEFT_OUT = ['node_modules', 'dist', 'coverage', '.git', '.data', '.bench'];
 
 let copy: string;
 

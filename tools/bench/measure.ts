@@ -50,12 +50,10 @@ export async function inTurns<One>(
   all: One[],
   rounds: number,
   turn: (one: One, from: number) => Promise<void>,
-  afterRound?: () => Promise<void>,
 ): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     const order = round % 2 === 0 ? all : all.toReversed();
     for (const one of order) await turn(one, (round + 1) / (rounds + 1));
-    await afterRound?.();
   }
 }
 

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { cpus, platform, release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { chartOf } from './chart';
 import type { Store } from './store';
 
 /** One server in one round. */
@@ -24,8 +23,6 @@ export interface EndpointResult {
   endpoint: string;
   /** By server: one for each round. */
   measured: Record<string, Measured[]>;
-  /** How often a second pgbench asks the same of the database alone, one for each round; empty: it was not asked. */
-  selects: number[];
 }
 
 /** Changes a second, ours and the same transactions by pgbench, one for each round. */
@@ -104,7 +101,7 @@ export const table = (head: string[], rows: string[][]) =>
     .join('\n');
 
 function ratios({ endpoints }: Results): string {
-  const others = ['floor', 'stock', 'express', 'fastify'].filter((name) => endpoints[0]?.measured[name]);
+  const others = ['floor', 'stock'].filter((name) => endpoints[0]?.measured[name]);
   return table(
     ['endpoint', ...others.map((name) => `ours / ${name}`), 'p99, ours / floor'],
     endpoints.map((result) => [
@@ -124,24 +121,6 @@ function writeTable({ writes }: Results): string {
       shown(ratioOf(ours, pgbench)),
       median(ours).toFixed(0),
       median(pgbench).toFixed(0),
-    ]),
-  );
-}
-
-function selectTable({ endpoints }: Results): string {
-  const asked = endpoints.filter(({ measured, selects }) => selects.length > 0 && measured.ours);
-  if (asked.length === 0) return 'Not measured.';
-  return table(
-    ['endpoint', 'ours / pgbench', 'pgbench, requests/s'],
-    asked.map(({ endpoint, measured, selects }) => [
-      endpoint,
-      shown(
-        ratioOf(
-          measured.ours!.map(({ rate }) => rate),
-          selects,
-        ),
-      ),
-      median(selects).toFixed(0),
     ]),
   );
 }
@@ -172,7 +151,7 @@ function markdown(results: Results): string {
   const { machine, scale, processes, rounds, seconds, connections, starts, idle } = results;
   const memory = Object.entries(idle).map(([name, bytes]) => `${name} ${(bytes / 2 ** 20).toFixed(0)} MB`);
   return [
-    '# Results of `npm run bench`',
+    '# Results of `npm --prefix tools run bench`',
     `${connections} connections; ${processes} processes of each server, one after the other, ${rounds} paired rounds of ${seconds} s with each for every endpoint; store of scale ${scale}.`,
     table(['machine', ''], Object.entries(machine)),
     '## Throughput',
@@ -181,9 +160,6 @@ function markdown(results: Results): string {
     '## Writes',
     'Changes a second divided by the same transactions a second, run by pgbench on as many connections in the same round.',
     writeTable(results),
-    '## The database alone',
-    "For reference: the floor's SELECTs for the same requests, run by pgbench on as many connections as a server's pool has. What we remember we do not ask, so more than 1 is possible.",
-    selectTable(results),
     '## Figures',
     'Medians over the rounds.',
     figures(results),
@@ -199,9 +175,7 @@ export function writeReports(results: Results, keep: boolean): string {
   const text = markdown(results);
   if (keep) {
     const folder = join(process.cwd(), 'tools', 'bench');
-    writeFileSync(join(folder, 'results.json'), `${JSON.stringify(results, null, 2)}\n`);
     writeFileSync(join(folder, 'RESULTS.md'), text);
-    writeFileSync(join(folder, 'chart.svg'), chartOf(results));
   }
   return text;
 }

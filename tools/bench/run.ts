@@ -5,9 +5,7 @@ import { connectTo } from '../../src/operator/import/import-records';
 import { CONNECTIONS, inTurns, measure, settle } from './measure';
 import { compareAnswers, workloadOf, type Workload } from './requests';
 import { type EndpointResult, type Figure, machine, median, type Results, writeReports } from './report';
-import { pgbenchRate } from './pgbench';
-import { selectsOf } from './selects';
-import { LoadGenerator, MeasuredServer, POOL_SIZE, type ServerName } from './servers';
+import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
 import { openStore, type Store } from './store';
 import { READS } from './workload';
 import { measureWrites } from './writes';
@@ -41,10 +39,7 @@ const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
 const processes = Number(values.processes ?? (quick ? 1 : 3));
 const rounds = Number(values.rounds ?? 2);
 const seconds = Number(values.seconds ?? (quick ? 0.25 : 2));
-const EVERYBODY = 'ours,floor,stock,express,fastify,pgbench';
-const compared = (values.servers ?? (quick ? 'ours,floor,stock' : EVERYBODY)).split(',');
-const names = compared.filter((name) => name !== 'pgbench') as ServerName[];
-const withPgbench = compared.includes('pgbench');
+const names = (values.servers ?? 'ours,floor,stock').split(',') as ServerName[];
 const chosen = READS.filter(({ name }) =>
   values.endpoints === '' ? true : values.endpoints.split(',').some((part) => name === part.trim()),
 );
@@ -56,29 +51,19 @@ async function measureEndpoint(
   load: LoadGenerator,
   workload: Workload,
   client: Client,
-  askDatabase: (() => ReturnType<typeof pgbenchRate>) | undefined,
 ): Promise<EndpointResult> {
   await compareAnswers(servers, workload, SAMPLED);
   const measured: EndpointResult['measured'] = {};
-  const selects: number[] = [];
   for (const server of servers) {
     await measure(server, load, workload, { seconds: WARMED_UP, from: 0, leadIn: 0 });
     await settle(server, client);
     measured[server.name] = [];
   }
-  await inTurns(
-    servers,
-    rounds,
-    async (server, from) => {
-      measured[server.name]!.push(await measure(server, load, workload, { seconds, from, leadIn: LEAD_IN }));
-      await settle(server, client);
-    },
-    async () => {
-      const rate = await askDatabase?.();
-      if (rate !== undefined) selects.push(rate);
-    },
-  );
-  return { endpoint: workload.endpoint, measured, selects };
+  await inTurns(servers, rounds, async (server, from) => {
+    measured[server.name]!.push(await measure(server, load, workload, { seconds, from, leadIn: LEAD_IN }));
+    await settle(server, client);
+  });
+  return { endpoint: workload.endpoint, measured };
 }
 
 const startAll = async (store: Store): Promise<MeasuredServer[]> => {
@@ -122,24 +107,17 @@ async function measureProcesses(
   store: Store,
   load: LoadGenerator,
   client: Client,
-  asked: { workload: Workload; askDatabase: (() => ReturnType<typeof pgbenchRate>) | undefined }[],
+  workloads: Workload[],
   into: Map<string, EndpointResult>,
 ): Promise<void> {
   const servers = await startAll(store);
   try {
-    for (const server of servers) await compiled(server, load, asked[0]!.workload);
-    for (const { workload, askDatabase } of asked) {
-      const { endpoint, measured, selects } = await measureEndpoint(
-        servers,
-        load,
-        workload,
-        client,
-        askDatabase,
-      );
-      const result = into.get(endpoint) ?? { endpoint, measured: {}, selects: [] };
+    for (const server of servers) await compiled(server, load, workloads[0]!);
+    for (const workload of workloads) {
+      const { endpoint, measured } = await measureEndpoint(servers, load, workload, client);
+      const result = into.get(endpoint) ?? { endpoint, measured: {} };
       into.set(endpoint, result);
       for (const [name, some] of Object.entries(measured)) (result.measured[name] ??= []).push(...some);
-      result.selects.push(...selects);
       say(lineOf(result));
     }
   } finally {
@@ -167,15 +145,10 @@ async function measureAll(store: Store): Promise<Results> {
     const idle = quick ? {} : await idleMemory(store);
     const workloads: Workload[] = [];
     for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
-    const selects = withPgbench ? await selectsOf(store, workloads) : undefined;
-    const asked = workloads.map((workload) => {
-      const scripts = selects?.get(workload.endpoint);
-      return { workload, askDatabase: scripts && (() => pgbenchRate(store, scripts, POOL_SIZE, seconds)) };
-    });
     const endpoints = new Map<string, EndpointResult>();
     for (let process = 1; process <= processes; process++) {
       say(`process ${process} of ${processes} of each server`);
-      await measureProcesses(store, load, client, asked, endpoints);
+      await measureProcesses(store, load, client, workloads, endpoints);
     }
     const all = values.endpoints === '' && names.includes('ours');
     const writes = all ? await writesOf(store, load, workloads[0]!) : [];

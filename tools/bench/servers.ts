@@ -4,23 +4,21 @@ import { get } from 'node:http';
 import { join, resolve } from 'node:path';
 import { freePort } from '../../src/dev/embedded/server';
 import type { Order, Outcome, Told } from './load';
-import type { Question, Usage } from './probe';
+import type { Usage } from './probe';
 import type { Store } from './store';
 
-export type ServerName = 'ours' | 'floor' | 'stock' | 'express' | 'fastify' | 'before';
+export type ServerName = 'ours' | 'floor' | 'stock' | 'before';
 
 const compiled = resolve(__dirname, '..', '..');
 const PROGRAMS: Record<ServerName, string> = {
   ours: join(compiled, 'src', 'main.js'),
   floor: join(__dirname, 'servers', 'floor.js'),
   stock: join(__dirname, 'servers', 'stock', 'main.js'),
-  express: join(__dirname, 'servers', 'express-floor.js'),
-  fastify: join(__dirname, 'servers', 'fastify-floor.js'),
   // Another build of ours, to see what a change did.
   before: resolve(process.env.BENCH_BEFORE ?? 'dist', 'src', 'main.js'),
 };
 
-export const POOL_SIZE = 10;
+const POOL_SIZE = 10;
 
 const { scripts } = JSON.parse(readFileSync(join(compiled, '..', 'package.json'), 'utf8')) as {
   scripts: Record<'start:prod', string>;
@@ -86,11 +84,10 @@ export class MeasuredServer {
   }
 
   usage(): Promise<Usage> {
-    return this.ask<Usage>({ ask: 'usage' });
-  }
-
-  async profile(seconds: number, file: string): Promise<void> {
-    await this.ask({ ask: 'profile', seconds, file: resolve(file) });
+    return new Promise((answer) => {
+      this.answers.push(answer);
+      this.child.send('usage');
+    });
   }
 
   stop(): Promise<void> {
@@ -98,13 +95,6 @@ export class MeasuredServer {
       if (this.child.exitCode !== null) return done();
       this.child.once('exit', () => done());
       this.child.kill('SIGKILL');
-    });
-  }
-
-  private ask<Answer>(question: Question): Promise<Answer> {
-    return new Promise((answer) => {
-      this.answers.push(answer);
-      this.child.send(question);
     });
   }
 }

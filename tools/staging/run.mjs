@@ -1,11 +1,15 @@
-// npm run test:staging -- --url https://staging.example
+// npm run test:staging -- --url https://staging.example, or --local for the production build on a database of its own
 import { dirname, join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const { values } = parseArgs({ options: { url: { type: 'string' } } });
+const { values } = parseArgs({ options: { url: { type: 'string' }, local: { type: 'boolean' } } });
+if (values.local) {
+  await import('./local.mjs');
+  process.exit();
+}
 if (!values.url || !URL.canParse(values.url)) {
   console.error('Say which service to check: npm run test:staging -- --url https://staging.example');
   console.error(

@@ -6,7 +6,7 @@ import { ATTACKER, BYSTANDERS, ndjsonOf, recordsOf } from '../../fuzz/world';
 import { ask } from '../ask';
 import type { Scenario } from '../scenario';
 
-/** Those that need nothing but connections; `npm run fuzz` knows more. */
+/** Those that need nothing but connections; `npm --prefix tools run fuzz` knows more. */
 const SHAPES: ShapeName[] = ['pipelining', 'half-closes', 'promised-bodies', 'slow-bodies', 'health'];
 const SEED = 24;
 
