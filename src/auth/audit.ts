@@ -26,6 +26,7 @@ type AuditEvent = {
       counts: object;
       currency?: string;
     }
+  | { event: 'download_key.claimed'; user_id: number; download_key_id: number }
   | { event: 'webhook added'; webhook_id: number; host: string }
   | { event: 'webhook removed' | 'webhook ended'; webhook_id: number }
   | { event: 'signing key made' | 'signing key revoked'; kid: string }
@@ -56,6 +57,7 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   refunded: 'A sale was taken back, by a request or a command.',
   given: 'A command gave somebody a download key without a sale.',
   deleted: 'An import, or a command, deleted records. Holds how many of each type.',
+  'download_key.claimed': 'A player redeemed a download key that no account had.',
   exported: 'What is stored about a person was exported.',
   erased: 'A person was erased. Holds how many rows.',
   'webhook added': 'A command added an address that is told of sales. Holds its host.',

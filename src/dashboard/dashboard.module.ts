@@ -16,6 +16,8 @@ import { DeviceRequestsService } from '../auth/oauth/device-requests.service';
 import { ExpiredRowsService } from './expired-rows.service';
 import { GrantsController } from './settings/grants.controller';
 import { GrantsService } from '../auth/oauth/grants.service';
+import { LibraryController } from './library/library.controller';
+import { LibraryPage } from './library/library.page';
 import { HomeController } from './layout/home.controller';
 import { KeysService } from './settings/keys.service';
 import { OauthApplication } from '../auth/oauth/oauth-application.entity';
@@ -64,6 +66,7 @@ import { Visitors } from './layout/visitors';
     HomeController,
     AssetsController,
     SignInController,
+    LibraryController,
     SalesController,
     BuyersController,
     ApiKeysController,
@@ -86,6 +89,7 @@ import { Visitors } from './layout/visitors';
     GrantsService,
     KeysService,
     Layout,
+    LibraryPage,
     NoSuchPageFilter,
     OauthCodesService,
     OauthTokensService,

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { DownloadKeysService } from './download-keys.service';
 import { GameSalesController } from './game-sales.controller';
 import { GameSalesService } from './game-sales.service';
+import { LibraryService } from './library.service';
 import { OwnedKeysService } from './owned-keys.service';
 import { OwnershipController } from './ownership.controller';
 import { OwnershipService } from './ownership.service';
@@ -10,7 +11,14 @@ import { PurchasesService } from './purchases.service';
 
 @Module({
   controllers: [GameSalesController, OwnershipController, PurchasesController],
-  providers: [DownloadKeysService, GameSalesService, OwnedKeysService, OwnershipService, PurchasesService],
-  exports: [DownloadKeysService, GameSalesService, OwnedKeysService, PurchasesService],
+  providers: [
+    DownloadKeysService,
+    GameSalesService,
+    LibraryService,
+    OwnedKeysService,
+    OwnershipService,
+    PurchasesService,
+  ],
+  exports: [DownloadKeysService, GameSalesService, LibraryService, OwnedKeysService, PurchasesService],
 })
 export class PurchasesModule {}

@@ -217,7 +217,7 @@ describe('asking: GET /user/oauth', () => {
     expect(browser.words).toContain('Then you go to game.example .');
     expect(browser.words).toContain('You are signed in as player');
     expect(browser.words).toContain('It stays signed in until it does nothing for 90 days.');
-    expect(browser.words).toContain('You can take this back at any time under “Allowed applications”.');
+    expect(browser.words).toContain('You can revoke this at any time under “Connected apps”.');
     expect(browser.words).not.toContain('new');
     expect(browser.page.text).toMatch(/<title>Allow Game &lt;\d+&gt;\?/);
     expect(browser.page.headers.get('content-security-policy')).toContain(

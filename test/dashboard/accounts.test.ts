@@ -768,11 +768,11 @@ describe('the frame of every page', () => {
         status: 404,
         words: expect.stringMatching(/^There is no such page The address is mistyped/),
       });
-      expect(text).not.toContain('aria-label="Account"');
+      expect(text).not.toContain('aria-label="Main"');
       expect(await anonymous.get(path)).toEqual(failure(404, 'invalid api endpoint'));
     }
     const known = await browserOf(await make.user());
-    expect((await known.get('/user/nothing')).text).toContain('aria-label="Account"');
+    expect((await known.get('/user/nothing')).text).toContain('aria-label="Main"');
     const form = { form_token: 'x' };
     expect((await known.post('/user/nothing', form)).status).toBe(404);
     expect((await known.post('/user/settings/collections', form)).status).toBe(405);
@@ -791,12 +791,12 @@ describe('the frame of every page', () => {
     ] as const) {
       const page = await browser.get(path);
       expect({ path, status: page.status }).toEqual({ path, status });
-      expect(page.text).toContain('aria-label="Account"');
+      expect(page.text).toContain('aria-label="Main"');
     }
     await browser.get('/user/settings/authorized-apps');
     // One name: the tab, the title and the heading.
-    expect(browser.page.text.match(/Allowed applications/g)).toHaveLength(3);
-    expect((await browser.get('/user/oauth/device')).text).not.toContain('aria-label="Account"');
+    expect(browser.page.text.match(/Connected apps/g)).toHaveLength(3);
+    expect((await browser.get('/user/oauth/device')).text).not.toContain('aria-label="Main"');
   });
 });
 

@@ -68,7 +68,7 @@ export class Window {
     await this.page.getByLabel('User name or e-mail').fill(username);
     await this.page.getByLabel('Password').fill(password);
     await this.page.getByRole('button', { name: 'Sign in' }).click();
-    await this.page.getByRole('button', { name: 'Sign out' }).waitFor();
+    await this.page.locator('.account > summary').waitFor();
     await this.page.goto('/user/settings/api-keys');
   }
 

@@ -83,7 +83,7 @@ inChromium.describe('in Chromium', () => {
       /,passenger@example\.com,passenger,EUR,12\.34,.*,complete,\d+,false,,0$/,
     );
 
-    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByRole('link', { name: 'Developers' }).click();
     await page.getByLabel('Name of the key').fill('Accountant');
     await page.getByLabel('Only what I tick').check();
     await page.getByLabel('See who bought your games and who owns a key').check();

@@ -29,6 +29,12 @@ export const guessAtDeviceCode = (user_id: number): Guess => ({
   longest_seconds: 900,
 });
 
+export const guessAtDownloadKey = (user_id: number): Guess => ({
+  subject: `download key by ${user_id}`,
+  free: 5,
+  longest_seconds: 900,
+});
+
 const COUNT = `
   INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
   VALUES ($1, 1, now(), now() + interval '1 day')

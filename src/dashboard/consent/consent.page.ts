@@ -35,9 +35,7 @@ export const consentPage = (visitor: SignedInVisitor, { name, owner, grant, ...a
           >, an application by ${owner}, wants to act for you. It may:
         </p>
         ${permissionList(asking, grant)}
-        <p class="muted">
-          ${asking.afterwards} You can take this back at any time under “Allowed applications”.
-        </p>
+        <p class="muted">${asking.afterwards} You can revoke this at any time under “Connected apps”.</p>
         <form method="post" action="${asking.action}" class="buttons equal">
           ${formToken(visitor)}
           ${Object.entries(fields).map(([field, value]) => html`<input type="hidden" name="${field}" value="${value}" />`)}

@@ -52,15 +52,21 @@ export class PageResponse extends WebResponse {
 /** Redirects after a form was processed, so that a reload does not repeat it. */
 export const seeOther = (location: string) => new PageResponse(303, '', { Location: location });
 
-/** Only of somebody with games. */
-const SALES = ['/user/settings/sales', 'Sales'] as const;
-const SECTIONS = [
+type Section = readonly [path: string, label: string];
+
+/** Shown to users who can edit a game. */
+const SELLER: readonly Section[] = [['/user/settings/sales', 'Sales']];
+const PLAYER: readonly Section[] = [['/user/games', 'My games']];
+const DEVELOPERS: readonly Section[] = [
   ['/user/settings/api-keys', 'API keys'],
-  ['/user/settings/oauth-apps', 'Applications'],
-  ['/user/settings/authorized-apps', 'Allowed applications'],
+  ['/user/settings/oauth-apps', 'Your apps'],
+  ['/docs', 'API reference'],
+];
+const ACCOUNT: readonly Section[] = [
+  ['/user/settings/authorized-apps', 'Connected apps'],
   ['/user/settings/collections', 'Collections'],
   ['/user/settings/data', 'Your data'],
-] as const;
+];
 
 /** The frame of every page: name, navigation and Content-Security-Policy. */
 @Injectable()
@@ -121,26 +127,38 @@ export class Layout {
     if (!visitor || section === '/login') return html``;
     if (!visitor.user) return html`<a class="button quiet" href="/login">Sign in</a>`;
     const name = visitor.user.display_name ?? visitor.user.username;
-    return html`<div class="account">
-      <a class="who" href="/user/settings">${name}</a>
-      ${!this.settings.TRUSTED_IDENTITY_HEADER && html`<form method="post" action="/logout">${formToken(visitor)}<button class="quiet">Sign out</button></form>`}
-    </div>`;
+    return html`<details class="account">
+      <summary><span class="who">${name}</span></summary>
+      <nav aria-label="Account">
+        ${sectionList(ACCOUNT, section)}
+        ${!this.settings.TRUSTED_IDENTITY_HEADER && html`<form method="post" action="/logout">${formToken(visitor)}<button class="quiet">Sign out</button></form>`}
+      </nav>
+    </details>`;
   }
 
   private sections({ sells }: SignedInUser, current: string): Html {
-    const sections = sells ? [SALES, ...SECTIONS] : SECTIONS;
-    return html`<nav aria-label="Account">
-      <ul>
-        ${sections.map(
-          ([href, label]) =>
-            html`<li>
-              <a href="${href}" ${current.startsWith(href) && html` aria-current="page"`}>${label}</a>
-            </li> `,
-        )}
-      </ul>
-    </nav>`;
+    const inDevelopers = DEVELOPERS.some((section) => isIn(section, current));
+    const areas: Section[] = [
+      ...(sells ? SELLER : []),
+      ...PLAYER,
+      [inDevelopers ? current : DEVELOPERS[0]![0], 'Developers'],
+    ];
+    return html`<nav aria-label="Main" class="tabs">${sectionList(areas, current)}</nav>
+      ${inDevelopers && html`<nav aria-label="Developers" class="tabs under">${sectionList(DEVELOPERS, current)}</nav>`}`;
   }
 }
+
+const isIn = ([path]: Section, current: string) => current === path || current.startsWith(`${path}/`);
+
+const sectionList = (sections: readonly Section[], current: string): Html =>
+  html`<ul>
+    ${sections.map(
+      (section) =>
+        html`<li>
+          <a href="${section[0]}" ${isIn(section, current) && html` aria-current="page"`}>${section[1]}</a>
+        </li> `,
+    )}
+  </ul>`;
 
 /** The CSRF token of a form. */
 export const formToken = (visitor: Visitor): Html =>

@@ -36,7 +36,7 @@ export class ApiKeysController {
   @Get()
   @SignedIn()
   settingsPage(@CurrentVisitor() visitor: SignedInVisitor) {
-    return seeOther(visitor.user.sells ? '/user/settings/sales' : PATH);
+    return seeOther(visitor.user.sells ? '/user/settings/sales' : '/user/games');
   }
 
   @Get('api-keys')

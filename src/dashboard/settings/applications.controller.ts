@@ -53,9 +53,9 @@ export class ApplicationsController {
     const applications = await this.applications.applicationsOf(visitor.user.id);
     const notice = await this.sessions.takeNotice(visitor.token);
     return this.show(visitor, {
-      title: 'Applications',
+      title: 'Your apps',
       main: html`<div class="head">
-          <h1>Applications</h1>
+          <h1>Your apps</h1>
           <a class="button" href="${PATH}/new">Register an application</a>
         </div>
         <p class="lead">Those that you registered. Each can ask other people to let it act for them.</p>

@@ -33,8 +33,8 @@ export class GrantsController {
     const notice = await this.sessions.takeNotice(visitor.token);
     return this.layout.show(visitor, {
       section: PATH,
-      title: 'Allowed applications',
-      main: html`<h1>Allowed applications</h1>
+      title: 'Connected apps',
+      main: html`<h1>Connected apps</h1>
         <p class="lead">You allowed these to act for you. Take it back from those that you do not use.</p>
         ${done(notice.done)}
         ${grants.length === 0 ? html`<p class="empty">No application may act for you.</p>` : grants.map(card)}

@@ -1,0 +1,78 @@
+import { Controller, Get, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import { Audit } from '../../auth/audit';
+import { AttemptsService, guessAtDownloadKey } from '../../auth/sign-in/attempts.service';
+import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { formOf, queryOf } from '../../platform/http/form';
+import { Post } from '../../platform/http/routes';
+import { LibraryService } from '../../purchases/library.service';
+import { Layout, seeOther } from '../layout/layout';
+import { Pages } from '../layout/page';
+import { pageOf } from '../layout/parts';
+import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { tooManyAttempts } from '../sign-in/sign-in.controller';
+import { LIBRARY_PATH, LibraryPage, MAX_KEY } from './library.page';
+
+/** The games that a player owns, and the form that redeems a key. */
+@Pages()
+@Controller('user/games')
+export class LibraryController {
+  constructor(
+    private readonly library: LibraryService,
+    private readonly attempts: AttemptsService,
+    private readonly sessions: SessionsService,
+    private readonly page: LibraryPage,
+    private readonly layout: Layout,
+    private readonly audit: Audit,
+  ) {}
+
+  @Get()
+  @SignedIn()
+  async list(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+    const page = pageOf(queryOf(req).text('page'));
+    const rows = await this.library.page(visitor.user.id, page);
+    const { done } = await this.sessions.takeNotice(visitor.token);
+    return this.layout.show(visitor, this.page.list(rows, page, done));
+  }
+
+  @Get('redeem')
+  @SignedIn()
+  form(@CurrentVisitor() visitor: SignedInVisitor) {
+    return this.layout.show(visitor, this.page.redeem(visitor));
+  }
+
+  @Post('redeem')
+  @SignedIn()
+  async redeem(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+    const key = keyIn((await formOf(req)).text('key') ?? '');
+    const again = (problem: string, status: number, headers?: Record<string, string>) =>
+      this.layout.show(visitor, { ...this.page.redeem(visitor, key, problem), status, headers });
+    if (key === '' || key.length > MAX_KEY) return again('Enter the download key.', 400);
+    const user_id = visitor.user.id;
+    const { found, seconds } = await this.attempts.guess(guessAtDownloadKey(user_id), (db) =>
+      this.library.redeem(db, user_id, key),
+    );
+    if (seconds !== undefined) {
+      const { problem, status, headers } = tooManyAttempts(seconds);
+      return again(problem, status, headers);
+    }
+    if (!found) return again('This key isn’t valid, or another account already has it.', 404);
+    if (found.result === 'claimed')
+      this.audit.record({
+        event: 'download_key.claimed',
+        ...visitor.by,
+        download_key_id: found.download_key_id,
+      });
+    await this.sessions.setNotice(visitor.token, {
+      done:
+        found.result === 'claimed'
+          ? `${found.title} is now in your games.`
+          : `${found.title} was already in your games.`,
+    });
+    return seeOther(LIBRARY_PATH);
+  }
+}
+
+/** The key in what was entered: a download page's URL ends with it. */
+const keyIn = (text: string) => text.trim().replace(/^https?:\/\/\S*\//, '');

@@ -1,0 +1,117 @@
+import { Injectable } from '@nestjs/common';
+import { StoreLinks } from '../../platform/config/store-links';
+import { formatMoney } from '../../platform/formats/money';
+import { withQuery } from '../../platform/http/form';
+import { GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library.service';
+import { html, type Html } from '../layout/html';
+import { formToken, type Page } from '../layout/layout';
+import { alert, copyable, day, done, pageLinks } from '../layout/parts';
+import type { SignedInVisitor } from '../layout/visitor';
+
+export const LIBRARY_PATH = '/user/games';
+const REDEEM_PATH = `${LIBRARY_PATH}/redeem`;
+export const MAX_KEY = 512;
+
+const PLATFORMS: Record<string, string> = {
+  p_windows: 'Windows',
+  p_linux: 'Linux',
+  p_osx: 'macOS',
+  p_android: 'Android',
+};
+
+@Injectable()
+export class LibraryPage {
+  constructor(private readonly links: StoreLinks) {}
+
+  list(rows: LibraryRow[], page: number, notice: string | undefined): Page {
+    const shown = rows.slice(0, GAMES_ON_A_PAGE);
+    return {
+      section: LIBRARY_PATH,
+      title: 'My games',
+      main: html`<div class="head">
+          <h1>My games</h1>
+          <div class="buttons"><a class="button" href="${REDEEM_PATH}">Redeem a key</a></div>
+        </div>
+        ${done(notice)}
+        ${
+          shown.length === 0
+            ? html`<p class="empty">
+                ${page === 1 ? 'You don’t own any games yet. Games that you buy appear here.' : 'There are no more games.'}
+              </p>`
+            : html`<ul class="library">
+                ${shown.map((row) => this.game(row))}
+              </ul>`
+        }
+        ${pageLinks({
+          Newer: page > 1 && withQuery(LIBRARY_PATH, { page: String(page - 1) }),
+          Older: rows.length > GAMES_ON_A_PAGE && withQuery(LIBRARY_PATH, { page: String(page + 1) }),
+        })}`,
+    };
+  }
+
+  redeem(visitor: SignedInVisitor, key = '', problem?: string): Page {
+    return {
+      section: LIBRARY_PATH,
+      title: 'Redeem a key',
+      single: true,
+      main: html`<h1>Redeem a key</h1>
+        ${problem && alert(problem)}
+        <form method="post" action="${REDEEM_PATH}" class="card stack">
+          ${formToken(visitor)}
+          <label class="field" for="key"
+            >Download key
+            <input
+              id="key"
+              name="key"
+              value="${key}"
+              required
+              maxlength="${MAX_KEY}"
+              autocomplete="off"
+              autocapitalize="none"
+              spellcheck="false"
+              autofocus
+          /></label>
+          <div class="buttons">
+            <button>Redeem key</button>
+            <a class="button quiet" href="${LIBRARY_PATH}">Cancel</a>
+          </div>
+        </form>
+        <p class="muted">
+          A key adds the game to your account. A download link works too: the key is its last part.
+        </p>`,
+    };
+  }
+
+  private game({
+    game_id,
+    title,
+    slug,
+    owner_name,
+    developer,
+    traits,
+    created_at,
+    key,
+    purchase,
+  }: LibraryRow): Html {
+    const id = `key-${key === null ? `none-${game_id}` : (purchase?.id ?? game_id)}-${game_id}`;
+    const platforms = traits.flatMap((trait) => PLATFORMS[trait] ?? []);
+    return html`<li class="card stack">
+      <div>
+        <h2>
+          ${this.links.exist ? html`<a href="${this.links.game(owner_name, slug)}">${title}</a>` : title}
+        </h2>
+        <p class="muted">by ${developer}${platforms.length > 0 && ` · ${platforms.join(', ')}`}</p>
+      </div>
+      ${key !== null && copyable(id, 'Download key', key)}
+      <p class="muted">
+        ${
+          purchase
+            ? html`Bought ${day(purchase.created_at)} for ${formatMoney(purchase.amount, purchase.currency)},
+              receipt
+              ${purchase.id}${purchase.status === 'refunded' && html` <span class="tag">refunded</span>`}`
+            : html`Added ${day(created_at)}`
+        }
+      </p>
+    </li> `;
+  }
+}

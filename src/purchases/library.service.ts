@@ -1,0 +1,88 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Database } from '../platform/database/database';
+import { longRead } from '../platform/database/statement';
+import { DownloadKey } from './download-key.entity';
+import { keysOf, ownerOf } from './key-owners';
+
+/** A game that a player owns: through a download key, or through a purchase that came without one. */
+export interface LibraryRow {
+  game_id: number;
+  title: string;
+  slug: string;
+  owner_name: string;
+  developer: string;
+  traits: string[];
+  /** When the player got it. */
+  created_at: string;
+  key: string | null;
+  /** The receipt; null: the key was given away. */
+  purchase: {
+    id: number;
+    created_at: string;
+    source: string;
+    currency: string;
+    amount: number;
+    status: string;
+  } | null;
+}
+
+export const GAMES_ON_A_PAGE = 24;
+
+const liveKeys = (condition: string) =>
+  `SELECT dk.id FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL`;
+
+export const LIBRARY = longRead<LibraryRow>(
+  'library',
+  `SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits,
+     owned.created_at, owned.key,
+     CASE WHEN p.id IS NOT NULL THEN json_build_object('id', p.id, 'created_at', p.created_at::text,
+       'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
+   FROM (
+     SELECT k.game_id, k.purchase_id, k.key, k.created_at
+     FROM (${keysOf('$1', liveKeys)}) own JOIN download_keys k ON k.id = own.id
+     UNION ALL
+     SELECT pg.game_id, pg.purchase_id, NULL, pg.sold_at
+     FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
+     WHERE pg.user_id = $1 AND NOT EXISTS (
+       SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
+     ORDER BY created_at DESC, game_id DESC LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) owned
+   JOIN games g ON g.id = owned.game_id
+   JOIN users u ON u.id = g.user_id
+   LEFT JOIN purchases p ON p.id = owned.purchase_id
+   ORDER BY owned.created_at DESC, owned.game_id DESC`,
+);
+
+export type Redemption = 'claimed' | 'already yours';
+
+/** What a player owns, and claiming keys that nobody has. */
+@Injectable()
+export class LibraryService {
+  constructor(private readonly database: Database) {}
+
+  /** Newest first, one row more than fits on the page where there is a next page. */
+  page(user_id: number, page: number): Promise<LibraryRow[]> {
+    return this.database.rows(LIBRARY, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
+  }
+
+  /** Gives the user a live key without an owner. Undefined: no such key, or another account has it. */
+  async redeem(db: EntityManager, user_id: number, key: string) {
+    // The key's row is locked first, so that of two players who enter it at the same time one gets it.
+    const found = await db
+      .createQueryBuilder(DownloadKey, 'k')
+      .select(['k.id', 'k.game_id'])
+      .where('k.key = :key AND k.revoked_at IS NULL', { key })
+      .setLock('pessimistic_write')
+      .getOne();
+    if (!found) return undefined;
+    const [owned] = await db.query<{ owner: number | null; title: string }[]>(
+      `SELECT ${ownerOf('k')} AS owner, g.title FROM download_keys k JOIN games g ON g.id = k.game_id WHERE k.id = $1`,
+      [found.id],
+    );
+    const { owner, title } = owned!;
+    if (owner !== null && Number(owner) !== user_id) return undefined;
+    const result: Redemption = owner === null ? 'claimed' : 'already yours';
+    if (owner === null) await db.update(DownloadKey, { id: found.id }, { user_id });
+    return { result, title, download_key_id: found.id };
+  }
+}

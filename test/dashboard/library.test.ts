@@ -1,0 +1,103 @@
+import { type Browser, browserOf } from '../support/browser';
+import { type Actor, actors, make, sql, useStore } from '../support/store';
+
+useStore();
+
+const GAMES = '/user/games';
+const REDEEM = `${GAMES}/redeem`;
+let owner: Actor;
+let player: Actor;
+let game: { id: number; title: string };
+let browser: Browser;
+
+beforeAll(async () => {
+  ({ owner } = await actors());
+  player = await make.user({ emails: [{ email: 'player@example.com', verified: true }] });
+  game = await make.game({ owner, title: 'Bright <Harbor>', traits: '{p_windows,p_linux}' });
+  browser = await browserOf(player);
+});
+
+const redeem = async (key: string, as = browser) => {
+  await as.get(REDEEM);
+  return as.submit(REDEEM, { key });
+};
+
+test('a player lands on their games, a seller on their sales', async () => {
+  await browser.get('/user/settings');
+  expect(browser.page.location).toBe(GAMES);
+  const seller = await browserOf(owner);
+  await seller.get('/user/settings');
+  expect(seller.page.location).toBe('/user/settings/sales');
+});
+
+test('the library lists keys with their receipts, purchases without a key, and nothing of other players', async () => {
+  const bought = await make.user({ emails: [{ email: 'buyer@example.com', verified: true }] });
+  const [web, gift] = [
+    await make.game({ owner, title: 'Web game' }),
+    await make.game({ owner, title: 'Gift' }),
+  ];
+  const purchase = await make.purchase({ games: [game], email: 'buyer@example.com', amount: 499 });
+  const { key } = await make.downloadKey({ game, purchase_id: purchase.id, email: 'buyer@example.com' });
+  await make.purchase({ games: [web], user_id: bought.id, email: 'buyer@example.com', donation: true });
+  await make.downloadKey({ game: gift, user_id: bought.id });
+  await make.downloadKey({
+    game: gift,
+    user_id: bought.id,
+    revoked_at: '2026-01-01T00:00:00Z',
+    key: 'revoked-key',
+  });
+  const foreign = await make.downloadKey({ game, user_id: owner.id });
+  const mine = await browserOf(bought);
+  await mine.get(GAMES);
+  expect(mine.words).toContain('Bright <Harbor> by');
+  expect(mine.words).toMatch(/Windows, Linux/);
+  expect(mine.words).toContain(key);
+  expect(mine.words).toMatch(new RegExp(`for \\$4\\.99, receipt ${purchase.id}`));
+  expect(mine.words).toContain('Web game');
+  expect(mine.words).toContain('Gift');
+  expect(mine.words).not.toContain('revoked-key');
+  expect(mine.words).not.toContain(foreign.key);
+});
+
+test('a key that nobody has is redeemed once, by its text or its download URL', async () => {
+  const { id, key } = await make.downloadKey({ game });
+  expect((await redeem(`https://store.example/dl/${key}`)).location).toBe(GAMES);
+  await browser.follow();
+  expect(browser.words).toContain(`${game.title} is now in your games.`);
+  expect(await sql('SELECT user_id FROM download_keys WHERE id = $1', [id])).toEqual([
+    { user_id: player.id },
+  ]);
+  await redeem(key);
+  await browser.follow();
+  expect(browser.words).toContain(`${game.title} was already in your games.`);
+  const other = await browserOf(await make.user());
+  expect((await redeem(key, other)).status).toBe(404);
+  expect(other.words).toContain('This key isn’t valid, or another account already has it.');
+  expect(await sql('SELECT user_id FROM download_keys WHERE id = $1', [id])).toEqual([
+    { user_id: player.id },
+  ]);
+});
+
+test.each([
+  ['unknown', () => Promise.resolve({ key: 'no-such-key' })],
+  ['revoked', () => make.downloadKey({ game, revoked_at: '2026-01-01T00:00:00Z' })],
+  [
+    'owned through a verified email address',
+    async () => {
+      await make.user({ emails: [{ email: 'holder@example.com', verified: true }] });
+      return make.downloadKey({ game, email: 'Holder@example.com' });
+    },
+  ],
+])('a key that is %s is rejected', async (_, find) => {
+  const as = await browserOf(await make.user());
+  expect((await redeem((await find()).key, as)).status).toBe(404);
+});
+
+test('guessing keys is limited like guessing passwords', async () => {
+  const as = await browserOf(await make.user());
+  const statuses: number[] = [];
+  for (let n = 0; n < 7; n++) statuses.push((await redeem(`guess-${n}`, as)).status);
+  expect(statuses.slice(0, 5)).toEqual([404, 404, 404, 404, 404]);
+  expect(statuses.at(-1)).toBe(429);
+  expect(as.page.headers.get('retry-after')).toMatch(/^\d+$/);
+});
