@@ -7,7 +7,7 @@ const ORDER = [
   ['auth'],
   ['users'],
   ['games'],
-  ['purchases', 'collections', 'wharf'],
+  ['purchases', 'collections', 'uploads', 'wharf'],
   ['profile', 'credentials'],
   ['legacy'],
   ['operator'],
