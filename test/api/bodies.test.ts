@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { sendRaw } from '../support/raw';
 import { type Actor, type Answer, baseUrl, failure, make, send, sql, useStore } from '../support/store';
-import { moment } from '../support/time';
 
 useStore();
 
@@ -121,52 +119,4 @@ test.each(['gzip', 'deflate', 'br'] as const)('a body in %s is decoded', async (
   expect(await madeSoFar()).toEqual([{ title: 'Sent' }]);
   expect(await post(title, headers)).toEqual(failure(400, 'malformed request'));
   expect((await owner.get('/profile')).status).toBe(200);
-});
-
-describe('a body that does not come', () => {
-  const head = (length: number) =>
-    `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\nContent-Type: ${FORM}\r\nContent-Length: ${length}\r\n\r\n`;
-  const late = { status: 408, body: '{"errors":["request timeout"]}' };
-
-  test('shorter than its Content-Length: 408 within ten seconds', async () => {
-    const { status, body, ms } = await sendRaw(`${head(1000)}title=Sent`);
-    expect({ status, body }).toEqual(late);
-    expect(ms).toBeLessThan(10_000);
-  });
-
-  test('dripping in: the same, and others are served meanwhile', async () => {
-    const { hostname, port } = new URL(baseUrl());
-    const socket = connect(Number(port), hostname);
-    socket.on('error', () => undefined).write(head(1000));
-    const drip = setInterval(() => socket.write('x'), 200);
-    const started = performance.now();
-    const answer = new Promise<string>((resolve) => socket.once('data', (data) => resolve(data.toString())));
-    try {
-      await moment(1000);
-      expect((await owner.get('/profile')).status).toBe(200);
-      expect(await answer).toMatch(/^HTTP\/1\.1 408 /);
-      expect(performance.now() - started).toBeLessThan(10_000);
-    } finally {
-      clearInterval(drip);
-      socket.destroy();
-    }
-  });
-
-  test('dripping in after its answer: hung up on within ten seconds', async () => {
-    const { hostname, port } = new URL(baseUrl());
-    const socket = connect(Number(port), hostname);
-    socket.on('error', () => undefined).write(head(1000).replace(/Authorization.*?\r\n/, ''));
-    const drip = setInterval(() => socket.write('x'), 200);
-    const [answer] = (await once(socket, 'data')) as [Buffer];
-    expect(answer.toString()).toMatch(/^HTTP\/1\.1 401 /);
-    const started = performance.now();
-    try {
-      // A drip that comes too late is an error before that; `once` of Node's would reject with it.
-      await new Promise<void>((resolve) => socket.once('close', () => resolve()));
-      expect(performance.now() - started).toBeLessThan(10_000);
-    } finally {
-      clearInterval(drip);
-      socket.destroy();
-    }
-  });
 });

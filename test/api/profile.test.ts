@@ -15,7 +15,7 @@ import {
   useStore,
 } from '../support/store';
 import { statementsAfterCredential } from '../support/statements';
-import { moment } from '../support/time';
+import { blocked, hold } from '../support/locks';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -234,12 +234,11 @@ describe('GET /profile/games', () => {
 
   test('and that of a game that is made at the moment when its owner is renamed', async () => {
     const owner = await make.user();
-    const renamed = sql(
-      `BEGIN; UPDATE users SET username = 'new-' || id WHERE id = ${owner.id}; SELECT pg_sleep(0.5); COMMIT`,
-    );
-    await moment(200);
-    const { slug } = await make.game({ owner });
-    await renamed;
+    const renaming = await hold(`UPDATE users SET username = 'new-' || id WHERE id = ${owner.id}`);
+    const made = make.game({ owner });
+    await blocked();
+    await renaming.commit();
+    const { slug } = await made;
     expect((await gamesOf(owner)).map(({ url }) => url)).toEqual([
       `https://new-${owner.id}.gamewharf.example/${slug}`,
     ]);

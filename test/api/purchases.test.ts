@@ -1,6 +1,6 @@
 import { type Actor, actors, type Answer, failure, make, ok, send, sql, useStore } from '../support/store';
 import { statementsAfterCredential } from '../support/statements';
-import { moment } from '../support/time';
+import { blocked, hold } from '../support/locks';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -160,12 +160,11 @@ test('a purchase that changes hands is found by its new buyer alone', async () =
 test('so is one that gets its games at that very moment', async () => {
   const [before, after] = [address(), address()];
   const { id } = await make.purchase({ games: [], email: before });
-  const changed = sql(
-    `BEGIN; UPDATE purchases SET email = '${after}' WHERE id = ${id}; SELECT pg_sleep(0.5); COMMIT`,
-  );
-  await moment(200);
-  await sql('INSERT INTO purchase_games (purchase_id, game_id) VALUES ($1, $2)', [id, game.id]);
-  await changed;
+  const change = await hold(`UPDATE purchases SET email = '${after}' WHERE id = ${id}`);
+  const inserted = sql('INSERT INTO purchase_games (purchase_id, game_id) VALUES ($1, $2)', [id, game.id]);
+  await blocked();
+  await change.commit();
+  await inserted;
   expect(await look({ email: before })).toEqual(none);
   expect(await idsOf({ email: after })).toEqual([id]);
 });
