@@ -5,14 +5,14 @@ import type { Statement } from '../../src/platform/database/statement';
 import { planOf } from '../support/plans';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { type Actor, actors, baseUrl, databaseUrl, make, sql, useStore } from '../support/store';
+import { type Actor, actors, baseUrl, databaseUrl, make, sql, theClock, useStore } from '../support/store';
 import { statementsOf } from '../support/statements';
 
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
 
 const SALES = '/user/settings/sales';
 const DAY = 86_400_000;
-const dayAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
+const dayAgo = (days: number) => new Date(theClock().now() - days * DAY).toISOString();
 
 let owner: Actor;
 let admin: Actor;
