@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { OperatorEvents } from '../operator/tokens/operator-events';
 import type { CommandRunner } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
+import { readEmailAddress, Unreadable } from '../platform/http/parameters';
 import { toStandardOutput } from './standard-output';
 import { printTable } from './print-table';
 import { ErasureService, withoutZeros } from '../operator/people/erasure.service';
@@ -63,9 +64,13 @@ async function whoIs(
 ): Promise<Person> {
   if ((name === undefined) === (email === undefined))
     throw new OperatorError('Give a user name, or --email ADDRESS.');
-  if (name === undefined) return app.get(People).withAddress(email!);
-  const person = await app.get(People).withName(name);
-  if (!person) throw new OperatorError(`There is no user ${name}.`);
+  if (email !== undefined) {
+    const address = readEmailAddress(email);
+    if (address instanceof Unreadable) throw new OperatorError(`"${email}" isn't an email address.`);
+    return app.get(People).withAddress(address);
+  }
+  const person = await app.get(People).withName(name!);
+  if (!person) throw new OperatorError(`There is no user ${name!}.`);
   return person;
 }
 

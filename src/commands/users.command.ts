@@ -84,6 +84,8 @@ function showRequest(app: INestApplicationContext, name: string): void {
 function requireValid(name: string, { displayName, email }: CreateOptions): void {
   if (!/^[A-Za-z0-9_-]{1,63}$/.test(name))
     throw new OperatorError('A user name has up to 63 letters, digits, _ and -.');
+  if (/^erased-\d+(-|$)/i.test(name))
+    throw new OperatorError('Names such as erased-7 are reserved for erased users.');
   if (displayName === '' || [...(displayName ?? '')].length > 200)
     throw new OperatorError('A display name has up to 200 characters.');
   if (email !== undefined && (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254))

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { registerAuthCommands } from '../../src/commands/auth.command';
 import { hashApiKey } from '../../src/auth/api-key';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
-import { sendImport, user } from '../support/importing';
+import { sendImport, sendSmall, user } from '../support/importing';
 import { baseUrl, failure, logged, make, ok, openApp, send, sql, theApp, useStore } from '../support/store';
 import { until } from '../support/time';
 
@@ -124,6 +124,20 @@ describe('gamewharf operator-tokens', () => {
 });
 
 describe('a token', () => {
+  test('created again under the name of a revoked one has Idempotency-Keys of its own', async () => {
+    const import_ = async (token: string, id: number) => {
+      const headers = { authorization: `Bearer ${token}`, 'idempotency-key': 'nightly' };
+      return (await sendSmall([user(id)], headers)).body;
+    };
+    const first = await made('nightly', 'import');
+    const before = await import_(first, 90_001);
+    expect(await import_(first, 90_001)).toEqual(before);
+    await gamewharf('revoke', 'nightly');
+    const second = await made('nightly', 'import');
+    expect(await import_(second, 90_002)).toMatchObject({ types: { users: { new: 1 } } });
+    await gamewharf('revoke', 'nightly');
+  });
+
   test('none, an unknown one, a credential of a user', async () => {
     const { key } = await make.user();
     await made('somebody', 'metrics');

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { registerAccountCommands } from '../../src/commands/accounts.command';
 import { registerPeopleCommands } from '../../src/commands/people.command';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
-import { OPERATOR_TOKEN } from '../support/importing';
+import { imported, OPERATOR_TOKEN, problemsOf } from '../support/importing';
 import {
   type Actor,
   anonymous,
@@ -470,8 +470,66 @@ describe('a person with rows in every table', () => {
   });
 });
 
+test('a user whom an import filled in again under the name of the erasure is erased again', async () => {
+  const { id } = await make.user({ username: 'carl-filled' });
+  await operator.post(`/operator/users/${id}/erase`);
+  const filled = {
+    display_name: 'Carl',
+    cover_url: 'https://carl.example/c.png',
+    password: 'sesame',
+    gamer: false,
+  };
+  await imported({ type: 'user', id, ...filled });
+  const { body } = await operator.post(`/operator/users/${id}/erase`);
+  expect(body).toMatchObject({ erased: { users: 1 } });
+  expect(await sql('SELECT * FROM users WHERE id = $1', [id])).toEqual([
+    expect.objectContaining({
+      username: `erased-${id}`,
+      display_name: null,
+      cover_url: null,
+      password_hash: null,
+      gamer: true,
+    }),
+  ]);
+  await imported({ type: 'user', id, password: 'sesame' });
+  expect((await operator.post(`/operator/users/${id}/erase`)).body).toMatchObject({ erased: { users: 1 } });
+  expect((await operator.post(`/operator/users/${id}/erase`)).body).toMatchObject({ erased: { users: 0 } });
+});
+
+test('the names of erased users are reserved', async () => {
+  const { id } = await make.user();
+  for (const username of ['erased-7', 'Erased-7-0123abcd'])
+    expect(await problemsOf({ type: 'user', id, username })).toEqual([
+      `line 1: user ${id}: username is reserved for the erased user 7`,
+    ]);
+  await imported({ type: 'user', id, username: `erased-${id}` });
+});
+
+test('an erased user buys nothing, also for a given email address', async () => {
+  const { id } = await make.user({ emails: [{ email: 'late@harbour.example', verified: true }] });
+  const game = await make.game({ owner: await make.user() });
+  await operator.post(`/operator/users/${id}/erase`);
+  const sale = { game_id: game.id, user_id: id, email: 'late@harbour.example', currency: 'USD', amount: 1 };
+  expect(await operator.post('/operator/purchases', sale)).toEqual(failure(404, 'invalid user'));
+  expect(await searched(['late@harbour.example'])).toEqual([]);
+});
+
 describe('an address', () => {
   const guest = 'Guest+Sea@harbour.example';
+
+  test('has no spaces around it, and none inside', async () => {
+    const purchase = await make.purchase({ games: [], email: 'carl@harbour.example' });
+    for (const email of ['carl smith@harbour.example', 'carl', '@'])
+      expect(await operator.post('/operator/people/erase', { email })).toEqual(
+        failure(400, 'email must be an email address'),
+      );
+    expect(await operator.post('/operator/people/erase', { email: ' carl@harbour.example\t' })).toMatchObject(
+      ok({ erased: { purchases: 1 } }),
+    );
+    expect(await sql('SELECT email FROM purchases WHERE id = $1', [purchase.id])).toEqual([
+      { email: 'nobody@erased.invalid' },
+    ]);
+  });
 
   test('without an account: purchases and keys lose it; again: zeros', async () => {
     const game = await make.game({ owner: await make.user() });
@@ -556,8 +614,8 @@ describe('an address', () => {
     const answer = await operator.post(`/operator/users/${user.id}/erase`);
     erased = true;
     await Promise.all(buying);
-    // Without an address there is nobody to sell to.
-    expect([...statuses].toSorted()).toEqual([200, 400]);
+    // An erased user buys nothing.
+    expect([...statuses].toSorted()).toEqual([200, 404]);
     expect(answer.status).toBe(200);
     expect(await searched([email, 'busy-buyer'])).toEqual([]);
     expect(await sql('SELECT id FROM purchases WHERE user_id = $1', [user.id])).toEqual([]);

@@ -160,7 +160,8 @@ describe('refuses', () => {
     [{ game_id: '[1,"2"]' }, 'game_id must be a JSON array of integers'],
     [{ game_id: Array.from({ length: 501 }, (_, i) => i + 1) }, 'game_id must have at most 500 ids'],
     [{ user_id: 'me' }, 'user_id must be an integer'],
-    [{ email: 'nobody' }, 'email must be an e-mail address'],
+    [{ email: 'nobody' }, 'email must be an email address'],
+    [{ email: 'bob @example.com' }, 'email must be an email address'],
     [{ email: `${'a'.repeat(250)}@example.com` }, 'email must be at most 254 characters'],
     [{ source: 'x'.repeat(51) }, 'source must be at most 50 characters'],
     [{ reference: 'x'.repeat(201) }, 'reference must be at most 200 characters'],
@@ -377,6 +378,11 @@ describe('sells', () => {
     expect((await sold()).purchase.id).toBe(next + 1);
     await expectExact();
   });
+});
+
+test('spaces around the email address are removed', async () => {
+  for (const email of [' bob@example.com', 'bob@example.com\n'])
+    expect((await sold({ email })).purchase.email).toBe('bob@example.com');
 });
 
 describe('once', () => {

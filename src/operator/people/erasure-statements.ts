@@ -1,5 +1,6 @@
 import { longRead, statement } from '../../platform/database/statement';
 import { ERASED_ADDRESS } from './person';
+import { isErased, PSEUDONYM } from '../../users/erased-users';
 import { PERSON } from './scan';
 
 /** Rows that one statement changes at most. It is run until none is left. */
@@ -11,14 +12,10 @@ const removal = (table: string, key: string, condition: string) =>
     `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ${BATCH}) RETURNING 1`,
   );
 
-const PSEUDONYM = (id: string) => `'erased-' || ${id}`;
-const isErased = (user: string) =>
-  `${user}.username ~ ('^' || ${PSEUDONYM(`${user}.id`)} || '(-[0-9a-f]{8})?$')`;
-
-// Somebody may sign in at the same time: the second round ends that session.
+// The user may sign in at the same time: the second round ends that session.
 export const CLOSE_ACCOUNT = statement(
   'erase_password',
-  `UPDATE users u SET password_hash = NULL WHERE u.id = $1 AND NOT ${isErased('u')} RETURNING 1`,
+  'UPDATE users SET password_hash = NULL WHERE id = $1 AND password_hash IS NOT NULL RETURNING 1',
 );
 
 /** An application without scopes gets no new grants while its old ones are deleted. */
@@ -191,10 +188,13 @@ export const LOCK_USER = statement('erase_lock_user', 'SELECT FROM users WHERE i
 export const ERASE_ACCOUNT = statement(
   'erase_account',
   `UPDATE users u SET display_name = NULL, cover_url = NULL, password_hash = NULL, gamer = true, press_user = false,
-     username = ${PSEUDONYM('u.id')} || CASE
+     username = CASE
+       WHEN ${isErased('u')} THEN u.username
        WHEN EXISTS (SELECT FROM users other WHERE lower(other.username) = ${PSEUDONYM('u.id')})
-       THEN '-' || substr(md5(random()::text), 1, 8) ELSE '' END
-   WHERE u.id = $1 AND NOT ${isErased('u')} RETURNING 1`,
+       THEN ${PSEUDONYM('u.id')} || '-' || substr(md5(random()::text), 1, 8)
+       ELSE ${PSEUDONYM('u.id')} END
+   WHERE u.id = $1 AND (NOT ${isErased('u')} OR NOT u.gamer OR u.press_user
+     OR num_nonnulls(u.display_name, u.cover_url, u.password_hash) > 0) RETURNING 1`,
 );
 export const USERNAME = statement<{ username: string }>(
   'erase_new_name',

@@ -72,13 +72,17 @@ export class ErasureService {
 
   /** Whether the account could be used until now. */
   private async endCredentials(user_id: number, erased: Erased): Promise<boolean> {
-    const rows = await this.database.rows(sql.CLOSE_ACCOUNT, [user_id]);
+    let found = (await this.database.rows(sql.CLOSE_ACCOUNT, [user_id])).length;
+    if (found > 0) erased.users = 1;
     await this.tokens.revokeAllOf(user_id);
     await this.database.rows(sql.EMPTY_APPLICATIONS, [user_id]);
-    for (const [table, statement] of sql.DELETE_CREDENTIALS)
-      erased[table] += await this.repeat(statement, [user_id]);
+    for (const [table, statement] of sql.DELETE_CREDENTIALS) {
+      const count = await this.repeat(statement, [user_id]);
+      erased[table] += count;
+      found += count;
+    }
     this.keys.forget();
-    return rows.length > 0;
+    return found > 0;
   }
 
   /** Earnings and counts are those of the games, and stay. */
@@ -150,7 +154,7 @@ export class ErasureService {
         bind(sql.ERASE_ACCOUNT, [user_id]),
       ]);
       erased.user_emails += addresses.length;
-      erased.users += names.length;
+      erased.users = Math.max(erased.users, names.length);
       return addresses.length + names.length > 0;
     });
   }

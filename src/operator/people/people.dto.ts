@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { EmailParameter, IntegerParameter } from '../../platform/http/parameters';
+import { EmailAddressParameter, IntegerParameter } from '../../platform/http/parameters';
 
 export class UserRequest {
   @IntegerParameter('The account', { in: 'path' })
@@ -7,7 +7,7 @@ export class UserRequest {
 }
 
 export class PersonRequest {
-  @EmailParameter('Their address, with or without an account', { required: true })
+  @EmailAddressParameter('Email address of the person, with or without an account', { required: true })
   email: string;
 }
 

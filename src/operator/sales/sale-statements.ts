@@ -2,6 +2,7 @@ import { bind, type BoundStatement, read, statement } from '../../platform/datab
 import { addSales, countPurchases, takeSales } from '../../purchases/earnings';
 import type { Purchase } from '../../purchases/purchase.entity';
 import { PURCHASE, type PurchaseRow } from '../../purchases/purchases.service';
+import { isErased } from '../../users/erased-users';
 import { announceRefund, announceSale, HAS_WEBHOOKS } from '../webhooks/announcements';
 
 export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
@@ -47,7 +48,7 @@ export const ORDER = read<OrderRow>(
   `SELECT r.purchase_id AS sold,
      CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
      (SELECT count(*) FROM games WHERE id = ANY (${GIVEN_GAMES})) = cardinality($1::bigint[]) AS games_exist,
-     $2::bigint IS NULL OR EXISTS (SELECT FROM users WHERE id = $2) AS user_exists,
+     $2::bigint IS NULL OR EXISTS (SELECT FROM users u WHERE id = $2 AND NOT ${isErased('u')}) AS user_exists,
      (SELECT min(email) FROM user_emails WHERE user_id = $2 AND verified) AS verified,
      EXISTS (SELECT FROM user_emails WHERE email = lower($3) AND verified AND user_id <> $2) AS of_another,
      ${HAS_WEBHOOKS} AS has_webhooks

@@ -1,11 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsIn, Matches, Max, Min, ValidateBy } from 'class-validator';
+import { IsIn, Max, Min, ValidateBy } from 'class-validator';
 import { CURRENCIES } from '../../platform/formats/money';
 import {
   AmountParameter,
   AtLeastOneOf,
   BooleanParameter,
-  EmailParameter,
+  EmailAddressParameter,
   IdOrIdsParameter,
   IntegerParameter,
   MaxCharacters,
@@ -34,9 +34,8 @@ export class SaleRequest {
   @IntegerParameter('The account that buys. Without an email, its verified address is taken')
   user_id?: number;
 
-  @EmailParameter('The address of the buyer', { example: 'someone@example.com' })
+  @EmailAddressParameter('Email address of the buyer', { example: 'someone@example.com' })
   @MaxCharacters(254)
-  @Matches(/^[^\s@]+@[^\s@]+$/, { message: 'email must be an e-mail address' })
   email?: string;
 
   @SelectorParameter('ISO 4217 code', { required: true, example: 'USD' })

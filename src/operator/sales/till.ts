@@ -32,7 +32,8 @@ export class Till {
       throw new OperatorError(`${to} is not an e-mail address.`);
     }
     const user = await this.entities.findOneBy(User, { username: ignoringCase(to) });
-    if (!user) throw new OperatorError(`There is no user ${to}.`);
+    if (!user || user.username.startsWith(`erased-${user.id}`))
+      throw new OperatorError(`There is no user ${to}.`);
     return { user_id: user.id };
   }
 

@@ -76,7 +76,7 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   async find(text: string): Promise<Operator | undefined> {
     if (text === '') return undefined;
     if (this.setting && timingSafeEqual(digestOf(text), this.setting))
-      return { name: 'OPERATOR_TOKEN', rights: ALL_RIGHTS };
+      return { id: null, name: 'OPERATOR_TOKEN', rights: ALL_RIGHTS };
     const { byHash, readAt } = await this.liveTokens();
     if (byHash.size === 0) return undefined;
     const hashes = this.peppers.map((pepper) => hashApiKey(text, pepper));

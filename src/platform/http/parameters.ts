@@ -89,6 +89,14 @@ export const readSelector: Reader<string> = (given) => {
   return text === '' ? new Unreadable('must not be empty') : text;
 };
 
+/** An email address. Only lookups of the public API read a space inside as `+`. */
+export const readEmailAddress: Reader<string> = (given) => {
+  const text = readSelector(given);
+  if (text instanceof Unreadable) return text;
+  const trimmed = text.trim();
+  return /^[^\s@]+@[^\s@]+$/.test(trimmed) ? trimmed : new Unreadable('must be an email address');
+};
+
 // Old clients send the + of an address unescaped, which a form decodes to a space.
 export const readEmail: Reader<string> = (given) => {
   const text = readSelector(given);
@@ -201,6 +209,7 @@ export const BooleanParameter = parameter(readBoolean, { type: 'boolean' });
 export const TextParameter = parameter(readText, { type: 'string' });
 export const SelectorParameter = parameter(readSelector, { type: 'string', minLength: 1 });
 export const EmailParameter = parameter(readEmail, { type: 'string', minLength: 1 });
+export const EmailAddressParameter = parameter(readEmailAddress, { type: 'string', minLength: 1 });
 export const AmountParameter = parameter(readAmount, ID);
 export const NumberParameter = parameter(readNumber, { type: 'number' });
 export const TimestampParameter = parameter(readTimestamp, { type: 'string', format: 'date-time' });

@@ -20,6 +20,8 @@ export interface LimitedAs {
 
 /** An operator's token. */
 export interface Operator {
+  /** Of the token; null: the setting OPERATOR_TOKEN. */
+  id: number | null;
   name: string;
   rights: readonly string[];
 }

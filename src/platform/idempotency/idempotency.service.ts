@@ -39,7 +39,7 @@ export const RetryKey = createParamDecorator(
 );
 
 function credentialOf(req: Request): Pick<RetryKey, 'credential' | 'user_id'> {
-  if (req.operator) return { credential: `operator ${req.operator.name}`, user_id: null };
+  if (req.operator) return { credential: `operator ${req.operator.id ?? req.operator.name}`, user_id: null };
   const credential = req.user as Credential;
   return { credential: limitedAs(credential).credential, user_id: credential.user_id };
 }

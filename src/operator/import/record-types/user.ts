@@ -45,6 +45,11 @@ export const USER = recordType({
   name: 'user',
   table: 'users',
   fields,
+  compare({ id, username }, refuse) {
+    const [, erased] = /^erased-(\d+)(-|$)/i.exec(String(username)) ?? [];
+    if (erased !== undefined && erased !== String(id))
+      refuse(`username is reserved for the erased user ${erased}`);
+  },
   unique: [
     {
       what: 'the username',
