@@ -1,4 +1,4 @@
-import { type Client, type ClientBase, DatabaseError } from 'pg';
+import { type Client, type ClientBase, type ClientConfig, DatabaseError } from 'pg';
 import type { Settings } from '../../platform/config/settings';
 import { DatabaseClient } from '../../platform/database/client';
 import { pgTypes } from '../../platform/database/pg-types';
@@ -41,13 +41,17 @@ export interface ImportOptions {
   signal?: AbortSignal;
 }
 
-export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>): Promise<Client> {
+export async function connectTo(
+  { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
+  options: ClientConfig = {},
+): Promise<Client> {
   const client = new DatabaseClient({
     connectionString: DATABASE_URL,
     types: pgTypes,
     application_name: 'gamewharf import',
     connectionTimeoutMillis: 5000,
     keepAlive: true,
+    ...options,
   });
   await client.connect();
   return client;

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
-import type { ClientPipeline } from '../../platform/database/pool/pipeline';
-import { type GivenRow, GivenRows, type Relation } from '../../platform/database/relations';
+import { type GivenRow, GivenRows, type Relation, type Send } from '../../platform/database/relations';
 import { bind, statement, write, type Write } from '../../platform/database/statement';
 import { SENDER_BITS } from './checks';
 import type { IdReservations } from './ids';
@@ -156,7 +155,7 @@ export interface Common {
 /** In a transaction: merges several imports as if they came one after the other. Returns the summary of each. */
 export async function mergeSmall(
   client: ClientBase,
-  pipeline: ClientPipeline,
+  send: Send,
   imports: SmallImport[],
   problems: Problems,
   { types, ids, prepared }: Common,
@@ -166,7 +165,7 @@ export async function mergeSmall(
   if (withPassword.length) await stageWithPasswords(client, withPassword, imports[0]!);
   const given = givenIn(imports, types);
   // Statements over several types are too many different ones to keep.
-  const relations = new GivenRows(pipeline, prepared && given.length === 1);
+  const relations = new GivenRows(send, prepared && given.length === 1);
   giveRows(relations, imports, types);
   const partial = new Set(imports.flatMap(({ reader }) => [...reader.partial]));
   await merge(relations, types, partial, problems, {

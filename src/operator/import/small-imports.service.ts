@@ -5,8 +5,9 @@ import { oncePerKey } from '../../platform/idempotency/idempotency.service';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
-import { ClientPipeline, queryOf } from '../../platform/database/pool/pipeline';
+import { queryOf } from '../../platform/database/pool/pipeline';
 import { concernsOneStatement, faultOf } from '../../platform/database/sqlstates';
+import type { Send } from '../../platform/database/relations';
 import { statement, type Statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/http/api-error';
 import { SENDER_BITS } from './checks';
@@ -168,14 +169,14 @@ export class SmallImports {
     if (written) return [written];
     const { once, takesLong } = first;
     const run = (common: Common) => (client: ClientBase) =>
-      inTransaction(client, common.prepared, async (pipeline, commit, begun) => {
-        const merge = (end?: typeof commit) => mergeSmall(client, pipeline, imports, problems, common, end);
+      inTransaction(client, common.prepared, async (send, commit, begun) => {
+        const merge = (end?: typeof commit) => mergeSmall(client, send, imports, problems, common, end);
         if (!once && !takesLong) return merge(commit);
         await begun;
         return once ? oncePerKey(client, once.key, once.fingerprint, () => merge()) : merge();
       });
     if (!takesLong) return this.database.connection(run(this.common));
-    const client = await connectTo(this.settings);
+    const client = await connectTo(this.settings, { pipeline: true });
     return run({ ...this.common, prepared: false })(client).finally(() => client.end());
   }
 
@@ -224,23 +225,21 @@ const COMMIT = statement('commit', 'COMMIT');
 async function inTransaction<Result>(
   client: ClientBase,
   prepared: boolean,
-  work: (
-    pipeline: ClientPipeline,
-    commit: () => Promise<unknown>,
-    begun: Promise<unknown>,
-  ) => Promise<Result>,
+  work: (send: Send, commit: () => Promise<unknown>, begun: Promise<unknown>) => Promise<Result>,
 ): Promise<Result> {
-  const pipeline = new ClientPipeline(client);
-  const send = (one: Statement) => pipeline.rows(queryOf(one, [], prepared));
+  let failure: Error | undefined;
+  // After a ROLLBACK a statement would run outside of the transaction.
+  const send: Send = (query) => (failure ? Promise.reject(failure) : client.query(query));
+  const control = (one: Statement) => send(queryOf(one, [], prepared));
   let committed: Promise<unknown> | undefined;
-  const commit = () => (committed ??= send(COMMIT));
+  const commit = () => (committed ??= control(COMMIT));
   try {
-    const begun = Promise.all([send(BEGIN), send(SHORT_TRANSACTION)]);
-    const result = await pipelined(begun, work(pipeline, commit, begun));
+    const begun = Promise.all([control(BEGIN), control(SHORT_TRANSACTION)]);
+    const result = await pipelined(begun, work(send, commit, begun));
     await commit();
     return result;
   } catch (error) {
-    pipeline.close(error);
+    failure = error as Error;
     // Fails on a lost connection, where the server rolls back itself.
     await client.query('ROLLBACK').catch(() => {});
     throw error;

@@ -1,5 +1,5 @@
-import type { ClientBase } from 'pg';
-import { type ClientPipeline, queryOf } from './pool/pipeline';
+import type { ClientBase, QueryConfig, QueryResult, QueryResultRow } from 'pg';
+import { queryOf } from './pool/pipeline';
 import { bind, type BoundStatement, statement, type Statement } from './statement';
 
 export interface Relation {
@@ -22,6 +22,9 @@ export interface Relations {
   /** There are so few rows that statements cost more than what they do. */
   readonly few: boolean;
 }
+
+/** Sends a statement in a transaction, without waiting for those sent before. */
+export type Send = <Row extends QueryResultRow>(query: QueryConfig) => Promise<QueryResult<Row>>;
 
 interface Join {
   table: string;
@@ -113,7 +116,7 @@ export class GivenRows implements Relations {
 
   constructor(
     /** Undefined: statements are only bound. */
-    private readonly pipeline: ClientPipeline | undefined,
+    private readonly send: Send | undefined,
     /** Whether the connection keeps prepared statements. */
     private readonly keepsPrepared: boolean,
   ) {}
@@ -146,10 +149,9 @@ export class GivenRows implements Relations {
     return bind(known as Statement<Row>, all.flatMap(valuesOf));
   }
 
-  async query<Row extends object>(sql: string) {
+  query<Row extends object>(sql: string) {
     const { statement, values } = this.bind<Row>(sql);
-    const rows = await this.pipeline!.rows(queryOf(statement, values, this.keepsPrepared));
-    return { rows: rows as Row[] };
+    return this.send!<Row>(queryOf(statement, values, this.keepsPrepared));
   }
 
   async keep(relation: Relation, sql: string): Promise<number> {

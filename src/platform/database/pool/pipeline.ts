@@ -1,4 +1,4 @@
-import pg, { type ClientBase, type Connection, type Pool, Query, type QueryConfig } from 'pg';
+import pg, { type Connection, type Pool, Query, type QueryConfig } from 'pg';
 import { serialize } from 'pg-protocol';
 import { pgTypes } from '../pg-types';
 import { concernsOneStatement, NotConnected } from '../sqlstates';
@@ -223,60 +223,4 @@ export function sendPipeline(
     };
     client!.query(query as never);
   });
-}
-
-interface Asked {
-  query: QueryConfig;
-  resolve: (rows: Row[]) => void;
-  reject: (error: unknown) => void;
-}
-
-/**
- * Sends the queries of one turn of the event loop on a connection in one write, and has them answered in one packet. After
- * one fails none is run any more; all fail with its error.
- */
-export class ClientPipeline {
-  private asked: Asked[] = [];
-  private underWay = false;
-  private closed = false;
-  private error: unknown;
-
-  constructor(private readonly client: ClientBase) {}
-
-  rows(query: QueryConfig): Promise<Row[]> {
-    return new Promise((resolve, reject) => {
-      if (this.closed) reject(this.error);
-      else if (this.asked.push({ query, resolve, reject }) === 1) this.sendSoon();
-    });
-  }
-
-  /** Sends nothing any more: what comes after a ROLLBACK would run without a transaction. */
-  close(error: unknown): void {
-    if (this.closed) return;
-    this.closed = true;
-    this.error = error;
-    for (const { reject } of this.asked.splice(0)) reject(error);
-  }
-
-  private sendSoon(): void {
-    if (!this.underWay) setImmediate(() => this.send());
-  }
-
-  private send(): void {
-    const sent = this.asked.splice(0);
-    if (sent.length === 0) return;
-    this.underWay = true;
-    let answered = 0;
-    const query = new PipelineQuery(
-      sent.map(({ query }) => query),
-      { onRows: (rows) => sent[answered++]!.resolve(rows), onEnd: () => undefined },
-    );
-    query.callback = (error) => {
-      this.underWay = false;
-      for (const { reject } of sent.slice(answered)) reject(error);
-      if (error) this.close(error);
-      else if (this.asked.length > 0) this.sendSoon();
-    };
-    this.client.query(query as never);
-  }
 }
