@@ -725,7 +725,7 @@ describe('the frame of every page', () => {
       await browser.get('/');
       expect(await pasted(browser)).toMatchObject({ user: { username: user.username } });
       await browser.get('/login');
-      expect(browser.words).toContain('npm start printed a name and a password');
+      expect(browser.words).toContain('the username and password that npm start printed');
       expect(browser.page.text).not.toContain('printed"');
       await sql('UPDATE api_keys SET revoked_at = now() WHERE user_id = $1', [user.id]);
       await browser.get('/');
@@ -748,24 +748,27 @@ describe('the frame of every page', () => {
   test('the sign-in page says where a password comes from', async () => {
     const browser = new Browser();
     await browser.get('/login');
-    expect(browser.words).toContain('Whoever runs it gave you the password there, or sets one for you here');
+    expect(browser.words).toContain('If you don’t have a password or forgot it, ask the store’s support');
     expect(browser.words).not.toContain('npm start');
   });
 
-  test('an address below the pages that nobody has is a page to browsers, with the tabs of who is signed in', async () => {
+  test('an unknown path is a page to browsers, with the navigation of a signed-in user', async () => {
     const browser = new Browser();
     for (const path of [
       '/user/nothing',
       '/user',
       '/user/settings/nothing/at/all',
       '/docs/nothing',
-      '/login/',
+      '/no/such/page',
+      '/Login',
+      '/favicon.ico',
+      '/profile/nothing',
     ]) {
       const { status, text } = await browser.get(path);
       expect({ path, status, words: browser.words }).toMatchObject({
         path,
         status: 404,
-        words: expect.stringMatching(/^There is no such page The address is mistyped/),
+        words: expect.stringMatching(/^Page not found Check the address/),
       });
       expect(text).not.toContain('aria-label="Main"');
       expect(await anonymous.get(path)).toEqual(failure(404, 'invalid api endpoint'));
@@ -775,8 +778,12 @@ describe('the frame of every page', () => {
     const form = { form_token: 'x' };
     expect((await known.post('/user/nothing', form)).status).toBe(404);
     expect((await known.post('/user/settings/collections', form)).status).toBe(405);
-    // What is no page stays JSON, whoever asks.
-    expect((await known.get('/profile/nothing')).text).toBe('{"errors":["invalid api endpoint"]}');
+    // The path of the legacy API contains a key, so its errors are never pages.
+    expect((await known.get('/api/1/key/nothing')).text).toBe('{"errors":["invalid api endpoint"]}');
+    for (const path of ['/login', '/docs']) {
+      expect(await browser.get(`${path}/`)).toMatchObject({ status: 303, location: path });
+      expect(await anonymous.get(`${path}/`)).toEqual(failure(404, 'invalid api endpoint'));
+    }
   });
 
   test('the tabs stay on pages that ask again, and on errors', async () => {

@@ -3,14 +3,16 @@ import type { Request, Response } from 'express';
 import { ErrorFilter, isRouted, notFound } from '../../platform/http/error.filter';
 import { ApiError } from '../../platform/http/api-error';
 import { RequestLog } from '../../platform/observability/request-log';
-import { Layout } from './layout';
+import { Layout, seeOther } from './layout';
 import { PageErrorFilter } from './page-error.filter';
 import { Visitors } from './visitors';
 import { wantsPage } from './wants-page';
 
-const PAGES = /^\/(user|login|docs)(\/|$)/;
+const LEGACY = /^\/api(\/|$)/i;
+/** Pages that people type with a trailing slash. */
+const WITH_SLASH = /^\/(login|docs|user\/games|user\/settings)\/$/;
 
-/** Shows a page to browsers where an address below those of pages has no route; programs get JSON as everywhere. */
+/** Shows browsers an HTML page for an unknown path. Other clients get JSON, and so does the legacy API. */
 @Catch(NotFoundException)
 export class NoSuchPageFilter implements ExceptionFilter {
   private readonly pages: PageErrorFilter;
@@ -30,11 +32,15 @@ export class NoSuchPageFilter implements ExceptionFilter {
       host.switchToHttp().getRequest<Request>(),
       host.switchToHttp().getResponse<Response>(),
     ];
-    const answer =
-      isRouted(req) || !PAGES.test(req.path) || !wantsPage(req) ? undefined : notFound(req, error);
-    if (!(answer instanceof ApiError) || answer.status !== 404) return this.others.catch(error, host);
-    // Without the database the page is shown as to a stranger.
+    const isForPeople = !isRouted(req) && !LEGACY.test(req.path) && wantsPage(req);
+    const failure = isForPeople ? notFound(req, error) : undefined;
+    if (!(failure instanceof ApiError) || failure.status !== 404) return this.others.catch(error, host);
+    if (req.method === 'GET' && WITH_SLASH.test(req.path)) {
+      seeOther(req.path.slice(0, -1)).sendTo(res);
+      return;
+    }
+    // If the database is unavailable, the page is shown as to a signed-out visitor.
     req.visitor = await this.visitors.of(req, res).catch(() => undefined);
-    this.pages.catch(answer, host);
+    this.pages.catch(failure, host);
   }
 }

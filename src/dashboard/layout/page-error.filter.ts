@@ -12,7 +12,7 @@ import { wantsPage } from './wants-page';
 const TITLES: Record<number, string> = {
   400: 'That request is not right',
   403: 'That is not allowed',
-  404: 'There is no such page',
+  404: 'Page not found',
   413: 'That is too much at once',
   429: 'Too fast',
   503: 'We are busy right now',
@@ -58,7 +58,7 @@ const errorPage = (section: string, { status, errors, headers }: ApiError): Page
 };
 
 const SENTENCES: Record<string, string> = {
-  'invalid api endpoint': 'The address is mistyped, or what was there has gone.',
+  'invalid api endpoint': 'Check the address for typing errors, or go back to the start page.',
   'internal server error': 'The fault is ours. It is written down; please try again later.',
   'service unavailable': 'Please try again in a moment.',
   'rate limit exceeded': 'Please wait a little before you try again.',

@@ -70,16 +70,19 @@ export const MAX_PASSWORD = 1000;
 
 export const passwordField = (label: string, autofocus = false): Html =>
   html`<label class="field" for="password"
-    >${label}
-    <input
-      id="password"
-      name="password"
-      type="password"
-      autocomplete="current-password"
-      required
-      maxlength="${MAX_PASSWORD}"
-      ${autofocus && html` autofocus`}
-  /></label>`;
+      >${label}
+      <input
+        id="password"
+        name="password"
+        type="password"
+        autocomplete="current-password"
+        required
+        maxlength="${MAX_PASSWORD}"
+        ${autofocus && html` autofocus`}
+    /></label>
+    <button type="button" class="quiet show-password" data-show="password" aria-pressed="false" hidden>
+      Show password
+    </button>`;
 
 export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
 

@@ -93,7 +93,10 @@ export class ReferencePageController {
   @Post('key')
   @SignedIn()
   async makeKey(@CurrentVisitor() visitor: SignedInVisitor) {
-    const made = await this.keys.make(visitor.user.id, { label: 'API reference', expires_at: expiryOf('1', this.clock.now()) });
+    const made = await this.keys.make(visitor.user.id, {
+      label: 'API reference',
+      expires_at: expiryOf('1', this.clock.now()),
+    });
     if (made) this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
     const problem = 'You have too many keys. Revoke one that you no longer use first.';
     await this.sessions.setNotice(visitor.token, made ? { made: made.key } : { problem });

@@ -132,10 +132,10 @@ export class SignInController {
           ${passwordField('Password', name !== '')}
           <button>Sign in</button>
         </form>
-        ${this.demo.access?.password && html`<p>This is the demo store: <code>npm start</code> printed a name and a password.</p>`}
+        ${this.demo.access?.password && html`<p>This is the demo store. Use the username and password that <code>npm start</code> printed.</p>`}
         <p class="muted">
-          Use your account of ${this.layout.storeName}. Whoever runs it gave you the password there, or sets
-          one for you here: ask them if you have none.
+          Use your ${this.layout.storeName} account. If you don’t have a password or forgot it, ask the
+          store’s support to set a new one.
         </p>`,
     });
   }

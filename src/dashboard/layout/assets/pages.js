@@ -1,4 +1,4 @@
-// The pages work without this; it adds a button that copies.
+// The pages work without this script. It adds buttons that copy a text or show a password.
 for (const button of document.querySelectorAll('button[data-copy]')) {
   const field = document.getElementById(button.dataset.copy);
   field.addEventListener('focus', () => field.select());
@@ -8,6 +8,17 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
     await navigator.clipboard.writeText(field.value);
     button.textContent = 'Copied';
     setTimeout(() => (button.textContent = 'Copy'), 2000);
+  });
+}
+
+for (const button of document.querySelectorAll('button[data-show]')) {
+  const field = document.getElementById(button.dataset.show);
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    const shown = field.type === 'password';
+    field.type = shown ? 'text' : 'password';
+    button.textContent = shown ? 'Hide password' : 'Show password';
+    button.setAttribute('aria-pressed', String(shown));
   });
 }
 
