@@ -1,0 +1,42 @@
+// The words that docs/contributing/style.md replaces: each pattern with what to write instead. Add a line to extend the list.
+export const TERMS = [
+  [/\b(whoever|whomever|whatsoever|whence|whereupon|thereupon|anew|alike|likewise|shall)\b/i, 'a common word'],
+  [/\b(somebody|nobody)\b/i, 'the noun: a user, a client, an administrator, no account'],
+  [/\bmend(s|ed|ing)?\b/i, '“fix”'],
+  [/\bhears? of\b/i, '“is subscribed to” or “is notified of”'],
+  [/\bhas left support\b/i, '“has reached end of life”'],
+  [/\b(weakness|weaknesses)\b/i, '“vulnerability”'],
+  [/\brefus(e|es|ed|al|als|ing)\b/i, '“reject”, “rejection” or “error”'],
+  [/\bbystanders?\b/i, '“control client”'],
+  [/\bstrangers?\b/i, '“anonymous client” or “another user”'],
+  [/\bguess(es)?\b(?! (the|at)\b)/i, '“failed attempt” or “failed lookup”'],
+  [/\btime-outs?\b/i, '“timeout”'],
+  [/\bprocessor time\b/i, '“CPU time”'],
+  [/\b(e-mails?|user names?|web sites?)\b/i, '“email”, “username”, “website”'],
+  [/\bcolour|favourite|behaviour|harbour|authoris|recognis|organis|summaris|optimis|licence\b/i, 'US spelling'],
+  [/\b(is|are) no [a-z]+(?! (longer|more|need|way))(?<!\b(longer|more|need|way))\b/i, '“isn’t a …”'],
+  [/\bgives? back\b/i, '“returns” or “releases”'],
+  [/\b(answers?|answered|answering)\b/i, '“response”, “returns”, “responds”'],
+  [/\bfor want of\b|\bfor lack of\b/i, '“because … is missing”'],
+  [/\bset aside\b/i, '“excluded” or “marked unhealthy”'],
+  [/\bmade anew\b|\bmakes anew\b/i, '“recreate”, “reset” or “rotate”'],
+  [/\bsits?\b|\blies in\b/i, '“is in”'],
+];
+
+/** What of a text people read: without code blocks, code spans, links and HTML comments. */
+export const prose = (markdown) =>
+  markdown
+    .replace(/^(```+)[^]*?^\1$/gm, (block) => block.replace(/[^\n]/g, ''))
+    .replace(/^(?: {4}|\t).*$/gm, '')
+    .replace(/<!--[^]*?-->/g, (comment) => comment.replace(/[^\n]/g, ''))
+    .replace(/`[^`\n]*`/g, '')
+    .replace(/\]\([^)]*\)/g, ']');
+
+/** [line, found, instead] of each term in a text. */
+export function* termsIn(text) {
+  for (const [i, line] of text.split('\n').entries())
+    for (const [pattern, instead] of TERMS) {
+      const found = pattern.exec(line);
+      if (found) yield [i + 1, found[0], instead];
+    }
+}
