@@ -18,6 +18,7 @@ import { SaleRequest } from '../../src/operator/sales/sale.dto';
 import { SalesService } from '../../src/operator/sales/sales.service';
 import { isPublic } from '../../src/operator/webhooks/public-address';
 import { MAX_WAITING, WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
+import { TIMEOUT } from '../../src/operator/webhooks/send';
 import { registerWebhookCommands } from '../../src/commands/webhooks.command';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { imported, OPERATOR_TOKEN, purchase } from '../support/importing';
@@ -35,9 +36,10 @@ import {
   send,
   sql,
   theApp,
+  theClock,
   useStore,
 } from '../support/store';
-import { moment, until } from '../support/time';
+import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
 
@@ -98,7 +100,7 @@ class Receiver {
   }
 
   async heard(count: number): Promise<Message[]> {
-    await until(() => this.messages.length >= count, 9000);
+    await until(() => this.messages.length >= count);
     return this.messages;
   }
 
@@ -108,7 +110,7 @@ class Receiver {
     const expected = createHmac('sha256', key)
       .update(`${String(id)}.${String(time)}.${body}`)
       .digest('base64');
-    const genuine = signature === `v1,${expected}` && Math.abs(Date.now() / 1000 - Number(time)) < 60;
+    const genuine = signature === `v1,${expected}` && Math.abs(theClock().now() / 1000 - Number(time)) < 60;
     this.messages.push({ ...(JSON.parse(body) as Message), id: String(id), genuine, headers: req.headers });
     this.answer(res, this.messages.length);
   }
@@ -419,32 +421,34 @@ test.each(FAILURES)(
   },
 );
 
-const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
+const inSeconds = (seconds: number) => new Date(theClock().now() + seconds * 1000).toUTCString();
 
-/** Seconds until the next attempt; our own first pause is 9 to 11. */
+/** Seconds from the failed attempt to the next one; our own first pause is 9 to 11. */
 test.each<[string, number, () => object, [least: number, most: number]]>([
-  ['a pause', 503, () => ({ 'retry-after': '100' }), [97, 100]],
-  ['a pause of 429', 429, () => ({ 'retry-after': '100' }), [97, 100]],
-  ['a date', 503, () => ({ 'retry-after': inSeconds(200) }), [196, 200]],
-  ['less than our own pause', 503, () => ({ 'retry-after': '0' }), [6, 11]],
-  ['a date that is past', 429, () => ({ 'retry-after': inSeconds(-500) }), [6, 11]],
-  ['more than twelve hours', 503, () => ({ 'retry-after': '999999999' }), [43_197, 43_200]],
-  ['a date in years', 503, () => ({ 'retry-after': 'Fri, 31 Dec 2100 23:59:59 GMT' }), [43_197, 43_200]],
-  ['what is neither', 503, () => ({ 'retry-after': 'soon' }), [6, 11]],
-  ['a year', 503, () => ({ 'retry-after': '2100-01-01' }), [6, 11]],
-  ['too many digits', 503, () => ({ 'retry-after': '9'.repeat(400) }), [6, 11]],
-  ['two of them', 503, () => ({ 'retry-after': ['100', '200'] }), [97, 100]],
-  ['none', 503, () => ({}), [6, 11]],
-  ['a pause with another status', 500, () => ({ 'retry-after': '100' }), [6, 11]],
+  ['a pause', 503, () => ({ 'retry-after': '100' }), [100, 100]],
+  ['a pause of 429', 429, () => ({ 'retry-after': '100' }), [100, 100]],
+  ['a date', 503, () => ({ 'retry-after': inSeconds(200) }), [199, 200]],
+  ['less than our own pause', 503, () => ({ 'retry-after': '0' }), [9, 11]],
+  ['a date that is past', 429, () => ({ 'retry-after': inSeconds(-500) }), [9, 11]],
+  ['more than twelve hours', 503, () => ({ 'retry-after': '999999999' }), [43_200, 43_200]],
+  ['a date in years', 503, () => ({ 'retry-after': 'Fri, 31 Dec 2100 23:59:59 GMT' }), [43_200, 43_200]],
+  ['what is neither', 503, () => ({ 'retry-after': 'soon' }), [9, 11]],
+  ['a year', 503, () => ({ 'retry-after': '2100-01-01' }), [9, 11]],
+  ['too many digits', 503, () => ({ 'retry-after': '9'.repeat(400) }), [9, 11]],
+  ['two of them', 503, () => ({ 'retry-after': ['100', '200'] }), [100, 100]],
+  ['none', 503, () => ({}), [9, 11]],
+  ['a pause with another status', 500, () => ({ 'retry-after': '100' }), [9, 11]],
 ])('a receiver that asks for %s with %d', async (_what, code, headers, [least, most]) => {
+  theClock().stop();
   const receiver = await Receiver.added(status(code, headers()));
   await sold();
   await until(async () => (await webhooks('list'))[1]!.includes(` ${code} `));
   const [row] = await sql<{ seconds: number }>(
-    'SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM webhook_deliveries WHERE webhook_id = $1',
+    `SELECT extract(epoch FROM d.due_at - w.last_at)::float8 AS seconds
+     FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE w.id = $1`,
     [receiver.id],
   );
-  expect(row!.seconds).toBeGreaterThan(least);
+  expect(row!.seconds).toBeGreaterThanOrEqual(least);
   expect(row!.seconds).toBeLessThanOrEqual(most);
 });
 
@@ -487,9 +491,11 @@ test('after three days it is given up; what is older or too much is dropped', as
     SELECT gen_random_uuid(), $1, 'purchase.completed', n, '{}', now() - $2::interval + n * interval '1 ms', 'infinity'
     FROM generate_series(1, $3::int) n`;
   await sql(written, [receiver.id, '97 hours', 3]);
+  deliveries().poll();
   await until(() => results().dropped === before.dropped! + 3, 20_000);
   expect(await receiver.waiting).toEqual([]);
   await sql(written, [receiver.id, '1 hour', MAX_WAITING + 2]);
+  deliveries().poll();
   await until(() => results().dropped === before.dropped! + 5, 20_000);
   const [kept] = await sql('SELECT count(*)::int, min(purchase_id)::int FROM webhook_deliveries');
   expect(kept).toEqual({ count: MAX_WAITING, min: 3 });
@@ -502,33 +508,39 @@ test('one that hangs delays neither another webhook, nor requests, nor the end o
   const app = await openApp({ OPERATOR_TOKEN });
   for (let i = 0; i < 12; i++) await sold();
   deliveries(app).wake();
-  const started = performance.now();
   expect(await well.heard(12)).toHaveLength(12);
   await hanging.heard(4);
   expect((await owner.get('/profile')).status).toBe(200);
-  expect(performance.now() - started).toBeLessThan(5000);
-  const stopping = performance.now();
   await gracefulStop(app);
-  expect(performance.now() - stopping).toBeLessThan(2000);
   expect((await hanging.waiting).length).toBe(12);
-  // It is found within five seconds, and times out after ten.
-  const tried = hanging.messages[0]!.id;
-  hanging.answer = ok;
-  await until(async () => (await webhooks('list'))[1]!.includes(' timeout '), 20_000);
-  await until(async () => {
-    await again();
-    return hanging.messages.filter(({ id }) => id === tried).length > 1;
-  }, 9000);
+  // No delivery has timed out so far: the process didn't wait for them.
+  expect((await webhooks('list'))[1]).not.toContain(' timeout ');
 }, 45_000);
 
+test('a delivery that times out is tried again', async () => {
+  const timeout = new AbortController();
+  const timeouts = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(timeout.signal);
+  const hanging = await Receiver.added(() => undefined);
+  await sold();
+  await hanging.heard(1);
+  expect(timeouts.mock.calls).toEqual([[TIMEOUT]]);
+  timeouts.mockRestore();
+  timeout.abort();
+  await until(async () => (await webhooks('list'))[1]!.includes(' timeout '));
+  hanging.answer = ok;
+  await again();
+  const [first, second] = await hanging.heard(2);
+  expect(second!.id).toBe(first!.id);
+});
+
 test('several processes deliver each message once, also what a process wrote that is no more', async () => {
-  const receiver = await Receiver.added((res) => setTimeout(() => ok(res, 1), 5));
+  const receiver = await Receiver.added((res) => setImmediate(() => ok(res, 1)));
   const app = await openApp({ OPERATOR_TOKEN });
   const ids = await Promise.all(Array.from({ length: 40 }, () => sold()));
   for (let i = 0; i < 5; i++) {
     deliveries(app).wake();
     deliveries().wake();
-    await moment(5);
+    await new Promise(setImmediate);
   }
   await receiver.heard(40);
   await idle(receiver);
@@ -619,14 +631,14 @@ describe('docs/guides/webhooks.md', () => {
     await refund(id);
     await prints(2);
 
-    const ask = async (id: string, at = Date.now() / 1000, signature?: string) => {
+    const ask = async (id: string, at = theClock().now() / 1000, signature?: string) => {
       const [body, time] = [JSON.stringify({ type: 'purchase.forged', data: {} }), String(Math.floor(at))];
       const key = Buffer.from(WEBHOOK_SECRET.slice(6), 'base64');
       const own = `v1,${createHmac('sha256', key).update(`${id}.${time}.${body}`).digest('base64')}`;
       const headers = { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature ?? own };
       return (await fetch(url, { method: 'POST', headers, body })).status;
     };
-    const now = Date.now() / 1000;
+    const now = theClock().now() / 1000;
     expect(await ask('msg_1', now - 400)).toBe(401);
     expect(await ask('msg_1', NaN)).toBe(401);
     expect(await ask('msg_1', now, '')).toBe(401);

@@ -171,14 +171,13 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     const timestamp = modernTimestamp(created_at);
     const message = { id: `msg_${id}`, type: event, timestamp, data: { ...data, reference } };
     const delivery = new AbortController();
-    const timer = setTimeout(() => delivery.abort(), TIMEOUT);
+    const signal = AbortSignal.any([delivery.signal, AbortSignal.timeout(TIMEOUT)]);
     this.running.set(delivery, webhook_id);
     try {
       const webhook = { id: webhook_id, url, secret };
-      const answer = await this.webhooks.send(message, webhook, delivery.signal).catch(noAnswer);
+      const answer = await this.webhooks.send(message, webhook, signal).catch(noAnswer);
       if (!this.stopped) await this.settle(due, answer);
     } finally {
-      clearTimeout(timer);
       this.running.delete(delivery);
       this.wake();
     }
