@@ -7,6 +7,8 @@ export class FaultyProxy {
   delay = 0;
   /** What passes in one direction of one connection. */
   bytes_per_second = Infinity;
+  /** How often a client sent something after the server had: with a delay, what is sent together arrives together. */
+  roundTrips = 0;
   private readonly sockets = new Set<Socket>();
   private server: Server | undefined;
   private port = 0;
@@ -77,12 +79,17 @@ export class FaultyProxy {
   async open(): Promise<void> {
     this.server = createServer((near) => {
       const far = connect(this.to_port, this.to_host);
+      let last: Socket = far;
       for (const [from, to] of [
         [near, far],
         [far, near],
       ] as const) {
         this.sockets.add(from);
-        from.on('data', (chunk) => this.pass(from, to, chunk));
+        from.on('data', (chunk) => {
+          if (from === near && last === far) this.roundTrips++;
+          last = from;
+          this.pass(from, to, chunk);
+        });
         from.on('error', () => undefined);
         from.on('close', () => {
           this.sockets.delete(from);
