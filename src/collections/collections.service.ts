@@ -166,7 +166,7 @@ const EDITORS = read<Editor>(
      SELECT ca.user_id, 'admin' FROM collection_admins ca JOIN collections c ON c.id = ca.collection_id
      WHERE ca.collection_id = $1 AND ca.user_id <> c.user_id) e
    JOIN users u ON u.id = e.user_id
-   ORDER BY e.role = 'admin', lower(u.username)`,
+   ORDER BY e.role = 'admin', lower_ascii(u.username)`,
 );
 
 /** A user who may edit a collection. */

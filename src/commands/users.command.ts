@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { commandName } from '../platform/config/environment';
 import { type CommandRunner, countIn } from './operator-command';
+import { lowerAscii } from '../platform/formats/lower-ascii';
 import { OperatorError } from '../platform/config/operator-error';
 import { ask } from './terminal';
 import { Database } from '../platform/database/database';
@@ -100,7 +101,7 @@ async function create(
   const made = await db.insert(User, { username, display_name: displayName ?? null, developer });
   const { id } = made.identifiers[0] as Pick<User, 'id'>;
   if (email !== undefined)
-    await db.insert(UserEmail, { user_id: id, email: email.toLowerCase(), verified: true });
+    await db.insert(UserEmail, { user_id: id, email: lowerAscii(email), verified: true });
   return id;
 }
 

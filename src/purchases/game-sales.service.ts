@@ -64,7 +64,7 @@ export const SALES_BY_EMAIL = list('game_sales_by_email', ofPurchases(BY_EMAIL))
 export const SALES_BY_NAME = list(
   'game_sales_by_name',
   ofPurchases(`
-    SELECT by_name.purchase_id FROM (SELECT id FROM users WHERE lower(username) = lower($3) OFFSET 0) named
+    SELECT by_name.purchase_id FROM (SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($3) OFFSET 0) named
     CROSS JOIN LATERAL (${boughtBy('named.id')} OFFSET 0) by_name`),
 );
 

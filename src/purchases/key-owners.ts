@@ -3,7 +3,7 @@
  * its address, else the account that verified its purchase's address.
  */
 export const ownerOf = (key: string) =>
-  `coalesce(${key}.account_id, ${verifierOf(`lower(${key}.email)`)}, ${verifierOf(`${key}.purchase_email`)})`;
+  `coalesce(${key}.account_id, ${verifierOf(`lower_ascii(${key}.email)`)}, ${verifierOf(`${key}.purchase_email`)})`;
 
 const verifierOf = (address: string) =>
   `(SELECT user_id FROM user_emails WHERE email = ${address} AND verified)`;
@@ -13,19 +13,19 @@ export const keysOf = (user: string, keys: (condition: string) => string) => `
   ${keys(`dk.account_id = ${user}`)}
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
-    ${keys('dk.account_id IS NULL AND lower(dk.email) = ue.email')}
+    ${keys('dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email')}
     UNION ALL
-    ${keys(`dk.account_id IS NULL AND dk.purchase_email = ue.email AND ${verifierOf('lower(dk.email)')} IS NULL`)}
+    ${keys(`dk.account_id IS NULL AND dk.purchase_email = ue.email AND ${verifierOf('lower_ascii(dk.email)')} IS NULL`)}
   ) of_address
   WHERE ue.user_id = ${user} AND ue.verified`;
 
 /** The keys of an address: its own, those bought with it, and those of the user who verified it. */
 export const keysFoundBy = (address: string, keys: (condition: string) => string) => `
-  ${keys(`lower(dk.email) = lower(${address})`)}
+  ${keys(`lower_ascii(dk.email) = lower_ascii(${address})`)}
   UNION ALL
-  ${keys(`dk.purchase_email = lower(${address})`)}
+  ${keys(`dk.purchase_email = lower_ascii(${address})`)}
   UNION ALL
-  SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower(${address}) AND verified OFFSET 0) verifier
+  SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii(${address}) AND verified OFFSET 0) verifier
   CROSS JOIN LATERAL (${keysOf('verifier.user_id', keys)} OFFSET 0) of_verifier`;
 
 /** LIMIT: reads one index entry only, docs/explanation/decisions/one-probe.md. */

@@ -3,7 +3,7 @@ import { User } from './user.entity';
 
 /** An address in lower case. Several accounts may enter it, one may have verified it. */
 @Entity('user_emails')
-@Check('user_emails_email_check', `email <> '' AND email = lower(email)`)
+@Check('user_emails_email_check', `email <> '' AND email = lower_ascii(email)`)
 @Index('user_emails_verified_key', { synchronize: false })
 export class UserEmail {
   @PrimaryColumn('bigint')

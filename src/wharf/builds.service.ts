@@ -37,7 +37,7 @@ export const NEWEST_BY_TARGET = read<BuildRow>(
     '$1::text[], $2::text[], $3::text[]',
     'username, slug, channel_name',
     // LIMIT: else the planner may read all games of the owner.
-    `JOIN users u ON lower(u.username) = lower(asked.username)
+    `JOIN users u ON lower_ascii(u.username) = lower_ascii(asked.username)
   JOIN LATERAL (
     SELECT id, visibility FROM games WHERE user_id = u.id AND slug = asked.slug LIMIT 1) g ON true`,
   ),
@@ -102,7 +102,8 @@ export class BuildsService {
     if (cached) return cached;
     const build = await (url === undefined
       ? this.newestFinishedBuild(request)
-      : (this.missing.get(url, this.clock.monotonic()) ?? this.loading.run(url, () => this.load(request, url))));
+      : (this.missing.get(url, this.clock.monotonic()) ??
+        this.loading.run(url, () => this.load(request, url))));
     if (typeof build === 'string') throw apiError(404, build);
     return this.answerOf(build.version);
   }

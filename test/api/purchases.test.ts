@@ -134,6 +134,24 @@ test('by email: all verified addresses of the account that verified it, and its 
   expect(await idsOf({ user_id: user.id })).toEqual(linked);
 });
 
+test('an email address with the Kelvin sign is not the one with a k', async () => {
+  const [kate, kelvin] = ['kate@shop.example', '\u212aate@shop.example'];
+  const user = await make.user({ emails: [{ email: kate, verified: true }] });
+  const { id } = await make.purchase({ games: [game], email: kelvin });
+  const key = await make.downloadKey({ game, email: kelvin, purchase_id: id });
+  expect(await look({ email: kate })).toEqual(none);
+  expect(await look({ user_id: user.id })).toEqual(none);
+  expect(await idsOf({ email: kelvin })).toEqual([id]);
+  for (const selector of [{ email: kate }, { user_id: user.id }])
+    expect(await owner.get(`/games/${game.id}/download_keys`, selector)).toEqual(
+      failure(404, 'no download key found'),
+    );
+  expect(await owner.get(`/games/${game.id}/download_keys`, { email: kelvin })).toMatchObject({
+    status: 200,
+    body: { download_key: { id: key.id } },
+  });
+});
+
 test('a purchase that is found in several ways is listed once', async () => {
   const email = address();
   const user = await make.user({ emails: [{ email, verified: true }] });

@@ -155,13 +155,13 @@ export async function everything(): Promise<Record<string, string[]>> {
 /** Games of purchases whose copies of buyer and time are not what the purchase says. */
 export const wrongBuyers = () =>
   sql(`SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
-       WHERE (pg.user_id, pg.email, pg.sold_at) IS DISTINCT FROM (p.user_id, lower(p.email),
+       WHERE (pg.user_id, pg.email, pg.sold_at) IS DISTINCT FROM (p.user_id, lower_ascii(p.email),
          CASE WHEN p.status IN ('complete', 'refunded') THEN p.created_at END)`);
 
 /** Download keys whose copies of account and address are not what the key and its purchase say. */
 export const wrongAccounts = () =>
   sql(`SELECT k.* FROM download_keys k LEFT JOIN purchases p ON p.id = k.purchase_id
-       WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`);
+       WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower_ascii(p.email))`);
 
 /** Games whose copy of the owner's name is not the owner's name. */
 export const wrongOwners = () =>

@@ -34,10 +34,10 @@ const WRONG: Record<string, string> = {
     WHERE (p.purchases, p.amount) IS DISTINCT FROM (s.purchases, s.amount)`,
   'a game of a purchase names another buyer': `
     SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
-    WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower(p.email))`,
+    WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower_ascii(p.email))`,
   'a download key names another buyer': `
     SELECT k.id FROM download_keys k LEFT JOIN purchases p ON p.id = k.purchase_id
-    WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`,
+    WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower_ascii(p.email))`,
   'a game names another owner': `
     SELECT g.id FROM games g JOIN users u ON u.id = g.user_id WHERE g.owner_name <> u.username`,
   'an idempotency key has no answer': 'SELECT credential FROM idempotency_keys WHERE answer IS NULL',

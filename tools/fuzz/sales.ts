@@ -248,7 +248,7 @@ class Till {
     for (const one of this.sold) if (one.buyer === buyer) this.gone.add(one);
     this.erased.add(buyer);
     const { rows } = await this.target.sql.query(
-      'SELECT id FROM purchases WHERE lower(email) = $1 UNION ALL SELECT id FROM download_keys WHERE purchase_email = $1',
+      'SELECT id FROM purchases WHERE lower_ascii(email) = $1 UNION ALL SELECT id FROM download_keys WHERE purchase_email = $1',
       [this.email[buyer]],
     );
     this.equal('what names who was erased', rows, []);

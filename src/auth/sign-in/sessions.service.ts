@@ -62,7 +62,7 @@ export class SessionsService {
       .andWhere('s.expires_at > now() AND s.seen_at > now() - make_interval(mins => :idle)', {
         idle: this.settings.SESSION_IDLE_MINUTES,
       });
-    if (username !== undefined) session.andWhere('lower(u.username) = lower(:username)', { username });
+    if (username !== undefined) session.andWhere('lower_ascii(u.username) = lower_ascii(:username)', { username });
     const row = await session.getRawOne<SignedInUser & { stale: boolean }>();
     if (!row) return undefined;
     const { stale, ...user } = row;

@@ -11,7 +11,7 @@ type SignIn =
   | { refused: 'wait'; tried: number | null; seconds: number };
 
 interface Account {
-  /** The typed name in lower case, by the database's rules: JavaScript's differ for some letters. */
+  /** The entered name, with ASCII letters in lower case. */
   name: string;
   /** Null: there is no such account. */
   id: number | null;
@@ -22,8 +22,8 @@ interface Account {
 const ACCOUNT = read<Account>(
   'account_to_sign_in',
   `SELECT typed.name, found.id, found.password_hash
-   FROM (SELECT lower($1) AS name) typed LEFT JOIN LATERAL (
-     SELECT id, password_hash FROM users WHERE lower(username) = typed.name
+   FROM (SELECT lower_ascii($1) AS name) typed LEFT JOIN LATERAL (
+     SELECT id, password_hash FROM users WHERE lower_ascii(username) = typed.name
      UNION ALL
      SELECT u.id, u.password_hash FROM user_emails e JOIN users u ON u.id = e.user_id
      WHERE e.email = typed.name AND e.verified) found ON true`,

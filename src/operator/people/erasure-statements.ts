@@ -95,9 +95,9 @@ export const LOCK_PURCHASES_OF_KEYS = statement(
 
 /** Whether an address is the person's: one of their own, or on a row of their account and verified by no other account. */
 const isTheirs = (email: string, account: string) =>
-  `(lower(${email}) = ANY (person.addresses) OR (${account} = person.user_id AND NOT EXISTS (
+  `(lower_ascii(${email}) = ANY (person.addresses) OR (${account} = person.user_id AND NOT EXISTS (
      SELECT FROM user_emails other
-     WHERE other.email = lower(${email}) AND other.verified AND other.user_id <> person.user_id)))`;
+     WHERE other.email = lower_ascii(${email}) AND other.verified AND other.user_id <> person.user_id)))`;
 
 // Triggers copy the buyer of a purchase to its games and keys.
 export const FORGET_BUYERS = statement(
@@ -190,7 +190,7 @@ export const ERASE_ACCOUNT = statement(
   `UPDATE users u SET display_name = NULL, cover_url = NULL, password_hash = NULL, gamer = true, press_user = false,
      username = CASE
        WHEN ${isErased('u')} THEN u.username
-       WHEN EXISTS (SELECT FROM users other WHERE lower(other.username) = ${PSEUDONYM('u.id')})
+       WHEN EXISTS (SELECT FROM users other WHERE lower_ascii(other.username) = ${PSEUDONYM('u.id')})
        THEN ${PSEUDONYM('u.id')} || '-' || substr(md5(random()::text), 1, 8)
        ELSE ${PSEUDONYM('u.id')} END
    WHERE u.id = $1 AND (NOT ${isErased('u')} OR NOT u.gamer OR u.press_user

@@ -116,7 +116,7 @@ export const PARTS: (Owned | Scanned)[] = [
       key: `CASE WHEN ${ownerOf('t')} IS NOT DISTINCT FROM person.user_id THEN t.key END`,
       user_id: ifThem('t.user_id'),
       account_id: ifThem('t.account_id'),
-      email: `CASE WHEN lower(t.email) = ANY (person.addresses) THEN t.email END`,
+      email: `CASE WHEN lower_ascii(t.email) = ANY (person.addresses) THEN t.email END`,
       purchase_email: ifTheirs('t.purchase_email'),
     },
   }),

@@ -37,7 +37,7 @@ const ACCOUNT = read<Account>(
 
 const BY_ADDRESS = read<{ email: string; user_id: number | null }>(
   'person_by_address',
-  `SELECT typed.email, e.user_id FROM (SELECT lower($1) AS email) typed
+  `SELECT typed.email, e.user_id FROM (SELECT lower_ascii($1) AS email) typed
    LEFT JOIN user_emails e ON e.email = typed.email AND e.verified`,
 );
 

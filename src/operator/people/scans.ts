@@ -4,14 +4,14 @@ import { scanOf } from './scan';
 export const PURCHASES = scanOf<{ id: number }>(
   'purchases',
   { id: 'bigint' },
-  't.user_id = person.user_id OR lower(t.email) = ANY (person.addresses)',
+  't.user_id = person.user_id OR lower_ascii(t.email) = ANY (person.addresses)',
 );
 
 export const DOWNLOAD_KEYS = scanOf<{ id: number }>(
   'download_keys',
   { id: 'bigint' },
   `person.user_id IN (t.user_id, t.account_id)
-     OR lower(t.email) = ANY (person.addresses) OR t.purchase_email = ANY (person.addresses)`,
+     OR lower_ascii(t.email) = ANY (person.addresses) OR t.purchase_email = ANY (person.addresses)`,
 );
 
 export interface Entry {
@@ -53,7 +53,7 @@ export const ANSWERS_ABOUT_SALES = scanOf<Answer>(
   'idempotency_keys',
   ANSWER_KEYS,
   `CASE WHEN t.user_id IS NULL AND t.answer LIKE '{"purchase":%' THEN
-     lower(t.answer::json #>> '{purchase,email}') = ANY (person.addresses) OR EXISTS (
+     lower_ascii(t.answer::json #>> '{purchase,email}') = ANY (person.addresses) OR EXISTS (
        SELECT FROM purchases p WHERE p.id = (t.answer::json #>> '{purchase,id}')::bigint AND (
          (p.email = '${ERASED_ADDRESS}' AND t.answer::json #>> '{purchase,email}' <> '${ERASED_ADDRESS}')
          OR (t.answer::json #>> '{purchase,reference}' IS NOT NULL

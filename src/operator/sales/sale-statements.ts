@@ -50,7 +50,7 @@ export const ORDER = read<OrderRow>(
      (SELECT count(*) FROM games WHERE id = ANY (${GIVEN_GAMES})) = cardinality($1::bigint[]) AS games_exist,
      $2::bigint IS NULL OR EXISTS (SELECT FROM users u WHERE id = $2 AND NOT ${isErased('u')}) AS user_exists,
      (SELECT min(email) FROM user_emails WHERE user_id = $2 AND verified) AS verified,
-     EXISTS (SELECT FROM user_emails WHERE email = lower($3) AND verified AND user_id <> $2) AS of_another,
+     EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($3) AND verified AND user_id <> $2) AS of_another,
      ${HAS_WEBHOOKS} AS has_webhooks
    FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,
 );
@@ -88,7 +88,7 @@ const SELL = statement(
   `WITH sold AS (
      INSERT INTO purchases (${COLUMNS.join(', ')}, created_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, now()))
-     RETURNING id, user_id, lower(email) AS email, created_at
+     RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
      INSERT INTO purchase_references (reference, purchase_id) SELECT $12, id FROM sold WHERE $12::text IS NOT NULL
    ), games AS (

@@ -1,3 +1,4 @@
+import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import type { SaleRequest } from './sale.dto';
 import type { SaleRow } from './sale-statements';
@@ -15,7 +16,7 @@ export function differences(made: SaleRow, request: SaleRequest): string[] {
   const same: Partial<Record<keyof SaleRequest, boolean>> = {
     game_id: String(made.all_game_ids) === String(gamesOf(request)),
     user_id: made.user_id === (request.user_id ?? null),
-    email: made.email.toLowerCase() === email.toLowerCase(),
+    email: lowerAscii(made.email) === lowerAscii(email),
     currency: made.currency === request.currency,
     amount: made.amount === request.amount,
     source: made.source === request.source,

@@ -71,7 +71,7 @@ const keyLookup = (chosen: string) => `
     u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url
   FROM games g
   LEFT JOIN LATERAL (${chosen}) k ON true
-  LEFT JOIN users u ON u.id = coalesce(k.account_id, ${verifier('lower(k.email)')}, ${verifier('k.purchase_email')})
+  LEFT JOIN users u ON u.id = coalesce(k.account_id, ${verifier('lower_ascii(k.email)')}, ${verifier('k.purchase_email')})
   WHERE g.id = $1 AND ${CAN_EDIT}`;
 const LIVE = 'k.game_id = g.id AND k.revoked_at IS NULL';
 const NEWEST = 'ORDER BY created_at DESC, id DESC LIMIT 1';
@@ -80,8 +80,8 @@ const newest = (condition: string) =>
 const keysOf = (user: string, keys = newest) => `
   ${keys(`k.account_id = ${user}`)}
   UNION ALL SELECT found.* FROM user_emails m CROSS JOIN LATERAL (
-    ${keys('k.account_id IS NULL AND lower(k.email) = m.email')}
-    UNION ALL ${keys(`k.account_id IS NULL AND k.purchase_email = m.email AND ${verifier('lower(k.email)')} IS NULL`)}) found
+    ${keys('k.account_id IS NULL AND lower_ascii(k.email) = m.email')}
+    UNION ALL ${keys(`k.account_id IS NULL AND k.purchase_email = m.email AND ${verifier('lower_ascii(k.email)')} IS NULL`)}) found
   WHERE m.user_id = ${user} AND m.verified`;
 const newestOf = (keys: string) =>
   `SELECT k.* FROM (SELECT id FROM (${keys}) found ${NEWEST}) newest JOIN download_keys k ON k.id = newest.id`;
@@ -90,8 +90,8 @@ const KEY_BY_KEY = keyLookup(`SELECT k.* FROM download_keys k WHERE k.key = $3 A
 const KEY_BY_USER = keyLookup(newestOf(keysOf('$3')));
 const KEY_BY_EMAIL = keyLookup(
   newestOf(`
-    ${newest('lower(k.email) = lower($3)')} UNION ALL ${newest('k.purchase_email = lower($3)')}
-    UNION ALL SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower($3) AND verified) v
+    ${newest('lower_ascii(k.email) = lower_ascii($3)')} UNION ALL ${newest('k.purchase_email = lower_ascii($3)')}
+    UNION ALL SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii($3) AND verified) v
     CROSS JOIN LATERAL (${keysOf('v.user_id')}) of_verifier`),
 );
 
@@ -113,7 +113,7 @@ const boughtBy = (user: string) => `
         WHERE m.user_id = ${user} AND m.verified`;
 const PURCHASES_BY_USER = purchaseLookup(boughtBy('$3'));
 const PURCHASES_BY_EMAIL = purchaseLookup(
-  `${boughtFrom('lower($3)')} UNION ${boughtBy(verifier('lower($3)'))}`,
+  `${boughtFrom('lower_ascii($3)')} UNION ${boughtBy(verifier('lower_ascii($3)'))}`,
 );
 
 const CAN_VIEW_COLLECTION = `(NOT c.private OR c.user_id = $2

@@ -28,6 +28,6 @@ export const DOWNLOAD_KEY = recordType({
   swap: { value: 'key', clash: 's.key = t.key' },
   copies: [
     { name: 'account_id', value: (of) => `coalesce(${of('user_id')}, ${purchaseOf('p.user_id', of)})` },
-    { name: 'purchase_email', value: (of) => purchaseOf('lower(p.email)', of) },
+    { name: 'purchase_email', value: (of) => purchaseOf('lower_ascii(p.email)', of) },
   ],
 });

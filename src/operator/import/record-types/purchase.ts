@@ -52,14 +52,14 @@ const eachGame = 'import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id
 
 const insertGames = (buyer: string, sold_at: string) => `
   INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
-  SELECT s.id, g.game_id, ${buyer}.user_id, lower(${buyer}.email), ${sold_at} FROM ${eachGame}`;
+  SELECT s.id, g.game_id, ${buyer}.user_id, lower_ascii(${buyer}.email), ${sold_at} FROM ${eachGame}`;
 
 // 144 bits, random but for the version of a UUID; base64url.
 const newKey = `'gwdl_' || translate(encode(
   uuid_send(gen_random_uuid()) || substr(uuid_send(gen_random_uuid()), 1, 2), 'base64'), '+/', '-_')`;
 const insertKeys = (purchase: string, created_at: string) => `
   INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
-  SELECT ${newKey}, g.game_id, s.id, ${purchase}.user_id, lower(${purchase}.email), ${created_at} FROM ${eachGame}`;
+  SELECT ${newKey}, g.game_id, s.id, ${purchase}.user_id, lower_ascii(${purchase}.email), ${created_at} FROM ${eachGame}`;
 const lacksKey = `NOT EXISTS (SELECT FROM download_keys k WHERE k.purchase_id = s.id AND k.game_id = g.game_id)`;
 
 const insertReferences = `
@@ -88,7 +88,7 @@ export const PURCHASE = recordType({
     },
   ],
   createdByService: {
-    differs: `s.game_ids <> ${storedGames} OR lower(s.email) <> lower(t.email)
+    differs: `s.game_ids <> ${storedGames} OR lower_ascii(s.email) <> lower_ascii(t.email)
       OR ${given(fields, 'user_id')} AND s.user_id IS DISTINCT FROM t.user_id`,
     as: 'for another buyer or game',
   },
@@ -103,14 +103,14 @@ export const PURCHASE = recordType({
     change: [
       `DELETE FROM purchase_games g USING import_purchases s
        WHERE g.purchase_id = s.id AND ${changed} AND NOT g.game_id = ANY (s.game_ids)`,
-      `UPDATE purchase_games g SET user_id = p.user_id, email = lower(p.email), sold_at = ${soldAt('p')}
+      `UPDATE purchase_games g SET user_id = p.user_id, email = lower_ascii(p.email), sold_at = ${soldAt('p')}
        FROM changed_purchases s JOIN purchases p ON p.id = s.id
        WHERE g.purchase_id = s.id
-         AND (g.user_id, g.email, g.sold_at) IS DISTINCT FROM (p.user_id, lower(p.email), ${soldAt('p')})`,
-      `UPDATE download_keys k SET account_id = coalesce(k.user_id, p.user_id), purchase_email = lower(p.email)
+         AND (g.user_id, g.email, g.sold_at) IS DISTINCT FROM (p.user_id, lower_ascii(p.email), ${soldAt('p')})`,
+      `UPDATE download_keys k SET account_id = coalesce(k.user_id, p.user_id), purchase_email = lower_ascii(p.email)
        FROM changed_purchases s JOIN purchases p ON p.id = s.id
        WHERE k.purchase_id = s.id
-         AND (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower(p.email))`,
+         AND (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower_ascii(p.email))`,
       `${insertGames('p', soldAt('p'))} JOIN purchases p ON p.id = s.id WHERE ${changed} ON CONFLICT DO NOTHING`,
       `DELETE FROM purchase_references r USING import_purchases s
        WHERE r.purchase_id = s.id AND ${changed} AND ${hasReference} AND r.reference IS DISTINCT FROM s.reference`,

@@ -39,7 +39,7 @@ const hasEmails = given(fields, 'emails');
 const staged = 'unnest(s.emails, s.emails_verified) AS e (email, verified)';
 const insertEmails = `
   INSERT INTO user_emails (user_id, email, verified)
-  SELECT s.id, lower(e.email), e.verified FROM import_users s, ${staged}`;
+  SELECT s.id, lower_ascii(e.email), e.verified FROM import_users s, ${staged}`;
 
 export const USER = recordType({
   name: 'user',
@@ -53,17 +53,17 @@ export const USER = recordType({
   unique: [
     {
       what: 'the username',
-      rows: '(SELECT line, id, lower(username) AS name FROM import_users)',
+      rows: '(SELECT line, id, lower_ascii(username) AS name FROM import_users)',
       columns: 'name',
-      stored: 'users t ON lower(t.username) = s.name',
+      stored: 'users t ON lower_ascii(t.username) = s.name',
     },
     `SELECT s.line, concat('user', ' ' || s.id) || ': an address is in emails twice' AS text
      FROM import_users s
      WHERE cardinality(s.emails) > 1
-       AND cardinality(s.emails) > (SELECT count(DISTINCT lower(email)) FROM unnest(s.emails) AS email)`,
+       AND cardinality(s.emails) > (SELECT count(DISTINCT lower_ascii(email)) FROM unnest(s.emails) AS email)`,
     {
       what: 'a verified address',
-      rows: `(SELECT DISTINCT s.line, s.id, lower(e.email) AS email FROM import_users s, ${staged} WHERE e.verified)`,
+      rows: `(SELECT DISTINCT s.line, s.id, lower_ascii(e.email) AS email FROM import_users s, ${staged} WHERE e.verified)`,
       columns: 'email',
       stored: 'user_emails t ON t.email = s.email AND t.verified',
       owner: 't.user_id',
@@ -71,17 +71,17 @@ export const USER = recordType({
       field: 'emails',
     },
   ],
-  swap: { value: 'username', clash: 'lower(s.username) = lower(t.username)' },
+  swap: { value: 'username', clash: 'lower_ascii(s.username) = lower_ascii(t.username)' },
   lists: {
     tables: ['user_emails'],
     differ: `${hasEmails} AND
-      ARRAY(SELECT lower(e.email) || ' ' || e.verified AS one FROM ${staged} ORDER BY one) IS DISTINCT FROM
+      ARRAY(SELECT lower_ascii(e.email) || ' ' || e.verified AS one FROM ${staged} ORDER BY one) IS DISTINCT FROM
       ARRAY(SELECT e.email || ' ' || e.verified AS one FROM user_emails e WHERE e.user_id = s.id ORDER BY one)`,
     // Deleted and inserted again, since no order of updates suits all swaps of addresses.
     change: [
       `DELETE FROM user_emails t USING import_users s
        WHERE t.user_id = s.id AND ${isChanged('users')} AND ${hasEmails}
-         AND NOT EXISTS (SELECT FROM ${staged} WHERE lower(e.email) = t.email AND e.verified = t.verified)`,
+         AND NOT EXISTS (SELECT FROM ${staged} WHERE lower_ascii(e.email) = t.email AND e.verified = t.verified)`,
       `${insertEmails} WHERE ${isChanged('users')} AND ${hasEmails} ON CONFLICT (user_id, email) DO NOTHING`,
       `UPDATE games g SET owner_name = u.username
        FROM changed_users s JOIN users u ON u.id = s.id

@@ -108,11 +108,11 @@ export class StoreService {
         new Brackets((or) => {
           const has = 'IN (:...addresses)';
           or.where('k.account_id = :account', { account });
-          or.orWhere(`k.account_id IS NULL AND (lower(k.email) ${has} OR k.purchase_email ${has})`, {
+          or.orWhere(`k.account_id IS NULL AND (lower_ascii(k.email) ${has} OR k.purchase_email ${has})`, {
             addresses,
           });
           if (email !== undefined)
-            or.orWhere('lower(:email) IN (lower(k.email), k.purchase_email)', { email });
+            or.orWhere('lower_ascii(:email) IN (lower_ascii(k.email), k.purchase_email)', { email });
         }),
       );
     }
@@ -195,7 +195,7 @@ export class StoreService {
             .orWhere(
               `g.visibility = 'restricted' AND EXISTS (SELECT FROM download_keys k WHERE k.game_id = g.id
                  AND k.revoked_at IS NULL AND (k.account_id = :user_id OR (k.account_id IS NULL
-                   AND (lower(k.email) IN (:...addresses) OR k.purchase_email IN (:...addresses)))))`,
+                   AND (lower_ascii(k.email) IN (:...addresses) OR k.purchase_email IN (:...addresses)))))`,
               { user_id, addresses },
             ),
         ),
@@ -273,7 +273,7 @@ export class StoreService {
         new Brackets((or) =>
           or
             .where('k.account_id = :account', { account })
-            .orWhere(`k.account_id IS NULL AND (lower(k.email) ${has} OR k.purchase_email ${has})`, {
+            .orWhere(`k.account_id IS NULL AND (lower_ascii(k.email) ${has} OR k.purchase_email ${has})`, {
               addresses,
             }),
         ),
