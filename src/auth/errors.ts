@@ -1,5 +1,6 @@
 import { ApiError } from '../platform/http/api-error';
-import type { Credential } from './credential';
+
+type CredentialType = 'key' | 'jwt';
 
 const challenge = (status: number, text: string, parameters: string) =>
   new ApiError(status, [text], { 'WWW-Authenticate': `Bearer realm="gamewharf"${parameters}` });
@@ -13,12 +14,13 @@ export const invalidKey = () => invalid('invalid key');
 export const invalidToken = () => invalid('invalid token');
 export const tokenExpired = () => invalid('token expired');
 
-export const noLongerValid = ({ type }: Credential) => (type === 'key' ? invalidKey() : invalidToken());
+export const noLongerValid = ({ type }: { type: CredentialType }) =>
+  type === 'key' ? invalidKey() : invalidToken();
 
 const insufficient = (text: string, details = `error_description="${text}"`) =>
   challenge(403, text, `, error="insufficient_scope", ${details}`);
 
-export const insufficientScope = ({ type }: Credential, scope: string) =>
+export const insufficientScope = ({ type }: { type: CredentialType }, scope: string) =>
   insufficient(`${type === 'key' ? 'api key' : 'token'} does not permit \`${scope}\``, `scope="${scope}"`);
 export const insufficientRight = (right: string) =>
   insufficient(`operator token does not permit \`${right}\``, `scope="${right}"`);

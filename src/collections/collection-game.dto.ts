@@ -5,7 +5,7 @@ import { PageResponse, PageParameter, PerPageParameter } from '../platform/http/
 import { IdListParameter, IntegerParameter } from '../platform/http/parameters';
 import type { Packed } from '../platform/database/packed-row';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { COLLECTION_GAME_ROW } from './collection-game-row';
+import { COLLECTION_GAME_ROW } from './collection-game.row';
 import { CollectionRequest, HtmlParameter, SuccessResponse } from './collection.dto';
 
 export class CollectionGamesRequest extends CollectionRequest {

@@ -16,7 +16,7 @@ import {
   type RemoveGameRequest,
   type UpdateCollectionGameRequest,
 } from './collection-game.dto';
-import { COLLECTION_GAME_ROW } from './collection-game-row';
+import { COLLECTION_GAME_ROW } from './collection-game.row';
 import type { SuccessResponse } from './collection.dto';
 import { invalidCollection, notInCollection } from './errors';
 import { writeCollection } from './collection-lock';
@@ -211,9 +211,9 @@ export class CollectionGamesService {
       user_id,
       collection_id,
       [bind(ADD, [collection_id, user_id, game_id, blurb]), bind(ENTRY, [collection_id, user_id, game_id])],
-      ({ viewable }, [[entry]]) => {
+      ({ viewable }, rowsOf) => {
         if (!viewable) throw invalidGame();
-        return { collection_game: collectionGameAnswer(collection_id, entry!, this.links) };
+        return { collection_game: collectionGameAnswer(collection_id, rowsOf(ENTRY)[0]!, this.links) };
       },
     );
   }
@@ -239,7 +239,8 @@ export class CollectionGamesService {
         bind(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]),
         bind(ENTRY, [collection_id, user_id, game_id]),
       ],
-      (_, [[entry]]) => {
+      (_, rowsOf) => {
+        const [entry] = rowsOf(ENTRY);
         if (!entry) throw notInCollection();
         return { collection_game: collectionGameAnswer(collection_id, entry, this.links) };
       },

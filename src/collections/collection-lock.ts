@@ -5,7 +5,6 @@ import {
   type RowsOf,
   statement,
   type Write,
-  write,
 } from '../platform/database/statement';
 import { cannotEdit } from './errors';
 import { canEditCollection, type CollectionAccess } from './visibility';
@@ -28,19 +27,18 @@ export const lockOf = (user_id: number, collection_id = -user_id): RowLock => ({
   id: collection_id,
 });
 
-/** A write of a user to a collection, which is refused where the first statement says that the user may not edit it. */
-export const writeCollection = <Row extends CollectionAccess, Others extends BoundStatement[], Result>(
+/** A write of a user to a collection. `change` returns a row that says whether the user may edit it; where not, nothing changes. */
+export const writeCollection = <Row extends CollectionAccess, Result>(
   user_id: number,
   collection_id: number,
-  statements: [BoundStatement<Row>, ...Others],
-  result: (row: Row, others: RowsOf<Others>) => Result,
-): Write<Result> =>
-  write<BoundStatement[], Result>(
-    [bind(LOCK, [collection_id, user_id]), ...statements],
-    ([, rows, ...others]) => {
-      const [row] = rows as Row[];
-      if (!row?.editable) throw cannotEdit(row);
-      return result(row, others as RowsOf<Others>);
-    },
-    lockOf(user_id, collection_id),
-  );
+  [change, ...others]: [BoundStatement<Row>, ...BoundStatement[]],
+  result: (row: Row, rowsOf: RowsOf) => Result,
+): Write<Result> => ({
+  statements: [bind(LOCK, [collection_id, user_id]), change, ...others],
+  result: (rowsOf) => {
+    const [row] = rowsOf(change.statement);
+    if (!row?.editable) throw cannotEdit(row);
+    return result(row, rowsOf);
+  },
+  lock: lockOf(user_id, collection_id),
+});

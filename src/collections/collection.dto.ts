@@ -14,7 +14,7 @@ import {
 } from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
-import type { CollectionRow } from './collections.service';
+import type { CollectionRow } from './collection.row';
 import { fitsHtmlLimit, isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
 import { htmlThread } from './html-thread';
 

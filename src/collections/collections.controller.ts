@@ -17,7 +17,8 @@ import {
   SuccessResponse,
   UpdateCollectionRequest,
 } from './collection.dto';
-import { type CollectionRow, CollectionsService } from './collections.service';
+import type { CollectionRow } from './collection.row';
+import { CollectionsService } from './collections.service';
 
 @Controller()
 @ApiTags('Collections')

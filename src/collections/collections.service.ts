@@ -3,15 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { StoreLinks } from '../platform/config/store-links';
 import { Database } from '../platform/database/database';
-import {
-  bind,
-  columnsOf,
-  longRead,
-  read,
-  statement,
-  type Write,
-  write,
-} from '../platform/database/statement';
+import { bind, longRead, read, statement, type Write } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { canView } from '../games/visibility';
 import { badRequest } from '../platform/http/api-error';
@@ -25,30 +17,14 @@ import {
   type UpdateCollectionRequest,
 } from './collection.dto';
 import { Collection } from './collection.entity';
+import { collectionColumns, type CollectionRow } from './collection.row';
 import { invalidCollection } from './errors';
 import { lockOf, writeCollection } from './collection-lock';
 import { canEditCollection, canViewCollection, COLLECTION, type CollectionAccess } from './visibility';
 
-const COLUMNS = [
-  'id',
-  'user_id',
-  'title',
-  'private',
-  'layout',
-  'games_count',
-  'created_at',
-  'updated_at',
-] as const satisfies (keyof Collection)[];
-
-export interface CollectionRow extends Pick<Collection, (typeof COLUMNS)[number] | 'description'> {
-  has_game?: boolean | null;
-}
-
-const columns = (c: string, description = `${c}.description`) => `${columnsOf(c, COLUMNS)}, ${description}`;
-
 const ONE = read<CollectionRow>(
   'collection',
-  `SELECT ${columns('c')} FROM collections c WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
+  `SELECT ${collectionColumns('c')} FROM collections c WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`,
 );
 
 /** The collections that the user owns and those that the user administers, each with the `limit`. */
@@ -67,7 +43,7 @@ const SHORT_DESCRIPTION = `CASE WHEN octet_length(c.description) > ${SHORT_LIST.
 
 /** At most one row more than a short list has. */
 const shortList = (more: string) => `
-  SELECT ${columns('c', SHORT_DESCRIPTION)} ${more} FROM ${editableBy('$1', ONE_TOO_MANY)}
+  SELECT ${collectionColumns('c', SHORT_DESCRIPTION)} ${more} FROM ${editableBy('$1', ONE_TOO_MANY)}
   ORDER BY ${LAST_UPDATED_FIRST} ${ONE_TOO_MANY}`;
 
 const isShort = (rows: CollectionRow[]) =>
@@ -92,7 +68,7 @@ const SLICES = longRead<{ ids: string }>(
 
 const SLICE = longRead<CollectionRow>(
   'collections_editable_slice',
-  `SELECT ${columns('c')}, CASE WHEN $2::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
+  `SELECT ${collectionColumns('c')}, CASE WHEN $2::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
    FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN collections c ON c.id = listed.id
    WHERE ${canEditCollection('c', '$1')} ORDER BY listed.place`,
 );
@@ -121,7 +97,7 @@ export const CREATE = statement<CollectionRow & { full: boolean; id: number | nu
    entry AS (
      INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id)
      SELECT collection.id, game.id, 1, $7, $1 FROM collection, game)
-   SELECT own.full, ${columns('collection')} FROM own LEFT JOIN collection ON true`,
+   SELECT own.full, ${collectionColumns('collection')} FROM own LEFT JOIN collection ON true`,
 );
 
 // $3 to $6 NULL: unchanged. '' clears the description.
@@ -144,8 +120,8 @@ const UPDATE = statement<CollectionRow & CollectionAccess>(
          AND coalesce($5 = c.private, true) AND coalesce($6 = c.layout, true)
          THEN c.updated_at ELSE clock_timestamp() END
      FROM collection WHERE c.id = collection.id AND editable
-     RETURNING ${columns('c')})
-   SELECT collection.editable, ${columns('updated')} FROM collection LEFT JOIN updated ON true`,
+     RETURNING ${collectionColumns('c')})
+   SELECT collection.editable, ${collectionColumns('updated')} FROM collection LEFT JOIN updated ON true`,
 );
 
 const DELETE = statement<CollectionAccess>(
@@ -218,18 +194,19 @@ export class CollectionsService {
     const { title, private: hidden = false, description, game_id } = request;
     const blurb = game_id === undefined ? undefined : request.blurb;
     const layout = request.layout ?? (blurb ? 'list' : 'grid');
-    return write(
-      [
+    return {
+      statements: [
         bind(LOCK_OWNER, [user_id]),
         bind(CREATE, [user_id, title || null, hidden, description, layout, game_id, blurb]),
       ],
-      ([, [row]]) => {
+      result: (rowsOf) => {
+        const [row] = rowsOf(CREATE);
         if (row?.full) throw badRequest('too many collections');
         if (!row?.id) throw invalidGame();
         return { collection: collectionAnswer(row, this.links) };
       },
-      lockOf(user_id),
-    );
+      lock: lockOf(user_id),
+    };
   }
 
   update(user_id: number, request: UpdateCollectionRequest): Write<OneCollectionResponse> {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { Database } from '../platform/database/database';
-import { bind, statement, type Statement, write } from '../platform/database/statement';
+import { bind, statement, type Statement } from '../platform/database/statement';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
 import { LOCK_COLLECTIONS } from './collection-lock';
@@ -105,14 +105,12 @@ export class ResanitiseService {
     }
     if (changed.length === 0) return;
     const column = <Key extends keyof (typeof changed)[number]>(key: Key) => changed.map((text) => text[key]);
-    progress.changed += await this.database.write(
-      write(
-        [
-          bind(LOCK_COLLECTIONS, [column('collection_id')]),
-          bind(store, [column('collection_id'), column('game_id'), column('html'), column('clean')]),
-        ],
-        ([, stored]) => stored.length,
-      ),
-    );
+    progress.changed += await this.database.write({
+      statements: [
+        bind(LOCK_COLLECTIONS, [column('collection_id')]),
+        bind(store, [column('collection_id'), column('game_id'), column('html'), column('clean')]),
+      ],
+      result: (rowsOf) => rowsOf(store).length,
+    });
   }
 }

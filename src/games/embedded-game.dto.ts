@@ -4,7 +4,7 @@ import { modernTimestamp } from '../platform/formats/timestamps';
 import { IntegerParameter } from '../platform/http/parameters';
 import { UserResponse } from '../users/user.dto';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
-import type { EmbeddedGameRow, GameWithUserRow } from './game-row';
+import type { EmbeddedGameRow, GameWithUserRow } from './game.row';
 
 export class GameRequest {
   @IntegerParameter('The game', { in: 'path' })

@@ -3,7 +3,7 @@ import type { StoreLinks } from '../platform/config/store-links';
 import { formatMoney } from '../platform/formats/money';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { EmbeddedGameResponse } from './embedded-game.dto';
-import type { GameRow } from './game-row';
+import type { GameRow } from './game.row';
 
 export class EarningResponse {
   @ApiProperty({ description: 'ISO 4217 code', example: 'USD' })

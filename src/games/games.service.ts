@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
 import { longRead, read } from '../platform/database/statement';
-import { GAME_ROW, GAME_WITH_USER_ROW, type GameRow, type GameWithUserRow } from './game-row';
+import { GAME_ROW, GAME_WITH_USER_ROW, type GameRow, type GameWithUserRow } from './game.row';
 import { invalidGame } from './errors';
 import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
 import { canEdit, canView } from './visibility';

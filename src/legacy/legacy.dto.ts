@@ -4,16 +4,16 @@ import type { StoreLinks } from '../platform/config/store-links';
 import { CredentialsInfoResponse } from '../credentials/credentials.dto';
 import { GameResponse, gameFigures } from '../games/game.dto';
 import { gameUserAnswer, GameWithUserResponse } from '../games/embedded-game.dto';
-import type { EmbeddedGameRow, GameRow, GameWithUserRow } from '../games/game-row';
+import type { EmbeddedGameRow, GameRow, GameWithUserRow } from '../games/game.row';
 import { formatMoney } from '../platform/formats/money';
 import { legacyTimestamp, timestampOf } from '../platform/formats/timestamps';
 import { PageResponse } from '../platform/http/paging';
 import { downloadKeyAnswer, DownloadKeyObject } from '../purchases/download-key.dto';
-import type { DownloadKeyRow } from '../purchases/download-keys.service';
+import type { DownloadKeyRow } from '../purchases/download-key.row';
 import { OwnedKeyObject } from '../purchases/owned-key.dto';
-import type { OwnedKeyRow } from '../purchases/owned-keys.service';
+import type { OwnedKeyRow } from '../purchases/owned-key.row';
 import { PurchaseObject } from '../purchases/purchase.dto';
-import type { PurchaseRow } from '../purchases/purchases.service';
+import type { PurchaseRow } from '../purchases/purchase.row';
 
 const TIMESTAMP = { pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$', example: '2013-03-03 23:02:14' };
 

@@ -4,7 +4,7 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { gameAnswer } from '../games/game.dto';
-import type { GameRow } from '../games/game-row';
+import type { GameRow } from '../games/game.row';
 import { GamesService } from '../games/games.service';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { userAnswer } from '../users/user.dto';

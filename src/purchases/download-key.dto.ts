@@ -8,7 +8,7 @@ import {
 } from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { UserResponse, userAnswer } from '../users/user.dto';
-import type { DownloadKeyRow } from './download-keys.service';
+import type { DownloadKeyRow } from './download-key.row';
 
 @ExactlyOneOf('download_key', 'user_id', 'email')
 export class DownloadKeyRequest {

@@ -7,17 +7,9 @@ import { canEdit } from '../games/visibility';
 import { apiError } from '../platform/http/api-error';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';
 import type { DownloadKeyRequest } from './download-key.dto';
-import type { DownloadKey } from './download-key.entity';
+import { type DownloadKeyColumns, DOWNLOAD_KEY_COLUMNS, type DownloadKeyRow } from './download-key.row';
 
-const COLUMNS = ['created_at', 'downloads', 'key'] as const satisfies (keyof DownloadKey)[];
-type KeyColumns = Pick<DownloadKey, (typeof COLUMNS)[number]>;
-
-export interface DownloadKeyRow extends KeyColumns, Pick<DownloadKey, 'id' | 'game_id'> {
-  /** Null: the key belongs to no account. */
-  owner: UserRow | null;
-}
-
-interface Row extends KeyColumns, Record<keyof UserRow, unknown> {
+interface Row extends DownloadKeyColumns, Record<keyof UserRow, unknown> {
   /** Null: no key was found. */
   key_id: number | null;
 }
@@ -26,7 +18,7 @@ interface Row extends KeyColumns, Record<keyof UserRow, unknown> {
 const lookup = (name: string, chosen: string) =>
   read<Row>(
     name,
-    `SELECT dk.id AS key_id, ${columnsOf('dk', COLUMNS)}, ${columnsOf('u', USER_COLUMNS)}
+    `SELECT dk.id AS key_id, ${columnsOf('dk', DOWNLOAD_KEY_COLUMNS)}, ${columnsOf('u', USER_COLUMNS)}
      FROM games g
      LEFT JOIN LATERAL (${chosen}) dk ON true
      LEFT JOIN users u ON u.id = ${ownerOf('dk')}

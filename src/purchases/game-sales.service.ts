@@ -5,7 +5,8 @@ import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import type { Rows } from '../platform/http/long-lists';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';
-import { boughtBy, BY_EMAIL, PURCHASE, type PurchaseRow, SHORT_LIST } from './purchases.service';
+import { PURCHASE, type PurchaseRow } from './purchase.row';
+import { boughtBy, BY_EMAIL, SHORT_LIST } from './purchases.service';
 
 export interface SaleRow extends Omit<PurchaseRow, 'status'> {
   status: 'complete' | 'refunded';

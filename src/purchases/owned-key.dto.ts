@@ -3,7 +3,7 @@ import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { GameWithUserResponse, gameWithUserAnswer } from '../games/embedded-game.dto';
 import { PageResponse, PageParameter, PerPageParameter } from '../platform/http/paging';
-import type { OwnedKeyRow } from './owned-keys.service';
+import type { OwnedKeyRow } from './owned-key.row';
 
 export class OwnedKeysRequest {
   @PageParameter()

@@ -1,28 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
-import {
-  nullableNumber,
-  number,
-  type Packed,
-  PackedRow,
-  type RowOf,
-  text,
-} from '../platform/database/packed-row';
+import type { Packed } from '../platform/database/packed-row';
 import { read } from '../platform/database/statement';
-import { GAME_WITH_USER } from '../games/game-row';
 import { keysOf } from './key-owners';
 import type { OwnedKeysRequest } from './owned-key.dto';
-
-/** A key, and its game. */
-const OWNED_KEY_ROW = new PackedRow({
-  ...GAME_WITH_USER,
-  key_id: number('k.id'),
-  purchase_id: nullableNumber('k.purchase_id'),
-  key_created_at: text('k.created_at'),
-  downloads: number('k.downloads'),
-});
-
-export type OwnedKeyRow = RowOf<typeof OWNED_KEY_ROW>;
+import { OWNED_KEY_ROW, type OwnedKeyRow } from './owned-key.row';
 
 const liveKeys = (condition: string) =>
   `SELECT dk.id, dk.created_at FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL`;

@@ -3,7 +3,7 @@ import { formatMoney } from '../platform/formats/money';
 import { EmailParameter, ExactlyOneOf, IntegerParameter } from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { type Purchase, PURCHASE_TYPES } from './purchase.entity';
-import type { PurchaseRow } from './purchases.service';
+import type { PurchaseRow } from './purchase.row';
 
 @ExactlyOneOf('email', 'user_id')
 export class PurchasesRequest {

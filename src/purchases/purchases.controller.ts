@@ -10,7 +10,8 @@ import { Parameters } from '../platform/http/read-parameters';
 import { DownloadKeyResponse, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';
 import { purchaseAnswer, PurchasesResponse, PurchasesRequest } from './purchase.dto';
-import { type PurchaseRow, PurchasesService } from './purchases.service';
+import type { PurchaseRow } from './purchase.row';
+import { PurchasesService } from './purchases.service';
 
 @ApiTags('Purchases')
 @Controller('games/:game_id')

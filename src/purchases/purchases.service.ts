@@ -1,35 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
-import { columnsOf, longRead, read } from '../platform/database/statement';
+import { longRead, read } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import type { Rows } from '../platform/http/long-lists';
 import type { PurchasesRequest } from './purchase.dto';
-import type { Purchase } from './purchase.entity';
-
-const COLUMNS = [
-  'id',
-  'donation',
-  'email',
-  'created_at',
-  'source',
-  'currency',
-  'amount',
-  'sale_rate',
-  'quantity',
-  'purchase_type',
-] as const satisfies (keyof Purchase)[];
-
-export interface PurchaseRow extends Pick<Purchase, (typeof COLUMNS)[number]> {
-  status: 'complete';
-  /** All games of a bundle; null: no bundle. */
-  game_ids: number[] | null;
-}
-
-/** What is selected of a purchase `p`. */
-export const PURCHASE = `${columnsOf('p', COLUMNS)}, p.status,
-  CASE p.purchase_type WHEN 'bundle' THEN
-    ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids`;
+import { PURCHASE, type PurchaseRow } from './purchase.row';
 
 // Short, since a bundle may have thousands of games.
 export const SHORT_LIST = 100;

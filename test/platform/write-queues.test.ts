@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import { Database } from '../../src/platform/database/database';
-import { bind, type Statement, statement, write } from '../../src/platform/database/statement';
+import { bind, type Statement, statement } from '../../src/platform/database/statement';
 import { sql, theApp, useStore } from '../support/store';
 
 useStore();
@@ -19,15 +19,21 @@ const noted = async () => (await sql<{ n: number }>('SELECT n FROM notes ORDER B
 
 /** Locks a thing, notes a number, and then divides by another. */
 const change = (n: number, { lock = 1, divisor = 1 } = {}) =>
-  database().write(
-    write([bind(HELD, [lock]), bind(NOTED, [n]), bind(DIVIDED, [divisor])], ([, [row]]) => row!.transaction, {
+  database().write({
+    statements: [bind(HELD, [lock]), bind(NOTED, [n]), bind(DIVIDED, [divisor])],
+    result: (rowsOf) => rowsOf(NOTED)[0]!.transaction,
+    lock: {
       of: 'collections',
       id: lock,
-    }),
-  );
+    },
+  });
 
 const writeOf = (asleep: Statement, lock: number) =>
-  database().write(write([bind(asleep, [])], () => undefined, { of: 'collections', id: lock }));
+  database().write({
+    statements: [bind(asleep, [])],
+    result: () => undefined,
+    lock: { of: 'collections', id: lock },
+  });
 
 const slowChange = (lock: number) => writeOf(ASLEEP, lock);
 

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import { type GivenRow, GivenRows, type Relation, type Send } from '../../platform/database/relations';
-import { bind, statement, write, type Write } from '../../platform/database/statement';
+import { bind, statement, type Write } from '../../platform/database/statement';
 import { SENDER_BITS } from './checks';
 import type { IdReservations } from './ids';
 import { untilAborted } from './import-records';
@@ -195,9 +195,14 @@ export async function writeIfNew(
   const relations = new GivenRows(undefined, prepared);
   giveRows(relations, [small], types);
   const statements = await statementsIfNew(relations, type, types);
-  return write([bind(SHORT_TRANSACTION, []), ...statements], ([, [checked]]) =>
-    checked!.is_new ? summaryOf([type], (relation) => relations.rowsOf(relation)) : undefined,
-  );
+  const [check] = statements;
+  return {
+    statements: [bind(SHORT_TRANSACTION, []), ...statements],
+    result: (rowsOf) =>
+      rowsOf(check.statement)[0]!.is_new
+        ? summaryOf([type], (relation) => relations.rowsOf(relation))
+        : undefined,
+  };
 }
 
 const givenIn = (imports: SmallImport[], types: RecordType[]) =>

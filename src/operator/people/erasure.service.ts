@@ -6,7 +6,7 @@ import { TokenRevocations } from '../../auth/token-revocations.service';
 import { LOCK_COLLECTIONS } from '../../collections/collection-lock';
 import { StoreLinks } from '../../platform/config/store-links';
 import { Database } from '../../platform/database/database';
-import { bind, type BoundStatement, type Statement, write } from '../../platform/database/statement';
+import { bind, type BoundStatement, type Statement } from '../../platform/database/statement';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
 import { columnsOf, type Scan, slicesOf } from './scan';
@@ -148,11 +148,13 @@ export class ErasureService {
   /** Whether there was anything left of it. */
   private async eraseAccount(user_id: number, erased: Erased): Promise<boolean> {
     return this.database.transaction(async (db) => {
-      const [, addresses, names] = await this.database.run(db, [
+      const rowsOf = await this.database.run(db, [
         bind(sql.LOCK_USER, [user_id]),
         bind(sql.DELETE_ADDRESSES, [user_id]),
         bind(sql.ERASE_ACCOUNT, [user_id]),
       ]);
+      const addresses = rowsOf(sql.DELETE_ADDRESSES);
+      const names = rowsOf(sql.ERASE_ACCOUNT);
       erased.user_emails += addresses.length;
       erased.users = Math.max(erased.users, names.length);
       return addresses.length + names.length > 0;
@@ -194,7 +196,7 @@ export class ErasureService {
 
   /** Sends the statements as one transaction. */
   private write(statements: BoundStatement[]): Promise<void> {
-    return this.database.write(write(statements, () => undefined));
+    return this.database.write({ statements, result: () => undefined });
   }
 
   /** Runs a statement that changes at most so many rows until none is left. */

@@ -5,15 +5,11 @@ import { Database } from '../../platform/database/database';
 import { ignoringCase } from '../../platform/database/ignoring-case';
 import { read } from '../../platform/database/statement';
 import { User } from '../../users/user.entity';
-import { scanOf } from './scan';
+import { type PersonKeys, scanOf } from './scan';
 
 /** The person whose data are exported or erased. */
-export interface Person {
-  /** null: the address belongs to no account. */
-  user_id: number | null;
+export interface Person extends PersonKeys {
   username: string | null;
-  /** In lower case. Rows with one of them are the person's, too. */
-  addresses: string[];
 }
 
 /** Replaces the address of an erased buyer; no mail reaches it, and nobody can verify it. */

@@ -1,6 +1,5 @@
 import type { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
-import type { Person } from './person';
 
 // Rows that one statement reads, which takes some milliseconds.
 const WINDOW = 5000;
@@ -10,17 +9,21 @@ type KeyType = 'bigint' | 'text' | 'bytea';
 
 const START: Record<KeyType, Key> = { bigint: 0, text: '', bytea: Buffer.alloc(0) };
 
+/** How the rows of a person are found. */
+export interface PersonKeys {
+  /** null: the email address belongs to no account. */
+  user_id: number | null;
+  /** In lower case. Rows with one of them are the person's, too. */
+  addresses: string[];
+}
+
 /** $1 and $2 of a statement. */
 export const PERSON = 'person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)';
 
 export interface Scan<Keys> {
   keys: Record<keyof Keys & string, KeyType>;
   /** The keys of the person's rows, a window at a time. `after`: the key from which on it looks. */
-  rows(
-    database: Database,
-    person: Pick<Person, 'user_id' | 'addresses'>,
-    after?: Key[],
-  ): AsyncGenerator<Keys[]>;
+  rows(database: Database, person: PersonKeys, after?: Key[]): AsyncGenerator<Keys[]>;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { bind, type BoundStatement, read, statement } from '../../platform/database/statement';
 import { addSales, countPurchases, takeSales } from '../../purchases/earnings';
 import type { Purchase } from '../../purchases/purchase.entity';
-import { PURCHASE, type PurchaseRow } from '../../purchases/purchases.service';
+import { PURCHASE, type PurchaseRow } from '../../purchases/purchase.row';
 import { isErased } from '../../users/erased-users';
 import { announceRefund, announceSale, HAS_WEBHOOKS } from '../webhooks/announcements';
 
@@ -113,7 +113,7 @@ const TAKE_BACK = Object.entries(takeSales(sharesTimes(-1))).map(([of, text]) =>
   statement(`refund_${of}`, text),
 );
 // No row: it was refunded before.
-const REFUND = statement<{ id: number }>(
+export const REFUND = statement<{ id: number }>(
   'refund',
   `UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id`,
 );
@@ -144,17 +144,21 @@ export const sell = (sale: Sale): BoundStatement[] => [
   ...(sale.has_webhooks ? [announceSale(sale.id)] : []),
 ];
 
-export const refund = (purchase_id: number, game_ids: number[], keep_keys: boolean, has_webhooks: boolean) =>
-  [
-    bind(LOCK_PURCHASE, [purchase_id]),
-    ...(has_webhooks ? [announceRefund(purchase_id)] : []),
-    bind(LOCK_GAMES, [game_ids]),
-    bind(UNCOUNT, [purchase_id]),
-    ...TAKE_BACK.map((one) => bind(one, [purchase_id])),
-    bind(REVOKE, [purchase_id, keep_keys]),
-    bind(REFUND, [purchase_id]),
-    bind(SALE, [purchase_id]),
-  ] as const;
+export const refund = (
+  purchase_id: number,
+  game_ids: number[],
+  keep_keys: boolean,
+  has_webhooks: boolean,
+): BoundStatement[] => [
+  bind(LOCK_PURCHASE, [purchase_id]),
+  ...(has_webhooks ? [announceRefund(purchase_id)] : []),
+  bind(LOCK_GAMES, [game_ids]),
+  bind(UNCOUNT, [purchase_id]),
+  ...TAKE_BACK.map((one) => bind(one, [purchase_id])),
+  bind(REVOKE, [purchase_id, keep_keys]),
+  bind(REFUND, [purchase_id]),
+  bind(SALE, [purchase_id]),
+];
 
 /** A key without a sale. */
 export const GIVE = statement(

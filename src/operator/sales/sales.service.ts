@@ -3,7 +3,7 @@ import type { DatabaseError } from 'pg';
 import { type By, OperatorEvents } from '../tokens/operator-events';
 import { IdempotencyService, type RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Database } from '../../platform/database/database';
-import { bind, write } from '../../platform/database/statement';
+import { bind, type Write } from '../../platform/database/statement';
 import { invalidGame } from '../../games/errors';
 import { badRequest, ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
 import { newDownloadKey } from '../../purchases/new-download-key';
@@ -16,7 +16,7 @@ import {
   saleAnswer,
   type SaleRequest,
 } from './sale.dto';
-import { ORDER, PURCHASE_GAMES, refund, SALE, type Sale, type SaleRow, sell } from './sale-statements';
+import { ORDER, PURCHASE_GAMES, REFUND, refund, SALE, type Sale, sell } from './sale-statements';
 import { differences, gamesOf, purchaseTypeOf, withKey } from './same-sale';
 
 const ATTEMPTS = 5;
@@ -87,14 +87,14 @@ export class SalesService {
       created_at: request.created_at ?? null,
     };
     let done = false;
-    const selling = write(
-      [...sell(sale), bind(SALE, [id])],
-      (rows) => {
+    const selling: Write<SaleResponse> = {
+      statements: [...sell(sale), bind(SALE, [id])],
+      result: (rowsOf) => {
         done = true;
-        return saleAnswer(rows.at(-1)![0] as SaleRow);
+        return saleAnswer(rowsOf(SALE)[0]!);
       },
-      { of: 'games', id: game_ids[0]! },
-    );
+      lock: { of: 'games', id: game_ids[0]! },
+    };
     const answer = await this.idempotency.once(retry, request, selling);
     if (done) this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
     if (done && has_webhooks) this.webhooks.wake();
@@ -120,16 +120,16 @@ export class SalesService {
     if (!found) throw apiError(404, 'invalid purchase');
     const { game_ids, has_webhooks } = found;
     let currency: string | undefined;
-    const refunding = write(
-      [...refund(purchase_id, game_ids, keep_keys, has_webhooks)],
-      (rows) => {
-        const row = rows.at(-1)![0] as SaleRow | undefined;
+    const refunding: Write<RefundResponse> = {
+      statements: refund(purchase_id, game_ids, keep_keys, has_webhooks),
+      result: (rowsOf) => {
+        const [row] = rowsOf(SALE);
         if (!row) throw apiError(404, 'invalid purchase');
-        if (rows.at(-2)!.length > 0) ({ currency } = row);
+        if (rowsOf(REFUND).length > 0) ({ currency } = row);
         return refundAnswer(row);
       },
-      { of: 'games', id: game_ids[0] ?? 0 },
-    );
+      lock: { of: 'games', id: game_ids[0] ?? 0 },
+    };
     const answer = await this.idempotency.once(retry, request, refunding);
     if (currency !== undefined) {
       this.events.refunded(by, currency, { games: game_ids.length });

@@ -103,7 +103,13 @@ export class WebhooksService {
     webhook: Pick<Webhook, 'id' | 'url' | 'secret'>,
     signal: AbortSignal,
   ): Promise<Answer> {
-    return send(message, { url: new URL(webhook.url), secret: this.opened(webhook) }, this.settings, signal, this.clock);
+    return send(
+      message,
+      { url: new URL(webhook.url), secret: this.opened(webhook) },
+      this.settings,
+      signal,
+      this.clock,
+    );
   }
 
   /** Ends a webhook that answered 410 Gone. */

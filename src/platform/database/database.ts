@@ -10,7 +10,7 @@ import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
-import { type BoundStatement, type RowsOf, type Statement, type Write } from './statement';
+import { type BoundStatement, type RowsOf, rowsByStatement, type Statement, type Write } from './statement';
 import { WriteQueues } from './pool/write-queues';
 
 const CLOSE_TIMEOUT = 2000;
@@ -99,7 +99,7 @@ export class Database implements OnApplicationShutdown {
     const rows = lock ? this.queuesOf(lock.of).run(lock, queries) : inTransaction(this.pool!, queries);
     if (this.trace)
       for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
-    return result(await rows);
+    return result(rowsByStatement(statements, await rows));
   }
 
   private queuesOf(table: string): WriteQueues {
@@ -154,11 +154,8 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
-  /** Sends prepared statements at once, inside of a transaction; the rows of each. */
-  async run<Statements extends BoundStatement[]>(
-    db: EntityManager,
-    statements: [...Statements],
-  ): Promise<RowsOf<Statements>> {
+  /** Sends prepared statements at once, inside a transaction. */
+  async run(db: EntityManager, statements: BoundStatement[]): Promise<RowsOf> {
     const runner = db.queryRunner!;
     // The pool may have given its connection to somebody else.
     if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
@@ -167,7 +164,7 @@ export class Database implements OnApplicationShutdown {
       const query = queryOf(statement, values, this.prepared);
       return this.traced(statement.name, async () => (await client.query(query)).rows as unknown[]);
     });
-    return (await Promise.all(rows)) as RowsOf<Statements>;
+    return rowsByStatement(statements, await Promise.all(rows));
   }
 
   private traced<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -39,10 +39,14 @@ export const bind = <Row>(statement: Statement<Row>, values: unknown[]): BoundSt
   values,
 });
 
-/** The rows of each of several statements. */
-export type RowsOf<Statements extends BoundStatement[]> = {
-  [I in keyof Statements]: Statements[I] extends BoundStatement<infer Row> ? Row[] : never;
-};
+/** The rows that one of several statements returned. */
+export type RowsOf = <Row>(statement: Statement<Row>) => Row[];
+
+/** Finds the rows of a statement among those of all, which are in the order of the statements. */
+export function rowsByStatement(statements: readonly BoundStatement[], rows: readonly unknown[][]): RowsOf {
+  return <Row>(wanted: Statement<Row>) =>
+    rows[statements.findIndex(({ statement }) => statement === wanted)] as Row[];
+}
 
 /** The row that a write locks first. Writes of different tables never share a transaction. */
 export interface RowLock {
@@ -55,14 +59,8 @@ export interface RowLock {
 /** One transaction whose statements are sent at once, as none needs the rows of another; and the result that its rows make. */
 export interface Write<Result> {
   statements: BoundStatement[];
-  /** Called with the rows of each statement. It may be after COMMIT: a refusal is for statements that changed nothing. */
-  result: (rows: unknown[][]) => Result;
+  /** May run after COMMIT, so it may throw only where the statements changed nothing. */
+  result: (rowsOf: RowsOf) => Result;
   /** Writes with the same lock follow each other, and may share a transaction. */
   lock?: RowLock;
 }
-
-export const write = <Statements extends BoundStatement[], Result>(
-  statements: [...Statements],
-  result: (rows: RowsOf<Statements>) => Result,
-  lock?: RowLock,
-): Write<Result> => ({ statements, result: (rows) => result(rows as RowsOf<Statements>), lock });

@@ -123,10 +123,10 @@ export class IdempotencyService {
     const fingerprint = fingerprintOf(key, request);
     return this.database.transaction(async (db) => {
       const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
-      const [claimed] = await this.database.run(db, [claim]);
+      const claimed = (await this.database.run(db, [claim]))(CLAIM);
       if (claimed.length === 0) {
-        const [[kept]] = await this.database.run(db, [bind(STORED_ANSWER, [credential, key_hash])]);
-        return answerOf(kept, fingerprint);
+        const rowsOf = await this.database.run(db, [bind(STORED_ANSWER, [credential, key_hash])]);
+        return answerOf(rowsOf(STORED_ANSWER)[0], fingerprint);
       }
       const answer = write.result(await this.database.run(db, write.statements));
       const text = JSON.stringify(answer);

@@ -1,5 +1,5 @@
 import { freeText, number, PackedRow, text } from '../platform/database/packed-row';
-import { EMBEDDED_GAME } from '../games/game-row';
+import { EMBEDDED_GAME } from '../games/game.row';
 
 /** The entry `e` with its game `g` and its position. */
 export const COLLECTION_GAME_ROW = new PackedRow({

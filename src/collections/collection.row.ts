@@ -1,0 +1,21 @@
+import { columnsOf } from '../platform/database/statement';
+import type { Collection } from './collection.entity';
+
+const COLUMNS = [
+  'id',
+  'user_id',
+  'title',
+  'private',
+  'layout',
+  'games_count',
+  'created_at',
+  'updated_at',
+] as const satisfies (keyof Collection)[];
+
+export interface CollectionRow extends Pick<Collection, (typeof COLUMNS)[number] | 'description'> {
+  has_game?: boolean | null;
+}
+
+/** The columns of a collection `c` in a statement. */
+export const collectionColumns = (c: string, description = `${c}.description`) =>
+  `${columnsOf(c, COLUMNS)}, ${description}`;

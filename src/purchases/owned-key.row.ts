@@ -1,0 +1,13 @@
+import { GAME_WITH_USER } from '../games/game.row';
+import { nullableNumber, number, PackedRow, type RowOf, text } from '../platform/database/packed-row';
+
+/** A key, and its game. */
+export const OWNED_KEY_ROW = new PackedRow({
+  ...GAME_WITH_USER,
+  key_id: number('k.id'),
+  purchase_id: nullableNumber('k.purchase_id'),
+  key_created_at: text('k.created_at'),
+  downloads: number('k.downloads'),
+});
+
+export type OwnedKeyRow = RowOf<typeof OWNED_KEY_ROW>;

@@ -1,0 +1,26 @@
+import { columnsOf } from '../platform/database/statement';
+import type { Purchase } from './purchase.entity';
+
+const COLUMNS = [
+  'id',
+  'donation',
+  'email',
+  'created_at',
+  'source',
+  'currency',
+  'amount',
+  'sale_rate',
+  'quantity',
+  'purchase_type',
+] as const satisfies (keyof Purchase)[];
+
+export interface PurchaseRow extends Pick<Purchase, (typeof COLUMNS)[number]> {
+  status: 'complete';
+  /** All games of a bundle; null: no bundle. */
+  game_ids: number[] | null;
+}
+
+/** What is selected of a purchase `p`. */
+export const PURCHASE = `${columnsOf('p', COLUMNS)}, p.status,
+  CASE p.purchase_type WHEN 'bundle' THEN
+    ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids`;
