@@ -21,23 +21,15 @@ const headerNoise: Arbitrary<[string, string]> = fc.oneof(
     ['X-Request-Id', 'x'.repeat(65)],
     ['X-Request-Id', `<${ECHO}>`],
     ['Cookie', 'gamewharf_session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'],
-    ['Cookie', '=;;=;'],
     ['X-Forwarded-For', '203.0.113.9, ::1'],
     ['X-Forwarded-Host', `${ECHO}.example`],
     ['Origin', `https://${ECHO}.example`],
-    ['Referer', `https://${ECHO}.example/`],
-    ['Accept', 'application/xml;q=0.9, */*;q=0.1'],
     ['Accept', '\xff\xfe;;;q=9'],
     ['If-None-Match', '*'],
     ['If-None-Match', `W/"${ECHO}", "\xff"`],
-    ['If-Modified-Since', 'never'],
     ['Range', 'bytes=0-0'],
-    ['Accept-Encoding', 'gzip;q=0, identity;q=0'],
-    ['traceparent', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'],
     ['traceparent', '00-00000000000000000000000000000000-0000000000000000-ff'],
     ['Upgrade', 'h2c'],
-    ['TE', 'trailers'],
-    ['Max-Forwards', '0'],
     ['X-HTTP-Method-Override', 'DELETE'],
   ),
   fc
@@ -186,16 +178,7 @@ const keyInPath = (tenant: Tenant) =>
     { arbitrary: fc.constant('jwt'), weight: 2 },
     {
       arbitrary: fc
-        .constantFrom(
-          'a',
-          'b',
-          'c',
-          'a:profile:me',
-          'a:game:view:purchases',
-          'a:collection',
-          'revoked',
-          'unknown',
-        )
+        .constantFrom(...'a b c a:profile:me a:game:view:purchases a:collection revoked unknown'.split(' '))
         .map((name) => credentialOf(tenant, name, new Map())),
       weight: 3,
     },

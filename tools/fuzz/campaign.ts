@@ -3,22 +3,18 @@ import { type KindName, kindOf } from './kinds';
 import { Finding } from './oracles';
 import { keepRegression } from './regressions';
 import type { Server } from './server';
-import { Interrupted, type Target } from './target';
+import type { Target } from './target';
 import { FIRST_LANE, Tenant } from './world';
 
 /** What runs beside one another: sequences wait for each answer, so there are many of them. */
 export const LANES: KindName[] = [
   ...Array.from({ length: 6 }, (): KindName => 'sequence'),
-  ...(['ask', 'ask', 'twins', 'page', 'raw', 'grant', 'import', 'sale', 'connection'] as KindName[]),
+  ...(['ask', 'ask', 'import', 'sale'] as KindName[]),
 ];
 /** How many cases of a kind there may be for each request, where waiting for answers does not see to that. */
 const SHARE: Partial<Record<KindName, number>> = {
-  page: 0.05,
-  raw: 0.02,
-  grant: 0.02,
   import: 0.002,
   sale: 0.01,
-  twins: 0.12,
 };
 const RUNS_A_ROUND = 20;
 const SHRINKING_MS = 60_000;
@@ -92,7 +88,7 @@ export class Campaign {
 
   private async round(name: KindName, lane: number, roundSeed: number): Promise<void> {
     const tenant = new Tenant(FIRST_LANE + lane);
-    const { before, cases, run, after: afterwards, together } = kindOf(name);
+    const { before, cases, run, together } = kindOf(name);
     await before?.(this.target);
     // A check that is interrupted leaves its last case running, and cases of one tenant must not meet.
     const tryOne = (one: unknown) =>
@@ -108,16 +104,13 @@ export class Campaign {
       try {
         await run(this.target, one, tenant);
       } catch (error) {
-        if (error instanceof Interrupted || this.isKnown(error)) return;
+        if (this.isKnown(error)) return;
         this.failing.set(error as object, one);
         throw error;
       }
     };
     const tryTogether = async (all: unknown[]) => {
       await Promise.all(all.map(tryOne));
-      await afterwards?.(this.target).catch((error: unknown) => {
-        if (!this.isKnown(error)) throw error;
-      });
     };
     const batch = fc.array(cases(this.target), { minLength: 1, maxLength: together, size: 'max' });
     const property =
@@ -160,7 +153,6 @@ export class Campaign {
     for (const one of cases) {
       const failed = await kindOf(kind)
         .run(this.target, one, tenant)
-        .then(() => kindOf(kind).after?.(this.target))
         .then(
           () => false,
           () => true,

@@ -1,5 +1,5 @@
 import type { Contract } from '../../test/support/contract';
-import { type Answer, headerOf } from './client';
+import { type Answer, headerOf } from '../../test/support/floods/client';
 import type { Operation } from './operations';
 import { ECHO } from './values';
 import { CANARY } from './world';
@@ -22,10 +22,8 @@ export class Finding extends Error {
 export interface Asked {
   method: string;
   path: string;
-  /** undefined: an account page, or no route at all. */
+  /** undefined: another method than the operation's. */
   operation?: Operation;
-  /** The path of an account page, whose errors are pages too, without what varies in it. */
-  page?: string;
   /** The answer may hold a credential that it has just made. */
   makesCredential?: boolean;
 }
@@ -51,8 +49,8 @@ const BODILESS = [204, 303, 304];
 
 /** What holds for every answer, whatever was asked; returns its body where that is JSON. */
 export function check(contract: Contract, asked: Asked, answer: Answer): unknown {
-  const { method, path, operation, page } = asked;
-  const name = operation?.name ?? `${method} ${page ?? path.split('?')[0]}`;
+  const { method, path, operation } = asked;
+  const name = operation?.name ?? `${method} ${path.split('?')[0]}`;
   const fail = (oracle: string, what: string): never => {
     throw new Finding(oracle, `${name} ${what}`, excerpt(answer));
   };
@@ -61,8 +59,7 @@ export function check(contract: Contract, asked: Asked, answer: Answer): unknown
   const text = headers.map(([header, value]) => `${header}: ${value}`).join('\n');
   const leak = leakIn(`${text}\n${body}`, { made: asked.makesCredential });
   if (leak) fail('secret', `shows ${leak}`);
-  // Where a page leads may say where it came from.
-  if (text.includes(ECHO) && page === undefined) fail('echo', 'repeats what it was sent in a header');
+  if (text.includes(ECHO)) fail('echo', 'repeats what it was sent in a header');
   for (const header of HEADERS)
     if (headerOf(answer, header) === undefined) fail('headers', `lacks ${header}`);
   for (const header of ['server', 'x-powered-by', 'x-injected'])
@@ -75,15 +72,13 @@ export function check(contract: Contract, asked: Asked, answer: Answer): unknown
   const type = headerOf(answer, 'content-type') ?? '';
   if (!type.startsWith('application/json')) {
     const described = status === 200 && operation && type.startsWith(operation.type);
-    if (page === undefined && !described && (operation || status >= 400))
-      fail('envelope', `answers ${status} as ${type}`);
+    if (!described && (operation || status >= 400)) fail('envelope', `answers ${status} as ${type}`);
     return undefined;
   }
   const json = parsed(body) ?? fail('envelope', 'answers what is no JSON');
   // The operator, and nobody else, is told which type of record is unknown.
   if (status >= 400 && body.includes(ECHO) && path !== '/operator/import')
     fail('echo', `repeats what it was sent with ${status}`);
-  if (page !== undefined) return json;
   try {
     contract.check(method, path, status, type, json);
   } catch (error) {

@@ -34,7 +34,5 @@ export function keepRegression(regression: Regression): string {
 }
 
 export async function replay(target: Target, { kind, case: one }: Regression): Promise<void> {
-  const { run, after } = kindOf(kind);
-  await run(target, one, REPLAYING);
-  await after?.(target);
+  await kindOf(kind).run(target, one, REPLAYING);
 }

@@ -9,18 +9,14 @@ import { connectTo, importRecords } from '../../src/operator/import/import-recor
 import { freePort } from '../../src/dev/embedded/server';
 import { cloneDatabase } from '../../test/support/database';
 import startTestServer from '../../test/support/global-setup';
-import { FUZZER } from './floods/kills';
-import type { Front } from './front';
-import { Metrics } from './metrics';
 import { leakIn } from './oracles';
 import { Webhook } from './webhook';
 import { ndjsonOf, OPERATOR_TOKEN, PEPPER, recordsOf, type Tenant } from './world';
 
 /** The service as it is deployed, in processes of its own on one throw-away database with the fuzzer's world in it. */
 export interface Server {
-  /** Those that keep no limits. */
-  replicas: Replica[];
-  front: Front;
+  /** The URLs of the replicas. */
+  bases: string[];
   sql: Pool;
   log: Log;
   webhook: Webhook;
@@ -29,11 +25,6 @@ export interface Server {
 }
 
 const REPLICAS = 2;
-
-export interface Replica {
-  base: string;
-  metrics: Metrics;
-}
 
 export async function importWorld(url: string, tenants: Tenant[], pepper: string): Promise<void> {
   const records = tenants.flatMap(recordsOf);
@@ -53,7 +44,7 @@ export async function startServer(tenants: Tenant[], build = '.'): Promise<Serve
   const url = database.direct_url ?? database.url;
   await importWorld(url, tenants, PEPPER);
   const children = new Set<ChildProcess>();
-  const sql = new Pool({ connectionString: url, types: pgTypes, max: 8, application_name: FUZZER });
+  const sql = new Pool({ connectionString: url, types: pgTypes, max: 8 });
   sql.on('error', () => undefined);
   const log = new Log();
   let webhook: Webhook | undefined;
@@ -64,47 +55,24 @@ export async function startServer(tenants: Tenant[], build = '.'): Promise<Serve
     await database.drop();
     await globalThis.testServer?.stop();
   };
-  const start = async (limits: string): Promise<Replica & { child: ChildProcess }> => {
-    const metricsPort = await freePort();
-    const child = startReplica(build, database.url, metricsPort, limits);
+  const start = async () => {
+    const child = startReplica(build, database.url, await freePort());
     children.add(child);
-    return {
-      child,
-      base: await log.follow(child),
-      metrics: new Metrics(`http://127.0.0.1:${metricsPort}`, child.pid!),
-    };
-  };
-  const startFront = async (): Promise<Front> => {
-    let now = await start('');
-    const front: Front = {
-      ...addressOf(now),
-      leaked: 0,
-      isRunning: () => isRunning(now.child),
-      restart: async () => {
-        children.delete(now.child);
-        now.child.kill('SIGKILL');
-        now = await start('');
-        Object.assign(front, addressOf(now), { leaked: 0 });
-      },
-    };
-    return front;
+    return log.follow(child);
   };
   try {
     webhook = await Webhook.add(sql, PEPPER);
-    const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => start('off')));
-    const front = await startFront();
-    return { replicas, front, sql, log, webhook, stop, isRunning: () => [...children].every(isRunning) };
+    const bases = await Promise.all(Array.from({ length: REPLICAS }, start));
+    return { bases, sql, log, webhook, stop, isRunning: () => [...children].every(isRunning) };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-const addressOf = ({ base, metrics }: Replica) => ({ base, port: Number(new URL(base).port), metrics });
-
 const isRunning = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
 
-function startReplica(build: string, url: string, metricsPort: number, limits: string): ChildProcess {
+function startReplica(build: string, url: string, metricsPort: number): ChildProcess {
   const child = spawn(process.execPath, [join(build, 'dist', 'src', 'main.js')], {
     env: {
       PATH: process.env.PATH,
@@ -112,7 +80,7 @@ function startReplica(build: string, url: string, metricsPort: number, limits: s
       DATABASE_URL: url,
       API_KEY_PEPPER: PEPPER,
       OPERATOR_TOKEN,
-      RATE_LIMIT: limits,
+      RATE_LIMIT: 'off',
       WEBHOOKS_ALLOW_PRIVATE: 'true',
       PORT: '0',
       // Of all replicas together: tokens name it.
@@ -140,10 +108,6 @@ const ADDRESS = /@(mail\.fuzz|elsewhere)\.example/;
 const TURNED_AWAY =
   /connection timeout|timeout exceeded when trying to connect|Query read timeout|no connection was free in time/;
 
-/** Answered 503 too, where connections are terminated on purpose. */
-const TERMINATED =
-  /terminating connection due to administrator command|Connection terminated|already released|encountered a connection error|write EPIPE|(read|write) ECONNRESET/;
-
 /** What the replicas write. */
 class Log {
   lines = 0;
@@ -152,11 +116,9 @@ class Log {
   private readonly failures: string[] = [];
 
   /** Errors, those of requests with these ids left out. */
-  errors(known: Set<string>, kills: boolean): string[] {
+  errors(known: Set<string>): string[] {
     const idOf = (line: string) => /"request_id":"([^"]+)"/.exec(line)?.[1] ?? '';
-    return this.failures.filter(
-      (line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line) && !(kills && TERMINATED.test(line)),
-    );
+    return this.failures.filter((line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line));
   }
 
   /** Where the replica answers, as soon as it does. */

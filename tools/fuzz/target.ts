@@ -3,22 +3,15 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Pool } from 'pg';
 import { Contract } from '../../test/support/contract';
 import { type Ask, bytesOf, formMessage, type Message, messageOf } from './ask';
-import { type Answer, Client, headerOf } from './client';
+import { type Answer, Client, headerOf } from '../../test/support/floods/client';
 import { Coverage } from './coverage';
 import { credentialOf } from './credentials';
-import type { Front } from './front';
 import { type Document, type Operation, operationsOf } from './operations';
 import { check, type Asked } from './oracles';
-import { Session } from './session';
 import type { Webhook } from './webhook';
 import { operatorAuthorization, Tenant } from './world';
 
 const ATTEMPTS = 5;
-/** On a slow machine one kill after the other meets the same request. */
-const ATTEMPTS_BETWEEN_KILLS = 20;
-
-/** While connections to the database are terminated, nobody knows what became of a write that was answered 503. */
-export class Interrupted extends Error {}
 
 export interface Answered {
   answer: Answer;
@@ -32,12 +25,6 @@ export class Target {
   readonly jwts = new Map<string, string>();
   /** The ids of requests that were answered 503 and sent again. */
   readonly turnedAway = new Set<string>();
-  /** How many requests were sent by nobody of `clients`. */
-  sentOtherwise = 0;
-  /** Whether connections to the database are terminated meanwhile. */
-  kills = false;
-  private readonly sessions = new Map<string, Promise<Session>>();
-  private lastSession: Promise<unknown> = Promise.resolve();
 
   private constructor(
     /** One for each replica. */
@@ -46,11 +33,10 @@ export class Target {
     readonly operations: Map<string, Operation>,
     readonly contract: Contract,
     readonly coverage: Coverage,
-    readonly front?: Front,
     readonly webhook?: Webhook,
   ) {}
 
-  static async open(bases: string[], sql: Pool, front?: Front, webhook?: Webhook): Promise<Target> {
+  static async open(bases: string[], sql: Pool, webhook?: Webhook): Promise<Target> {
     const clients = bases.map((base) => new Client(base));
     const documentAt = async (path: string) => {
       const headers: Message['headers'] = [['Authorization', operatorAuthorization]];
@@ -66,19 +52,14 @@ export class Target {
     // The operator's, with whose token nothing else is asked.
     coverage.count('GET /operator/openapi.json', 200);
     const contract = new Contract(...documents);
-    const target = new Target(clients, sql, operations, contract, coverage, front, webhook);
+    const target = new Target(clients, sql, operations, contract, coverage, webhook);
     for (const [letter, user] of Object.entries({ a: 1, b: 2 }))
       target.jwts.set(letter, await target.subkey(target.tenant.key(user)));
     return target;
   }
 
-  /** Of the first replica. */
-  get port(): number {
-    return this.clients[0]!.port;
-  }
-
   get sent(): number {
-    return this.sentOtherwise + this.clients.reduce((all, { sent }) => all + sent, 0);
+    return this.clients.reduce((all, { sent }) => all + sent, 0);
   }
 
   end(): void {
@@ -97,16 +78,9 @@ export class Target {
 
   /** Sends, and holds the answer against what is true of all answers. */
   async send(message: Message, about: Partial<Asked> = {}, replica = 0): Promise<Answered> {
-    // Nobody knows whether a write was made, or what is shown once was taken, when the answer is 503.
-    const changes = message.method === 'POST' || about.makesCredential === true;
-    const answer = await this.patientExchange(
-      message,
-      this.clients[replica % this.clients.length]!,
-      this.kills && changes,
-    );
+    const answer = await this.patientExchange(message, this.clients[replica % this.clients.length]!);
     const { method, path } = message;
-    const { operation, page } = about;
-    this.coverage.count(operation?.name ?? (page ? `${method} ${page}` : 'other requests'), answer.status);
+    this.coverage.count(about.operation?.name ?? 'other methods', answer.status);
     return { answer, json: check(this.contract, { method, path, ...about }, answer) };
   }
 
@@ -114,14 +88,12 @@ export class Target {
    * A machine that is busy with other things may lose a connection to the database in time: that is answered 503, nothing is
    * written, and the caller tries again. Only who is told so every time has found something.
    */
-  private async patientExchange(message: Message, client: Client, once: boolean): Promise<Answer> {
-    const attempts = this.kills ? ATTEMPTS_BETWEEN_KILLS : ATTEMPTS;
+  private async patientExchange(message: Message, client: Client): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       const answer = await client.exchange(bytesOf(message), message.method === 'HEAD');
-      if (answer.status !== 503 || attempt === attempts) return answer;
+      if (answer.status !== 503 || attempt === ATTEMPTS) return answer;
       this.turnedAway.add(headerOf(answer, 'x-request-id')!);
-      if (once) throw new Interrupted();
-      await sleep(Math.min(attempt, ATTEMPTS) * 200);
+      await sleep(attempt * 200);
     }
   }
 
@@ -134,18 +106,6 @@ export class Target {
     return this.send(message, { operation, makesCredential }, replica);
   }
 
-  /** Signing in costs a password's hash: once for each user, and one after the other. */
-  session(tenant: Tenant, user: number): Promise<Session> {
-    const username = tenant.username(user);
-    let session = this.sessions.get(username);
-    if (!session) {
-      session = this.lastSession.then(() => new Session(this).signIn(username, tenant.password));
-      this.lastSession = session.catch(() => this.sessions.delete(username));
-      this.sessions.set(username, session);
-    }
-    return session;
-  }
-
   private async subkey(key: string): Promise<string> {
     const fields = { game_id: String(this.tenant.base + 1), scope: 'profile:me' };
     const message = formMessage('/credentials/subkey', fields, [['Authorization', `Bearer ${key}`]]);
@@ -154,7 +114,7 @@ export class Target {
   }
 }
 
-export const MAKE_CREDENTIALS = [
+const MAKE_CREDENTIALS = [
   'POST /credentials/subkey',
   'POST /oauth/token',
   'POST /oauth/device',

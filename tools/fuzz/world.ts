@@ -138,6 +138,27 @@ export const detailsOf = (game: Game, { base }: Tenant) => {
   };
 };
 
+/** A game as an entry of a collection embeds it: written from the specification alone. */
+export function embeddedGame(game: Game, tenant: Tenant): JsonObject {
+  const { slug, game_type: type, created_at, ...details } = detailsOf(game, tenant);
+  const { title, short_text, cover_url, classification, traits, min_price } = details;
+  const url = `https://${tenant.username(game.owner - tenant.base)}.gamewharf.example/${slug}`;
+  const { id, published_at } = game;
+  return {
+    id,
+    title,
+    short_text,
+    url,
+    cover_url,
+    type,
+    classification,
+    traits,
+    min_price,
+    published_at,
+    created_at,
+  };
+}
+
 export interface Purchase {
   id: number;
   games: number[];

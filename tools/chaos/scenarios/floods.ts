@@ -1,22 +1,21 @@
 import { Pool } from 'pg';
-import { flood, type Flooded } from '../../fuzz/floods/flood';
-import type { ShapeName } from '../../fuzz/floods/shapes';
-import { Metrics } from '../../fuzz/metrics';
+import { flood, type Flooded } from '../../../test/support/floods/flood';
+import { type ShapeName, SHAPES } from '../../../test/support/floods/shapes';
+import { Metrics } from '../../../test/support/floods/metrics';
 import { ATTACKER, BYSTANDERS, ndjsonOf, recordsOf } from '../../fuzz/world';
 import { ask } from '../ask';
 import type { Scenario } from '../scenario';
 
-/** Those that need nothing but connections; `npm --prefix tools run fuzz` knows more. */
-const SHAPES: ShapeName[] = ['pipelining', 'half-closes', 'promised-bodies', 'slow-bodies', 'health'];
+const NAMES = Object.keys(SHAPES) as ShapeName[];
 const SEED = 24;
 
 export const floods: Scenario = {
   name: 'floods',
-  fault: `one address floods: ${SHAPES.join(', ')}`,
+  fault: `one address floods: ${NAMES.join(', ')}`,
   promise: 'a bystander is served 95 % within a second, nothing stays in flight, the process lives',
   control: 'pipelined requests outlive their connection',
   async run({ lab, guarded, quick }) {
-    const seconds = quick || !guarded ? 3 : 15;
+    const seconds = quick || !guarded ? 3 : 10;
     const postgres = await lab.postgres();
     await postgres.start();
     const service = await lab.service(postgres.url, { without: guarded ? undefined : 'ends of connections' });
@@ -36,7 +35,7 @@ export const floods: Scenario = {
     };
     const happened: string[] = [];
     const broken: string[] = [];
-    for (const shape of SHAPES) {
+    for (const shape of NAMES) {
       const outcome = await flood(at, { shape, seconds, seed: SEED });
       happened.push(`${shape}: ${outcome.seen}`);
       broken.push(...outcome.broken.map((what) => `${shape}: ${what}`));

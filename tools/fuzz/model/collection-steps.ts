@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../json';
-import { excerpt, Finding } from '../oracles';
 import { type Collection, UNSEEN } from './model';
 import type { Play } from './play';
 import type { Of } from './steps';
@@ -127,20 +126,4 @@ export async function list(play: Play, { user, game }: { user: number; game?: nu
       game_id === undefined ? {} : { has_game: collection.entries.some((entry) => entry.game === game_id) },
     ),
   );
-}
-
-/** In the account pages. */
-export async function show(play: Play, { user, collection: index, on }: Of<'show'>): Promise<void> {
-  if (user === 3) return;
-  const id = play.idOf(index);
-  const session = await play.session(user);
-  const { answer } = await session.post(`/user/settings/collections/${id}/on-profile`, {
-    on: on ? 'yes' : 'no',
-  });
-  const collection = play.model.collections.get(id);
-  const me = play.tenant.user(user);
-  const allowed = collection !== undefined && play.model.canEdit(collection, me);
-  if (answer.status !== (allowed ? 303 : 404))
-    throw new Finding('model', 'on-profile is not what the model says', excerpt(answer));
-  if (allowed) showsOn(collection, me, on);
 }

@@ -1,14 +1,4 @@
-import { Answers } from '../answers';
-import {
-  baseCollectionsOf,
-  canView,
-  COLLECTION_CREATED,
-  type DownloadKey,
-  downloadKeysOf,
-  type Purchase,
-  purchasesOf,
-  type Tenant,
-} from '../world';
+import { baseCollectionsOf, canView, COLLECTION_CREATED, type Tenant } from '../world';
 
 /** Seconds since 1970 between which something happened. */
 export type Moment = [earliest: number, latest: number];
@@ -40,58 +30,6 @@ export interface Collection {
   entries: Entry[];
 }
 
-/** When something was taken back, and which replica was told so. */
-export interface Revocation {
-  replica: number;
-  /** By performance.now(), when the answer had come. */
-  at: number;
-}
-
-export interface Key {
-  id: number;
-  text: string;
-  user: number;
-  revoked?: Revocation;
-}
-
-/** A user's consent to the tenant's application. */
-export interface Grant {
-  user: number;
-  scopes: string[];
-  revoked?: Revocation;
-}
-
-/** What comes from one code ends together. */
-export interface Family {
-  grant: Grant;
-  ended?: Revocation;
-}
-
-export interface Code {
-  text: string;
-  verifier: string;
-  scopes: string[];
-  family: Family;
-  made: number;
-  used: boolean;
-}
-
-export interface RefreshToken {
-  text: string;
-  scopes: string[];
-  family: Family;
-  used?: { at: number; answer: string; next: RefreshToken };
-}
-
-export interface AccessToken {
-  text: string;
-  user: number;
-  scopes: string[];
-  family: Family;
-}
-
-export const endOf = ({ ended, grant }: Family) => ended ?? grant.revoked;
-
 export type Refusal = [status: number, text: string];
 
 export const second = (time: string) => Date.parse(time) / 1000;
@@ -101,14 +39,6 @@ export class Model {
   readonly collections = new Map<number, Collection>();
   /** Ids in the order in which they were made, those of deleted ones included. */
   readonly made: number[] = [];
-  readonly keys: Key[] = [];
-  readonly jwts: { text: string; key: Key | undefined; user: number }[] = [];
-  readonly grants: Grant[] = [];
-  readonly codes: Code[] = [];
-  readonly refreshTokens: RefreshToken[] = [];
-  readonly accessTokens: AccessToken[] = [];
-  readonly purchases: Purchase[];
-  readonly downloadKeys: DownloadKey[];
   private writes = 0;
 
   constructor(readonly tenant: Tenant) {
@@ -125,12 +55,6 @@ export class Model {
         shown_by: new Set(),
         entries: games.map((game) => ({ game, blurb: null, user_id: base.user_id, created_at: created })),
       });
-    this.purchases = purchasesOf(tenant);
-    this.downloadKeys = downloadKeysOf(tenant);
-  }
-
-  get answers(): Answers {
-    return new Answers(this.tenant, this.purchases, this.downloadKeys);
   }
 
   put(collection: Collection): void {
@@ -171,10 +95,6 @@ export class Model {
       this.hides(collection, user) ??
       (this.canEdit(collection!, user) ? undefined : [403, "you can't edit this collection"])
     );
-  }
-
-  liveGrant(user: number): Grant | undefined {
-    return this.grants.find((grant) => grant.user === user && !grant.revoked);
   }
 
   /** Last updated first; of the same write the higher id. */

@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Ask, type Field, messageOf } from '../ask';
 import type { Json, JsonObject } from '../json';
 import { checkDescribed, excerpt, Finding } from '../oracles';
-import type { Session } from '../session';
-import { type Answered, MAKE_CREDENTIALS, type Target } from '../target';
-import type { Tenant } from '../world';
+import type { Answered, Target } from '../target';
+import { embeddedGame, type Tenant } from '../world';
 import {
   type Collection,
   type Entry,
@@ -12,7 +11,6 @@ import {
   Model,
   type Moment,
   type Refusal,
-  type Revocation,
   second,
   UNSEEN,
 } from './model';
@@ -20,8 +18,6 @@ import { danger } from './safe-html';
 import type { Place } from './steps';
 
 const NOBODYS = 999_999_999;
-/** Within which a revocation reaches every replica. */
-export const REVOCATION_MS = 1000;
 
 type Fields = Record<string, Json | undefined>;
 
@@ -31,7 +27,6 @@ interface Call {
   path?: Record<string, string>;
   fields?: Fields;
   place?: Place;
-  key?: string;
   replica?: number;
 }
 
@@ -75,7 +70,6 @@ export class Play {
     path = {},
     fields = {},
     place = 'form',
-    key,
     replica = this.replica,
   }: Call): Promise<Answered> {
     const given = Object.entries(fields).filter((field): field is [string, Json] => field[1] !== undefined);
@@ -88,11 +82,8 @@ export class Play {
       encoding: place === 'query' ? 'form' : place,
       headers: this.retryKey && operation.startsWith('POST') ? [['Idempotency-Key', this.retryKey]] : [],
     };
-    const message = messageOf(ask, key ?? this.tenant.key(user));
-    const about = {
-      operation: this.target.operation(operation),
-      makesCredential: MAKE_CREDENTIALS.includes(operation),
-    };
+    const message = messageOf(ask, this.tenant.key(user));
+    const about = { operation: this.target.operation(operation) };
     const before = Date.now();
     const answered = await this.target.send(message, about, replica);
     this.moment = [Math.floor(before / 1000), Math.floor(Date.now() / 1000)];
@@ -134,27 +125,9 @@ export class Play {
     return (answered.json as Record<string, JsonObject>)[name]!;
   }
 
-  /** The browser of a user who has a password. */
-  async session(user: number): Promise<Session> {
-    const session = await this.target.session(this.tenant, user);
-    session.replica = this.replica;
-    return session;
-  }
-
   /** As a load balancer does between two requests of one browser. */
   changeReplica(): void {
     this.replica = 1 - this.replica;
-  }
-
-  /** From now on: of what the replica that is asked was told. */
-  get revocation(): Revocation {
-    return { replica: this.replica, at: performance.now() };
-  }
-
-  /** Whether a request that is sent now must be refused: where it was taken back at once, elsewhere within a second. */
-  isOver(revocation: Revocation | undefined): boolean {
-    if (!revocation) return false;
-    return revocation.replica === this.replica || performance.now() - revocation.at >= REVOCATION_MS;
   }
 
   fail(operation: string, what: string, { answer }: Answered, expected: unknown): never {
@@ -244,7 +217,7 @@ export class Play {
       blurb: entry.blurb,
       user_id: entry.user_id,
       created_at: given.created_at,
-      game: this.model.answers.embedded(this.tenant.game(entry.game)!),
+      game: embeddedGame(this.tenant.game(entry.game)!, this.tenant),
     };
     if (!isDeepStrictEqual(given, expected)) this.fail(operation, 'has another entry', answered, expected);
   }

@@ -2,15 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { Finding } from '../oracles';
 import type { Target } from '../target';
 import { type Tenant, USERS } from '../world';
-import { create, deleteCollection, list, read, resubmit, show, update } from './collection-steps';
-import { askAccess, revokeAccess } from './consent-steps';
-import { makeKey, makeToken, revokeKey, settle, useAccess, useKey, useToken } from './credential-steps';
+import { create, deleteCollection, list, read, resubmit, update } from './collection-steps';
 import { addGame, burst, entries, note, order, removeGame } from './entry-steps';
-import { games, giveKey, lookUp, profile, sell } from './lookup-steps';
 import { Play } from './play';
 import type { Did, Of, Step } from './steps';
 import { reset } from './tenant-rows';
-import { exchange, refresh } from './token-steps';
 
 const PERFORM: { [D in Did]: (play: Play, step: Of<D>) => Promise<void> } = {
   create,
@@ -19,29 +15,12 @@ const PERFORM: { [D in Did]: (play: Play, step: Of<D>) => Promise<void> } = {
   delete: deleteCollection,
   read,
   list,
-  show,
   add: addGame,
   remove: removeGame,
   note,
   order,
   entries,
   burst,
-  'make key': makeKey,
-  'revoke key': revokeKey,
-  'use key': useKey,
-  'make token': makeToken,
-  'use token': useToken,
-  'ask access': askAccess,
-  exchange,
-  refresh,
-  'use access': useAccess,
-  'revoke access': revokeAccess,
-  settle,
-  profile,
-  games,
-  sell,
-  'give key': giveKey,
-  'look up': lookUp,
 };
 
 const WRITES: Did[] = ['create', 'update', 'resubmit', 'delete', 'add', 'remove', 'note', 'order'];

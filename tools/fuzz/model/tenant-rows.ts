@@ -1,25 +1,14 @@
 import type { Pool, PoolClient } from 'pg';
-import { SALES_BY_PERIOD } from '../invariants';
 import { baseCollectionsOf, COLLECTION_CREATED, type Tenant, USERS } from '../world';
 
 /** Brings a tenant's rows back to what they were before the first request. */
 export async function reset(sql: Pool, tenant: Tenant): Promise<void> {
   const users = USERS.map((n) => tenant.user(n));
-  const [low, high] = [tenant.base + 50, tenant.base + 99];
   await inTransaction(sql, async (client) => {
     await client.query('DELETE FROM collections WHERE user_id = ANY($1)', [users]);
-    await client.query(`DELETE FROM api_keys WHERE user_id = ANY($1) AND label LIKE 'fuzz%'`, [users]);
-    await forgetGrants(client, tenant);
-    await client.query('DELETE FROM download_keys WHERE id BETWEEN $1 AND $2', [low, high]);
-    const sold = await client.query('DELETE FROM purchases WHERE id BETWEEN $1 AND $2', [low, high]);
-    if (sold.rowCount) await countSales(client, tenant);
     await putBaseCollections(client, tenant);
   });
 }
-
-/** With all that was given by them. */
-export const forgetGrants = (sql: Pool | PoolClient, { clientId }: Tenant) =>
-  sql.query('DELETE FROM oauth_grants WHERE client_id = $1', [clientId]);
 
 async function inTransaction(sql: Pool, work: (client: PoolClient) => Promise<void>): Promise<void> {
   const client = await sql.connect();
@@ -61,26 +50,6 @@ async function putBaseCollections(client: PoolClient, tenant: Tenant): Promise<v
       [id, user_id, COLLECTION_CREATED, games],
     );
   }
-}
-
-async function countSales(client: PoolClient, tenant: Tenant): Promise<void> {
-  const games = tenant.games.map(({ id }) => id);
-  await client.query(
-    `UPDATE games g SET purchases_count = (SELECT count(*) FROM purchase_shares s WHERE s.game_id = g.id)
-     WHERE id = ANY($1)`,
-    [games],
-  );
-  await client.query('DELETE FROM game_earnings WHERE game_id = ANY($1)', [games]);
-  await client.query(
-    `INSERT INTO game_earnings SELECT game_id, currency, sum(amount) FROM purchase_shares
-     WHERE game_id = ANY($1) GROUP BY 1, 2 HAVING sum(amount) > 0`,
-    [games],
-  );
-  await client.query('DELETE FROM sales_periods WHERE game_id = ANY($1)', [games]);
-  await client.query(
-    `INSERT INTO sales_periods (game_id, unit, first_day, currency, purchases, amount) ${SALES_BY_PERIOD} WHERE game_id = ANY($1)`,
-    [games],
-  );
 }
 
 interface CollectionRows {

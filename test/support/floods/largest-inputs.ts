@@ -1,5 +1,5 @@
-import { formMessage, type Message } from '../ask';
-import { ALICE, ATTACKER } from '../world';
+import { formMessage, type Message } from '../../../tools/fuzz/ask';
+import { ALICE, ATTACKER } from '../../../tools/fuzz/world';
 import type { Attack } from './attack';
 
 const COLLECTION = ATTACKER.base + 1;

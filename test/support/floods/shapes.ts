@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net';
-import { bytesOf, formMessage, type Message } from '../ask';
-import { ALICE, ATTACKER, BOB, CAROL } from '../world';
+import { bytesOf, formMessage, type Message } from '../../../tools/fuzz/ask';
+import { ALICE, ATTACKER, BOB, CAROL } from '../../../tools/fuzz/world';
 import type { Attack } from './attack';
-import { kills } from './kills';
 import { longCollections, manyCollections } from './large-lists';
 import { largestInputs } from './largest-inputs';
 import { manyTokens } from './tokens';
@@ -145,7 +144,6 @@ export const SHAPES = {
   'many-collections': manyCollections,
   'long-collections': longCollections,
   'many-tokens': manyTokens,
-  kills,
 } satisfies Record<string, Shape>;
 
 export type ShapeName = keyof typeof SHAPES;

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
-import type { Tenant } from '../world';
-import type { Seen } from './client';
+import type { Tenant } from '../../../tools/fuzz/world';
+import type { Seen } from './bystander-client';
 
 export const LEAST_SHARE = 0.95;
 /** Connections that are terminated once a second have to be made again. */
@@ -17,7 +17,7 @@ export class Bystander {
   private constructor(private readonly child: ChildProcess) {}
 
   static async start(base: string, { number }: Tenant): Promise<Bystander> {
-    const bystander = new Bystander(fork(join(__dirname, 'process.js')));
+    const bystander = new Bystander(fork(join(__dirname, 'bystander-process.js')));
     await bystander.exchange({ type: 'start', base, tenant: number });
     return bystander;
   }

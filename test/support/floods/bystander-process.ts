@@ -1,5 +1,5 @@
-import { Tenant } from '../world';
-import { BystanderClient } from './client';
+import { Tenant } from '../../../tools/fuzz/world';
+import { BystanderClient } from './bystander-client';
 import type { FromBystander, ToBystander } from './bystander';
 
 // What `Bystander` starts: a client in a process of its own.

@@ -1,10 +1,7 @@
 import type { Pool } from 'pg';
-import { Bystander, LEAST_SHARE } from '../bystander/bystander';
-import { type Metrics, Watch } from '../metrics';
-import { tidy } from '../model/tenant-rows';
-import { Finding } from '../oracles';
-import type { Target } from '../target';
-import { ATTACKER, BYSTANDERS, type Tenant } from '../world';
+import { Bystander, LEAST_SHARE } from './bystander';
+import { type Metrics, Watch } from './metrics';
+import type { Tenant } from '../../../tools/fuzz/world';
 import { Attack } from './attack';
 import { SHAPES, type Shape, type ShapeName } from './shapes';
 
@@ -63,27 +60,6 @@ export async function flood(at: Flooded, { shape, seconds, seed }: Flood): Promi
     seen: `${attack}; bystander: ${bystander}; service: ${watch}, ${left} in flight afterwards`,
     broken,
   };
-}
-
-/** Rejects with what is wrong; answers what was seen. */
-export async function runFlood(target: Target, one: Flood): Promise<string> {
-  const front = target.front!;
-  await tidy(target.sql, ATTACKER);
-  const { base, metrics, isRunning } = front;
-  const { seen, broken } = await flood(
-    {
-      base,
-      metrics,
-      isRunning,
-      sql: target.sql,
-      bystander: BYSTANDERS.at(-1)!,
-    },
-    one,
-  );
-  if (broken.length === 0) return seen;
-  // What one flood has spoilt must not be another's.
-  await front.restart();
-  throw new Finding('flood', `${one.shape}: ${broken.join('; ')}`, seen);
 }
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
