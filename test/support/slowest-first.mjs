@@ -2,7 +2,7 @@ import Sequencer from '@jest/test-sequencer';
 
 // Files whose time their size does not show. Begun last, one of them would keep a single worker busy at the end.
 const SLOW =
-  /\/(walkthroughs|accounts-browser|embedded-postgres|importing|bystander|sales-pages|backup|plans|command)\.test\.ts$/;
+  /\/(importing|importing-races|importing-corrections|webhooks|people|sales-pages|migrations)\.test\.ts$/;
 
 export default class SlowestFirst extends Sequencer {
   sort(tests) {
