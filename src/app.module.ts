@@ -10,7 +10,7 @@ import type { Settings } from './platform/config/settings';
 import { CredentialsModule } from './credentials/credentials.module';
 import { DatabaseModule } from './platform/database/database.module';
 import { ErrorFilter } from './platform/http/error.filter';
-import type { FrontDoor } from './platform/http/front-door';
+import type { RequestGate } from './platform/http/request-gate';
 import { HttpModule } from './platform/http/http.module';
 import { ImportingModule } from './operator/import/importing.module';
 import { LegacyModule } from './legacy/legacy.module';
@@ -48,7 +48,7 @@ import { WharfModule } from './wharf/wharf.module';
   ],
 })
 export class AppModule {
-  static with(settings: Settings, frontDoor: FrontDoor): DynamicModule {
-    return { module: AppModule, imports: [ConfigModule.with(settings), HttpModule.with(frontDoor)] };
+  static with(settings: Settings, gate: RequestGate): DynamicModule {
+    return { module: AppModule, imports: [ConfigModule.with(settings), HttpModule.with(gate)] };
   }
 }

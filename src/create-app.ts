@@ -8,25 +8,25 @@ import { OperatorTokensService } from './operator/tokens/operator-tokens.service
 import { addressRangesOf } from './platform/config/address-ranges';
 import { Settings } from './platform/config/settings';
 import { GamewharfAdapter } from './platform/http/express.adapter';
-import { FrontDoor } from './platform/http/front-door';
+import { RequestGate } from './platform/http/request-gate';
 import { NestLogger } from './platform/observability/logger';
 import { ApiDescription } from './platform/openapi/api-description';
 import { legacyOnlyUnder } from './legacy/legacy-host';
 import { lenientClients } from './legacy/lenient-clients';
 
 export async function createApp(settings: Settings, logger: Logger): Promise<NestExpressApplication> {
-  const frontDoor = new FrontDoor(settings, logger);
+  const gate = new RequestGate(settings, logger);
   return configured(
     await NestFactory.create<NestExpressApplication>(
-      AppModule.with(settings, frontDoor),
-      adapterFor(settings, frontDoor),
+      AppModule.with(settings, gate),
+      adapterFor(settings, gate),
       optionsWith(logger),
     ),
   );
 }
 
-export const adapterFor = ({ TRUSTED_PROXIES }: Settings, frontDoor: FrontDoor) =>
-  new GamewharfAdapter(frontDoor, addressRangesOf(TRUSTED_PROXIES));
+export const adapterFor = ({ TRUSTED_PROXIES }: Settings, gate: RequestGate) =>
+  new GamewharfAdapter(gate, addressRangesOf(TRUSTED_PROXIES));
 
 export const optionsWith = (logger: Logger): NestApplicationOptions => ({
   logger: new NestLogger(logger),

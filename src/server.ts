@@ -11,7 +11,7 @@ import { migrate } from './platform/database/migrate';
 import { openDatabase, type OpenDatabase } from './dev/open-database';
 import { greeting } from './dev/greeting';
 import type { GamewharfAdapter } from './platform/http/express.adapter';
-import { FrontDoor } from './platform/http/front-door';
+import { RequestGate } from './platform/http/request-gate';
 import { createLogger } from './platform/observability/logger';
 import { OwnAddress } from './platform/http/own-address';
 import { loadDemoStore } from './dev/demo/demo-store';
@@ -48,7 +48,7 @@ export class Server {
       if (demo) own.announce();
       console.log(greeting(own.url, demo, !given.DATABASE_URL));
     }
-    const { inFlight } = this.app.get(FrontDoor);
+    const { inFlight } = this.app.get(RequestGate);
     void giveBackStartUpMemory(() => inFlight.count > 0);
   }
 

@@ -167,7 +167,7 @@ export class ApiKeyLookup {
   used(key: KnownKey, now: number, req?: Request): void {
     if (now - key.used < MINUTE) return;
     key.used = now;
-    this.uses.used(key.credential.api_key_id, req?.exchange.sender.site || null);
+    this.uses.used(key.credential.api_key_id, req?.exchange.client.site || null);
   }
 
   /** Takes the hashes of each key; the hash under the current pepper is the first. */

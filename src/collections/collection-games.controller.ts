@@ -49,7 +49,6 @@ export class CollectionGamesController {
     const rows = await this.entries.page(user_id, request);
     return this.lists.answer(
       'collection_games',
-      user_id,
       rows,
       (row) => collectionGameAnswer(collection_id, row, this.links),
       { page, per_page },

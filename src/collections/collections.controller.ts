@@ -39,7 +39,7 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<CollectionsResponse | LongList<CollectionRow>> {
     const rows = await this.collections.editableBy(user_id, game_id);
-    return this.lists.answer('collections', user_id, rows, (row) => collectionAnswer(row, this.links));
+    return this.lists.answer('collections', rows, (row) => collectionAnswer(row, this.links));
   }
 
   @Get('collections/:collection_id')

@@ -7,7 +7,7 @@ import { migrate } from '../platform/database/migrate';
 import { openDatabase, requireStore } from '../dev/open-database';
 import { lostConnection } from '../platform/database/reachable';
 import { explain, interruption, settingsOfThisProcess } from '../platform/config/environment';
-import { FrontDoor } from '../platform/http/front-door';
+import { RequestGate } from '../platform/http/request-gate';
 import { createLogger, NestLogger } from '../platform/observability/logger';
 
 interface Closable {
@@ -30,7 +30,7 @@ export const runCommand: CommandRunner = async (
     const settings = needed ? await withDatabase(say, opened, interrupted) : settingsOfThisProcess();
     const logger = createLogger(settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL, process.stderr);
     const app = await NestFactory.createApplicationContext(
-      AppModule.with(settings, new FrontDoor(settings, logger)),
+      AppModule.with(settings, new RequestGate(settings, logger)),
       { logger: new NestLogger(logger), abortOnError: false },
     );
     opened.push(app);

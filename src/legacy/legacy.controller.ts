@@ -84,7 +84,7 @@ export class LegacyController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyGamesResponse | LongList<GameRow>> {
     const rows = await this.games.editableBy(user_id);
-    return this.lists.answer('games', user_id, rows, (row) => legacyGame(row, this.links));
+    return this.lists.answer('games', rows, (row) => legacyGame(row, this.links));
   }
 
   @Get('my-owned-keys')
@@ -137,7 +137,7 @@ export class LegacyController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyPurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);
-    return this.lists.answer('purchases', user_id, rows, (row) => legacyPurchase(row, request.game_id));
+    return this.lists.answer('purchases', rows, (row) => legacyPurchase(row, request.game_id));
   }
 
   @Get('wharf/latest')

@@ -37,6 +37,6 @@ export class ProfileController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<ProfileGamesResponse | LongList<GameRow>> {
     const rows = await this.games.editableBy(user_id);
-    return this.lists.answer('games', user_id, rows, (row) => gameAnswer(row, this.links));
+    return this.lists.answer('games', rows, (row) => gameAnswer(row, this.links));
   }
 }

@@ -34,6 +34,6 @@ export class GameSalesController {
     const offset = (page - 1) * per_page;
     const rows = await this.sales.find(game_id, user_id, { since, limit: per_page, offset });
     const head = { page, per_page };
-    return this.lists.answer('sales', user_id, rows, (row) => saleAnswer(row, game_id, this.links), head);
+    return this.lists.answer('sales', rows, (row) => saleAnswer(row, game_id, this.links), head);
   }
 }

@@ -55,6 +55,6 @@ export class PurchasesController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<PurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);
-    return this.lists.answer('purchases', user_id, rows, (row) => purchaseAnswer(row, request.game_id));
+    return this.lists.answer('purchases', rows, (row) => purchaseAnswer(row, request.game_id));
   }
 }

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { Settings } from '../platform/config/settings';
 import { answerError, type Cacheable, sendCacheable } from '../platform/http/answer';
 import { hasBody } from '../platform/http/body';
-import { FrontDoor } from '../platform/http/front-door';
+import { RequestGate } from '../platform/http/request-gate';
 import type { RequestLog } from '../platform/observability/request-log';
 import { RateLimitsService } from '../platform/rate-limits/rate-limits.service';
 import { BuildsService } from './builds.service';
@@ -36,11 +36,11 @@ export class LatestShortcut {
     private readonly builds: BuildsService,
     private readonly limits: RateLimitsService,
     settings: Settings,
-    frontDoor: FrontDoor,
+    gate: RequestGate,
   ) {
     this.cacheControl = `public, max-age=${settings.LATEST_MAX_AGE}`;
-    this.log = frontDoor.log;
-    frontDoor.shortcut = { prefix: PATH, answers: (req, res) => this.answers(req as Request, res) };
+    this.log = gate.log;
+    gate.shortcut = { prefix: PATH, answers: (req, res) => this.answers(req as Request, res) };
   }
 
   /** For a request that the router took. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { KeyChanges } from '../../src/auth/key-changes';
-import { FrontDoor } from '../../src/platform/http/front-door';
+import { RequestGate } from '../../src/platform/http/request-gate';
 import { SmallImport } from '../../src/operator/import/small-import';
 import { SmallImports } from '../../src/operator/import/small-imports.service';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
@@ -243,7 +243,7 @@ describe('locks', () => {
     const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
     await blocked(2);
     const gone = begin(JSON.stringify(purchase(3)));
-    const { inFlight } = theApp().get(FrontDoor);
+    const { inFlight } = theApp().get(RequestGate);
     const { short } = theApp().get(SmallImports) as unknown as { short: { waiting: Set<unknown> } };
     await until(() => short.waiting.size === 1);
     // One that closes its half of the connection may still read.
@@ -299,7 +299,7 @@ describe('locks', () => {
     const blanks = ' '.repeat(15_000);
     const body = (i: number) =>
       Array.from({ length: 60 }, (_, k) => JSON.stringify(purchase(i * 60 + k + 1)) + blanks).join('\n');
-    const { inFlight } = theApp().get(FrontDoor);
+    const { inFlight } = theApp().get(RequestGate);
     const statusOf = (one: ClientRequest) =>
       once(one, 'response').then(([res]) => {
         const { statusCode, headers } = res as IncomingMessage;

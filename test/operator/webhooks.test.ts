@@ -10,7 +10,7 @@ import { Command } from 'commander';
 import { AppModule } from '../../src/app.module';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
-import { FrontDoor } from '../../src/platform/http/front-door';
+import { RequestGate } from '../../src/platform/http/request-gate';
 import { createLogger } from '../../src/platform/observability/logger';
 import { Measurements } from '../../src/platform/observability/measurements';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
@@ -550,7 +550,7 @@ test('several processes deliver each message once, also what a process wrote tha
   const settings = Object.assign(new Settings(), theApp().get(Settings), { DATABASE_URL: databaseUrl() });
   const logger = createLogger('silent');
   const command = await NestFactory.createApplicationContext(
-    AppModule.with(settings, new FrontDoor(settings, logger)),
+    AppModule.with(settings, new RequestGate(settings, logger)),
     {
       logger: false,
     },

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { FrontDoor } from '../../src/platform/http/front-door';
+import { RequestGate } from '../../src/platform/http/request-gate';
 import { MAX_BODY } from '../../src/platform/http/parameter-sources';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { runIf } from '../support/run-if';
@@ -18,7 +18,7 @@ beforeAll(async () => {
   await make.key({ owner: user, text: KEY });
 });
 
-const inFlight = (app: NestExpressApplication) => app.get(FrontDoor).inFlight;
+const inFlight = (app: NestExpressApplication) => app.get(RequestGate).inFlight;
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 const post = (head: string, body = '') =>
   `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${KEY}\r\n` +
@@ -89,7 +89,7 @@ test('a body that breaks after its answer was sent has no second one', async () 
 
 test('what comes after an answer that closes the connection is not served', async () => {
   const app = await openApp();
-  app.get(FrontDoor).draining = true;
+  app.get(RequestGate).draining = true;
   const write = (title: string) => post(`Content-Length: ${title.length + 6}`, `title=${title}`);
   expect(await answersTo(write('First') + write('Second'), { app })).toEqual([200]);
   expect(await sql('SELECT title FROM collections')).toEqual([{ title: 'First' }]);
@@ -128,18 +128,18 @@ async function lose(app: NestExpressApplication, loss: (socket: Socket) => unkno
 describe.each(LOSSES)('63 connections with nine requests each, and then %s', (_what, loss) => {
   test('hold nothing when they are over, and each request is reported once', async () => {
     const app = theApp();
-    const { connections, health, slots, uploads } = inFlight(app);
+    const { connections, health, requests, uploads } = inFlight(app);
     const others = connections.used;
     const asked = new Set<IncomingMessage>();
     const reported: IncomingMessage[] = [];
-    const observers = app.get(FrontDoor).observers;
+    const observers = app.get(RequestGate).observers;
     observers.push((req) => void reported.push(req));
     const server = app.getHttpServer() as Server;
     const listen = (req: IncomingMessage) => void asked.add(req);
     server.on('request', listen);
     await lose(app, loss, 63);
     await until(() => connections.used === others && inFlight(app).count === 0);
-    await until(() => slots.used + health.used + uploads.used === 0);
+    await until(() => requests.accepted + health.accepted + uploads.used === 0);
     server.off('request', listen);
     observers.pop();
     expect(reported.length).toBeGreaterThan(63);

@@ -10,7 +10,7 @@ import { type Settings, loadSettings } from '../../src/platform/config/settings'
 import { AppModule } from '../../src/app.module';
 import { Database } from '../../src/platform/database/database';
 import { pgTypes } from '../../src/platform/database/pg-types';
-import { FrontDoor } from '../../src/platform/http/front-door';
+import { RequestGate } from '../../src/platform/http/request-gate';
 import { createLogger, NestLogger } from '../../src/platform/observability/logger';
 import { describeApi } from '../../src/platform/openapi/describe-api';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
@@ -87,13 +87,13 @@ export async function openApp(
     },
   });
   const logger = createLogger(settings.LOG_LEVEL, log);
-  const frontDoor = new FrontDoor(settings, logger);
-  const builder = Test.createTestingModule({ imports: [AppModule.with(settings, frontDoor), ...imports] });
+  const gate = new RequestGate(settings, logger);
+  const builder = Test.createTestingModule({ imports: [AppModule.with(settings, gate), ...imports] });
   builder.setLogger(new NestLogger(logger)).overrideProvider(Clock).useValue(clock);
   const module = await override(builder).compile();
   const replica = configured(
     module.createNestApplication<NestExpressApplication>(
-      adapterFor(settings, frontDoor),
+      adapterFor(settings, gate),
       optionsWith(logger),
     ),
   );

@@ -3,9 +3,8 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Capacity } from '../../src/platform/http/senders';
-import { FrontDoor } from '../../src/platform/http/front-door';
-import type { InFlight } from '../../src/platform/http/in-flight';
+import { RequestGate } from '../../src/platform/http/request-gate';
+import { Exchange, type InFlight } from '../../src/platform/http/in-flight';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { type Actor, make, openApp, useStore } from '../support/store';
 import { moment, until } from '../support/time';
@@ -73,35 +72,26 @@ test.each(FLOODS)(
   async (_what, kind, options) => {
     const { sent, right, wrong } = await seenDuring(kind, options);
     if (right < 0.95 * sent) throw new Error(`${right} of ${sent} were right: ${JSON.stringify(wrong)}`);
-    const { connections, health, slots, uploads } = app.get(FrontDoor).inFlight;
-    await until(() => connections.used + health.used + slots.used + uploads.used === 0, 15_000);
+    const { connections, health, requests, uploads } = app.get(RequestGate).inFlight;
+    await until(() => connections.used + health.accepted + requests.accepted + uploads.used === 0, 15_000);
   },
   30_000,
 );
 
-/** One capacity for everything, from the first byte of a request on, and the same for all. */
+/** No client has a limit of its own, and a request counts as running while its body is read. */
 function withoutShares(inFlight: InFlight): void {
-  const { slots } = inFlight;
-  const take: Capacity['take'] = function (this: Capacity, sender, amount = 1) {
-    if (this.used + amount > this.total) return false;
-    this.used += amount;
-    sender[this.name] += amount;
-    return true;
-  };
-  Object.assign(slots, { take });
-  Object.assign(inFlight, {
-    health: slots,
-    admit: (exchange: object) =>
-      (inFlight as unknown as { takeSlot(one: object): boolean }).takeSlot(exchange),
-  });
+  const all = { accepted: 60, running: 60, each: 60, alone: 60 };
+  Object.assign(inFlight.requests, { limits: all });
+  jest.spyOn(Exchange.prototype, 'receive').mockImplementation((read) => read());
 }
+afterEach(() => jest.restoreAllMocks());
 
 const HELD = FLOODS.filter(([, kind]) => kind === 'promises' || kind === 'not reading');
 
 test.each(HELD)(
   'control: without shares nobody is served while somebody %s',
   async (_what, kind, options) => {
-    withoutShares(app.get(FrontDoor).inFlight);
+    withoutShares(app.get(RequestGate).inFlight);
     const { sent, right } = await seenDuring(kind, options);
     expect(right / sent).toBeLessThan(0.9);
   },

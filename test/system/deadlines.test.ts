@@ -1,6 +1,6 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
-import { FrontDoor } from '../../src/platform/http/front-door';
+import { RequestGate } from '../../src/platform/http/request-gate';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { FaultyProxy } from '../support/proxy';
@@ -57,7 +57,7 @@ describe('a request has 2.5 seconds in all, however often it waits', () => {
   });
 
   test('control: a server that does not look after its requests takes longer', async () => {
-    expect((await waitTwice((app) => app.get(FrontDoor).inFlight.stop())).ms).toBeGreaterThan(2550);
+    expect((await waitTwice((app) => app.get(RequestGate).inFlight.stop())).ms).toBeGreaterThan(2550);
   });
 });
 

@@ -77,14 +77,15 @@ const rate = ({ count, period_ms }) => `${number(count)} in ${period_ms / 1000} 
 export function limitsPage() {
   const { Settings } = of('platform/config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
-  const [body, flight, front] = ['body', 'in-flight', 'front-door'].map((name) =>
+  const [body, flight, front] = ['body', 'in-flight', 'request-gate'].map((name) =>
     of(`platform/http/${name}`),
   );
   const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/http/parameter-sources');
   const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('operator/import/small-import');
   const waiting = of('operator/import/small-imports.service');
-  const room = of('operator/import/import-room');
+  const room = of('operator/import/import-limits');
   const lists = of('platform/http/long-lists');
+  const concurrency = of('platform/http/concurrency-limit');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
   const limits = (...rows) => table(['limit', 'value', 'what is beyond it'], ...rows);
@@ -142,7 +143,7 @@ ${limits(
   ],
   [
     'long lists at once',
-    `${lists.MAX_RUNNING_PER_USER} of a user, ${lists.MAX_RUNNING} of a process`,
+    `${lists.LONG_LISTS.each} of an IP address, ${lists.LONG_LISTS.running} of a process`,
     'waits, then 503',
   ],
 )}
@@ -180,19 +181,20 @@ ${limits(
 
 ${table(['limit', 'default'], ...rates.map(([name, one]) => [code(name), rate(one)]))}
 
-## Room
+## Concurrency
 
-[Overload](rate-limits.md#overload) says what each counts. What finds no room is 503.
+[Overload](rate-limits.md#overload) says what each counts. Requests beyond them get 503.
 
 ${table(
-  ['capacity', 'room'],
-  [code('slots'), `${number(MAX_IN_FLIGHT)}, set by \`MAX_IN_FLIGHT\``],
+  ['limit', 'value'],
+  [code('requests'), `${number(MAX_IN_FLIGHT)}, set by \`MAX_IN_FLIGHT\``],
   [code('uploads'), kib(flight.MAX_UPLOAD_BYTES)],
   [code('health'), number(flight.MAX_HEALTH)],
   [code('connections'), `${number(MAX_CONNECTIONS)}, set by \`MAX_CONNECTIONS\``],
   ['requests in flight on one connection', number(front.MAX_PIPELINED)],
-  ['requests of one address that begin in a turn', number(front.BEGUN_IN_A_TURN)],
-  ['requests of one address that wait for a turn', number(front.MAX_WAITING)],
+  ['running requests of one IP address, while others send requests', number(concurrency.PER_CLIENT)],
+  ['time for which a request may wait to begin', seconds(flight.WAIT_TIMEOUT)],
+  ['rate at which a client reads a long response', `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT)}`],
 )}
 `;
 }

@@ -90,7 +90,6 @@ export class BuyersController {
     const rows = await this.sales.find(id, visitor.user.id, { buyer: findOf(req) });
     return new CsvResponse(
       this.lists,
-      visitor.user.id,
       `buyers-of-game-${id}.csv`,
       Object.keys(CELLS),
       rows,

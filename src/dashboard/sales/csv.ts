@@ -25,7 +25,6 @@ const BYTE_ORDER_MARK = '\ufeff';
 export class CsvResponse<Row> extends WebResponse {
   constructor(
     private readonly lists: LongLists,
-    private readonly user_id: number,
     private readonly filename: string,
     private readonly head: string[],
     private readonly rows: Rows<Row>,
@@ -34,9 +33,8 @@ export class CsvResponse<Row> extends WebResponse {
     super();
   }
 
-  override async sendTo(res: Response): Promise<void> {
-    await this.lists.enter(this.user_id);
-    try {
+  override sendTo(res: Response): Promise<void> {
+    return this.lists.run(res, async () => {
       // The deadline may have answered, or the connection may be lost.
       if (res.writableEnded || res.destroyed) return;
       res.removeHeader('Access-Control-Allow-Origin');
@@ -45,9 +43,7 @@ export class CsvResponse<Row> extends WebResponse {
       res.setHeader('Content-Disposition', `attachment; filename="${this.filename}"`);
       if (res.req.method === 'HEAD') res.end();
       else await this.send(res);
-    } finally {
-      this.lists.leave(this.user_id);
-    }
+    });
   }
 
   private async send(res: Response): Promise<void> {

@@ -16,7 +16,6 @@ import { Settings } from '../../platform/config/settings';
 import { Post } from '../../platform/http/routes';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { ExportService } from '../../operator/people/export.service';
-import { NdjsonResponse } from '../../operator/people/ndjson-answer';
 import { People } from '../../operator/people/person';
 
 const PATH = '/user/settings/data';
@@ -50,22 +49,24 @@ export class DataController {
     const password = (await formOf(req)).text('password') ?? '';
     if (password === '' || password.length > MAX_PASSWORD)
       return this.page(visitor, { status: 400, problem: 'Enter your password.' });
-    const result = await this.signIns.signIn(visitor.user.username, password, req.exchange.sender.network);
+    const result = await this.signIns.signIn(visitor.user.username, password, req.exchange.client.network);
     if ('refused' in result) {
       this.audit.record({
         event: 'sign-in refused',
         ...visitor.by,
         reason: result.refused,
-        address: req.exchange.sender.network,
+        address: req.exchange.client.network,
       });
       if (result.refused === 'wait') return this.page(visitor, tooManyAttempts(result.seconds));
       this.limits.guesses?.['sign-in'].failed(req);
       return this.page(visitor, { status: 403, problem: 'The password is wrong.' });
     }
-    const lines = this.exports.limited(await this.people.verified(visitor.user.id), (counts) =>
-      this.events.record('exported', { request_id: req.id }, { counts, user_id: visitor.user.id }),
+    return this.exports.response(
+      await this.people.verified(visitor.user.id),
+      (counts) =>
+        this.events.record('exported', { request_id: req.id }, { counts, user_id: visitor.user.id }),
+      { 'Content-Disposition': 'attachment; filename="my-data.ndjson"' },
     );
-    return new NdjsonResponse(lines, { 'Content-Disposition': 'attachment; filename="my-data.ndjson"' });
   }
 
   private page(

@@ -65,7 +65,7 @@ export class SignInController {
         status: 400,
         problem: 'Enter your user name and your password.',
       });
-    const result = await this.signIns.signIn(name, password, req.exchange.sender.network);
+    const result = await this.signIns.signIn(name, password, req.exchange.client.network);
     if ('user_id' in result) {
       await this.visitors.signIn(result.user_id, visitor, res);
       this.audit.record({ event: 'signed in', request_id: req.id, user_id: result.user_id });
@@ -76,7 +76,7 @@ export class SignInController {
       request_id: req.id,
       user_id: result.tried ?? undefined,
       reason: result.refused,
-      address: req.exchange.sender.network,
+      address: req.exchange.client.network,
     });
     if (result.refused === 'wait')
       return this.page(visitor, return_to, { name, ...tooManyAttempts(result.seconds) });

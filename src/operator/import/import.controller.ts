@@ -54,7 +54,7 @@ export class ImportController {
       const sent = {
         source: withoutStalls(req),
         length: Number(req.headers['content-length'] ?? 0),
-        sender: req.exchange.sender,
+        client: req.exchange.client,
         broken,
       };
       const types = await this.imports.receive(sent, operator, key);

@@ -6,10 +6,10 @@ import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Settings } from '../../platform/config/settings';
 import { ApiError } from '../../platform/http/api-error';
 import { type Counter, Measurements } from '../../platform/observability/measurements';
-import type { Sender } from '../../platform/http/senders';
+import type { Client } from '../../platform/http/client-limits';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
 import { importOnThread } from './import-thread';
-import { ImportRoom } from './import-room';
+import { ImportLimits } from './import-limits';
 import { MAX_BYTES, readSmall } from './small-import';
 import { SmallImports } from './small-imports.service';
 import type { ImportSummary } from './summary';
@@ -19,7 +19,7 @@ interface Sent {
   source: AsyncIterable<Buffer>;
   /** As its sender says; 0: without a Content-Length. */
   length: number;
-  sender: Sender;
+  client: Client;
   /** Aborted where the sender hangs up, or the process ends. */
   broken: AbortController;
 }
@@ -36,7 +36,7 @@ export class ImportService implements OnModuleDestroy {
     private readonly keys: ApiKeysService,
     private readonly events: OperatorEvents,
     private readonly small: SmallImports,
-    private readonly room: ImportRoom,
+    private readonly limits: ImportLimits,
     measurements: Measurements,
   ) {
     this.records = measurements.counter(
@@ -82,7 +82,7 @@ export class ImportService implements OnModuleDestroy {
 
   private receiveUntil(
     signal: AbortSignal,
-    { source, length, sender }: Sent,
+    { source, length, client }: Sent,
     by: By,
     key: RetryKey | undefined,
   ): Promise<ImportSummary> {
@@ -90,11 +90,11 @@ export class ImportService implements OnModuleDestroy {
     const { DATABASE_URL } = this.settings;
     const large = (stream: AsyncIterable<Buffer>) => {
       const work = () => importOnThread({ DATABASE_URL, pepper: this.pepper, mayLetIn }, stream, signal);
-      return this.counted(by, 'large', this.room.inTurn(sender, signal, work));
+      return this.counted(by, 'large', this.limits.inTurn(client, signal, work));
     };
     if (length > MAX_BYTES) return large(source);
 
-    return this.room.holding(sender, source, async (stream) => {
+    return this.limits.holding(client, source, async (stream) => {
       const chunks: Buffer[] = [];
       const small = await readSmall(stream, chunks, this.small.types, mayLetIn, signal);
       if (!small) return large(replayed(chunks, stream));

@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
 import { ImportController } from './import.controller';
-import { ImportRoom } from './import-room';
+import { ImportLimits } from './import-limits';
 import { ImportService } from './import.service';
 import { SmallImports } from './small-imports.service';
 
-@Module({ controllers: [ImportController], providers: [ImportRoom, ImportService, SmallImports] })
+@Module({ controllers: [ImportController], providers: [ImportLimits, ImportService, SmallImports] })
 export class ImportingModule {}

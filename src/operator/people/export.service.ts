@@ -3,8 +3,9 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { Database } from '../../platform/database/database';
 import { longRead, type Statement } from '../../platform/database/statement';
-import { serviceUnavailable } from '../../platform/http/api-error';
+import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
 import { type Owned, PARTS, type Scanned } from './export-parts';
+import { NdjsonResponse } from './ndjson-answer';
 import type { Person } from './person';
 import { columnsOf, PERSON, slicesOf } from './scan';
 
@@ -15,31 +16,34 @@ interface Line {
 
 type Statements = [Owned | Scanned, Statement<Line>][];
 
-// Exports at a time: each reads whole tables.
-const MAX_RUNNING = 2;
-
 const START = { bigint: '0', text: '', bytea: '' };
 
 /** Writes all that is stored about a person, but for the hashes of secrets, as newline-delimited JSON. */
 @Injectable()
 export class ExportService {
   private statements: Statements | undefined;
-  private running = 0;
+  // Each export reads whole tables.
+  private readonly limit = new ConcurrencyLimit({ accepted: 16, running: 4, each: 1 });
 
   constructor(
     private readonly database: Database,
     @InjectDataSource() private readonly source: DataSource,
   ) {}
 
-  /** The lines for an answer. Refuses while MAX_RUNNING others are written; `onEnd` gets the number of lines of each type. */
-  async *limited(person: Person, onEnd: (counts: Record<string, number>) => void): AsyncGenerator<string> {
-    if (this.running === MAX_RUNNING) throw serviceUnavailable();
-    this.running++;
+  /** An export as a response; `onEnd` gets the number of lines of each type. */
+  response(
+    person: Person,
+    onEnd: (counts: Record<string, number>) => void,
+    headers?: Record<string, string>,
+  ): NdjsonResponse {
+    return new NdjsonResponse(this.limit, this.recorded(person, onEnd), headers);
+  }
+
+  private async *recorded(person: Person, onEnd: (counts: Record<string, number>) => void) {
     const counts = {};
     try {
       yield* this.lines(person, counts);
     } finally {
-      this.running--;
       onEnd(counts);
     }
   }

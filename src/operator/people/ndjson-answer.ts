@@ -1,7 +1,10 @@
 import type { Response } from 'express';
 import { WebResponse } from '../../platform/http/answer';
-import { READ_TIMEOUT } from '../../platform/http/in-flight';
+import type { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
 import { wasRead } from '../../platform/http/long-lists';
+
+// In milliseconds.
+const MAX_WAIT = 1500;
 
 /**
  * Sends lines, each slice when the client has read the one before. An error breaks the connection, so that part of an export
@@ -9,15 +12,21 @@ import { wasRead } from '../../platform/http/long-lists';
  */
 export class NdjsonResponse extends WebResponse {
   constructor(
+    private readonly limit: ConcurrencyLimit,
     private readonly slices: AsyncIterable<string>,
     private readonly headers: Record<string, string> = {},
   ) {
     super();
   }
 
-  override async sendTo(res: Response): Promise<void> {
+  override sendTo(res: Response): Promise<void> {
+    const { exchange } = res.req;
     // It may take longer than the deadline of a request.
-    res.req.exchange.takesLong();
+    exchange.takesLong();
+    return this.limit.run(exchange.client, AbortSignal.timeout(MAX_WAIT), () => this.send(res));
+  }
+
+  private async send(res: Response): Promise<void> {
     // CORS is for games in a browser.
     res.removeHeader('Access-Control-Allow-Origin');
     res.removeHeader('Access-Control-Expose-Headers');
@@ -26,10 +35,7 @@ export class NdjsonResponse extends WebResponse {
         for (const name in this.headers) res.setHeader(name, this.headers[name]!);
         res.setHeader('Content-Type', 'application/x-ndjson');
       }
-      const timer = setTimeout(() => res.destroy(), READ_TIMEOUT);
-      const read = await wasRead(res, slice);
-      clearTimeout(timer);
-      if (!read) return;
+      if (!(await wasRead(res, slice))) return;
     }
     res.end();
   }

@@ -8,7 +8,7 @@ import { Fails, Post } from '../../platform/http/routes';
 import { Parameters } from '../../platform/http/read-parameters';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
-import { NdjsonResponse } from './ndjson-answer';
+import type { NdjsonResponse } from './ndjson-answer';
 import { ErasedResponse, PersonRequest, UserRequest } from './people.dto';
 import { People, type Person } from './person';
 
@@ -32,9 +32,7 @@ export class PeopleController {
   @Fails(404, 'invalid user')
   async export(@CurrentOperator() by: By, @Parameters() { user_id }: UserRequest): Promise<NdjsonResponse> {
     const person = await this.withId(user_id);
-    return new NdjsonResponse(
-      this.exports.limited(person, (counts) => this.events.record('exported', by, { counts, user_id })),
-    );
+    return this.exports.response(person, (counts) => this.events.record('exported', by, { counts, user_id }));
   }
 
   @Post('users/:user_id/erase')

@@ -40,28 +40,28 @@ export class BrokenRequests {
   }
 
   answer(error: ParserError, socket: ClientSocket): void {
-    const { client } = socket;
+    const { connection } = socket;
     if (error.code === 'ECONNRESET') socket.destroy();
     // The parser reports another error for each later chunk.
-    else if (!client.isClosing)
+    else if (!connection.isClosing)
       this.refuse(socket, isInAuthorization(error) ? invalidKey : (REFUSALS[error.code ?? ''] ?? malformed));
   }
 
   /** Node detaches the socket of a CONNECT. Without a listener, an error of it would end the process. */
   answerConnect(socket: ClientSocket): void {
     socket.on('error', () => socket.destroy());
-    if (!socket.client.isClosing) this.refuse(socket, methodNotAllowed);
+    if (!socket.connection.isClosing) this.refuse(socket, methodNotAllowed);
   }
 
-  private refuse({ client }: ClientSocket, refusal: ApiError): void {
+  private refuse({ connection }: ClientSocket, refusal: ApiError): void {
     this.counters[refusal.status]!.value++;
-    const { newest } = client;
-    if (!newest || newest.req.complete) client.closeWith(this.text(refusal));
+    const { newest } = connection;
+    if (!newest || newest.req.complete) connection.closeWith(this.text(refusal));
     // The error is in the body of a request that is answered already.
-    else if (newest.res.headersSent) client.closeWith('');
+    else if (newest.headersSent) connection.closeWith('');
     else {
-      client.closeAfter(newest.res);
-      sendFailure(newest.res, refusal);
+      connection.closeAfter(newest);
+      sendFailure(newest, refusal);
     }
   }
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { OutgoingResponse, sendJson, WebResponse } from './answer';
-import { type FrontDoor, MAX_HEADERS } from './front-door';
+import { type RequestGate, MAX_HEADERS } from './request-gate';
 import type { ClientSocket } from './request';
 
 const SECOND = 1000;
@@ -34,7 +34,7 @@ function nativeClasses(app: express.Express) {
 
 export class GamewharfAdapter extends ExpressAdapter {
   constructor(
-    private readonly frontDoor: FrontDoor,
+    private readonly gate: RequestGate,
     trustedProxies: string[],
   ) {
     const app = express();
@@ -51,7 +51,7 @@ export class GamewharfAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const app = this.getInstance<express.Express>();
     const isTrusted = app.get('trust proxy fn') as (address: string, distance: number) => boolean;
-    const { inFlight, brokenRequests } = this.frontDoor;
+    const { inFlight, brokenRequests } = this.gate;
     const server = http.createServer(
       {
         ...nativeClasses(app),
@@ -64,7 +64,7 @@ export class GamewharfAdapter extends ExpressAdapter {
         keepAliveTimeout: 65 * SECOND,
         connectionsCheckingInterval: SECOND,
       },
-      this.frontDoor.before(app),
+      this.gate.before(app),
     );
     // One more than is allowed, so that the front door sees that there are too many.
     server.maxHeadersCount = MAX_HEADERS + 1;

@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { FrontDoor } from './front-door';
+import { RequestGate } from './request-gate';
 import { LongLists } from './long-lists';
 import { Measurements } from '../observability/measurements';
 import { OwnAddress } from './own-address';
@@ -7,18 +7,18 @@ import { RequestLog } from '../observability/request-log';
 
 @Module({})
 export class HttpModule {
-  static with(frontDoor: FrontDoor): DynamicModule {
+  static with(gate: RequestGate): DynamicModule {
     return {
       module: HttpModule,
       global: true,
       providers: [
         OwnAddress,
-        { provide: FrontDoor, useValue: frontDoor },
-        { provide: RequestLog, useValue: frontDoor.log },
-        { provide: Measurements, useValue: frontDoor.measurements },
+        { provide: RequestGate, useValue: gate },
+        { provide: RequestLog, useValue: gate.log },
+        { provide: Measurements, useValue: gate.measurements },
         LongLists,
       ],
-      exports: [OwnAddress, FrontDoor, RequestLog, Measurements, LongLists],
+      exports: [OwnAddress, RequestGate, RequestLog, Measurements, LongLists],
     };
   }
 }

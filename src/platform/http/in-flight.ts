@@ -1,16 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendFailure } from './answer';
-import { hasBody } from './body';
 import { apiError, serviceUnavailable } from './api-error';
+import { hasBody } from './body';
+import { type Client, Clients, Quota } from './client-limits';
+import { ConcurrencyLimit, type Work } from './concurrency-limit';
+import { Connection } from './connection';
 import { MAX_BODY } from './parameter-sources';
 import type { ClientSocket, Observer } from './request';
-import { Capacity, Connection, type Sender, Senders } from './senders';
 
 // Milliseconds. Longer than the timeout of a statement: for requests with several.
 export const ANSWER_TIMEOUT = 2300;
+/** Of these, so long a request may wait to begin. */
+export const WAIT_TIMEOUT = 1000;
 // Not the server's requestTimeout, which would also end an operator's import.
 export const BODY_TIMEOUT = 8000;
 export const READ_TIMEOUT = 10_000;
+/** A client that reads less of a response in READ_TIMEOUT loses its connection: 8 KB a second. */
+export const MIN_READ_BYTES = 80 * 1024;
 const SWEEP_INTERVAL = 100;
 const SWEEPS_PER_FORGETTING = 100;
 
@@ -22,41 +28,78 @@ const MIN_UPLOAD_BYTES = 16 * 1024;
 const BYTES_OF_A_PIECE = 32;
 const MAX_SURPLUS_PIECES = 1000;
 
-/** A request and its answer. */
-export class Exchange {
-  /** The start of the deadline for the answer: the end of the body, or `at`. */
+/** A request and its response. */
+export class Exchange implements Work {
+  /** The start of the deadline for the response: the end of the body, or `at`. */
   since: number;
   /** Its index in the array of exchanges. */
   index = -1;
-  /** The capacity of which it holds one: slots or health. */
-  held: Capacity | undefined = undefined;
-  /** The bytes that it holds of the capacity `uploads`. */
+  state: 'waiting' | 'running' | 'outside' = 'outside';
+  /** The bytes of the quota `uploads` that it uses. */
   upload = 0;
-  /** The bytes that its connection had sent at the last sweep. */
-  sent = 0;
-  /** The answer is sent, or the connection is lost. */
+  /** The bytes that the connection had sent at `since`, once the response is being sent. */
+  sent = -1;
+  /** The response is sent, or the connection is lost. */
   isClosed = false;
+  /** Without a deadline for the response. */
   isLong = false;
+  private turn: Pick<Work, 'begin' | 'reject'> | undefined;
   private surplusPieces = 0;
 
   constructor(
     private readonly inFlight: InFlight,
+    private readonly limit: ConcurrencyLimit,
     readonly req: IncomingMessage,
     readonly res: ServerResponse,
     readonly connection: Connection,
-    readonly sender: Sender,
+    readonly client: Client,
     /** Its arrival, by performance.now(). */
     readonly at: number,
   ) {
     this.since = at;
   }
 
-  /** Called when the body is read: the request needs a slot from now on. */
-  bodyArrived(): void {
-    if (!this.inFlight.bodyArrived(this)) throw serviceUnavailable();
+  /** Begins when it is its turn. */
+  enter(turn: Pick<Work, 'begin' | 'reject'>): void {
+    this.turn = turn;
+    this.state = 'waiting';
+    if (!this.limit.enter(this)) this.reject();
   }
 
-  /** Called for each piece of the body, which is a chunk or what one read of the socket brought; false: refused. */
+  begin(): void {
+    this.state = 'running';
+    this.turn!.begin();
+  }
+
+  reject(): void {
+    this.state = 'outside';
+    this.turn!.reject();
+  }
+
+  leave(): void {
+    if (this.state === 'waiting') {
+      this.limit.cancel(this);
+      this.reject();
+    } else if (this.state === 'running') this.limit.leave(this.client);
+    this.state = 'outside';
+  }
+
+  /** Reads the body. Meanwhile the request isn't running, because the client decides how long that takes. */
+  async receive<Body>(read: () => Promise<Body>): Promise<Body> {
+    if (!this.req.complete) this.leave();
+    const body = await read();
+    // Nothing would end a request that is closed.
+    if (this.isClosed) throw serviceUnavailable();
+    this.inFlight.endUpload(this);
+    this.since = performance.now();
+    if (this.state === 'outside')
+      await new Promise<void>((begin, reject) =>
+        this.enter({ begin, reject: () => reject(serviceUnavailable()) }),
+      );
+    return body;
+  }
+
+  /** Called for each piece of the body, which is a chunk or what one read of the socket brought; false: rejected. */
   pieceArrived(bytes: number): boolean {
     this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
     if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
@@ -65,30 +108,29 @@ export class Exchange {
     return false;
   }
 
-  /** For long work such as an import: no deadline, and no slot. */
-  takesLong(): void {
-    this.isLong = true;
-    this.inFlight.giveBack(this);
-  }
-
   close(): void {
     this.inFlight.close(this);
   }
+
+  /** For long work such as an import: no deadline for the response, and the body isn't held in memory. */
+  takesLong(): void {
+    this.isLong = true;
+    this.inFlight.endUpload(this);
+  }
 }
 
-/** The requests in flight. Each holds bytes of `uploads` until its body is read, then a slot until its answer is sent. */
+/** The requests in flight, and their deadlines. */
 export class InFlight {
-  readonly connections: Capacity;
-  readonly slots: Capacity;
-  readonly uploads = new Capacity('uploads', MAX_UPLOAD_BYTES);
-  readonly health = new Capacity('health', MAX_HEALTH);
-  /** Requests whose answer is not sent yet. */
+  readonly connections: Quota;
+  readonly uploads = new Quota('uploads', MAX_UPLOAD_BYTES);
+  readonly requests: ConcurrencyLimit;
+  /** Probes never wait for other requests. */
+  readonly health = ConcurrencyLimit.ofRequests(MAX_HEALTH);
+  /** Requests whose response is not sent yet. */
   count = 0;
   // An array, since requests in a Set survive more garbage collections: docs/explanation/decisions/fast-requests.md.
   private readonly exchanges: Exchange[] = [];
-  private readonly senders = new Senders();
-  // The first refusal of a slot since one was last taken or given back; 0: none.
-  private refusedSince = 0;
+  private readonly clients = new Clients();
   private timer: NodeJS.Timeout | undefined;
   private sweeps = 0;
 
@@ -96,53 +138,43 @@ export class InFlight {
     { MAX_IN_FLIGHT, MAX_CONNECTIONS }: { MAX_IN_FLIGHT: number; MAX_CONNECTIONS: number },
     private readonly observers: readonly Observer[],
   ) {
-    this.slots = new Capacity('slots', MAX_IN_FLIGHT);
-    this.connections = new Capacity('connections', MAX_CONNECTIONS);
-  }
-
-  /** Milliseconds since slots are refused without one being taken or given back. */
-  get stuckFor(): number {
-    return this.refusedSince === 0 ? 0 : performance.now() - this.refusedSince;
+    this.requests = ConcurrencyLimit.ofRequests(MAX_IN_FLIGHT);
+    this.connections = new Quota('connections', MAX_CONNECTIONS);
   }
 
   connect(socket: ClientSocket, isTrusted: boolean): void {
-    const sender = this.senders.ofPeer(socket.remoteAddress ?? '');
-    const connection = new Connection(socket, sender, isTrusted);
-    socket.client = connection;
-    if (this.connections.take(sender)) socket.once('close', () => this.disconnect(connection));
+    const client = this.clients.ofPeer(socket.remoteAddress ?? '');
+    const connection = new Connection(socket, client, isTrusted);
+    socket.connection = connection;
+    if (this.connections.take(client)) socket.once('close', () => this.disconnect(connection));
     else socket.destroy();
   }
 
   open(req: IncomingMessage, res: ServerResponse, connection: Connection, at: number): Exchange {
-    const sender = this.senders.ofRequest(req, connection);
-    const exchange = new Exchange(this, req, res, connection, sender, at);
+    const client = connection.isTrusted ? this.clients.ofRequest(req, connection.client) : connection.client;
+    const limit = req.url!.startsWith('/health/') ? this.health : this.requests;
+    const exchange = new Exchange(this, limit, req, res, connection, client, at);
     exchange.index = this.exchanges.push(exchange) - 1;
     req.exchange = exchange;
     this.count++;
     connection.unanswered++;
-    connection.newest = exchange;
+    connection.newest = res;
     res.on('close', closeExchange);
     return exchange;
   }
 
-  /** False: the capacity is used up. */
-  admit(exchange: Exchange): boolean {
+  /** Calls `begin` when it is the request's turn. */
+  admit(exchange: Exchange, begin: () => void): void {
     const { req, res, connection } = exchange;
-    if (!hasBody(req)) return this.takeSlot(exchange);
-    if (!this.startUpload(exchange)) {
-      connection.closeAfter(res);
-      return false;
-    }
-    // Other methods do not read a body.
-    return req.method === 'POST' || this.takeSlot(exchange);
-  }
-
-  bodyArrived(exchange: Exchange): boolean {
-    // A closed request would never give a slot back.
-    if (exchange.isClosed) return false;
-    this.endUpload(exchange);
-    exchange.since = performance.now();
-    return this.takeSlot(exchange);
+    const hasQuota = !hasBody(req) || this.startUpload(exchange);
+    const reject = () => {
+      if (exchange.isClosed || res.writableEnded) return;
+      // The rest of a pipeline can be sent again elsewhere.
+      if (!hasQuota || connection.unanswered > 1) connection.closeAfter(res);
+      sendFailure(res, serviceUnavailable());
+    };
+    if (hasQuota) exchange.enter({ begin, reject });
+    else reject();
   }
 
   close(exchange: Exchange): void {
@@ -155,13 +187,10 @@ export class InFlight {
     this.settle(exchange);
   }
 
-  giveBack(exchange: Exchange): void {
-    this.endUpload(exchange);
-    const { held } = exchange;
-    if (!held) return;
-    exchange.held = undefined;
-    held.giveBack(exchange.sender);
-    if (held === this.slots) this.refusedSince = 0;
+  endUpload(exchange: Exchange): void {
+    if (exchange.upload === 0) return;
+    this.uploads.release(exchange.client, exchange.upload);
+    exchange.upload = 0;
   }
 
   start(): void {
@@ -172,46 +201,28 @@ export class InFlight {
     clearInterval(this.timer);
   }
 
-  private takeSlot(exchange: Exchange): boolean {
-    if (exchange.held) return true;
-    const capacity = exchange.req.url!.startsWith('/health/') ? this.health : this.slots;
-    const taken = capacity.take(exchange.sender);
-    if (taken) exchange.held = capacity;
-    if (capacity === this.slots) {
-      if (taken) this.refusedSince = 0;
-      else this.refusedSince ||= performance.now();
-    }
-    return taken;
-  }
-
   private startUpload(exchange: Exchange): boolean {
     const length = Number(exchange.req.headers['content-length'] ?? MAX_BODY);
     const bytes = Math.min(Math.max(length, MIN_UPLOAD_BYTES), MAX_BODY);
-    if (!this.uploads.take(exchange.sender, bytes)) return false;
+    if (!this.uploads.take(exchange.client, bytes)) return false;
     exchange.upload = bytes;
     return true;
   }
 
-  private endUpload(exchange: Exchange): void {
-    if (exchange.upload === 0) return;
-    this.uploads.giveBack(exchange.sender, exchange.upload);
-    exchange.upload = 0;
-  }
-
-  /** A closed request keeps its slot while its handler runs, and its upload while more bytes may come. */
+  /** A closed request runs until its handler ends, and keeps its upload while more bytes may come. */
   private settle(exchange: Exchange, isLate = false): void {
     const { req, res } = exchange;
     if (req.complete || req.socket.destroyed) this.endUpload(exchange);
     if (exchange.upload > 0) return;
-    if (exchange.held && !res.writableEnded && !isLate) return;
-    this.giveBack(exchange);
+    if (exchange.state === 'running' && !res.writableEnded && !isLate) return;
+    exchange.leave();
     this.remove(exchange);
   }
 
   private remove(exchange: Exchange): void {
-    const { connection, index, req } = exchange;
+    const { connection, index, req, res } = exchange;
     // Lets an idle connection's last request be collected.
-    if (connection.newest === exchange && req.complete) connection.newest = undefined;
+    if (connection.newest === res && req.complete) connection.newest = undefined;
     const last = this.exchanges.pop()!;
     if (last.index === index) return;
     this.exchanges[index] = last;
@@ -219,7 +230,7 @@ export class InFlight {
   }
 
   private disconnect(connection: Connection): void {
-    this.connections.giveBack(connection.sender);
+    this.connections.release(connection.client);
     const { newest } = connection;
     if (connection.unanswered > 0)
       for (const exchange of this.exchanges.filter((one) => one.connection === connection && !one.isClosed)) {
@@ -227,9 +238,10 @@ export class InFlight {
         this.close(exchange);
       }
     if (!newest) return;
-    if (newest.upload > 0) this.settle(newest);
+    const { req } = newest;
+    if (req.exchange.upload > 0) this.settle(req.exchange);
     // Node does not end a request that was answered before its body arrived.
-    if (!newest.req.complete) newest.req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
+    if (!req.complete) req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
   }
 
   private sweep(now: number): void {
@@ -237,9 +249,9 @@ export class InFlight {
     for (let i = this.exchanges.length - 1; i >= 0; i--) {
       const exchange = this.exchanges[i]!;
       if (exchange.isClosed) this.sweepClosed(exchange, now);
-      else if (!exchange.isLong) this.enforceDeadline(exchange, now);
+      else this.enforceDeadline(exchange, now);
     }
-    if (++this.sweeps % SWEEPS_PER_FORGETTING === 0) this.senders.forget();
+    if (++this.sweeps % SWEEPS_PER_FORGETTING === 0) this.clients.forgetIdle();
   }
 
   private sweepClosed(exchange: Exchange, now: number): void {
@@ -249,29 +261,41 @@ export class InFlight {
 
   private enforceDeadline(exchange: Exchange, now: number): void {
     const { req, res } = exchange;
+    const waited = now - exchange.since;
     if (res.writableEnded) {
-      // The answer of a client that does not read takes memory.
-      if (now - exchange.since > ANSWER_TIMEOUT + READ_TIMEOUT) req.socket.destroy();
-    } else if (res.headersSent) {
-      const { bytesWritten, writableLength } = req.socket;
-      const sent = bytesWritten - writableLength;
-      if (sent !== exchange.sent) exchange.since = now;
-      else if (now - exchange.since > READ_TIMEOUT) req.socket.destroy();
-      exchange.sent = sent;
+      // The response takes memory while the client does not read it.
+      if (waited > ANSWER_TIMEOUT + READ_TIMEOUT) req.socket.destroy();
+    } else if (res.headersSent) enforceRate(exchange, now);
+    else if (exchange.isLong) return;
+    else if (exchange.state === 'waiting') {
+      if (waited >= WAIT_TIMEOUT) exchange.leave();
     } else if (!req.complete) {
       exchange.since = now;
       if (now - exchange.at < BODY_TIMEOUT) return;
       exchange.connection.closeAfter(res);
       sendFailure(res, apiError(408, 'request timeout'));
-    } else if (now - exchange.since >= ANSWER_TIMEOUT) sendFailure(res, serviceUnavailable());
+    } else if (waited >= ANSWER_TIMEOUT) sendFailure(res, serviceUnavailable());
   }
+}
+
+/** Ends the connection of a client that reads too slowly. While nothing waits to be read, it is not the client that is slow. */
+function enforceRate(exchange: Exchange, now: number): void {
+  const { socket } = exchange.req;
+  const { writableLength } = socket;
+  const sent = socket.bytesWritten - writableLength;
+  if (exchange.sent >= 0 && writableLength > 0 && sent - exchange.sent < MIN_READ_BYTES) {
+    if (now - exchange.since > READ_TIMEOUT) socket.destroy();
+    return;
+  }
+  exchange.sent = sent;
+  exchange.since = now;
 }
 
 function closeExchange(this: ServerResponse): void {
   this.req.exchange.close();
 }
 
-/** Node 20 and 22 emit `close` only for the first unsent answer of a connection, later versions for all. */
+/** Node 20 and 22 emit `close` only for the first unsent response of a connection, later versions for all. */
 function emitClose(res: ServerResponse): void {
   setImmediate(() => {
     if (!res.closed) res.emit('close');

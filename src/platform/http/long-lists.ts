@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { serviceUnavailable } from './api-error';
 import { WebResponse } from './answer';
+import { ConcurrencyLimit } from './concurrency-limit';
 
 /** The rows of a list; a long list comes in slices. */
 export type Rows<Row> = Row[] | AsyncIterable<Row[]>;
@@ -10,67 +10,30 @@ export type Rows<Row> = Row[] | AsyncIterable<Row[]>;
 export const SHORT_LIST = { rows: 500, text_bytes: 4000 };
 export const SLICE_BYTES = 256 * 1024;
 
-// Each long list holds one slice in memory.
-export const MAX_RUNNING = 8;
-export const MAX_RUNNING_PER_USER = 2;
+// Each long list that runs has one slice in memory.
+export const LONG_LISTS = { accepted: 64, running: 32, each: 4 };
 // In milliseconds, less than the deadline of the request.
 const MAX_WAIT = 1500;
-
-interface Waiting {
-  user_id: number;
-  start: () => void;
-  timer: NodeJS.Timeout;
-}
 
 /** Answers lists of any length. */
 @Injectable()
 export class LongLists {
-  /** The users of the lists that are being sent. */
-  private readonly running: number[] = [];
-  private waiting: Waiting[] = [];
+  private readonly limit = new ConcurrencyLimit(LONG_LISTS);
 
   /** `{...head, "NAME": [...]}`. */
   answer<Row, Name extends string, Entry extends object, Head extends object = object>(
     name: Name,
-    user_id: number,
     rows: Rows<Row>,
     entryOf: (row: Row) => Entry,
     head?: Head,
   ): (Head & Record<Name, Entry[]>) | LongList<Row> {
     if (Array.isArray(rows)) return { ...head, [name]: rows.map(entryOf) } as Head & Record<Name, Entry[]>;
-    return new LongList(this, JSON.stringify({ ...head, [name]: [] }), user_id, rows, entryOf);
+    return new LongList(this, JSON.stringify({ ...head, [name]: [] }), rows, entryOf);
   }
 
-  /** Waits for its turn; rejects with 503 after MAX_WAIT. */
-  enter(user_id: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const waiting = { user_id, start: resolve, timer: setTimeout(() => giveUp(), MAX_WAIT) };
-      const giveUp = () => {
-        this.waiting = this.waiting.filter((one) => one !== waiting);
-        reject(serviceUnavailable());
-      };
-      this.waiting.push(waiting);
-      this.startNext();
-    });
-  }
-
-  leave(user_id: number): void {
-    this.running.splice(this.running.indexOf(user_id), 1);
-    this.startNext();
-  }
-
-  private startNext(): void {
-    const next = this.waiting.find(({ user_id }) => this.mayStart(user_id));
-    if (!next) return;
-    this.waiting = this.waiting.filter((one) => one !== next);
-    clearTimeout(next.timer);
-    this.running.push(next.user_id);
-    next.start();
-  }
-
-  private mayStart(user_id: number): boolean {
-    const own = this.running.filter((one) => one === user_id).length;
-    return this.running.length < MAX_RUNNING && own < MAX_RUNNING_PER_USER;
+  /** Runs the work when it is the client's turn; rejects with 503 after MAX_WAIT. */
+  run(res: Response, work: () => Promise<void>): Promise<void> {
+    return this.limit.run(res.req.exchange.client, AbortSignal.timeout(MAX_WAIT), work);
   }
 }
 
@@ -79,20 +42,14 @@ export class LongList<Row> extends WebResponse {
   constructor(
     private readonly lists: LongLists,
     private readonly frame: string,
-    private readonly user_id: number,
     private readonly slices: AsyncIterable<Row[]>,
     private readonly entryOf: (row: Row) => object,
   ) {
     super();
   }
 
-  override async sendTo(res: Response): Promise<void> {
-    await this.lists.enter(this.user_id);
-    try {
-      await this.send(res);
-    } finally {
-      this.lists.leave(this.user_id);
-    }
+  override sendTo(res: Response): Promise<void> {
+    return this.lists.run(res, () => this.send(res));
   }
 
   private async send(res: Response): Promise<void> {

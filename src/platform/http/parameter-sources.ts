@@ -103,8 +103,7 @@ export async function givenInBody(req: Request, given: Given, limit = MAX_BODY):
   if (charset && charset !== 'utf-8' && charset !== 'utf8') throw apiError(415, 'unsupported charset');
   // readBody would fail only after MAX_BODY bytes.
   if (Number(req.headers['content-length']) > MAX_BODY) throw apiError(413, 'request too large');
-  const body = await readBody(req, limit);
-  req.exchange.bodyArrived();
+  const body = await req.exchange.receive(() => readBody(req, limit));
   if (body.length === 0) return;
   if (!read) throw apiError(415, 'unsupported media type');
   await read(body, given, req);

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Exchange } from './in-flight';
 import type { FixedHeader } from './answer';
 import type { Given } from './parameter-sources';
-import type { Connection } from './senders';
+import type { Connection } from './connection';
 
 /** The credential of a request, not verified. */
 export interface Presented {
@@ -64,7 +64,7 @@ declare module 'node:http' {
 
 /** A socket of the HTTP server. */
 export interface ClientSocket extends Socket {
-  client: Connection;
+  connection: Connection;
 }
 
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void;
@@ -72,8 +72,8 @@ export type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 /** Called once for each request, when its answer is sent or its connection lost. */
 export type Observer = (req: IncomingMessage, res: ServerResponse, ms: number) => void;
 
-/** What other modules add to the front door. */
-export interface FrontDoorHooks {
+/** What other modules add to the request gate. */
+export interface RequestHooks {
   readonly observers: Observer[];
   /** Answers requests whose URL begins so without routing; false: not answered. */
   shortcut: { prefix: string; answers(req: IncomingMessage, res: ServerResponse): boolean } | undefined;

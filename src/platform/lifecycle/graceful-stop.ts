@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { INestApplication } from '@nestjs/common';
 import { Settings } from '../config/settings';
-import { FrontDoor } from '../http/front-door';
+import { RequestGate } from '../http/request-gate';
 
 const POLL_INTERVAL = 50;
 // Longer than the deadlines of requests: see in-flight.ts.
@@ -11,13 +11,13 @@ const CLOSE_TIMEOUT = 5000;
 /** Is not ready while the load balancer drains; then accepts no connections, and closes after the last answer. */
 export async function gracefulStop(app: INestApplication): Promise<void> {
   const { DRAIN_SECONDS = 0 } = app.get(Settings);
-  const frontDoor = app.get(FrontDoor);
-  frontDoor.draining = true;
+  const gate = app.get(RequestGate);
+  gate.draining = true;
   await sleep(DRAIN_SECONDS * 1000);
   const server = app.getHttpServer() as Server;
   const closed = new Promise((resolve) => server.close(resolve));
   const deadline = performance.now() + CLOSE_TIMEOUT;
-  while (frontDoor.inFlight.count > 0 && performance.now() < deadline) {
+  while (gate.inFlight.count > 0 && performance.now() < deadline) {
     await sleep(POLL_INTERVAL);
     server.closeIdleConnections();
   }

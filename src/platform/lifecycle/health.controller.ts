@@ -4,14 +4,14 @@ import { SkipThrottle } from '@nestjs/throttler';
 import { Public } from '../../auth/access';
 import { Database } from '../database/database';
 import { serviceUnavailable } from '../http/api-error';
-import { FrontDoor } from '../http/front-door';
+import { RequestGate } from '../http/request-gate';
 
 class HealthResponse {
   @ApiProperty({ enum: ['ok'], description: 'Anything else is a status other than 200' })
   status: 'ok';
 }
 
-// In milliseconds, longer than any request may hold a slot: see the deadlines in http/in-flight.ts.
+// In milliseconds, longer than any request may run: see the deadlines in http/in-flight.ts.
 const NOT_READY_AFTER = 20_000;
 const NOT_LIVE_AFTER = 120_000;
 
@@ -21,7 +21,7 @@ const NOT_LIVE_AFTER = 120_000;
 export class HealthController {
   constructor(
     private readonly database: Database,
-    private readonly frontDoor: FrontDoor,
+    private readonly gate: RequestGate,
   ) {}
 
   @Get('live')
@@ -46,12 +46,12 @@ export class HealthController {
   @ApiOkResponse({ type: HealthResponse })
   ready(): HealthResponse {
     // `connected` stays true when the database is lost later.
-    if (this.frontDoor.draining || !this.database.connected) throw serviceUnavailable();
+    if (this.gate.draining || !this.database.connected) throw serviceUnavailable();
     return this.okUnlessStuckFor(NOT_READY_AFTER);
   }
 
   private okUnlessStuckFor(ms: number): HealthResponse {
-    if (this.frontDoor.inFlight.stuckFor > ms) throw serviceUnavailable();
+    if (this.gate.inFlight.requests.stuckFor > ms) throw serviceUnavailable();
     return { status: 'ok' };
   }
 }

@@ -5,7 +5,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
-import { FrontDoor } from '../http/front-door';
+import { RequestGate } from '../http/request-gate';
 import { type Family, Measurements } from './measurements';
 import { OperatorError } from '../config/operator-error';
 import { RequestDurations } from './request-log';
@@ -24,7 +24,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
   constructor(
     private readonly settings: Settings,
     private readonly host: HttpAdapterHost,
-    private readonly frontDoor: FrontDoor,
+    private readonly gate: RequestGate,
     private readonly measurements: Measurements,
     database: Database,
   ) {
@@ -56,7 +56,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     const { METRICS_PORT, METRICS_HOST = this.settings.HOST, NODE_ENV } = this.settings;
     // Without an adapter this is an operator's command.
     if (!this.host.httpAdapter) return;
-    this.frontDoor.observers.push(this.durations.observe);
+    this.gate.observers.push(this.durations.observe);
     if (METRICS_PORT === 'off' || METRICS_PORT === undefined) return;
     this.collect();
     try {

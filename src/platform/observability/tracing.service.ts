@@ -14,7 +14,7 @@ import {
 import type { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
-import { FrontDoor } from '../http/front-door';
+import { RequestGate } from '../http/request-gate';
 import { traceParentOf } from './request-log';
 
 const FLUSH_TIMEOUT = 3000;
@@ -28,7 +28,7 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
   constructor(
     private readonly settings: Settings,
     private readonly host: HttpAdapterHost,
-    private readonly frontDoor: FrontDoor,
+    private readonly gate: RequestGate,
     private readonly database: Database,
   ) {}
 
@@ -41,13 +41,13 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
     const tracer = provider.getTracer('gamewharf');
     const current = new AsyncLocalStorage<Context>();
 
-    this.frontDoor.trace = (req, res, next) => {
+    this.gate.trace = (req, res, next) => {
       const span = tracer.startSpan(`${req.method}`, { kind: SpanKind.SERVER }, parentOf(req));
       this.spans.set(req, span);
       req.trace_id = span.spanContext().traceId;
       current.run(trace.setSpan(ROOT_CONTEXT, span), next, req, res);
     };
-    this.frontDoor.observers.push((req, res) => this.ended(req, res));
+    this.gate.observers.push((req, res) => this.ended(req, res));
     this.database.trace = async (name, work) => {
       const parent = current.getStore();
       if (!parent) return work();

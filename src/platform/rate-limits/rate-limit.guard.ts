@@ -9,7 +9,7 @@ import {
   presentedBy,
 } from '../../auth/credential';
 import { BearerStrategy } from '../../auth/bearer.strategy';
-import { FrontDoor, isPreflight } from '../http/front-door';
+import { RequestGate, isPreflight } from '../http/request-gate';
 import type { Observer } from '../http/request';
 import { handlersOf, type Named } from '../http/routes';
 import { type HandlerLimits, handlerLimits } from './handler-limits';
@@ -24,9 +24,9 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     private readonly limits: RateLimitsService,
     private readonly credentials: BearerStrategy,
     private readonly modules: ModulesContainer,
-    frontDoor: FrontDoor,
+    gate: RequestGate,
   ) {
-    if (limits.limits) frontDoor.observers.push(this.answered);
+    if (limits.limits) gate.observers.push(this.answered);
   }
 
   /** Reads all decorators at the start, so that a wrong one fails there and not in a request. */
@@ -47,7 +47,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     // Guesses are limited before they cost a query.
     if (handler.open || presented) handler.guesses?.check(req, res);
     if (handler.open && handler.misses) req.is_lookup = true;
-    return passed(this.limits.spend(res, handler.ofStrangers, req.exchange.sender));
+    return passed(this.limits.spend(res, handler.ofStrangers, req.exchange.client));
   }
 
   /** Called when the credential is verified. */
@@ -56,7 +56,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     if (!handler) return true;
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    void this.limits.add(handler.ofStrangers, req.exchange.sender, -1);
+    void this.limits.add(handler.ofStrangers, req.exchange.client, -1);
     return passed(this.spendAs(limitedAs(credential), handler, req, res));
   }
 

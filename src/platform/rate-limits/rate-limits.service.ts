@@ -7,7 +7,7 @@ import { type LimitName, type RateLimit, rateLimitsOf } from '../config/rate-lim
 import { Settings } from '../config/settings';
 import { ApiError } from '../http/api-error';
 import { type Counter as Total, Measurements } from '../observability/measurements';
-import type { Sender } from '../http/senders';
+import type { Client } from '../http/client-limits';
 import { SharedCounters } from './shared-counters';
 
 const COUNTS: Record<LimitName, keyof Caller> = {
@@ -83,7 +83,7 @@ export class RateLimitsService implements OnApplicationShutdown {
 
   /** For a request that counts only for its address. */
   spendAddress(req: Request, res: ServerResponse): void | Promise<void> {
-    if (this.limits) return this.spend(res, this.ofAddress, req.exchange.sender);
+    if (this.limits) return this.spend(res, this.ofAddress, req.exchange.client);
   }
 
   /** Counts one more after the decision, or undoes one. */
@@ -210,7 +210,7 @@ export class LocalCounters {
 }
 
 /** The names that a caller is counted by: a credential and its user, or the networks of its address. */
-export type Caller = Partial<LimitedAs & Pick<Sender, 'network' | 'site' | 'provider'>>;
+export type Caller = Partial<LimitedAs & Pick<Client, 'network' | 'site' | 'provider'>>;
 
 /** By the generic cell rate algorithm: a counter is the time at which the whole limit is available again. */
 export class Limit {
@@ -278,25 +278,25 @@ export class Guesses {
   check(req: Request, res: ServerResponse): void {
     const now = performance.now();
     if (now >= this.exhausted_until) return;
-    const { sender } = req.exchange;
+    const { client } = req.exchange;
     // The local counters are enough: they hold what Redis answered to the last failed guess.
     for (const limit of this.limits) {
-      const spent = limit.spentBy(sender, now);
+      const spent = limit.spentBy(client, now);
       if (limit.wait(spent) > 0) this.service.refuse(res, limit, spent);
     }
   }
 
   failed(req: Request): void {
-    const { sender } = req.exchange;
-    const counted = this.service.add(this.limits, sender, 1);
-    if (counted) void counted.then(() => this.note(sender));
-    else this.note(sender);
+    const { client } = req.exchange;
+    const counted = this.service.add(this.limits, client, 1);
+    if (counted) void counted.then(() => this.note(client));
+    else this.note(client);
   }
 
-  private note(sender: Sender): void {
+  private note(client: Client): void {
     const now = performance.now();
     for (const limit of this.limits) {
-      const wait = limit.wait(limit.spentBy(sender, now));
+      const wait = limit.wait(limit.spentBy(client, now));
       if (wait > 0) this.exhausted_until = Math.max(this.exhausted_until, now + wait);
     }
   }

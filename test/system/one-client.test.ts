@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, type Server as HttpServer, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Client } from 'pg';
 import { Exchange } from '../../src/platform/http/in-flight';
-import { Capacity } from '../../src/platform/http/senders';
+import { ConcurrencyLimit } from '../../src/platform/http/concurrency-limit';
 import { loadSettings } from '../../src/platform/config/settings';
-import { FrontDoor } from '../../src/platform/http/front-door';
+import { RequestGate } from '../../src/platform/http/request-gate';
 import { MAX_BODY } from '../../src/platform/http/parameter-sources';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { Server } from '../../src/server';
@@ -34,7 +35,7 @@ afterEach(async () => {
   [app, proxy] = [undefined, undefined];
 });
 
-const inFlight = () => app!.get(FrontDoor).inFlight;
+const inFlight = () => app!.get(RequestGate).inFlight;
 
 async function start(environment: Environment): Promise<void> {
   proxy = await FaultyProxy.before(databaseUrl());
@@ -95,47 +96,74 @@ async function promised(length: number, { from = ONE, method = 'POST' } = {}): P
 
 const many = <T>(n: number, work: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => work(i));
 
-describe('slots, with a database that hangs', () => {
-  test('one address gets three quarters, whatever it says of itself, and another gets its part', async () => {
+describe('requests, with a database that hangs', () => {
+  const answered: number[] = [];
+  const askedBy = (count: number, options: (i: number) => { from?: string; headers?: object }) =>
+    many(
+      count,
+      (i) =>
+        void answerTo(ask('/profile', options(i))).then(
+          ({ status }) => answered.push(status),
+          () => undefined,
+        ),
+    );
+  beforeEach(() => answered.splice(0));
+
+  test('one address does not get all, whatever it claims to be, and its waiting requests make place for another', async () => {
     await start({ MAX_IN_FLIGHT: '40' });
     proxy!.freeze();
-    many(60, (i) => ask('/profile', { headers: { 'x-forwarded-for': `203.0.113.${i}` } }));
-    await until(() => inFlight().slots.refusals === 30);
-    expect(inFlight().slots.used).toBe(30);
-    many(20, () => ask('/profile', { from: OTHER }));
-    await until(() => inFlight().slots.refusals === 40);
-    expect(inFlight().slots.used).toBe(40);
+    askedBy(60, (i) => ({ headers: { 'x-forwarded-for': `203.0.113.${i}` } }));
+    // 30 run and 10 wait.
+    await until(() => answered.length === 20);
+    askedBy(20, () => ({ from: OTHER }));
+    // 10 run in the place of those 10.
+    await until(() => answered.length === 40);
+    expect(new Set(answered)).toEqual(new Set([503]));
+    expect(inFlight().requests.accepted).toBe(40);
   });
 
-  test('behind a proxy that is trusted, whose address it is that it forwards', async () => {
+  test('behind a trusted proxy, the address that it forwards counts', async () => {
     await start({ MAX_IN_FLIGHT: '40', TRUSTED_PROXIES: 'loopback' });
     proxy!.freeze();
     const headers = (address: string) => ({ headers: { 'x-forwarded-for': `198.51.100.1, ${address}` } });
-    many(60, (i) => ask('/profile', headers(`2001:db8::${i}`)));
-    await until(() => inFlight().slots.refusals === 30);
-    many(20, () => ask('/profile', headers('2001:db8:0:1::1')));
-    await until(() => inFlight().slots.refusals === 40);
-    expect(inFlight().slots.used).toBe(40);
+    askedBy(60, (i) => headers(`2001:db8::${i}`));
+    await until(() => answered.length === 20);
+    askedBy(20, () => headers('2001:db8:0:1::1'));
+    await until(() => answered.length === 40);
+    expect(inFlight().requests.accepted).toBe(40);
   });
 
-  test('who asks and hangs up holds a slot for as long as the work goes on, and no longer', async () => {
+  test('a client that disconnects uses its limit for as long as the work goes on, and no longer', async () => {
     await start({ MAX_IN_FLIGHT: '40' });
     proxy!.freeze();
     const gone = many(20, () => ask('/profile'));
-    await until(() => inFlight().slots.used === 20);
+    await until(() => inFlight().requests.accepted === 20);
     for (const { socket } of gone) (socket as Socket).resetAndDestroy();
     await until(() => inFlight().count === 0);
-    expect(inFlight().slots.used).toBe(20);
-    await until(() => inFlight().slots.used === 0);
+    expect(inFlight().requests.accepted).toBe(20);
+    await until(() => inFlight().requests.accepted === 0);
   });
 });
 
+test('a request that waits for a second is rejected before those that run', async () => {
+  await start({ MAX_IN_FLIGHT: '4' });
+  const holder = new Client({ connectionString: databaseUrl() });
+  await holder.connect();
+  await holder.query('BEGIN; LOCK TABLE users');
+  const statuses = (count: number) => many(count, () => answerTo(ask('/profile')));
+  const running = Promise.race(statuses(3));
+  await until(() => inFlight().requests.accepted === 3);
+  expect(await Promise.race([...statuses(1), running.then(() => 'too late')])).toMatchObject({ status: 503 });
+  await holder.end();
+});
+
 describe('bodies that are promised', () => {
-  test('take no slot, and are told after eight seconds that they took too long', async () => {
-    await start({ MAX_IN_FLIGHT: '4' });
+  test('do not count as running, and are told after eight seconds that they took too long', async () => {
+    await start({});
     const waiting = await Promise.all(many(50, () => promised(1000)));
     await until(() => inFlight().count === 50);
-    expect([inFlight().slots.used, inFlight().uploads.used]).toEqual([0, 50 * 16 * 1024]);
+    await until(() => inFlight().requests.accepted === 0);
+    expect(inFlight().uploads.used).toBe(50 * 16 * 1024);
     expect(await answerTo(ask('/profile'))).toMatchObject({ status: 200 });
     const texts = await Promise.all(
       waiting.map(async (socket) => {
@@ -163,13 +191,13 @@ describe('bodies that are promised', () => {
     expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  test('need a slot when they are here', async () => {
+  test('wait for their turn when they are here', async () => {
     await start({ MAX_IN_FLIGHT: '4' });
     const socket = await promised('title=x'.length);
     await until(() => inFlight().uploads.used > 0);
     proxy!.freeze();
     many(3, () => ask('/profile'));
-    await until(() => inFlight().slots.used === 3);
+    await until(() => inFlight().requests.accepted === 3);
     socket.write('title=x');
     expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 503 /);
     expect(inFlight().uploads.used).toBe(0);
@@ -242,12 +270,12 @@ describe('bodies in tiny chunks', () => {
   });
 });
 
-test('turns of the event loop: whoever asks little does not wait for all requests of whoever asks much', async () => {
+test('a client with one request does not wait for all requests of another', async () => {
   await start({});
   const quiet = await open(OTHER);
   const noisy = await Promise.all(many(600, () => open()));
   const answered: string[] = [];
-  app!.get(FrontDoor).observers.push(({ url }) => answered.push(url!));
+  app!.get(RequestGate).observers.push(({ url }) => answered.push(url!));
   // The kernel has all of them before the service reads the first.
   for (const socket of noisy) socket.write('GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n');
   quiet.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -255,22 +283,19 @@ test('turns of the event loop: whoever asks little does not wait for all request
   expect(answered.indexOf('/health/live')).toBeLessThan(200);
 });
 
-test('turns of the event loop: of one address so many and no more wait', async () => {
-  await start({});
+test('a flood beyond what may wait is rejected, and other clients are served', async () => {
+  await start({ MAX_IN_FLIGHT: '50' });
   const quiet = await open(OTHER);
   const noisy = await Promise.all(many(250, () => open()));
   await until(() => inFlight().connections.used === 251);
-  const statuses: Record<number, number> = {};
-  app!.get(FrontDoor).observers.push((_, { statusCode }) => {
-    statuses[statusCode] = (statuses[statusCode] ?? 0) + 1;
-  });
+  const statuses = new Set<number>();
+  app!.get(RequestGate).observers.push((_, { statusCode }) => statuses.add(statusCode));
   for (const socket of noisy)
-    socket.resume().write('GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(9));
-  await until(() => statuses[200] !== undefined && inFlight().count === 0);
-  // 64 are begun and 2,000 wait. Each connection of the others is refused once, and closes.
-  expect(statuses).toEqual({ 200: 64 + 2000, 503: Math.ceil((250 * 9 - 64 - 2000) / 9) });
-  quiet.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
+    socket.resume().write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(9));
+  quiet.write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n');
   expect(String(await once(quiet, 'data'))).toMatch(/^HTTP\/1.1 200 /);
+  await until(() => inFlight().count === 0);
+  expect(statuses).toEqual(new Set([200, 503]));
 });
 
 test('connections: one address gets three quarters, and another is let in', async () => {
@@ -278,7 +303,7 @@ test('connections: one address gets three quarters, and another is let in', asyn
   await until(() => inFlight().connections.used === 0);
   const opened = await Promise.all(many(8, () => open()));
   await until(() => opened.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length === 2);
-  expect(inFlight().connections).toMatchObject({ used: 6, refusals: 2 });
+  expect(inFlight().connections).toMatchObject({ used: 6, rejected: 2 });
   expect(await answerTo(ask('/profile', { from: OTHER }))).toMatchObject({ status: 200 });
 });
 
@@ -310,19 +335,22 @@ test('connections: a thousand of one address at once keep nobody else from conne
 describe('health', () => {
   const health = (path = 'ready') => answerTo(ask(`/health/${path}`));
 
-  test('is bounded by itself, and takes no slot', async () => {
+  test('has a limit of its own', async () => {
     await start({});
-    Object.assign(inFlight(), { health: new Capacity('health', 4) });
+    Object.assign(inFlight(), { health: new ConcurrencyLimit({ accepted: 4 }) });
     const socket = await open();
     let text = '';
     socket.on('data', (data) => (text += data.toString()));
     socket.write('GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(6));
-    await until(() => text.match(/HTTP/g)?.length === 6);
+    await once(socket, 'close');
     expect(text.match(/HTTP\/1.1 \d+/g)!.map((line) => line.slice(-3))).toEqual([
-      ...['200', '200', '200'],
-      ...['503', '503', '503'],
+      '200',
+      '200',
+      '200',
+      '200',
+      '503',
     ]);
-    expect(inFlight().slots.refusals).toBe(0);
+    expect(inFlight().requests.rejected).toBe(0);
   });
 
   test('asks nothing of the database', async () => {
@@ -331,20 +359,20 @@ describe('health', () => {
     expect([await health('ready'), await health('live')]).toMatchObject([{ status: 200 }, { status: 200 }]);
   });
 
-  test('fails when no slot was given for long although somebody asked, and is well as soon as one is', async () => {
+  test('fails when requests have only been rejected for long, and succeeds as soon as one runs', async () => {
     await start({ MAX_IN_FLIGHT: '4' });
     proxy!.freeze();
-    many(4, () => ask('/profile'));
-    await until(() => inFlight().slots.refusals > 0);
+    many(5, () => ask('/profile'));
+    await until(() => inFlight().requests.rejected > 0);
     const statuses = async (seconds: number) => {
-      Object.assign(inFlight(), { refusedSince: performance.now() - seconds * 1000 });
+      Object.assign(inFlight().requests, { rejectingSince: performance.now() - seconds * 1000 });
       return [(await health('ready')).status, (await health('live')).status];
     };
     expect(await statuses(10)).toEqual([200, 200]);
     expect(await statuses(30)).toEqual([503, 200]);
     expect(await statuses(130)).toEqual([503, 503]);
     proxy!.thaw();
-    await until(() => inFlight().slots.used === 0);
+    await until(() => inFlight().requests.accepted === 0);
     expect([await health('ready'), await health('live')]).toMatchObject([{ status: 200 }, { status: 200 }]);
   });
 
@@ -352,7 +380,7 @@ describe('health', () => {
     await start({ LOG_LEVEL: 'debug' });
     logged.splice(0);
     await health();
-    app!.get(FrontDoor).draining = true;
+    app!.get(RequestGate).draining = true;
     expect(await health()).toMatchObject({ status: 503 });
     await until(() => logged.filter((line) => line.includes('/health/ready')).length === 2);
     const lines = logged.map(

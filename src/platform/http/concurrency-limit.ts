@@ -1,0 +1,187 @@
+import { serviceUnavailable } from './api-error';
+
+/** Work that a client has requested. */
+export interface Work {
+  readonly client: LimitedClient;
+  begin(): void;
+  /** Called instead of `begin` when the work loses its place to another client's. */
+  reject(): void;
+}
+
+/** What one client has in a limit. */
+interface Lane {
+  running: number;
+  readonly waiting: Work[];
+}
+
+export interface LimitedClient {
+  readonly lanes: Map<ConcurrencyLimit, Lane>;
+}
+
+export interface Limits {
+  /** Running and waiting work of all clients. */
+  accepted: number;
+  /** Running work of all clients. */
+  running?: number;
+  /** Running work of one client. */
+  each?: number;
+  /** The same while no other client requests anything. */
+  alone?: number;
+}
+
+/** At most so much runs for one IP address, whatever it is. */
+export const PER_CLIENT = 16;
+// Enough to keep the connections of the pool busy. More would only make the first request of another client wait.
+const ALONE = 64;
+// In milliseconds: so long after a request of another client, a client is not alone.
+const ALONE_AFTER = 1000;
+
+/**
+ * Limits work that runs at the same time. The rest of a client's work waits, first in, first out; clients take turns. When
+ * too much waits, the client with the most waiting work loses its newest. (Libraries such as p-limit have one queue for all.)
+ */
+export class ConcurrencyLimit {
+  /** Running and waiting. */
+  accepted = 0;
+  rejected = 0;
+  private running = 0;
+  private readonly limits: Required<Limits>;
+  /** Lanes with waiting work, in the order of their turns. */
+  private turns: Lane[] = [];
+  private finished: Lane[] = [];
+  private latest: Lane | undefined;
+  private sharedUntil = 0;
+  private rejectingSince = 0;
+
+  constructor({ accepted, running = Infinity, each = PER_CLIENT, alone = each }: Limits) {
+    this.limits = { accepted, running, each, alone };
+  }
+
+  /** Also where few are accepted, no client gets all of it. */
+  static ofRequests = (accepted: number) =>
+    new ConcurrencyLimit({
+      accepted,
+      each: Math.min(PER_CLIENT, Math.ceil(accepted / 2)),
+      alone: Math.min(ALONE, Math.ceil((accepted * 3) / 4)),
+    });
+
+  /** Milliseconds for which work has been rejected while none began or finished. */
+  get stuckFor(): number {
+    return this.rejectingSince === 0 ? 0 : performance.now() - this.rejectingSince;
+  }
+
+  /** Begins the work, now or when it is its turn; false: too much waits already. */
+  enter(work: Work): boolean {
+    const lane = this.laneOf(work.client);
+    if (this.accepted >= this.limits.accepted) {
+      this.rejected++;
+      this.rejectingSince ||= performance.now();
+      if (!this.displaceFor(lane)) return false;
+    }
+    this.accepted++;
+    if (lane !== this.latest) {
+      if (this.latest) this.sharedUntil = performance.now() + ALONE_AFTER;
+      this.latest = lane;
+    }
+    if (lane.waiting.length === 0 && this.canBegin(lane)) this.begin(lane, work);
+    else if (lane.waiting.push(work) === 1) this.turns.push(lane);
+    return true;
+  }
+
+  /**
+   * Ends work that began. The next begins later, in the check phase of the event loop: so no client has more than its limit
+   * of requests handled before other clients' sockets are read, even where each is finished at once.
+   */
+  leave({ lanes }: LimitedClient): void {
+    if (this.finished.push(lanes.get(this)!) === 1) setImmediate(() => this.settle());
+  }
+
+  /** Removes work that waits; false: it has begun. */
+  cancel(work: Work): boolean {
+    const { waiting } = this.laneOf(work.client);
+    const i = waiting.indexOf(work);
+    if (i < 0) return false;
+    waiting.splice(i, 1);
+    this.accepted--;
+    return true;
+  }
+
+  /** Runs the work when it is its turn. Rejects with 503 where too much waits, or when `signal` aborts the wait. */
+  async run<Result>(
+    client: LimitedClient,
+    signal: AbortSignal,
+    work: () => Promise<Result>,
+    retryAfter?: number,
+  ): Promise<Result> {
+    await new Promise<void>((resolve, reject) => {
+      const giveUp = () => {
+        if (this.cancel(waiter)) waiter.reject();
+      };
+      const waiter: Work = {
+        client,
+        begin: () => {
+          signal.removeEventListener('abort', giveUp);
+          resolve();
+        },
+        reject: () => reject(serviceUnavailable(retryAfter)),
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      if (signal.aborted || !this.enter(waiter)) waiter.reject();
+    });
+    try {
+      return await work();
+    } finally {
+      this.leave(client);
+    }
+  }
+
+  private laneOf({ lanes }: LimitedClient): Lane {
+    let lane = lanes.get(this);
+    if (!lane) lanes.set(this, (lane = { running: 0, waiting: [] }));
+    return lane;
+  }
+
+  private canBegin({ running }: Lane): boolean {
+    const { limits } = this;
+    if (this.running >= limits.running) return false;
+    if (running < limits.each) return true;
+    return running < limits.alone && performance.now() >= this.sharedUntil;
+  }
+
+  private begin(lane: Lane, work: Work): void {
+    lane.running++;
+    this.running++;
+    this.rejectingSince = 0;
+    work.begin();
+  }
+
+  private settle(): void {
+    for (const lane of this.finished) {
+      lane.running--;
+      this.running--;
+      this.accepted--;
+    }
+    this.finished = [];
+    this.rejectingSince = 0;
+    // One of each client, until a round begins none.
+    for (let skipped = 0; skipped < this.turns.length;) {
+      const lane = this.turns.shift()!;
+      const canBegin = lane.waiting.length > 0 && this.canBegin(lane);
+      skipped = canBegin ? 0 : skipped + 1;
+      if (canBegin) this.begin(lane, lane.waiting.shift()!);
+      if (lane.waiting.length > 0) this.turns.push(lane);
+    }
+  }
+
+  /** Rejects the newest work of the client with the most that waits, if that is more than this one's. */
+  private displaceFor({ waiting }: Lane): boolean {
+    const longest = this.turns.reduce<Lane | undefined>(
+      (most, lane) => (lane.waiting.length > (most?.waiting.length ?? waiting.length) ? lane : most),
+      undefined,
+    );
+    if (!longest) return false;
+    this.accepted--;
+    longest.waiting.pop()!.reject();
+    return true;
+  }
+}

@@ -1,0 +1,70 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Client } from './client-limits';
+
+// Each of them uses memory until the connection closes.
+const MAX_IGNORED = 100;
+const LINGER_TIMEOUT = 1000;
+
+/** A client's connection. Node emits `close` for one response at a time, so this class knows all that are not sent yet. */
+export class Connection {
+  /** Requests whose response isn't sent yet: more than one if the client pipelines. */
+  unanswered = 0;
+  newest: ServerResponse | undefined = undefined;
+  /** No further request is served: a response had `Connection: close`. */
+  isClosing = false;
+  private ignored = 0;
+  private lastText: string | undefined = undefined;
+
+  constructor(
+    readonly socket: Socket,
+    readonly client: Client,
+    /** The peer is a trusted proxy. */
+    readonly isTrusted: boolean,
+  ) {
+    // Node calls it after a response with `Connection: close`.
+    socket.destroySoon = () => this.linger();
+  }
+
+  /** Node closes the connection when this response is sent. */
+  closeAfter(res: ServerResponse): void {
+    this.isClosing = true;
+    if (!res.headersSent) res.setHeader('Connection', 'close');
+  }
+
+  /** Sends this text after all responses, and closes. */
+  closeWith(text: string): void {
+    this.isClosing = true;
+    this.lastText = text;
+    this.closeIfAnswered();
+  }
+
+  answered(): void {
+    this.unanswered--;
+    this.closeIfAnswered();
+  }
+
+  ignoreRequest(): void {
+    this.ignored++;
+    if (this.ignored > MAX_IGNORED) this.socket.destroy();
+  }
+
+  private closeIfAnswered(): void {
+    const { socket, lastText } = this;
+    if (this.unanswered > 0 || lastText === undefined) return;
+    if (socket.writable) socket.write(lastText);
+    this.linger();
+  }
+
+  /** Waits for the client to close: a reset while it still sends could make it lose the response. */
+  private linger(): void {
+    this.isClosing = true;
+    const { socket } = this;
+    socket.end();
+    // The rest isn't parsed: in tiny chunks it would cost more than the requests before it.
+    socket.removeAllListeners('data').on('data', () => undefined);
+    socket.resume();
+    const timer = setTimeout(() => socket.destroy(), LINGER_TIMEOUT).unref();
+    socket.once('close', () => clearTimeout(timer));
+  }
+}

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { Settings } from '../config/settings';
+import { type FixedHeader, fixedHeaders, sendFailure } from './answer';
+import { BrokenRequests } from './broken-requests';
+import { ApiError, apiError, serviceUnavailable } from './api-error';
+import { InFlight } from './in-flight';
+import { type Counter, Measurements } from '../observability/measurements';
+import type { ClientSocket, Handler, Observer, RequestHooks } from './request';
+import { RequestLog } from '../observability/request-log';
+
+export const SECURITY_HEADERS: Record<string, string> = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers':
+    'ETag, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id',
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+};
+
+const REQUEST_ID = /^[\w.:-]{1,64}$/;
+// A client that pipelines more and does not read would use much memory.
+export const MAX_PIPELINED = 10;
+export const MAX_HEADERS = 100;
+
+/** Handles every request before Express: ID, headers, admission. Calls the observers after the response. */
+export class RequestGate implements RequestHooks {
+  readonly observers: Observer[] = [];
+  shortcut: RequestHooks['shortcut'];
+  trace: RequestHooks['trace'];
+  draining = false;
+  readonly measurements = new Measurements();
+  readonly inFlight: InFlight;
+  readonly brokenRequests: BrokenRequests;
+  readonly log: RequestLog;
+  private readonly fixed: FixedHeader[];
+  private readonly pipelined: Counter;
+
+  constructor(settings: Settings, logger: Logger) {
+    this.log = new RequestLog(logger);
+    this.observers.push(this.log.answered);
+    this.inFlight = new InFlight(settings, this.observers);
+    this.fixed = fixedHeaders({
+      ...SECURITY_HEADERS,
+      ...(settings.PUBLIC_URL?.startsWith('https:') && {
+        'Strict-Transport-Security': 'max-age=63072000; includeSubDomains',
+      }),
+    });
+    this.brokenRequests = new BrokenRequests(this.fixed, this.measurements);
+    this.pipelined = this.measure();
+  }
+
+  before(route: Handler): Handler {
+    const serve: Handler = (req, res) => {
+      if (isPreflight(req)) allowAnyOrigin(res);
+      const { shortcut } = this;
+      if (!(shortcut && req.url!.startsWith(shortcut.prefix) && shortcut.answers(req, res))) route(req, res);
+    };
+    return (req, res) => {
+      const at = performance.now();
+      const { connection } = req.socket as ClientSocket;
+      // An earlier response had `Connection: close`.
+      if (connection.isClosing) return connection.ignoreRequest();
+      const isCrowded = connection.unanswered >= MAX_PIPELINED;
+      if (isCrowded) this.pipelined.value++;
+      const error = isCrowded ? serviceUnavailable() : (headerErrorOf(req) ?? toOriginForm(req));
+      const exchange = this.inFlight.open(req, res, connection, at);
+      const given = req.headers['x-request-id'];
+      req.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+      res.setRequestId(req.id);
+      res.fixed = this.fixed;
+      if (error || this.draining) connection.closeAfter(res);
+
+      if (error) sendFailure(res, error);
+      else
+        this.inFlight.admit(exchange, () => {
+          if (this.trace) this.trace(req, res, serve);
+          else serve(req, res);
+        });
+    };
+  }
+
+  private measure(): Counter {
+    const { requests, uploads, health, connections } = this.inFlight;
+    this.measurements.gauge('gamewharf_http_in_flight', 'Requests in flight', () => this.inFlight.count);
+    this.measurements.gauge('gamewharf_http_connections', 'Open client connections', () => connections.used);
+    const [name, help] = [
+      'gamewharf_http_overloads_total',
+      'Requests and connections rejected because the process is at capacity',
+    ];
+    for (const [limit, of] of Object.entries({ requests, uploads, health, connections }))
+      this.measurements.total(name, help, () => of.rejected, { limit });
+    return this.measurements.counter(name, help, { limit: 'pipelined' });
+  }
+}
+
+function headerErrorOf({ rawHeaders, httpVersion }: IncomingMessage): ApiError | undefined {
+  if (rawHeaders.length > MAX_HEADERS * 2) return apiError(431, 'request header fields too large');
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') hosts++;
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
+    return apiError(400, 'exactly one Host header is required');
+  return undefined;
+}
+
+const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
+
+/** Removes scheme and host of a request target (RFC 9112, 3.2.2). Others are rejected: Express would write them to stderr. */
+function toOriginForm(req: IncomingMessage): ApiError | undefined {
+  const target = req.url!;
+  if (target.startsWith('/')) return undefined;
+  const path = target.replace(ABSOLUTE, '');
+  if (path === target) return apiError(400, 'malformed request');
+  req.url = path.startsWith('/') ? path : `/${path}`;
+  return undefined;
+}
+
+export const isPreflight = ({ method, headers }: IncomingMessage) =>
+  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+
+/** Games in a browser may call from any origin: API routes ignore cookies, so there is no CSRF. */
+function allowAnyOrigin(res: ServerResponse): void {
+  res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
+  res.setHeader(
+    'Access-Control-Allow-Headers',
+    'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',
+  );
+  res.setHeader('Access-Control-Max-Age', '86400');
+  res.removeHeader('Cache-Control');
+}

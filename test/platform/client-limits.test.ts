@@ -1,0 +1,60 @@
+import * as fc from 'fast-check';
+import { Client, Quota } from '../../src/platform/http/client-limits';
+
+/** How much of a quota a client gets until it is rejected. */
+function fill(quota: Quota, client: Client): number {
+  let taken = 0;
+  while (quota.take(client)) taken++;
+  return taken;
+}
+
+test('one address alone gets three quarters', () => {
+  const quota = new Quota('connections', 100);
+  expect(fill(quota, new Client('192.0.2.1'))).toBe(75);
+  expect(quota.rejected).toBe(1);
+});
+
+test('the rest is for others, an equal part for each and one more', () => {
+  const quota = new Quota('connections', 100);
+  fill(quota, new Client('192.0.2.1'));
+  expect(fill(quota, new Client('192.0.2.1'))).toBe(25);
+  const crowded = new Quota('connections', 100);
+  fill(crowded, new Client('192.0.2.1'));
+  const others = Array.from({ length: 9 }, () => new Client('192.0.2.1'));
+  for (const other of others) expect(crowded.take(other)).toBe(true);
+  // One hundred in parts for eleven.
+  expect(others.map((other) => fill(crowded, other))).toEqual([8, 8, 0, 0, 0, 0, 0, 0, 0]);
+});
+
+test('what many addresses want is given until nothing is left', () => {
+  const quota = new Quota('connections', 40);
+  for (let i = 0; i < 40; i++) expect(quota.take(new Client('192.0.2.1'))).toBe(true);
+  expect(quota.take(new Client('192.0.2.1'))).toBe(false);
+});
+
+test.each([1, 2, 3])('a quota of %i serves somebody', (total) => {
+  expect(new Quota('connections', total).take(new Client('192.0.2.1'))).toBe(true);
+});
+
+test('whatever is taken and given back: nobody has more than there is, and one address leaves room for another', () => {
+  const step = fc.record({ who: fc.nat(3), amount: fc.integer({ min: 1, max: 9 }), back: fc.boolean() });
+  fc.assert(
+    fc.property(fc.integer({ min: 20, max: 60 }), fc.array(step, { maxLength: 200 }), (total, steps) => {
+      const quota = new Quota('uploads', total);
+      const clients = Array.from({ length: 4 }, () => new Client('192.0.2.1'));
+      const held = clients.map((): number[] => []);
+      for (const { who, amount, back } of steps) {
+        if (!back && quota.take(clients[who]!, amount)) held[who]!.push(amount);
+        else if (back && held[who]!.length > 0) quota.release(clients[who]!, held[who]!.pop());
+        const sums = held.map((amounts) => amounts.reduce((sum, one) => sum + one, 0));
+        const used = sums.reduce((sum, one) => sum + one, 0);
+        expect([quota.used, ...clients.map(({ uploads }) => uploads)]).toEqual([used, ...sums]);
+        expect(used).toBeLessThanOrEqual(total);
+        for (const sum of sums) expect(sum).toBeLessThanOrEqual(total * 0.75);
+      }
+      held.forEach((amounts, i) => amounts.forEach((amount) => quota.release(clients[i]!, amount)));
+      expect(quota.used).toBe(0);
+      expect(fill(quota, new Client('192.0.2.1'))).toBe(Math.floor(total * 0.75));
+    }),
+  );
+});

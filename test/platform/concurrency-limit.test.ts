@@ -1,0 +1,151 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import { ConcurrencyLimit, type Limits, type Work } from '../../src/platform/http/concurrency-limit';
+
+type Client = Work['client'];
+
+const client = (): Client => ({ lanes: new Map() });
+
+/** Work that records what happens to it. */
+class Job implements Work {
+  state: 'new' | 'running' | 'rejected' | 'ended' = 'new';
+
+  constructor(
+    readonly client: Client,
+    private readonly limit: ConcurrencyLimit,
+  ) {
+    if (!limit.enter(this)) this.state = 'rejected';
+  }
+
+  begin(): void {
+    this.state = 'running';
+  }
+
+  reject(): void {
+    this.state = 'rejected';
+  }
+
+  end(): void {
+    this.state = 'ended';
+    this.limit.leave(this.client);
+  }
+}
+
+const jobs = (count: number, of: Client, limit: ConcurrencyLimit) =>
+  Array.from({ length: count }, () => new Job(of, limit));
+const running = (all: Job[]) => all.filter(({ state }) => state === 'running').length;
+const limitOf = (limits: Partial<Limits> = {}) => new ConcurrencyLimit({ accepted: 100, each: 2, ...limits });
+
+test("the rest of a client's work waits, first in, first out", async () => {
+  const limit = limitOf();
+  const all = jobs(4, client(), limit);
+  expect(all.map(({ state }) => state)).toEqual(['running', 'running', 'new', 'new']);
+  all[1]!.end();
+  await nextTick();
+  expect(all.map(({ state }) => state)).toEqual(['running', 'ended', 'running', 'new']);
+  expect(limit.accepted).toBe(3);
+});
+
+test('another client is not affected by work that waits', () => {
+  const limit = limitOf();
+  jobs(50, client(), limit);
+  expect(running(jobs(3, client(), limit))).toBe(2);
+});
+
+test('clients take turns', async () => {
+  const limit = limitOf({ running: 1 });
+  const [first, other] = [client(), client()];
+  const all = [...jobs(3, first, limit), ...jobs(2, other, limit)];
+  const order: number[] = [];
+  for (let i = 0; i < all.length; i++) {
+    const current = all.findIndex(({ state }) => state === 'running');
+    order.push(current);
+    all[current]!.end();
+    await nextTick();
+  }
+  expect(order).toEqual([0, 1, 3, 2, 4]);
+});
+
+test('a client may run more while it is alone', async () => {
+  const limit = limitOf({ alone: 5 });
+  const alone = jobs(9, client(), limit);
+  expect(running(alone)).toBe(5);
+  jobs(1, client(), limit);
+  alone[0]!.end();
+  await nextTick();
+  expect(running(alone)).toBe(4);
+});
+
+test('work that ends at once does not begin more in the same tick', async () => {
+  const limit = limitOf();
+  const owner = client();
+  const all = jobs(2, owner, limit);
+  for (const one of all) one.end();
+  const more = jobs(2, owner, limit);
+  expect(running(more)).toBe(0);
+  await nextTick();
+  expect(running(more)).toBe(2);
+});
+
+test('beyond what is accepted, the newest work of the client with the most is rejected', () => {
+  const limit = limitOf({ accepted: 10 });
+  const flood = jobs(12, client(), limit);
+  expect(flood.map(({ state }) => state).slice(9)).toEqual(['new', 'rejected', 'rejected']);
+  const other = jobs(6, client(), limit);
+  expect(other.map(({ state }) => state)).toEqual([
+    ...Array(2).fill('running'),
+    ...Array(3).fill('new'),
+    'rejected',
+  ]);
+  expect(flood.filter(({ state }) => state === 'rejected')).toHaveLength(7);
+  expect(limit.accepted).toBe(10);
+});
+
+test('a wait can be canceled', async () => {
+  const limit = limitOf({ each: 1 });
+  const owner = client();
+  const [first] = jobs(1, owner, limit);
+  const abort = new AbortController();
+  const waiting = limit.run(owner, abort.signal, () => Promise.resolve('done'));
+  const next = limit.run(owner, new AbortController().signal, () => Promise.resolve('next'));
+  abort.abort();
+  await expect(waiting).rejects.toMatchObject({ status: 503 });
+  first!.end();
+  expect(await next).toBe('next');
+  await nextTick();
+  expect(limit.accepted).toBe(0);
+});
+
+test('whatever begins and ends, the limits hold and all accepted work gets its turn', async () => {
+  const step = fc.record({ who: fc.nat(3), ends: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 3, max: 9 }),
+      fc.array(step, { maxLength: 60 }),
+      async (total, steps) => {
+        const limit = new ConcurrencyLimit({ accepted: 20, running: total, each: 3 });
+        const clients = Array.from({ length: 4 }, client);
+        const all = clients.map((): Job[] => []);
+        const check = () => {
+          const counts = all.map(running);
+          expect(Math.max(...counts)).toBeLessThanOrEqual(3);
+          expect(counts.reduce((a, b) => a + b)).toBeLessThanOrEqual(total);
+        };
+        for (const { who, ends } of steps) {
+          if (ends) all[who]!.find(({ state }) => state === 'running')?.end();
+          else all[who]!.push(new Job(clients[who]!, limit));
+          check();
+          if (ends) await nextTick();
+          check();
+        }
+        while (limit.accepted > 0) {
+          for (const one of all.flat().filter(({ state }) => state === 'running')) one.end();
+          await nextTick();
+          check();
+        }
+        expect(all.flat().every(({ state }) => state === 'ended' || state === 'rejected')).toBe(true);
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
