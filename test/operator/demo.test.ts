@@ -10,7 +10,7 @@ import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { greeting } from '../../src/dev/greeting';
 import { Browser } from '../support/browser';
 import { importDirectly } from '../support/importing';
-import { Actor, anonymous, make, send, sql, theApp, useStore } from '../support/store';
+import { Actor, anonymous, make, send, sql, theApp, theClock, useStore } from '../support/store';
 
 useStore();
 
@@ -180,7 +180,7 @@ const shown = (answer: unknown): unknown =>
     JSON.stringify(answer, (_, value: unknown) => {
       if (Array.isArray(value) && typeof value[0] === 'object') return value.slice(0, 1) as unknown;
       if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d[T ][\d:]{8}Z?$/.test(value)) return value;
-      const age = Date.now() - Date.parse(value.endsWith('Z') ? value : `${value}Z`);
+      const age = theClock().now() - Date.parse(value.endsWith('Z') ? value : `${value}Z`);
       return Math.abs(age) < 3_600_000
         ? value.replace(/\d[\d:-]*([T ])[\d:]+/, '2026-03-01$112:00:00')
         : value;

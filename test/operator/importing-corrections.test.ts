@@ -17,7 +17,8 @@ import {
 } from '../support/importing';
 import { FaultyProxy } from '../support/proxy';
 import { Actor, anonymous, failure, openApp, send, sql, useStore } from '../support/store';
-import { moment, until } from '../support/time';
+import { hold } from '../support/locks';
+import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
 
@@ -537,10 +538,9 @@ describe('an Idempotency-Key', () => {
 
   test('what was 503 may be sent again', async () => {
     await imported(user(1), game(1));
-    const holder = sql('BEGIN; SELECT FROM games FOR UPDATE; SELECT pg_sleep(3); COMMIT');
-    await moment(100);
+    const { release } = await hold('SELECT FROM games FOR UPDATE');
     expect((await sendOnce('busy', purchase(1))).status).toBe(503);
-    await holder;
+    await release();
     for (let i = 0; i < 2; i++)
       expect(await sendOnce('busy', purchase(1))).toMatchObject({
         body: { types: { purchases: { new: 1 } } },

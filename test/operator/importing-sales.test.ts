@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Database } from '../../src/platform/database/database';
+import { SmallImports } from '../../src/operator/import/small-imports.service';
 import {
   bothWays,
   game,
@@ -16,6 +16,8 @@ import {
   wrongAccounts,
   wrongBuyers,
 } from '../support/importing';
+import { blocked, hold } from '../support/locks';
+import { until } from '../support/time';
 import { type Answer, failure, send as ask, sql, theApp, useStore } from '../support/store';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
@@ -316,18 +318,20 @@ describe('many senders at once', () => {
     const transactions = async () =>
       (await sql<{ count: number }>(`SELECT count(DISTINCT xmin::text) AS count FROM purchases`))[0]!.count;
     // Those that come while the first wait for this lock wait in the service.
-    const held = sql(`BEGIN; UPDATE games SET title = 'held' WHERE id = 1; SELECT pg_sleep(0.3); COMMIT`);
-    await sleep(50);
-    const answers = await Promise.all(
+    const { commit } = await hold(`UPDATE games SET title = 'held' WHERE id = 1`);
+    const { short } = theApp().get(SmallImports) as unknown as { short: { waiting: Set<unknown> } };
+    const sent = Promise.all(
       Array.from({ length: 60 }, (_, i) => send(purchase(i + 1, i % 10 === 9 ? { game_id: 9 } : {}))),
     );
+    await until(() => short.waiting.size > 10);
+    await commit();
+    const answers = await sent;
     expect(answers.map(({ status }) => status)).toEqual(answers.map((_, i) => (i % 10 === 9 ? 400 : 200)));
     expect(answers[0]!.body).toEqual({
       summary: ['purchases 1 new, 0 changed, 0 unchanged'],
       types: { purchases: { new: 1, changed: 0, unchanged: 0 } },
     });
     expect(answers[59]).toEqual(failure(400, 'line 1: purchase 60: game 9 does not exist'));
-    await held;
     expect(await transactions()).toBeLessThan(20);
     expect(await salesAsKept()).toEqual(await salesByDefinition());
     expect(await salesAsKept()).toMatchObject([{ purchases_count: 54, earnings: { USD: 54 * 500 } }]);
@@ -374,18 +378,13 @@ describe('many senders at once', () => {
 
   test('a large import that writes a game does not keep others from selling another', async () => {
     await imported(user(1), game(1), game(2));
-    const holder = sql(`
-      BEGIN; UPDATE games SET title = 'held' WHERE id = 1; SELECT pg_sleep(1.5); COMMIT`);
-    await sleep(100);
-    const began = performance.now();
-    const [blocked, free] = await Promise.all([
-      sendImport([purchase(1)]),
-      sleep(50).then(() => sendImport([purchase(2, { game_id: 2 })])),
-    ]);
-    expect(free.status).toBe(200);
-    expect([200, 503]).toContain(blocked.status);
-    expect(performance.now() - began).toBeLessThan(10_000);
-    await holder;
+    const { commit } = await hold(`UPDATE games SET title = 'held' WHERE id = 1`);
+    const behind = sendImport([purchase(1)]);
+    await blocked();
+    // While the game is still locked.
+    expect((await sendImport([purchase(2, { game_id: 2 })])).status).toBe(200);
+    await commit();
+    expect([200, 503]).toContain((await behind).status);
     expect(await salesAsKept()).toEqual(await salesByDefinition());
   });
 });
