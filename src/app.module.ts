@@ -31,7 +31,6 @@ import { WharfModule } from './wharf/wharf.module';
     WharfModule,
     ProfileModule,
     CredentialsModule,
-    LegacyModule,
     AccountsModule,
     PeopleModule,
     SellingModule,
@@ -49,6 +48,9 @@ import { WharfModule } from './wharf/wharf.module';
 })
 export class AppModule {
   static with(settings: Settings, gate: RequestGate): DynamicModule {
-    return { module: AppModule, imports: [ConfigModule.with(settings), HttpModule.with(gate)] };
+    return {
+      module: AppModule,
+      imports: [ConfigModule.with(settings), HttpModule.with(gate), LegacyModule.with(settings)],
+    };
   }
 }

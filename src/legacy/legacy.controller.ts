@@ -1,8 +1,7 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { Throttle } from '@nestjs/throttler';
-import type { Request, Response } from 'express';
-import { AnyCredential, Public, Scopes } from '../auth/access';
+import { AnyCredential, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { GameRequest } from '../games/embedded-game.dto';
@@ -21,8 +20,6 @@ import type { PurchaseRow } from '../purchases/purchase.row';
 import { PurchasesService } from '../purchases/purchases.service';
 import { userAnswer } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
-import { LatestResponse, LatestRequest } from '../wharf/latest.dto';
-import { LatestShortcut } from '../wharf/latest-shortcut';
 import {
   legacyCredentialsInfo,
   LegacyCredentialsInfoResponse,
@@ -55,7 +52,6 @@ export class LegacyController {
     private readonly download_keys: DownloadKeysService,
     private readonly owned_keys: OwnedKeysService,
     private readonly purchases: PurchasesService,
-    private readonly newestBuild: LatestShortcut,
     private readonly lists: LongLists,
     private readonly links: StoreLinks,
   ) {}
@@ -138,19 +134,5 @@ export class LegacyController {
   ): Promise<LegacyPurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);
     return this.lists.answer('purchases', rows, (row) => legacyPurchase(row, request.game_id));
-  }
-
-  @Get('wharf/latest')
-  @Public()
-  @ApiOperation({
-    deprecated: true,
-    summary: 'See /wharf/latest',
-    description: 'KEY may be anything: it is not looked at.',
-  })
-  @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
-  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
-  @Fails(404, 'invalid game', 'invalid channel')
-  latest(@Parameters() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
-    return this.newestBuild.serve(request, req, res);
   }
 }

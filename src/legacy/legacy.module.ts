@@ -1,12 +1,18 @@
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { GamesModule } from '../games/games.module';
+import type { Settings } from '../platform/config/settings';
 import { PurchasesModule } from '../purchases/purchases.module';
 import { UsersModule } from '../users/users.module';
 import { WharfModule } from '../wharf/wharf.module';
+import { LegacyLatestController } from './legacy-latest.controller';
 import { LegacyController } from './legacy.controller';
 
-@Module({
-  imports: [UsersModule, GamesModule, PurchasesModule, WharfModule],
-  controllers: [LegacyController],
-})
-export class LegacyModule {}
+@Module({ imports: [UsersModule, GamesModule, PurchasesModule, WharfModule] })
+export class LegacyModule {
+  static with({ LENIENT_CLIENTS }: Pick<Settings, 'LENIENT_CLIENTS'>): DynamicModule {
+    return {
+      module: LegacyModule,
+      controllers: LENIENT_CLIENTS ? [LegacyController, LegacyLatestController] : [LegacyController],
+    };
+  }
+}

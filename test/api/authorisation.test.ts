@@ -82,7 +82,6 @@ const TABLE: Record<string, Row> = {
   'GET /api/1/:KEY/game/:game_id': editors(({ game }) => on(`/api/1/:KEY/game/${game}`), noGame),
   'GET /api/1/:KEY/my-owned-keys': own(() => on('/api/1/:KEY/my-owned-keys')),
   'GET /api/1/:KEY/me': own(() => on('/api/1/:KEY/me')),
-  'GET /api/1/:KEY/wharf/latest': open('/api/1/:KEY/wharf/latest?game_id=4000000&channel_name=windows', 404),
   'GET /api/1/:KEY/my-games': own(() => on('/api/1/:KEY/my-games')),
   'GET /.well-known/oauth-authorization-server': open('/.well-known/oauth-authorization-server'),
   'GET /assets/:name': open('/assets/nothing.css', 404),

@@ -151,7 +151,7 @@ describe('where the credential stands', () => {
     ['/api/1/secret/collections', 404, 'invalid api endpoint'],
     ['/api/1/secret/profile', 404, 'invalid api endpoint'],
     ['/api/1/secret/wharf', 404, 'invalid api endpoint'],
-    ['/api/1/x/wharf/latest?target=a/b&channel_name=c', 404, 'invalid game'],
+    ['/api/1/x/wharf/latest?target=a/b&channel_name=c', 404, 'invalid api endpoint'],
     ['/api/2/secret/me', 404, 'invalid api endpoint'],
     ['/api/1/secret%/me', 400, 'malformed request'],
     ['/api/1/secret%E0%A4%A/me', 400, 'malformed request'],

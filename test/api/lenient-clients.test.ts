@@ -354,20 +354,21 @@ describe('wharf/latest under /api/1/KEY/', () => {
     await make.build({ game, user_version: '1.2' });
     const path = '/api/1/x/wharf/latest';
     const query = `game_id=${game.id}&channel_name=windows`;
-    for (const [status, ...request] of [
-      [200, `${path}?${query}`],
-      [400, path, { headers: FORM, body: query }],
-      [405, path, { method: 'POST', headers: FORM, body: query }],
-    ] as [number, string, Request?][]) {
+    for (const request of [
+      [`${path}?${query}`],
+      [`/api/1/key/wharf/latest?${query}`, { headers: { authorization: 'Bearer nonsense' } }],
+      [path, { headers: FORM, body: query }],
+      [path, { method: 'POST', headers: FORM, body: query }],
+    ] as [string, Request?][]) {
       const { strict, lenient } = await both(...request);
-      expect(strict.status).toBe(status);
+      expect(strict).toEqual({ status: 404, body: errors('invalid api endpoint') });
       expect(lenient).toEqual({ status: 200, body: { latest: '1.2' } });
     }
   });
 
   test('its errors are legacy errors', async () => {
     expect(await both('/api/1/x/wharf/latest?game_id=0&channel_name=windows')).toEqual({
-      strict: { status: 404, body: errors('invalid game') },
+      strict: { status: 404, body: errors('invalid api endpoint') },
       lenient: { status: 200, body: errors('invalid game') },
     });
   });

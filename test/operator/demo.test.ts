@@ -157,7 +157,6 @@ test('the API description shows what the demo store answers', async () => {
     legacyGame: () => buyer.get('/api/1/key/game/1'),
     legacyDownloadKey: () => seller.get('/api/1/key/game/1/download_keys', { email }),
     legacyPurchasesOf: () => seller.get('/api/1/key/game/1/purchases', { email }),
-    legacyLatest: () => anonymous.get('/api/1/key/wharf/latest', { game_id: 1, channel_name: 'linux' }),
   };
   const answers: Record<string, unknown> = {};
   for (const [operation, ask] of Object.entries(asked)) answers[operation] = shown((await ask()).body);

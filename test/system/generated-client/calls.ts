@@ -177,11 +177,6 @@ export async function callEverything(store: Store): Promise<string[]> {
   const ofGame = { params: { path: { ...legacy, game_id }, query: { user_id } } };
   dataOf(await open.GET('/api/1/{KEY}/game/{game_id}/download_keys', ofGame));
   dataOf(await open.GET('/api/1/{KEY}/game/{game_id}/purchases', ofGame));
-  dataOf(
-    await open.GET('/api/1/{KEY}/wharf/latest', {
-      params: { path: { KEY: 'x' }, query: { ...query, game_id } },
-    }),
-  );
   const headers = { authorization: `Bearer ${store.jwt}` };
   dataOf(await open.GET('/api/1/{KEY}/me', { params: { path: { KEY: 'jwt' } }, headers }));
 

@@ -1,0 +1,34 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/access';
+import { Parameters } from '../platform/http/read-parameters';
+import { Fails } from '../platform/http/routes';
+import { LatestRequest, LatestResponse } from '../wharf/latest.dto';
+import { LatestShortcut } from '../wharf/latest-shortcut';
+
+/** Not part of the legacy API, but most programs request the newest build here. Only with LENIENT_CLIENTS. */
+@ApiTags('Legacy')
+@ApiParam({
+  name: 'KEY',
+  description: 'Any text; ignored',
+  schema: { type: 'string', minLength: 1 },
+  example: 'key',
+})
+@Controller('api/1/:KEY')
+export class LegacyLatestController {
+  constructor(private readonly newestBuild: LatestShortcut) {}
+
+  @Get('wharf/latest')
+  @Public()
+  @ApiOperation({
+    deprecated: true,
+    summary: 'See /wharf/latest',
+  })
+  @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
+  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
+  @Fails(404, 'invalid game', 'invalid channel')
+  latest(@Parameters() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
+    return this.newestBuild.serve(request, req, res);
+  }
+}
