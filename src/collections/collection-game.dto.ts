@@ -1,50 +1,49 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { EmbeddedGameResponse, embeddedGameAnswer } from '../games/embedded-game.dto';
-import { PageResponse, PageParameter, PerPageParameter } from '../platform/http/paging';
-import { IdListParameter, IntegerParameter } from '../platform/http/parameters';
+import { PageResponse, Page, PerPage } from '../platform/http/paging';
+import { IdList, Id } from '../platform/http/parameters';
 import type { Packed } from '../platform/database/packed-row';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_GAME_ROW } from './collection-game.row';
-import { CollectionRequest, HtmlParameter, SuccessResponse } from './collection.dto';
+import { CollectionRequest, Html, SuccessResponse } from './collection.dto';
 
 export class CollectionGamesRequest extends CollectionRequest {
-  @PageParameter()
+  @Page()
   page: number = 1;
 
-  @PerPageParameter('Entries on a page', 100)
+  @PerPage('Entries on a page', 100)
   per_page: number = 100;
 }
 
 export class AddGameRequest extends CollectionRequest {
-  @IntegerParameter('The game', { required: true })
+  @Id('The game')
   game_id: number;
 
-  @HtmlParameter('HTML; a note on the game')
+  @Html('HTML; a note on the game', { required: false })
   blurb?: string | null;
 }
 
 export class RemoveGameRequest extends CollectionRequest {
-  @IntegerParameter('The game', { required: true })
+  @Id('The game')
   game_id: number;
 }
 
 export class UpdateCollectionGameRequest extends CollectionRequest {
-  @IntegerParameter('The game', { in: 'path' })
+  @Id('The game')
   game_id: number;
 
-  @HtmlParameter('HTML; empty clears it')
+  @Html('HTML; empty clears it', { required: false })
   blurb?: string | null;
 }
 
 export class OrderRequest extends CollectionRequest {
-  @IdListParameter('The games that come first, in this order; the others follow as they stand', {
-    required: true,
+  @IdList('The games that come first, in this order; the others follow as they stand', {
     example: [3, 1, 2],
   })
   game_ids: number[];
 
-  @IdListParameter('Games to remove before that', { example: [4] })
+  @IdList('Games to remove before that', { example: [4], required: false })
   remove_game_ids: number[] = [];
 }
 

@@ -6,7 +6,7 @@ import { StoreLinks } from '../platform/config/store-links';
 import type { Packed } from '../platform/database/packed-row';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails, Post } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { IdempotencyService, OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
 import {
   AddGameRequest,
@@ -42,7 +42,7 @@ export class CollectionGamesController {
   @ApiOkResponse({ type: CollectionGamesResponse })
   @Fails(404, 'invalid collection')
   async page(
-    @Parameters() request: CollectionGamesRequest,
+    @Params() request: CollectionGamesRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<CollectionGamesResponse | LongList<Packed>> {
     const { collection_id, page, per_page } = request;
@@ -66,7 +66,7 @@ export class CollectionGamesController {
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection', 'invalid game')
   add(
-    @Parameters() request: AddGameRequest,
+    @Params() request: AddGameRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameResponse> {
@@ -81,7 +81,7 @@ export class CollectionGamesController {
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection')
   remove(
-    @Parameters() request: RemoveGameRequest,
+    @Params() request: RemoveGameRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<RemovedResponse> {
@@ -96,7 +96,7 @@ export class CollectionGamesController {
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection', 'game is not in the collection')
   update(
-    @Parameters() request: UpdateCollectionGameRequest,
+    @Params() request: UpdateCollectionGameRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameResponse> {
@@ -115,7 +115,7 @@ export class CollectionGamesController {
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection')
   order(
-    @Parameters() request: OrderRequest,
+    @Params() request: OrderRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<SuccessResponse> {

@@ -1,17 +1,10 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsIn, IsNotEmpty, Matches } from 'class-validator';
+import { IsNotEmpty } from 'class-validator';
 import type { StoreLinks } from '../platform/config/store-links';
-import {
-  BooleanParameter,
-  IntegerParameter,
-  parameter,
-  TextParameter,
-  type Reader,
-  readText,
-  Unreadable,
-  MaxCharacters,
-} from '../platform/http/parameters';
+import { InvalidValue } from '../platform/http/given-values';
+import { Flag, Id, MaxCharacters, OneOf, parameter, Pattern, Text } from '../platform/http/parameters';
+import { type Reader, readText } from '../platform/http/readers';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
 import type { CollectionRow } from './collection.row';
@@ -32,7 +25,7 @@ const readTitle: Reader<string> = (given) => {
 
 // Longer texts may take twenty milliseconds, and are sanitised in another thread.
 const SHORT_HTML = 2000;
-const tooLong = () => new Unreadable(`must be at most ${MAX_HTML_CHARACTERS} characters`);
+const tooLong = () => new InvalidValue(`must be at most ${MAX_HTML_CHARACTERS} characters`);
 const fitting = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLong());
 
 const readHtml: Reader<ReturnType<typeof fitting> | Promise<ReturnType<typeof fitting>>> = (given) => {
@@ -42,65 +35,68 @@ const readHtml: Reader<ReturnType<typeof fitting> | Promise<ReturnType<typeof fi
   return text.length <= SHORT_HTML ? fitting(sanitiseHtml(text)) : htmlThread.sanitise(text).then(fitting);
 };
 
-const title = parameter(readTitle, { type: 'string' });
-const TitleParameter = (description: string) =>
+const TrimmedText = parameter(readTitle, { type: 'string' });
+const Title = (...options: Parameters<typeof TrimmedText>) =>
   applyDecorators(
-    title(description),
+    TrimmedText(...options),
     MaxCharacters(MAX_TITLE),
-    Matches(/^\P{Cc}*$/u, { message: 'title must not contain control characters' }),
+    Pattern(/^\P{Cc}*$/u, '$property must not contain control characters'),
   );
 
-const LayoutParameter = (description: string) =>
-  applyDecorators(TextParameter(description), IsIn(COLLECTION_LAYOUTS));
+const Layout = (...options: Parameters<typeof Text>) =>
+  applyDecorators(Text(...options), OneOf(COLLECTION_LAYOUTS));
 
 /** Sanitised HTML; null: nothing is left of it. */
-export const HtmlParameter = parameter(readHtml, { type: 'string', nullable: true });
+export const Html = parameter(readHtml, { type: 'string' }, { isNullable: true });
 
 export class ListCollectionsRequest {
-  @IntegerParameter('Each collection then says in `has_game` whether it holds this game')
+  @Id('Each collection then says in `has_game` whether it holds this game', { required: false })
   game_id?: number;
 }
 
 export class CollectionRequest {
-  @IntegerParameter('The collection', { in: 'path' })
+  @Id('The collection')
   collection_id: number;
 }
 
 export class CreateCollectionRequest {
-  @TitleParameter("Blank or absent: the username and `'s Collection`")
+  @Title("Blank or absent: the username and `'s Collection`", { required: false })
   title?: string;
 
-  @BooleanParameter('Only those who can edit it see it', { default: false })
+  @Flag('Only those who can edit it see it', { default: false })
   private?: boolean;
 
-  @HtmlParameter('HTML; what the allow-list does not name is taken out')
+  @Html('HTML; what the allow-list does not name is taken out', { required: false })
   description?: string | null;
 
-  @LayoutParameter('Absent: `list` where a game is added with a blurb, else `grid`')
+  @Layout('Absent: `list` where a game is added with a blurb, else `grid`', { required: false })
   layout?: (typeof COLLECTION_LAYOUTS)[number];
 
-  @IntegerParameter('A game to add at once')
+  @Id('A game to add at once', { required: false })
   game_id?: number;
 
-  @HtmlParameter('HTML; a note on that game, ignored without one')
+  @Html('HTML; a note on that game, ignored without one', { required: false })
   blurb?: string | null;
 }
 
 export class UpdateCollectionRequest extends CollectionRequest {
-  @TitleParameter('Not blank')
-  @IsNotEmpty({ message: 'title must not be blank' })
+  @Title('Not blank', { required: false })
+  @IsNotEmpty({ message: '$property must not be blank' })
+  @ApiProperty({ minLength: 1 })
   title?: string;
 
-  @HtmlParameter('HTML; empty clears it')
+  @Html('HTML; empty clears it', { required: false })
   description?: string | null;
 
-  @BooleanParameter('Only those who can edit it see it')
+  @Flag('Only those who can edit it see it', { required: false })
   private?: boolean;
 
-  @LayoutParameter('How the games are laid out')
+  @Layout('How the games are laid out', { required: false })
   layout?: (typeof COLLECTION_LAYOUTS)[number];
 
-  @BooleanParameter('Whether the collection shows on the profile of the caller; nobody else is affected')
+  @Flag('Whether the collection shows on the profile of the caller; nobody else is affected', {
+    required: false,
+  })
   on_profile?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails, Post } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { IdempotencyService, OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
 import {
   collectionAnswer,
@@ -35,7 +35,7 @@ export class CollectionsController {
   @Scopes('profile:collections')
   @ApiOkResponse({ type: CollectionsResponse })
   async list(
-    @Parameters() { game_id }: ListCollectionsRequest,
+    @Params() { game_id }: ListCollectionsRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<CollectionsResponse | LongList<CollectionRow>> {
     const rows = await this.collections.editableBy(user_id, game_id);
@@ -48,7 +48,7 @@ export class CollectionsController {
   @ApiOkResponse({ type: OneCollectionResponse })
   @Fails(404, 'invalid collection')
   async one(
-    @Parameters() { collection_id }: CollectionRequest,
+    @Params() { collection_id }: CollectionRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<OneCollectionResponse> {
     return { collection: await this.collections.one(collection_id, user_id) };
@@ -64,7 +64,7 @@ export class CollectionsController {
   @ApiOkResponse({ type: OneCollectionResponse })
   @Fails(404, 'invalid game')
   create(
-    @Parameters() request: CreateCollectionRequest,
+    @Params() request: CreateCollectionRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionResponse> {
@@ -79,7 +79,7 @@ export class CollectionsController {
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection')
   update(
-    @Parameters() request: UpdateCollectionRequest,
+    @Params() request: UpdateCollectionRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<OneCollectionResponse> {
@@ -94,7 +94,7 @@ export class CollectionsController {
   @Fails(403, "you can't edit this collection")
   @Fails(404, 'invalid collection')
   delete(
-    @Parameters() request: CollectionRequest,
+    @Params() request: CollectionRequest,
     @CurrentCredential() { user_id }: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<SuccessResponse> {

@@ -5,7 +5,8 @@ import type { Command } from 'commander';
 import { OperatorEvents } from '../operator/tokens/operator-events';
 import type { CommandRunner } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
-import { readEmailAddress, Unreadable } from '../platform/http/parameters';
+import { InvalidValue } from '../platform/http/given-values';
+import { readEmailAddress } from '../platform/http/readers';
 import { toStandardOutput } from './standard-output';
 import { printTable } from './print-table';
 import { ErasureService, withoutZeros } from '../operator/people/erasure.service';
@@ -66,7 +67,7 @@ async function whoIs(
     throw new OperatorError('Give a user name, or --email ADDRESS.');
   if (email !== undefined) {
     const address = readEmailAddress(email);
-    if (address instanceof Unreadable) throw new OperatorError(`"${email}" isn't an email address.`);
+    if (address instanceof InvalidValue) throw new OperatorError(`"${email}" isn't an email address.`);
     return app.get(People).withAddress(address);
   }
   const person = await app.get(People).withName(name!);

@@ -5,7 +5,7 @@ import { AnyApiKey, AnyCredential } from '../auth/access';
 import { Audit } from '../auth/audit';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails, Post } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { modernTimestamp, timestampOf } from '../platform/formats/timestamps';
 import { CredentialsInfoResponse, SubkeyResponse, SubkeyRequest } from './credentials.dto';
 import { CredentialsService } from './credentials.service';
@@ -46,7 +46,7 @@ export class CredentialsController {
   )
   @Fails(404, 'invalid game')
   async subkey(
-    @Parameters() { game_id, scope }: SubkeyRequest,
+    @Params() { game_id, scope }: SubkeyRequest,
     @CurrentCredential() parent: Credential,
     @Req() req: Request,
   ): Promise<SubkeyResponse> {

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IntegerParameter, SelectorParameter } from '../platform/http/parameters';
+import { Id, NonEmptyText } from '../platform/http/parameters';
 
 export class CredentialsInfoResponse {
   @ApiProperty({ enum: ['key', 'jwt'], description: 'An API key, or a JWT' })
@@ -17,11 +17,10 @@ export class CredentialsInfoResponse {
 }
 
 export class SubkeyRequest {
-  @IntegerParameter('The game that is launched; one that the user may view', { required: true })
+  @Id('The game that is launched; one that the user may view')
   game_id: number;
 
-  @SelectorParameter('Scopes of a manifest, with spaces between them', {
-    required: true,
+  @NonEmptyText('Scopes of a manifest, with spaces between them', {
     example: 'profile:me',
   })
   scope: string;

@@ -1,13 +1,13 @@
 import { ApiProperty, PickType } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { IntegerParameter } from '../platform/http/parameters';
+import { Id } from '../platform/http/parameters';
 import { UserResponse } from '../users/user.dto';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
 import type { EmbeddedGameRow, GameWithUserRow } from './game.row';
 
 export class GameRequest {
-  @IntegerParameter('The game', { in: 'path' })
+  @Id('The game')
   game_id: number;
 }
 

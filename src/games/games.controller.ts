@@ -4,7 +4,7 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { Fails } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { GameRequest, gameWithUserAnswer, OneGameResponse } from './embedded-game.dto';
 import { GamesService } from './games.service';
 
@@ -22,7 +22,7 @@ export class GamesController {
   @ApiOkResponse({ type: OneGameResponse })
   @Fails(404, 'invalid game')
   async game(
-    @Parameters() { game_id }: GameRequest,
+    @Params() { game_id }: GameRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<OneGameResponse> {
     return { game: gameWithUserAnswer(await this.games.find(game_id, user_id), this.links) };

@@ -2,7 +2,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { Fails } from '../platform/http/routes';
 import { LatestRequest, LatestResponse } from '../wharf/latest.dto';
 import { LatestShortcut } from '../wharf/latest-shortcut';
@@ -28,7 +28,7 @@ export class LegacyLatestController {
   @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @Fails(404, 'invalid game', 'invalid channel')
-  latest(@Parameters() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
+  latest(@Params() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
     return this.newestBuild.serve(request, req, res);
   }
 }

@@ -9,7 +9,7 @@ import type { GameRow } from '../games/game.row';
 import { GamesService } from '../games/games.service';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { ProfileResponse } from '../profile/profile.dto';
 import { DownloadKeyRequest } from '../purchases/download-key.dto';
 import { DownloadKeysService } from '../purchases/download-keys.service';
@@ -88,7 +88,7 @@ export class LegacyController {
   @ApiOperation({ deprecated: true, summary: 'See /profile/owned-keys' })
   @ApiOkResponse({ type: LegacyOwnedKeysResponse })
   async myOwnedKeys(
-    @Parameters() request: OwnedKeysRequest,
+    @Params() request: OwnedKeysRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyOwnedKeysResponse> {
     const rows = await this.owned_keys.page(user_id, request);
@@ -102,7 +102,7 @@ export class LegacyController {
   @ApiOkResponse({ type: LegacyOneGameResponse })
   @Fails(404, 'invalid game')
   async game(
-    @Parameters() { game_id }: GameRequest,
+    @Params() { game_id }: GameRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyOneGameResponse> {
     return { game: legacyGameWithUser(await this.games.find(game_id, user_id), this.links) };
@@ -115,7 +115,7 @@ export class LegacyController {
   @ApiOkResponse({ type: LegacyDownloadKeyResponse })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
-    @Parameters() request: DownloadKeyRequest,
+    @Params() request: DownloadKeyRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyDownloadKeyResponse> {
     const row = await this.download_keys.find(request, user_id);
@@ -129,7 +129,7 @@ export class LegacyController {
   @ApiOkResponse({ type: LegacyPurchasesResponse })
   @Fails(404, 'invalid game')
   async purchasesOf(
-    @Parameters() request: PurchasesRequest,
+    @Params() request: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyPurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);

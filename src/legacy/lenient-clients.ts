@@ -1,5 +1,6 @@
-import type { Request, RequestHandler, Response } from 'express';
-import { Given, givenInBody, givenInQuery, hasReadableBody } from '../platform/http/parameter-sources';
+import type { RequestHandler, Response } from 'express';
+import { hasReadableBody, parseBody } from '../platform/http/body';
+import { NOT_UTF8 } from '../platform/http/given-values';
 
 const LEGACY = '/api/1/';
 
@@ -17,16 +18,14 @@ export const lenientClients: RequestHandler = (req, res, next) => {
     next();
     return;
   }
-  req.headers.authorization ||= bearerFrom(givenInQueryOf(req));
+  req.headers.authorization ||= req.url.includes('api_key=') ? bearerFrom(req.query) : undefined;
   if (req.method !== 'GET' || !hasReadableBody(req)) {
     next();
     return;
   }
-  const given = new Given();
-  req.givenInBody = givenInBody(req, given).then(() => given);
-  req.givenInBody
+  parseBody(req)
     .then(
-      (inBody) => void (req.headers.authorization ||= bearerFrom(inBody)),
+      () => void (req.headers.authorization ||= bearerFrom(req.body as Record<string, unknown> | undefined)),
       // Reported where the parameters are read.
       () => undefined,
     )
@@ -44,11 +43,9 @@ function answerRefusalsWith200(res: Response): void {
   }) as Response['writeHead'];
 }
 
-const givenInQueryOf = (req: Request) => (req.url.includes('api_key=') ? givenInQuery(req) : undefined);
-
-function bearerFrom(given: Given | undefined): string | undefined {
-  const key = given?.values.get('api_key');
-  if (typeof key !== 'string' || key === '' || given!.repeated.has('api_key')) return undefined;
+function bearerFrom(fields: Record<string, unknown> | undefined): string | undefined {
+  const key = fields?.api_key;
+  if (typeof key !== 'string' || key === '' || key === NOT_UTF8) return undefined;
   // Node reads the UTF-8 bytes of a header as Latin-1.
   return `Bearer ${Buffer.from(key).toString('latin1')}`;
 }

@@ -1,28 +1,26 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
-import {
-  EmailParameter,
-  ExactlyOneOf,
-  IntegerParameter,
-  SelectorParameter,
-} from '../platform/http/parameters';
+import { LookupEmail, ExactlyOneOf, Id, NonEmptyText } from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { UserResponse, userAnswer } from '../users/user.dto';
 import type { DownloadKeyRow } from './download-key.row';
 
 @ExactlyOneOf('download_key', 'user_id', 'email')
 export class DownloadKeyRequest {
-  @IntegerParameter('A game that the caller can edit', { in: 'path' })
+  @Id('A game that the caller can edit')
   game_id: number;
 
-  @SelectorParameter("The key to look up: the last part of the path of a buyer's download page")
+  @NonEmptyText("The key to look up: the last part of the path of a buyer's download page", {
+    required: false,
+  })
   download_key?: string;
 
-  @IntegerParameter('The user to look up a key for')
+  @Id('The user to look up a key for', { required: false })
   user_id?: number;
 
-  @EmailParameter(
+  @LookupEmail(
     'The address to look up a key for; the caller has made sure that it is the address of whom it serves',
+    { required: false },
   )
   email?: string;
 }

@@ -1,8 +1,8 @@
 import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { PageResponse, PageParameter, PerPageParameter } from '../platform/http/paging';
-import { IntegerParameter, TimestampParameter } from '../platform/http/parameters';
+import { PageResponse, Page, PerPage } from '../platform/http/paging';
+import { Id, Timestamp } from '../platform/http/parameters';
 import { UserResponse, userAnswer } from '../users/user.dto';
 import { DownloadKeyObject } from './download-key.dto';
 import type { SaleRow } from './game-sales.service';
@@ -20,16 +20,16 @@ const BUYER = {
 };
 
 export class GameSalesRequest {
-  @IntegerParameter('A game that the caller can edit', { in: 'path' })
+  @Id('A game that the caller can edit')
   game_id: number;
 
-  @TimestampParameter('Only sales made at this time or later')
+  @Timestamp('Only sales made at this time or later', { required: false })
   since?: string;
 
-  @PageParameter()
+  @Page()
   page: number = 1;
 
-  @PerPageParameter('Sales on a page', 100)
+  @PerPage('Sales on a page', 100)
   per_page: number = 100;
 }
 

@@ -5,7 +5,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { saleAnswer, GameSalesResponse, GameSalesRequest } from './game-sale.dto';
 import { GameSalesService, type SaleRow } from './game-sales.service';
 
@@ -28,7 +28,7 @@ export class GameSalesController {
   @ApiOkResponse({ type: GameSalesResponse })
   @Fails(404, 'invalid game')
   async page(
-    @Parameters() { game_id, since, page, per_page }: GameSalesRequest,
+    @Params() { game_id, since, page, per_page }: GameSalesRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<GameSalesResponse | LongList<SaleRow>> {
     const offset = (page - 1) * per_page;

@@ -2,14 +2,14 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { GameWithUserResponse, gameWithUserAnswer } from '../games/embedded-game.dto';
-import { PageResponse, PageParameter, PerPageParameter } from '../platform/http/paging';
+import { PageResponse, Page, PerPage } from '../platform/http/paging';
 import type { OwnedKeyRow } from './owned-key.row';
 
 export class OwnedKeysRequest {
-  @PageParameter()
+  @Page()
   page: number = 1;
 
-  @PerPageParameter('Keys on a page', 50)
+  @PerPage('Keys on a page', 50)
   per_page: number = 50;
 }
 

@@ -5,7 +5,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { GameRequest } from '../games/embedded-game.dto';
 import { Fails } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { ownedKeyAnswer, OwnedKeysResponse, OwnedKeysRequest, OwnershipResponse } from './owned-key.dto';
 import { OwnedKeysService } from './owned-keys.service';
 import { OwnershipService } from './ownership.service';
@@ -27,7 +27,7 @@ export class OwnershipController {
   @Scopes('profile:owned')
   @ApiOkResponse({ type: OwnedKeysResponse })
   async ownedKeys(
-    @Parameters() request: OwnedKeysRequest,
+    @Params() request: OwnedKeysRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<OwnedKeysResponse> {
     const rows = await this.owned_keys.page(user_id, request);
@@ -47,7 +47,7 @@ export class OwnershipController {
   @ApiOkResponse({ type: OwnershipResponse })
   @Fails(404, 'invalid game')
   async owns(
-    @Parameters() { game_id }: GameRequest,
+    @Params() { game_id }: GameRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<OwnershipResponse> {
     return { owns: await this.ownership.owns(game_id, credential) };

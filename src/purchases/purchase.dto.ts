@@ -1,19 +1,21 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { formatMoney } from '../platform/formats/money';
-import { EmailParameter, ExactlyOneOf, IntegerParameter } from '../platform/http/parameters';
+import { LookupEmail, ExactlyOneOf, Id } from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { type Purchase, PURCHASE_TYPES } from './purchase.entity';
 import type { PurchaseRow } from './purchase.row';
 
 @ExactlyOneOf('email', 'user_id')
 export class PurchasesRequest {
-  @IntegerParameter('A game that the caller can edit', { in: 'path' })
+  @Id('A game that the caller can edit')
   game_id: number;
 
-  @EmailParameter('The address to look up; the caller has made sure that it is the address of whom it serves')
+  @LookupEmail('The address to look up; the caller has made sure that it is the address of whom it serves', {
+    required: false,
+  })
   email?: string;
 
-  @IntegerParameter('The user to look up')
+  @Id('The user to look up', { required: false })
   user_id?: number;
 }
 

@@ -6,7 +6,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { DownloadKeyResponse, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';
 import { purchaseAnswer, PurchasesResponse, PurchasesRequest } from './purchase.dto';
@@ -33,7 +33,7 @@ export class PurchasesController {
   @ApiOkResponse({ type: DownloadKeyResponse })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
-    @Parameters() request: DownloadKeyRequest,
+    @Params() request: DownloadKeyRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<DownloadKeyResponse> {
     const row = await this.download_keys.find(request, user_id);
@@ -51,7 +51,7 @@ export class PurchasesController {
   @ApiOkResponse({ type: PurchasesResponse })
   @Fails(404, 'invalid game')
   async purchasesOf(
-    @Parameters() request: PurchasesRequest,
+    @Params() request: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<PurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);

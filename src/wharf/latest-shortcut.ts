@@ -46,7 +46,7 @@ export class LatestShortcut {
   /** For a request that the router took. */
   async serve(request: LatestRequest, req: Request, res: Response): Promise<void> {
     // With parameters in the body the URL alone is no key for the cache.
-    const url = req.givenInBody ? undefined : PATH + req.url.slice(req.url.indexOf('?') + 1);
+    const url = req.body ? undefined : PATH + req.url.slice(req.url.indexOf('?') + 1);
     const answer = await this.builds.latest(request, url);
     sendCacheable(req, res, answer, this.cacheControl);
   }

@@ -1,24 +1,19 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { Matches } from 'class-validator';
-import {
-  ExactlyOneOf,
-  IntegerParameter,
-  SelectorParameter,
-  TextParameter,
-} from '../platform/http/parameters';
+import { ExactlyOneOf, Id, NonEmptyText, Pattern, Text } from '../platform/http/parameters';
 
 @ExactlyOneOf('game_id', 'target')
 export class LatestRequest {
-  @SelectorParameter('Name of the channel', { required: true, example: 'windows' })
+  @NonEmptyText('Name of the channel', { example: 'windows' })
   channel_name: string;
 
-  @IntegerParameter('Id of the game')
+  @Id('Id of the game', { required: false })
   game_id?: number;
 
-  @TextParameter('The game by its owner and slug; the name of the owner in any case', {
+  @Text('The game by its owner and slug; the name of the owner in any case', {
     example: 'ash-beetle/brave-arcade',
+    required: false,
   })
-  @Matches(/^[^/]+\/[^/]+$/, { message: 'target must be of the form user/game' })
+  @Pattern(/^[^/]+\/[^/]+$/, '$property must be of the form user/game')
   target?: string;
 }
 

@@ -4,7 +4,7 @@ import { Throttle } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { Fails } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { LatestShortcut } from './latest-shortcut';
 import { LatestResponse, LatestRequest } from './latest.dto';
 
@@ -23,11 +23,7 @@ export class WharfController {
   @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @Fails(404, 'invalid game', 'invalid channel')
-  async latest(
-    @Parameters() request: LatestRequest,
-    @Req() req: Request,
-    @Res() res: Response,
-  ): Promise<void> {
+  async latest(@Params() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
     this.shortcut.route = req.route as unknown;
     await this.shortcut.serve(request, req, res);
   }

@@ -401,7 +401,7 @@ describe('bad input changes nothing', () => {
     [
       '',
       { layout: 'tiles', private: 'maybe', on_profile: '' },
-      ['private must be a boolean', 'on_profile must be a boolean', 'layout must be one of grid, list'],
+      ['private must be a boolean', 'layout must be one of grid, list', 'on_profile must be a boolean'],
     ],
     ['', { layout: '' }, ['layout must be one of grid, list']],
     ['', { description: 'x'.repeat(20_001) }, ['description must be at most 20000 characters']],

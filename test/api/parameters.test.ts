@@ -1,150 +1,287 @@
-import { Controller, Get, Module } from '@nestjs/common';
+import { Body, Controller, Get, Module, Param, ParseIntPipe, Patch, Post, Query } from '@nestjs/common';
 import { ApiOkResponse } from '@nestjs/swagger';
-import { IsDefined, IsIn, IsUppercase, Matches, Max, Min } from 'class-validator';
+import { Type } from 'class-transformer';
+import {
+  IsArray,
+  IsDefined,
+  IsInt,
+  IsOptional,
+  IsString,
+  IsUppercase,
+  Max,
+  Min,
+  MinLength,
+  ValidateNested,
+} from 'class-validator';
 import { Public } from '../../src/auth/access';
 import { describeApi } from '../../src/platform/openapi/describe-api';
-import { IntegerParameter, TextParameter } from '../../src/platform/http/parameters';
-import { Parameters } from '../../src/platform/http/read-parameters';
-import { MaxCharacters } from '../../src/platform/http/parameters';
+import { Between, Id, MaxCharacters, OneOf, Pattern, Text } from '../../src/platform/http/parameters';
+import { Params } from '../../src/platform/http/params.decorator';
 import { openApp, useStore } from '../support/store';
 
-// A module of somebody else's, who puts class-validator's decorators wherever they like.
-class KindsFirst {
-  @IntegerParameter('A number')
-  @Min(2)
-  @Max(5)
+// A contributor's module: this API's decorators in any order, and class-validator's own.
+class TypeFirst {
+  @Id('A number', { required: false })
+  @Between(2, 5)
   number?: number;
 
-  @TextParameter('A text')
+  @Text('A text', { required: false })
   @MaxCharacters(3)
-  @IsIn(['a', 'b', 'abcd'])
+  @OneOf(['a', 'b', 'abcd'])
   text?: string;
 }
 
 class RulesFirst {
-  @Max(5)
-  @Min(2)
-  @IntegerParameter('A number')
+  @Between(2, 5)
+  @Id('A number', { required: false })
   number?: number;
 
-  @IsIn(['a', 'b', 'abcd'])
+  @OneOf(['a', 'b', 'abcd'])
   @MaxCharacters(3)
-  @TextParameter('A text')
+  @Text('A text', { required: false })
   text?: string;
 }
 
-class OtherRules extends KindsFirst {
+class OtherRules extends TypeFirst {
   @IsUppercase()
-  @TextParameter('In capitals')
+  @Text('In capitals', { required: false })
   capitals?: string;
 
-  @Matches(/^x/, { message: '$property must begin with x' })
-  @TextParameter('Anything with an x')
-  letter: string = 'y';
+  @Pattern(/^x/, '$property must begin with x')
+  @Text('Anything with an x', { default: 'xy' })
+  letter: string = 'xy';
 
   @Min(1)
-  @IntegerParameter('From 1')
+  @Id('From 1', { required: false })
   from?: number;
 
   @MaxCharacters(2)
-  @TextParameter('Two')
+  @Text('Two', { required: false })
   two?: string;
 }
 
 class Demanding {
   @IsDefined()
-  @TextParameter("Required in class-validator's way")
+  @IsString()
   text: string;
 }
 
+class Author {
+  @IsString()
+  name: string;
+}
+
+class CreateReviewDto {
+  @IsString()
+  @MinLength(2)
+  text: string;
+
+  @IsInt()
+  @Min(1)
+  @Max(5)
+  stars: number;
+
+  @IsOptional()
+  @IsArray()
+  @IsString({ each: true })
+  tags?: string[];
+
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => Author)
+  author?: Author;
+}
+
+class FindReviewsDto {
+  @IsOptional()
+  @Type(() => Number)
+  @IsInt()
+  stars?: number;
+}
+
+const AnyObject = () => ApiOkResponse({ schema: { type: 'object' } });
+
 @Controller('ordered')
 class OrderedController {
-  @Get('kinds-first')
+  @Get('type-first')
   @Public()
-  @ApiOkResponse({ schema: { type: 'object' } })
-  kindsFirst(@Parameters() request: KindsFirst): object {
+  @AnyObject()
+  typeFirst(@Params() request: TypeFirst): object {
     return request;
   }
 
   @Get('rules-first')
   @Public()
-  @ApiOkResponse({ schema: { type: 'object' } })
-  rulesFirst(@Parameters() request: RulesFirst): object {
+  @AnyObject()
+  rulesFirst(@Params() request: RulesFirst): object {
     return request;
   }
 
   @Get('demanding')
   @Public()
-  @ApiOkResponse({ schema: { type: 'object' } })
-  demanding(@Parameters() request: Demanding): object {
+  @AnyObject()
+  demanding(@Params() request: Demanding): object {
     return request;
   }
 
   @Get('others')
   @Public()
-  @ApiOkResponse({ schema: { type: 'object' } })
-  others(@Parameters() request: OtherRules): object {
+  @AnyObject()
+  others(@Params() request: OtherRules): object {
     return request;
   }
 }
 
-@Module({ controllers: [OrderedController] })
-class OrderedModule {}
+/** Uses what Nest's documentation describes, and nothing of this service. */
+@Controller('reviews')
+class ReviewsController {
+  @Post()
+  @Public()
+  @AnyObject()
+  create(@Body() body: CreateReviewDto): object {
+    return { body, isInstance: body instanceof CreateReviewDto };
+  }
+
+  @Get()
+  @Public()
+  @AnyObject()
+  findAll(@Query() query: FindReviewsDto, @Query('sort') sort?: string): object {
+    return { query, sort };
+  }
+
+  @Get(':id')
+  @Public()
+  @AnyObject()
+  findOne(@Param('id', ParseIntPipe) id: number): object {
+    return { id };
+  }
+
+  @Patch(':id')
+  @Public()
+  @AnyObject()
+  update(@Param('id') id: string, @Body('text') text: string): object {
+    return { id, text };
+  }
+}
+
+@Module({ controllers: [OrderedController, ReviewsController] })
+class ContributedModule {}
 
 useStore();
 
 let base: string;
 let paths: Record<string, { get: { parameters: { schema: object }[] } }>;
 beforeAll(async () => {
-  const app = await openApp({}, { imports: [OrderedModule] });
+  const app = await openApp({}, { imports: [ContributedModule] });
   base = await app.getUrl();
   ({ paths } = JSON.parse(JSON.stringify(describeApi(app))) as { paths: typeof paths });
 });
 
-async function ask(path: string, query: Record<string, string>) {
-  const answer = await fetch(`${base}/ordered/${path}?${new URLSearchParams(query)}`);
-  const body = (await answer.json()) as { errors?: string[] };
+async function ask(path: string, init?: RequestInit): Promise<unknown> {
+  const body = (await (await fetch(base + path, init)).json()) as { errors?: string[] };
   return body.errors ?? body;
 }
+const ordered = (path: string, query: Record<string, string>) =>
+  ask(`/ordered/${path}?${new URLSearchParams(query)}`);
 
 const schemas = (path: string) => paths[`/ordered/${path}`]!.get.parameters.map(({ schema }) => schema);
 
-test.each(['kinds-first', 'rules-first'])('%s: the order of decorators does not matter', async (path) => {
+test.each(['type-first', 'rules-first'])('%s: the order of decorators does not matter', async (path) => {
   expect(schemas(path)).toEqual([
     { type: 'integer', format: 'int64', minimum: 2, maximum: 5 },
     { type: 'string', maxLength: 3, enum: ['a', 'b', 'abcd'] },
   ]);
-  expect(await ask(path, { number: '3', text: 'a' })).toEqual({ number: 3, text: 'a' });
-  expect(await ask(path, {})).toEqual({});
-  expect(await ask(path, { number: '6', text: 'c' })).toEqual([
+  expect(await ordered(path, { number: '3', text: 'a' })).toEqual({ number: 3, text: 'a' });
+  expect(await ordered(path, {})).toEqual({});
+  expect(await ordered(path, { number: '6', text: 'c' })).toEqual([
     'number must be between 2 and 5',
     'text must be one of a, b, abcd',
   ]);
-  expect(await ask(path, { number: '1', text: 'abcd' })).toEqual([
+  expect(await ordered(path, { number: '1', text: 'abcd' })).toEqual([
     'number must be between 2 and 5',
     'text must be at most 3 characters',
   ]);
-  expect(await ask(path, { number: 'x', text: 'a' })).toEqual(['number must be an integer']);
+  expect(await ordered(path, { number: 'x', text: 'a' })).toEqual(['number must be an integer']);
 });
 
-test('rules of a parent class count, as do decorators that this service has no words for', async () => {
-  expect(await ask('others', { number: '9', capitals: 'small', letter: 'y', from: '0' })).toEqual([
+test('rules of a parent class apply, problems come in the order of declaration', async () => {
+  expect(await ordered('others', { from: '0', number: '9', capitals: 'small', letter: 'y' })).toEqual([
+    'number must be between 2 and 5',
     'capitals must be uppercase',
     'letter must begin with x',
-    'from must be at least 1',
-    'number must be between 2 and 5',
+    'from must not be less than 1',
   ]);
-  // What a class says itself is not doubted while nothing is given that has a rule.
-  expect(await ask('others', {})).toEqual({ letter: 'y' });
+  expect(await ordered('others', {})).toEqual({ letter: 'xy' });
 });
 
-test('what class-validator misses is missed where nothing is given, too', async () => {
-  expect(await ask('demanding', {})).toEqual(['text should not be null or undefined']);
-  expect(await ask('demanding', { text: '' })).toEqual({ text: '' });
+test("class-validator's own decorators apply to @Params", async () => {
+  expect(await ordered('demanding', {})).toEqual(['text should not be null or undefined']);
+  expect(await ordered('demanding', { text: '' })).toEqual({ text: '' });
 });
 
 test('characters are code points, variation selectors included', async () => {
-  expect(await ask('others', { two: '🎲🎲', letter: 'x' })).toEqual({ two: '🎲🎲', letter: 'x' });
+  expect(await ordered('others', { two: '🎲🎲' })).toEqual({ two: '🎲🎲', letter: 'xy' });
   for (const two of ['a\ufe0fb', '🎲🎲🎲', 'e\u0301e'])
-    expect(await ask('others', { two, letter: 'x' })).toEqual(['two must be at most 2 characters']);
+    expect(await ordered('others', { two })).toEqual(['two must be at most 2 characters']);
+});
+
+describe("Nest's own decorators", () => {
+  const post = (body: string, type = 'application/json') =>
+    ask('/reviews', { method: 'POST', headers: { 'content-type': type }, body });
+
+  test('@Body() is an instance of its class, without unknown properties', async () => {
+    const body = { text: 'Fine', stars: 4, tags: ['a'], author: { name: 'A' } };
+    expect(await post(JSON.stringify({ ...body, other: 1 }))).toEqual({ body, isInstance: true });
+  });
+
+  test('@Body() lists every problem in the error envelope', async () => {
+    expect(await post('{"text":"x","stars":6,"author":{"name":1}}')).toEqual([
+      'text must be longer than or equal to 2 characters',
+      'stars must not be greater than 5',
+      'author.name must be a string',
+    ]);
+    expect(await ask('/reviews', { method: 'POST' })).toContain('text must be a string');
+  });
+
+  test.each([
+    ['text=a&text=b', 'text must be given once'],
+    ['text[x]=a', 'text must be a single value'],
+    ['text=%ff', 'text must be valid UTF-8 text'],
+    ['text=a%00', 'text must be valid Unicode text without NUL'],
+  ])('@Body() is as strict as every route: %s', async (body, problem) => {
+    expect(await post(body, 'application/x-www-form-urlencoded')).toContain(problem);
+  });
+
+  test.each([
+    ['"text":"ab","stars":9007199254740993', 'stars must be an integer number'],
+    ['"text":"a","text":"b","stars":1', 'text must be given once'],
+    ['"text":"a\\ud800","stars":1', 'text must be valid Unicode text without NUL'],
+    ['"text":"ab","stars":1,"tags":["a\\u0000"]', 'tags must be valid Unicode text without NUL'],
+  ])('@Body() of JSON is as strict as every route: {%s}', async (members, problem) => {
+    expect(await post(`{${members}}`)).toContain(problem);
+  });
+
+  test('@Query() with a class, and with a name', async () => {
+    expect(await ask('/reviews?stars=4&sort=newest&other=1')).toEqual({
+      query: { stars: 4 },
+      sort: 'newest',
+    });
+    expect(await ask('/reviews?stars=x')).toEqual(['stars must be an integer number']);
+    expect(await ask('/reviews?stars=1&stars=2')).toEqual(['stars must be given once']);
+  });
+
+  test('@Param() with ParseIntPipe reads digits alone, and never another ID', async () => {
+    expect(await ask('/reviews/12')).toEqual({ id: 12 });
+    expect(await ask('/reviews/9007199254740993')).toEqual({ id: 0 });
+    expect(await ask('/reviews/1.5')).toEqual(['Validation failed (numeric string is expected)']);
+    for (const id of ['0x10', '12%20', 'abc', '%2b5', '9223372036854775808'])
+      expect(await ask(`/reviews/${id}`)).toEqual([
+        expect.stringMatching(/^id must be an? (integer|number)$/),
+      ]);
+  });
+
+  test('@Body() with a name, @Patch()', async () => {
+    const init = { method: 'PATCH', headers: { 'content-type': 'application/json' }, body: '{"text":"New"}' };
+    expect(await ask('/reviews/7', init)).toEqual({ id: '7', text: 'New' });
+  });
 });

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { RequestGate } from '../../src/platform/http/request-gate';
-import { MAX_BODY } from '../../src/platform/http/parameter-sources';
+import { MAX_BODY } from '../../src/platform/http/body';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { runIf } from '../support/run-if';
 import { type Actor, make, ok, openApp, sql, theApp, useStore } from '../support/store';

@@ -1,16 +1,16 @@
-import { JsonNumber } from '../../src/platform/http/body';
+import { InvalidValue } from '../../src/platform/http/given-values';
+import { RoundedNumber } from '../../src/platform/http/json';
 import {
   readBoolean,
   readEmail,
   readIdList,
   readInteger,
-  readSelector,
+  readNonEmptyText,
   readText,
-  Unreadable,
-} from '../../src/platform/http/parameters';
+} from '../../src/platform/http/readers';
 
-const number = (source: string) => new JsonNumber(source);
-const refused = expect.any(Unreadable);
+const number = (source: string) => new RoundedNumber(source);
+const refused = expect.any(InvalidValue);
 
 describe('integer', () => {
   test.each([
@@ -68,7 +68,7 @@ describe('integer', () => {
     {},
     [1],
     ['1'],
-  ])('%p is none', (given) => expect(readInteger(given)).toEqual(new Unreadable('must be an integer')));
+  ])('%p is none', (given) => expect(readInteger(given)).toEqual(new InvalidValue('must be an integer')));
 });
 
 test.each(['true', 'TRUE', '1', 'on', 'Yes', true, number('1')])('%p is true', (given) =>
@@ -78,7 +78,7 @@ test.each(['false', '0', 'OFF', 'no', false, number('0')])('%p is false', (given
   expect(readBoolean(given)).toBe(false),
 );
 test.each(['', 'y', 'truee', number('2'), null, [], {}, 'constructor'])('%p is no boolean', (given) =>
-  expect(readBoolean(given)).toEqual(new Unreadable('must be a boolean')),
+  expect(readBoolean(given)).toEqual(new InvalidValue('must be a boolean')),
 );
 
 describe('text', () => {
@@ -89,7 +89,7 @@ describe('text', () => {
     expect(readText(given)).toEqual(refused),
   );
   test('a selector is not empty', () =>
-    expect(readSelector('')).toEqual(new Unreadable('must not be empty')));
+    expect(readNonEmptyText('')).toEqual(new InvalidValue('must not be empty')));
   test('a space in an address was a plus', () =>
     expect(readEmail('a b@example.com')).toBe('a+b@example.com'));
 });
@@ -133,12 +133,12 @@ describe('list of ids', () => {
     [[1]],
     [1.5],
   ])('%j is none', (given) =>
-    expect(readIdList(given)).toEqual(new Unreadable('must be a JSON array of integers')),
+    expect(readIdList(given)).toEqual(new InvalidValue('must be a JSON array of integers')),
   );
 
   test.each(['[', '[1', '[1,', '[1,2,', ' '])('%j and forty thousand blanks are refused at once', (start) => {
     const started = performance.now();
-    expect(readIdList(`${start}${' '.repeat(40_000)}x`)).toBeInstanceOf(Unreadable);
+    expect(readIdList(`${start}${' '.repeat(40_000)}x`)).toBeInstanceOf(InvalidValue);
     expect(performance.now() - started).toBeLessThan(1000);
   });
 
@@ -147,11 +147,11 @@ describe('list of ids', () => {
     [[number('1'), number('1.0')]],
     [[number('9007199254740993'), number('9007199254740993')]],
   ])('an id twice: %j', (given) =>
-    expect(readIdList(given)).toEqual(new Unreadable('must not contain an id twice')),
+    expect(readIdList(given)).toEqual(new InvalidValue('must not contain an id twice')),
   );
   test('500 ids are allowed, 501 are not', () => {
     const ids = Array.from({ length: 501 }, (_, i) => i + 1);
     expect(readIdList(JSON.stringify(ids.slice(1)))).toHaveLength(500);
-    expect(readIdList(ids)).toEqual(new Unreadable('must have at most 500 ids'));
+    expect(readIdList(ids)).toEqual(new InvalidValue('must have at most 500 ids'));
   });
 });

@@ -1,8 +1,8 @@
 import { type INestApplicationContext, RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
-import { parametersOf } from '../../src/platform/http/parameters';
-import { MAX_BODY } from '../../src/platform/http/parameter-sources';
-import { requestClassOf } from '../../src/platform/http/read-parameters';
+import { getMetadataStorage } from 'class-validator';
+import { MAX_BODY } from '../../src/platform/http/body';
+import { requestClassOf } from '../../src/platform/http/params.decorator';
 
 /** The bytes of a request without its credential. */
 export interface Input {
@@ -84,7 +84,9 @@ export function everyParameter(app: INestApplicationContext): Input[] {
         );
         const path = `/${route.join('/')}`.replace(':KEY', 'key').replaceAll(/:\w+/g, '1');
         const isPost = Reflect.getMetadata('method', prototype[name]!) === RequestMethod.POST;
-        for (const { name: field } of parametersOf(request).parameters.filter((one) => one.in === 'request'))
+        const rules = getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
+        const fields = new Set(rules.map(({ propertyName }) => propertyName));
+        for (const field of [...fields].filter((one) => one !== '' && !route.join('/').includes(`:${one}`)))
           for (const piece of PIECES)
             if (isPost)
               inputs.push(

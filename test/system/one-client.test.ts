@@ -7,7 +7,7 @@ import { Exchange } from '../../src/platform/http/in-flight';
 import { ConcurrencyLimit } from '../../src/platform/http/concurrency-limit';
 import { loadSettings } from '../../src/platform/config/settings';
 import { RequestGate } from '../../src/platform/http/request-gate';
-import { MAX_BODY } from '../../src/platform/http/parameter-sources';
+import { MAX_BODY } from '../../src/platform/http/body';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { Server } from '../../src/server';
 import { FaultyProxy } from '../support/proxy';

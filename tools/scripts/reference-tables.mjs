@@ -80,7 +80,7 @@ export function limitsPage() {
   const [body, flight, front] = ['body', 'in-flight', 'request-gate'].map((name) =>
     of(`platform/http/${name}`),
   );
-  const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/http/parameter-sources');
+  const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/http/body');
   const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('operator/import/small-import');
   const waiting = of('operator/import/small-imports.service');
   const room = of('operator/import/import-limits');

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
 import { ApiError, apiError } from '../../platform/http/api-error';
-import { Given } from '../../platform/http/parameter-sources';
+import { parseFields } from '../../platform/http/body';
 import { ApplicationsService } from './applications.service';
 import type { OauthApplication } from './oauth-application.entity';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
@@ -66,10 +66,8 @@ export class AuthorizationRequests {
   async formTargets(path: string): Promise<string[]> {
     const url = new URL(path, 'http://here.invalid');
     if (url.pathname !== '/user/oauth') return [];
-    const given = new Given();
-    given.addPairs(url.search.slice(1));
     try {
-      const { redirect_uri } = await this.read(new Form(given));
+      const { redirect_uri } = await this.read(new Form(parseFields(url.search.slice(1))));
       return [policySource(redirect_uri)].filter((source) => source !== undefined);
     } catch (error) {
       if (error instanceof ApiError && error.status < 500) return [];

@@ -13,7 +13,7 @@ import { SCOPES } from '../scopes';
 import { BodyOnly, Post } from '../../platform/http/routes';
 import { Settings } from '../../platform/config/settings';
 import { OwnAddress } from '../../platform/http/own-address';
-import { Parameters } from '../../platform/http/read-parameters';
+import { Params } from '../../platform/http/params.decorator';
 import { ApplicationsService } from './applications.service';
 import { CHALLENGE } from './authorization-requests.service';
 import { BasicClientGuard } from './basic-client.guard';
@@ -102,7 +102,7 @@ export class OauthController {
   // For caches without Cache-Control.
   @Header('Pragma', 'no-cache')
   @ApiOkResponse({ type: TokensResponse })
-  async token(@Req() req: Request, @Parameters() request: TokenRequest): Promise<TokensResponse> {
+  async token(@Req() req: Request, @Params() request: TokenRequest): Promise<TokensResponse> {
     requireBody(req);
     if (!GRANT_TYPES.includes(request.grant_type))
       throw new OauthError('unsupported_grant_type', 'unknown grant_type');
@@ -122,7 +122,7 @@ export class OauthController {
   @ApiOkResponse({ type: RevocationResponse, description: 'Also for a token that nobody knows.' })
   async revoke(
     @Req() req: Request,
-    @Parameters() { client_id, token }: RevocationRequest,
+    @Params() { client_id, token }: RevocationRequest,
   ): Promise<RevocationResponse> {
     requireBody(req);
     await this.client(req, client_id);
@@ -136,7 +136,7 @@ export class OauthController {
   @ApiOkResponse({ type: DeviceAuthorizationResponse })
   async device(
     @Req() req: Request,
-    @Parameters() { client_id, scope, code_challenge, code_challenge_method }: DeviceAuthorizationRequest,
+    @Params() { client_id, scope, code_challenge, code_challenge_method }: DeviceAuthorizationRequest,
   ): Promise<DeviceAuthorizationResponse> {
     const application = await this.client(req, client_id);
     const scopes = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
@@ -159,7 +159,7 @@ export class OauthController {
   @Post('oauth/device/poll')
   @ForClients()
   @ApiOkResponse({ type: PollResponse })
-  async poll(@Parameters() { client_id, device_code }: PollRequest): Promise<PollResponse> {
+  async poll(@Params() { client_id, device_code }: PollRequest): Promise<PollResponse> {
     const poll = await this.devices.poll(client_id, device_code);
     if (poll.status === 'slow_down')
       throw new OauthError('slow_down', `wait ${poll.interval} seconds`, 429, {

@@ -1,94 +1,96 @@
+import { applyDecorators } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
-import { IsIn } from 'class-validator';
-import { SelectorParameter, TextParameter } from '../../platform/http/parameters';
-import { MaxCharacters } from '../../platform/http/parameters';
+import { MaxCharacters, NonEmptyText, OneOf, Text } from '../../platform/http/parameters';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT];
 
-const ClientIdParameter = () =>
-  SelectorParameter('The application. Required, unless it is the user of HTTP Basic (without a password)', {
-    required: true,
-    mayBeInHeader: true,
-  });
+const ClientId = () =>
+  applyDecorators(
+    NonEmptyText('The application. Required, unless it is the user of HTTP Basic (without a password)'),
+    // BasicClientGuard takes it from the header.
+    ApiProperty({ required: false }),
+  );
 
 export class TokenRequest {
   @MaxCharacters(200)
-  @SelectorParameter(`One of ${GRANT_TYPES.join(', ')}`, { required: true, example: 'authorization_code' })
+  @NonEmptyText(`One of ${GRANT_TYPES.join(', ')}`, { example: 'authorization_code' })
   grant_type: string;
 
   @MaxCharacters(200)
-  @ClientIdParameter()
+  @ClientId()
   client_id: string;
 
   @MaxCharacters(200)
-  @SelectorParameter('The code, for authorization_code')
+  @NonEmptyText('The code, for authorization_code', { required: false })
   code?: string;
 
   @MaxCharacters(2000)
-  @TextParameter(
+  @Text(
     'The address that the code was sent to, for authorization_code, where the authorization request named it',
+    { required: false },
   )
   redirect_uri?: string;
 
   @MaxCharacters(128)
-  @SelectorParameter('What the code_challenge was made from')
+  @NonEmptyText('What the code_challenge was made from', { required: false })
   code_verifier?: string;
 
   @MaxCharacters(200)
-  @SelectorParameter('The newest refresh token, for refresh_token')
+  @NonEmptyText('The newest refresh token, for refresh_token', { required: false })
   refresh_token?: string;
 
   @MaxCharacters(1000)
-  @TextParameter('Fewer scopes than were granted, for refresh_token')
+  @Text('Fewer scopes than were granted, for refresh_token', { required: false })
   scope?: string;
 
   @MaxCharacters(200)
-  @SelectorParameter('The device code, for the device grant')
+  @NonEmptyText('The device code, for the device grant', { required: false })
   device_code?: string;
 }
 
 export class DeviceAuthorizationRequest {
   @MaxCharacters(200)
-  @ClientIdParameter()
+  @ClientId()
   client_id: string;
 
   @MaxCharacters(1000)
-  @TextParameter('Scopes, separated by spaces')
+  @Text('Scopes, separated by spaces', { required: false })
   scope?: string;
 
   @MaxCharacters(128)
-  @SelectorParameter(
+  @NonEmptyText(
     'The base64url of the SHA-256 of a verifier that the device keeps; without it only /oauth/token gives tokens',
+    { required: false },
   )
   code_challenge?: string;
 
-  @TextParameter('How the challenge was made')
-  @IsIn(['S256'])
+  @Text('How the challenge was made', { required: false })
+  @OneOf(['S256'])
   code_challenge_method?: string;
 }
 
 export class RevocationRequest {
   @MaxCharacters(200)
-  @ClientIdParameter()
+  @ClientId()
   client_id: string;
 
   @MaxCharacters(1000)
-  @SelectorParameter('An access token or a refresh token of the application', { required: true })
+  @NonEmptyText('An access token or a refresh token of the application')
   token: string;
 
   @MaxCharacters(100)
-  @TextParameter('Makes no difference: both kinds are looked for')
+  @Text('Makes no difference: both kinds are looked for', { required: false })
   token_type_hint?: string;
 }
 
 export class PollRequest {
   @MaxCharacters(200)
-  @ClientIdParameter()
+  @ClientId()
   client_id: string;
 
   @MaxCharacters(200)
-  @SelectorParameter('The device code', { required: true })
+  @NonEmptyText('The device code')
   device_code: string;
 }
 

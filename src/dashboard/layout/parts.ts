@@ -1,7 +1,8 @@
 import { covers } from '../../auth/credential';
 import { SCOPES, type Scope } from '../../auth/scopes';
 import { apiError } from '../../platform/http/api-error';
-import { readInteger, Unreadable } from '../../platform/http/parameters';
+import { InvalidValue } from '../../platform/http/given-values';
+import { readInteger } from '../../platform/http/readers';
 import type { Consent } from '../../auth/oauth/grants.service';
 import { meaningOf } from '../../auth/oauth/oauth-scopes';
 import { html, type Html } from './html';
@@ -182,7 +183,7 @@ export const copyable = (id: string, label: string, text: string): Html =>
 /** The id in the address of a page. */
 export function idOf(text: string): number {
   const id = readInteger(text);
-  if (id instanceof Unreadable) throw apiError(404, 'The address is not right.');
+  if (id instanceof InvalidValue) throw apiError(404, 'The address is not right.');
   return id;
 }
 

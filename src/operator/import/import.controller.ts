@@ -5,6 +5,7 @@ import { OperatorMay } from '../../auth/access';
 import { type By, CurrentOperator } from '../tokens/operator-events';
 import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
 import { ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
+import { StreamedBody } from '../../platform/http/body.interceptor';
 import { Fails, Post } from '../../platform/http/routes';
 import { OperatorError } from '../../platform/config/operator-error';
 import { ImportResponse, TypeCountsResponse } from './import.dto';
@@ -21,6 +22,7 @@ export class ImportController {
   constructor(private readonly imports: ImportService) {}
 
   @Post('import')
+  @StreamedBody()
   @ApiOperation({
     summary: 'Import a stream of records, all of them or none',
     description:

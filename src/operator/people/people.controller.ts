@@ -5,7 +5,7 @@ import { OperatorMay } from '../../auth/access';
 import { type By, CurrentOperator, OperatorEvents } from '../tokens/operator-events';
 import { apiError } from '../../platform/http/api-error';
 import { Fails, Post } from '../../platform/http/routes';
-import { Parameters } from '../../platform/http/read-parameters';
+import { Params } from '../../platform/http/params.decorator';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
 import type { NdjsonResponse } from './ndjson-answer';
@@ -30,7 +30,7 @@ export class PeopleController {
   @OperatorMay('users')
   @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
   @Fails(404, 'invalid user')
-  async export(@CurrentOperator() by: By, @Parameters() { user_id }: UserRequest): Promise<NdjsonResponse> {
+  async export(@CurrentOperator() by: By, @Params() { user_id }: UserRequest): Promise<NdjsonResponse> {
     const person = await this.withId(user_id);
     return this.exports.response(person, (counts) => this.events.record('exported', by, { counts, user_id }));
   }
@@ -46,7 +46,7 @@ export class PeopleController {
   async erase(
     @Req() req: Request,
     @CurrentOperator() by: By,
-    @Parameters() { user_id }: UserRequest,
+    @Params() { user_id }: UserRequest,
   ): Promise<ErasedResponse> {
     return this.erased(req, by, await this.withId(user_id));
   }
@@ -61,7 +61,7 @@ export class PeopleController {
   async eraseByAddress(
     @Req() req: Request,
     @CurrentOperator() by: By,
-    @Parameters() { email }: PersonRequest,
+    @Params() { email }: PersonRequest,
   ): Promise<ErasedResponse> {
     return this.erased(req, by, await this.people.withAddress(email));
   }

@@ -1,13 +1,13 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { EmailAddressParameter, IntegerParameter } from '../../platform/http/parameters';
+import { EmailAddress, Id } from '../../platform/http/parameters';
 
 export class UserRequest {
-  @IntegerParameter('The account', { in: 'path' })
+  @Id('The account')
   user_id: number;
 }
 
 export class PersonRequest {
-  @EmailAddressParameter('Email address of the person, with or without an account', { required: true })
+  @EmailAddress('Email address of the person, with or without an account')
   email: string;
 }
 

@@ -1,17 +1,19 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsIn, Max, Min, ValidateBy } from 'class-validator';
+import { ValidateBy } from 'class-validator';
 import { CURRENCIES } from '../../platform/formats/money';
 import {
-  AmountParameter,
+  Amount,
   AtLeastOneOf,
-  BooleanParameter,
-  EmailAddressParameter,
-  IdOrIdsParameter,
-  IntegerParameter,
+  Between,
+  Flag,
+  EmailAddress,
+  IdOrIds,
+  Id,
   MaxCharacters,
-  NumberParameter,
-  SelectorParameter,
-  TimestampParameter,
+  Decimal,
+  NonEmptyText,
+  OneOf,
+  Timestamp,
 } from '../../platform/http/parameters';
 import { purchaseAnswer, PurchaseObject } from '../../purchases/purchase.dto';
 import { type Purchase, PURCHASE_STATUSES, PURCHASE_TYPES } from '../../purchases/purchase.entity';
@@ -28,68 +30,64 @@ const SuitsGames = () =>
 
 @AtLeastOneOf('user_id', 'email')
 export class SaleRequest {
-  @IdOrIdsParameter('The game that is sold; a JSON array of ids is a bundle', { required: true })
+  @IdOrIds('The game that is sold; a JSON array of ids is a bundle')
   game_id: number | number[];
 
-  @IntegerParameter('The account that buys. Without an email, its verified address is taken')
+  @Id('The account that buys. Without an email, its verified address is taken', { required: false })
   user_id?: number;
 
-  @EmailAddressParameter('Email address of the buyer', { example: 'someone@example.com' })
+  @EmailAddress('Email address of the buyer', { example: 'someone@example.com', required: false })
   @MaxCharacters(254)
   email?: string;
 
-  @SelectorParameter('ISO 4217 code', { required: true, example: 'USD' })
-  @IsIn(CURRENCIES, { message: 'currency must be an ISO 4217 code such as USD' })
+  @NonEmptyText('ISO 4217 code', { example: 'USD' })
+  @OneOf(CURRENCIES, '$property must be an ISO 4217 code such as USD')
   currency: string;
 
-  @AmountParameter('What was paid in all, in whole minor units such as cents; 0 for free', {
-    required: true,
+  @Amount('What was paid in all, in whole minor units such as cents; 0 for free', {
     example: 499,
   })
-  @Max(Number.MAX_SAFE_INTEGER)
   amount: number;
 
-  @SelectorParameter('How it was paid', { default: 'store' })
+  @NonEmptyText('How it was paid', { default: 'store' })
   @MaxCharacters(50)
   source: string = 'store';
 
-  @SelectorParameter(
+  @NonEmptyText(
     "The checkout's own name for the sale. Sent again with the same values, it answers the same and sells nothing",
-    { example: 'order-10045' },
+    { example: 'order-10045', required: false },
   )
   @MaxCharacters(200)
   reference?: string;
 
-  @NumberParameter('Percent off the price', { default: 0 })
-  @Min(0)
-  @Max(100)
+  @Decimal('Percent off the price', { default: 0 })
+  @Between(0, 100)
   sale_rate: number = 0;
 
-  @IntegerParameter('How many were bought', { default: 1 })
-  @Min(1)
-  @Max(2147483647)
+  @Id('How many were bought', { default: 1 })
+  @Between(1, 2147483647)
   quantity: number = 1;
 
-  @BooleanParameter('No download key comes with it, unless with_key says so', { default: false })
+  @Flag('No download key comes with it, unless with_key says so', { default: false })
   donation: boolean = false;
 
-  @SelectorParameter('bundle where game_id is a list, otherwise game')
-  @IsIn(PURCHASE_TYPES)
+  @NonEmptyText('bundle where game_id is a list, otherwise game', { required: false })
+  @OneOf(PURCHASE_TYPES)
   @SuitsGames()
   purchase_type?: Purchase['purchase_type'];
 
-  @TimestampParameter('When it was bought; now, where it is left out')
+  @Timestamp('When it was bought; now, where it is left out', { required: false })
   created_at?: string;
 
-  @BooleanParameter('Whether each game gets a download key; true, unless it is a donation')
+  @Flag('Whether each game gets a download key; true, unless it is a donation', { required: false })
   with_key?: boolean;
 }
 
 export class RefundRequest {
-  @IntegerParameter('The purchase to take back', { in: 'path' })
+  @Id('The purchase to take back')
   purchase_id: number;
 
-  @BooleanParameter('Leave the buyer the download keys', { default: false })
+  @Flag('Leave the buyer the download keys', { default: false })
   keep_keys: boolean = false;
 }
 

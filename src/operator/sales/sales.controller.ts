@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { OperatorMay } from '../../auth/access';
 import { type By, CurrentOperator } from '../tokens/operator-events';
 import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
-import { Parameters } from '../../platform/http/read-parameters';
+import { Params } from '../../platform/http/params.decorator';
 import { Fails, Post } from '../../platform/http/routes';
 import { RefundResponse, RefundRequest, SaleResponse, SaleRequest } from './sale.dto';
 import { SalesService } from './sales.service';
@@ -25,7 +25,7 @@ export class SalesController {
   @Fails(404, 'invalid game', 'invalid user')
   @Fails(409, 'reference `order-10045` is another sale')
   sell(
-    @Parameters() request: SaleRequest,
+    @Params() request: SaleRequest,
     @CurrentOperator() by: By,
     @RetryKey() retry: RetryKey | undefined,
   ): Promise<SaleResponse> {
@@ -42,7 +42,7 @@ export class SalesController {
   @ApiOkResponse({ type: RefundResponse })
   @Fails(404, 'invalid purchase')
   refund(
-    @Parameters() request: RefundRequest,
+    @Params() request: RefundRequest,
     @CurrentOperator() by: By,
     @RetryKey() retry: RetryKey | undefined,
   ): Promise<RefundResponse> {

@@ -1,4 +1,4 @@
-import { ArgumentsHost, Catch, ExceptionFilter } from '@nestjs/common';
+import { ArgumentsHost, Catch, ExceptionFilter, HttpException } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { answerError, answerFor } from './answer';
 import { ApiError } from './api-error';
@@ -11,11 +11,19 @@ export class ErrorFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const answer = isRouted(req) ? error : notFound(req, error);
+    const answer = isRouted(req) ? ofHandler(error) : notFound(req, error);
     if (!res.headersSent && answer instanceof ApiError && answer.status === 405 && answeredOptions(req, res))
       return;
     answerError(this.log, res, answer);
   }
+}
+
+/** Keeps the message of an exception such as `new NotFoundException('invalid review')`, or of a pipe of Nest. */
+function ofHandler(error: unknown): unknown {
+  if (!(error instanceof HttpException) || error.getStatus() >= 500) return error;
+  const response = error.getResponse();
+  const message = typeof response === 'string' ? response : (response as { message?: unknown }).message;
+  return new ApiError(error.getStatus(), [message ?? error.message].flat().map(String));
 }
 
 // What Express's types leave out.

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { OutgoingResponse, sendJson, WebResponse } from './answer';
+import { parseFields } from './body';
 import { type RequestGate, MAX_HEADERS } from './request-gate';
 import type { ClientSocket } from './request';
 
@@ -42,8 +43,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     app.disable('etag');
     app.enable('strict routing');
     app.enable('case sensitive routing');
-    // Parameters are parsed after the credential is known: see read-parameters.ts.
-    app.set('query parser', false);
+    app.set('query parser', parseFields);
     app.set('trust proxy', trustedProxies);
     super(app);
   }

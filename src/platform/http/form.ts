@@ -1,20 +1,22 @@
 import type { Request } from 'express';
 import { badRequest } from './api-error';
-import { Given, givenInForm, givenInQuery } from './parameter-sources';
-import { readText, Unreadable } from './parameters';
+import { MAX_FORM, parseBody } from './body';
+import { InvalidValue, NOT_UTF8, Repeated } from './given-values';
+import { readText } from './readers';
 
-/** The fields of a page's form, or the query of its address. */
+/** The fields of a page's form, or the query of its URL. */
 export class Form {
-  constructor(private readonly given: Given) {}
+  constructor(private readonly fields: Record<string, unknown>) {}
 
-  /** The text of a field; undefined: not sent. A repeated field, or one that is no text, is a bad request. */
+  /** The text of a field; undefined: not sent. A repeated field, or one that isn't text, is a bad request. */
   text(name: string): string | undefined {
-    const { values, repeated, undecodable, bracketed } = this.given;
-    if (repeated.has(name) || bracketed.has(name)) throw badRequest(`${name} must be given once`);
-    if (undecodable.has(name)) throw badRequest(`${name} must be valid UTF-8 text`);
-    if (!values.has(name)) return undefined;
-    const text = readText(values.get(name));
-    if (text instanceof Unreadable) throw badRequest(`${name} ${text.problem}`);
+    const value = this.fields[name] ?? undefined;
+    if (value instanceof Repeated || Object.keys(this.fields).some((one) => one.startsWith(`${name}[`)))
+      throw badRequest(`${name} must be given once`);
+    if (value === NOT_UTF8) throw badRequest(`${name} must be valid UTF-8 text`);
+    if (value === undefined) return undefined;
+    const text = readText(value);
+    if (text instanceof InvalidValue) throw badRequest(`${name} ${text.problem}`);
     return text;
   }
 
@@ -36,18 +38,10 @@ export function withQuery(path: string, fields: Record<string, string | undefine
   return query === '' ? path : `${path}?${query}`;
 }
 
-export const queryOf = (req: Request): Form => new Form(givenInQuery(req));
+export const queryOf = (req: Request): Form => new Form(req.query);
 
-const forms = new WeakMap<Request, Form>();
-
-/** Reads the body once, and ignores the query. */
+/** Ignores the query. */
 export async function formOf(req: Request): Promise<Form> {
-  let form = forms.get(req);
-  if (!form) {
-    const given = new Given();
-    await givenInForm(req, given);
-    form = new Form(given);
-    forms.set(req, form);
-  }
-  return form;
+  await parseBody(req, MAX_FORM);
+  return new Form((req.body ?? {}) as Record<string, unknown>);
 }

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendFailure } from './answer';
 import { apiError, serviceUnavailable } from './api-error';
-import { hasBody } from './body';
+import { hasBody, MAX_BODY } from './body';
 import { type Client, Clients, Quota } from './client-limits';
 import { ConcurrencyLimit, type Work } from './concurrency-limit';
 import { Connection } from './connection';
-import { MAX_BODY } from './parameter-sources';
 import type { ClientSocket, Observer } from './request';
 
 // Milliseconds. Longer than the timeout of a statement: for requests with several.

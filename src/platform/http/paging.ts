@@ -1,13 +1,11 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
-import { Max, Min } from 'class-validator';
-import { IntegerParameter } from './parameters';
+import { Between, Id } from './parameters';
 
-export const PageParameter = () =>
-  applyDecorators(IntegerParameter('Which page, from 1', { default: 1 }), Min(1), Max(1_000_000));
+export const Page = () => applyDecorators(Id('Which page, from 1', { default: 1 }), Between(1, 1_000_000));
 
-export const PerPageParameter = (description: string, byDefault: number) =>
-  applyDecorators(IntegerParameter(description, { default: byDefault }), Min(1), Max(500));
+export const PerPage = (description: string, byDefault: number) =>
+  applyDecorators(Id(description, { default: byDefault }), Between(1, 500));
 
 /** The first fields of an answer that is a page of a list. */
 export class PageResponse {

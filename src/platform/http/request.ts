@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Exchange } from './in-flight';
 import type { FixedHeader } from './answer';
-import type { Given } from './parameter-sources';
 import type { Connection } from './connection';
 
 /** The credential of a request, not verified. */
@@ -45,8 +44,8 @@ declare module 'node:http' {
     operator?: Operator;
     /** The limit of lookups that find nothing: counted before the lookup, undone if it finds something. */
     misses?: object;
-    /** The parameters of the body, if they were read before the handler's. */
-    givenInBody?: Promise<Given>;
+    /** Resolves when the body has been parsed into `body`; absent before. */
+    bodyParsed?: Promise<void>;
     /** Lookups that find nothing are counted. */
     is_lookup?: true;
     /** On account pages: a `Visitor` of accounts/web/visitor.ts. */

@@ -6,8 +6,7 @@ import { Settings } from '../config/settings';
 import { describeAnswers, ERRORS_SCHEMA, HEADERS } from './openapi-answers';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters, type Json } from './openapi-parameters';
-import { parametersOf } from '../http/parameters';
-import { requestClassOf } from '../http/read-parameters';
+import { requestClassOf } from '../http/params.decorator';
 import { handlersOf, isBodyOnly, isUnlimited, OPERATOR_PATH } from '../http/routes';
 
 export type Audience = 'everybody' | 'operator';
@@ -30,10 +29,10 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
     handlersOf(app.get(ModulesContainer)).map((one) => [`${one.controller.name}.${one.handler.name}`, one]),
   );
   const tags = new Set<string>();
-  for (const item of Object.values(document.paths))
+  for (const [path, item] of Object.entries(document.paths))
     for (const [method, operation] of Object.entries(item as Record<string, Json>)) {
       const { handler, controller } = handlers.get(String(operation.operationId))!;
-      describeOperation(operation, method, handler, !isUnlimited(handler, controller), schemas);
+      describeOperation(operation, { path, method }, handler, !isUnlimited(handler, controller), schemas);
       for (const tag of (operation.tags ?? []) as string[]) tags.add(tag);
     }
   document.tags = [...tags]
@@ -61,22 +60,22 @@ function configOf({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
 
 function describeOperation(
   operation: Json,
-  method: string,
+  { path, method }: { path: string; method: string },
   handler: object,
   limited: boolean,
   schemas: Record<string, Json>,
 ): void {
   nameOperation(operation);
   const request = requestClassOf(handler);
-  const hasParameters = request !== undefined && parametersOf(request).parameters.length > 0;
-  describeParameters(operation, request, { inBody: method === 'post', bodyOnly: isBodyOnly(handler) });
+  describeParameters(operation, request, schemas, {
+    path,
+    inBody: method === 'post',
+    bodyOnly: isBodyOnly(handler),
+  });
   const { scope, credential } = describeSecurity(operation);
-  const readsBody = operation.requestBody !== undefined || (method === 'post' && hasParameters);
-  describeAnswers(
-    operation,
-    { hasParameters: hasParameters || readsBody, readsBody, limited, credential, scope },
-    schemas,
-  );
+  const readsBody = operation.requestBody !== undefined || (method === 'post' && request !== undefined);
+  const hasParameters = request !== undefined || readsBody;
+  describeAnswers(operation, { hasParameters, readsBody, limited, credential, scope }, schemas);
 }
 
 const inOrderOf = (names: string[]) => (a: string, b: string) =>

@@ -1,66 +1,73 @@
-import { type Parameter, parametersOf, type RequestClass } from '../http/parameters';
-import { keywordsOf } from '../http/read-parameters';
+import { choiceOf } from '../http/parameters';
+import type { RequestClass } from '../http/params.decorator';
 
 export type Json = Record<string, unknown>;
 
-/** The parameters of a request class, with the keywords of their class-validator decorators. */
-const described = (request: RequestClass): Parameter[] =>
-  parametersOf(request).parameters.map((parameter) => ({
-    ...parameter,
-    schema: { ...parameter.schema, ...keywordsOf(request, parameter.name) },
-  }));
-
-/** One id or several is a list, too: a form holds the JSON text of either. */
-const isList = ({ schema }: Parameter) => schema.type === 'array' || 'oneOf' in schema;
+interface Parameter {
+  name: string;
+  required: boolean;
+  description: unknown;
+  schema: Json;
+}
 
 interface Place {
+  path: string;
   /** Parameters that are not in the path are in the body. */
   inBody: boolean;
   /** They may not be in the query string. */
   bodyOnly: boolean;
 }
 
+/**
+ * Describes the parameters of a request class from the schema that Swagger built of it. Swagger itself has a class for either
+ * the query or the body, and one media type; here a class may hold path parameters too, and a body has three media types.
+ */
 export function describeParameters(
   operation: Json,
   request: RequestClass | undefined,
-  { inBody, bodyOnly }: Place,
+  schemas: Record<string, Json>,
+  { path, inBody, bodyOnly }: Place,
 ): void {
-  const parameters = request ? described(request) : [];
-  const ofBody = inBody ? parameters.filter((one) => one.in === 'request') : [];
-  describeAddress(
-    operation,
-    parameters.filter((one) => !ofBody.includes(one)),
-  );
-  const { exactlyOneOf, atLeastOneOf } = request ? parametersOf(request) : {};
-  operation.description = [
-    operation.description,
-    exactlyOneOf && `Exactly one of ${exactlyOneOf.join(', ')} is required.`,
-    atLeastOneOf && `At least one of ${atLeastOneOf.join(', ')} is required.`,
-  ]
-    .filter(Boolean)
-    .join('\n\n');
+  const declared = (operation.parameters ?? []) as Json[];
+  for (const one of declared) one.example ??= exampleOf((one.schema ?? {}) as Json, {}, String(one.name));
+  if (!request) return;
+  const isInPath = ({ name }: Parameter) => path.includes(`{${name}}`);
+  const all = parametersIn(schemas[request.name]!);
+  const ofBody = inBody ? all.filter((one) => !isInPath(one)) : [];
+  const others = all.filter((one) => !ofBody.includes(one));
+  const names = new Set(others.map(({ name }) => name));
+  operation.parameters = [
+    ...declared.filter(({ name }) => !names.has(String(name))),
+    ...others.map((one) => ({
+      name: one.name,
+      in: isInPath(one) ? 'path' : 'query',
+      required: one.required,
+      description: one.description,
+      example: exampleOf(one.schema, {}, one.name),
+      schema: one.schema,
+    })),
+  ];
+  const choice = choiceOf(request);
+  if (choice)
+    operation.description = [operation.description, `${choice[0]!.toUpperCase()}${choice.slice(1)}.`]
+      .filter(Boolean)
+      .join('\n\n');
   if (ofBody.length > 0) operation.requestBody = requestBodyOf(ofBody, bodyOnly);
 }
 
-function describeAddress(operation: Json, parameters: Parameter[]): void {
-  const declared = (operation.parameters ?? []) as Json[];
-  for (const one of declared) one.example ??= exampleOf((one.schema ?? {}) as Json, {}, String(one.name));
-  const names = new Set(parameters.map(({ name }) => name));
-  operation.parameters = [
-    ...declared.filter(({ name }) => !names.has(String(name))),
-    ...parameters.map(({ name, in: place, required, schema, description }) => ({
-      name,
-      in: place === 'path' ? 'path' : 'query',
-      required,
-      description,
-      example: exampleOf(schema, {}, name),
-      schema,
-    })),
-  ];
-}
+const parametersIn = ({ properties = {}, required = [] }: Json): Parameter[] =>
+  Object.entries(properties as Record<string, Json>).map(([name, { description, ...schema }]) => ({
+    name,
+    required: (required as string[]).includes(name),
+    description,
+    schema,
+  }));
+
+/** One ID or several is a list, too: a form holds the JSON text of either. */
+const isList = ({ schema }: Parameter) => schema.type === 'array' || 'oneOf' in schema;
 
 function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
-  const required = parameters.filter((one) => one.required && !one.mayBeInHeader).map(({ name }) => name);
+  const required = parameters.filter((one) => one.required).map(({ name }) => name);
   const lists = parameters.filter(isList).map(({ name }) => name);
   const objectOf = (schemaOf: (parameter: Parameter) => Json) => ({
     type: 'object',

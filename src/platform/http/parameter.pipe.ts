@@ -1,0 +1,131 @@
+import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
+import { getMetadataStorage, validate, type ValidationError } from 'class-validator';
+import { ApiError, badRequest } from './api-error';
+import { InvalidValue, NOT_UTF8, Repeated } from './given-values';
+import { readerOf } from './parameters';
+import { isStorable, notStorable, readInteger, readNumber } from './readers';
+
+type Values = Record<string, unknown>;
+type RequestClass = new () => object;
+
+interface Property {
+  name: string;
+  isNullable: boolean;
+  /** Declared with class-validator alone. */
+  isPlain: boolean;
+}
+
+/** Nest's ValidationPipe for parameters as this API has them: strict about how they are given, and with all problems listed. */
+@Injectable()
+export class ParameterPipe extends ValidationPipe {
+  private readonly properties = new Map<RequestClass, Property[]>();
+
+  constructor() {
+    super({
+      transform: true,
+      validateCustomDecorators: true,
+      transformOptions: { exposeUnsetFields: false },
+    });
+  }
+
+  override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
+    const metatype = metadata.metatype as RequestClass | undefined;
+    if (!metatype || !this.toValidate(metadata)) return this.transformPrimitive(value, metadata);
+    // Of another custom decorator.
+    if (value instanceof metatype) return value;
+    const { given, rejected } = this.given((value ?? {}) as Values, metatype);
+    const request = Object.assign(
+      plainToInstance(metatype, given, this.transformOptions),
+      rejected,
+    ) as Values;
+    const names = Object.keys(request);
+    // Long HTML is sanitized in another thread.
+    if (names.some((name) => request[name] instanceof Promise))
+      await Promise.all(names.map(async (name) => void (request[name] = await request[name])));
+    const errors = await validate(request, this.validatorOptions);
+    const problems = problemsOf(request, names, errors);
+    if (problems.length > 0) throw new ApiError(400, problems);
+    return request;
+  }
+
+  /** Nest would read `0x10` as 16, an empty text as 0, and 9007199254740993 as another number. */
+  protected override transformPrimitive(value: unknown, metadata: ArgumentMetadata): unknown {
+    if (metadata.metatype !== Number || typeof value !== 'string')
+      return super.transformPrimitive(value, metadata) as unknown;
+    const number = /^\d+$/.test(value) ? readInteger(value) : readNumber(value);
+    if (number instanceof InvalidValue) throw badRequest(`${metadata.data ?? 'the value'} ${number.problem}`);
+    return number;
+  }
+
+  /** The declared parameters, without those that were not given as they should. */
+  private given(values: Values, metatype: RequestClass) {
+    const given: Values = {};
+    const rejected: Values = {};
+    const bracketed = bracketedIn(values);
+    for (const property of this.propertiesOf(metatype)) {
+      const { name } = property;
+      const isBracketed = bracketed?.has(name);
+      if (!isBracketed && !Object.hasOwn(values, name)) continue;
+      const value = isBracketed
+        ? new InvalidValue('must be a single value')
+        : checked(values[name], property);
+      (value instanceof InvalidValue ? rejected : given)[name] = value;
+    }
+    return { given, rejected };
+  }
+
+  private propertiesOf(metatype: RequestClass): Property[] {
+    let properties = this.properties.get(metatype);
+    if (!properties) this.properties.set(metatype, (properties = propertiesIn(metatype)));
+    return properties;
+  }
+}
+
+function propertiesIn(metatype: RequestClass): Property[] {
+  const prototype = metatype.prototype as object;
+  const rules = getMetadataStorage().getTargetValidationMetadatas(metatype, '', false, false);
+  const names = new Set(rules.map(({ propertyName }) => propertyName).filter((name) => name !== ''));
+  return [...names].map((name) => {
+    const reader = readerOf(prototype, name);
+    return { name, isNullable: reader?.isNullable ?? false, isPlain: reader === undefined };
+  });
+}
+
+/** The names before brackets: `email` for `email[x]`, which a lookup must not ignore. */
+function bracketedIn(values: Values): Set<string> | undefined {
+  let names: Set<string> | undefined;
+  for (const name in values) {
+    const bracket = name.indexOf('[');
+    if (bracket > 0) (names ??= new Set()).add(name.slice(0, bracket));
+  }
+  return names;
+}
+
+function checked(value: unknown, { isNullable, isPlain }: Property): unknown {
+  if (value instanceof Repeated) {
+    const [given, ...others] = value.filter((one) => one !== null || isNullable);
+    return others.length > 0 || given === undefined ? new InvalidValue('must be given once') : given;
+  }
+  if (value === NOT_UTF8) return new InvalidValue('must be valid UTF-8 text');
+  return isPlain && !isDeeplyStorable(value) ? notStorable() : value;
+}
+
+function isDeeplyStorable(value: unknown): boolean {
+  if (typeof value === 'string') return isStorable(value);
+  return typeof value !== 'object' || value === null || Object.values(value).every(isDeeplyStorable);
+}
+
+/** The texts of all problems in the order of declaration. Those that concern several parameters come last. */
+function problemsOf(request: Values, names: string[], errors: ValidationError[]): string[] {
+  const invalid = names.filter((name) => request[name] instanceof InvalidValue);
+  if (errors.length === 0 && invalid.length === 0) return [];
+  const texts = new Map(errors.map((error) => [error.property, textsOf(error)]));
+  for (const name of invalid) texts.set(name, [`${name} ${(request[name] as InvalidValue).problem}`]);
+  return [...new Set([...names, ...texts.keys()])].flatMap((name) => texts.get(name) ?? []);
+}
+
+const textsOf = ({ property, constraints = {}, children = [] }: ValidationError): string[] => [
+  ...(constraints.isDefined ? [constraints.isDefined] : Object.values(constraints)),
+  ...children.flatMap(textsOf).map((text) => `${property}.${text}`),
+];

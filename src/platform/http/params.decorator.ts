@@ -1,0 +1,44 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { ApiExtraModels } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { addValue } from './given-values';
+import { asText } from './readers';
+
+export type RequestClass = new () => object;
+
+const REQUEST_CLASS = 'gamewharf:request-class';
+
+/** The request class of a handler, for the API description. */
+export const requestClassOf = (handler: object): RequestClass | undefined =>
+  Reflect.getMetadata(REQUEST_CLASS, handler) as RequestClass | undefined;
+
+/** The parameters of a request, in its path, query or body. Like `@Body()`, but clients may send each in either. */
+export const Params = createParamDecorator(
+  (_: unknown, context: ExecutionContext) => parametersOf(context.switchToHttp().getRequest<Request>()),
+  [describe],
+);
+
+function describe(target: object, key: string | symbol | undefined, index: number): void {
+  const request = (Reflect.getMetadata('design:paramtypes', target, key!) as RequestClass[])[index]!;
+  const handler = Object.getOwnPropertyDescriptor(target, key!)!;
+  Reflect.defineMetadata(REQUEST_CLASS, request, handler.value as object);
+  ApiExtraModels(request)(target, key!, handler);
+}
+
+function parametersOf(req: Request): Record<string, unknown> {
+  const given = Object.assign(Object.create(null), req.query) as Record<string, unknown>;
+  const body = req.body as Record<string, unknown> | undefined;
+  for (const name in body) addValue(given, name, body[name]);
+  addFixed(given, req.params as Record<string, string>);
+  addFixed(given, req.parametersInHeaders);
+  return given;
+}
+
+/** A value of the path or a header may be repeated elsewhere if it is the same there. */
+function addFixed(given: Record<string, unknown>, values: Record<string, string> | undefined): void {
+  for (const name in values) {
+    const other = given[name] ?? undefined;
+    if (other === undefined || asText(other) === values[name]) given[name] = values[name];
+    else addValue(given, name, values[name]);
+  }
+}
