@@ -22,6 +22,7 @@ import { PeopleModule } from './operator/people/people.module';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
 import { SellingModule } from './operator/sales/sales.module';
+import { UploadsModule } from './uploads/uploads.module';
 import { WharfModule } from './wharf/wharf.module';
 
 @Module({
@@ -31,6 +32,7 @@ import { WharfModule } from './wharf/wharf.module';
     CollectionsModule,
     PurchasesModule,
     WharfModule,
+    UploadsModule,
     ProfileModule,
     CredentialsModule,
     AccountsModule,

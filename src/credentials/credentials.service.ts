@@ -25,7 +25,10 @@ export class CredentialsService {
       throw new OperatorError(
         `MANIFEST_SCOPES has unknown scopes: ${unknown.join(', ')}. \`gamewharf scopes\` lists all scopes.`,
       );
-    this.grantable = Object.keys(SCOPES).filter((scope) => covers(MANIFEST_SCOPES, scope));
+    // A game plays and doesn't install.
+    this.grantable = Object.keys(SCOPES).filter(
+      (scope) => covers(MANIFEST_SCOPES, scope) && scope !== 'game:view:uploads',
+    );
   }
 
   /** Makes the JWT by which a launched game acts for its player, with the scopes of the game's manifest. */

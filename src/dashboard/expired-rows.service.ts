@@ -18,6 +18,7 @@ const EXPIRING_TABLES: [table: string, key: string, expired: string][] = [
     'id',
     `expires_at < now() - interval '1 day' AND (grant_id IS NOT NULL OR expires_at < now() - interval '30 days')`,
   ],
+  ['counted_downloads', 'uuid', `counted_at < now() - interval '7 days'`],
   ['idempotency_keys', 'credential, key_hash', `created_at < now() - interval '24 hours'`],
 ];
 

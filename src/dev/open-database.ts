@@ -41,8 +41,10 @@ export async function openDatabase(
     ? undefined
     : await openEmbeddedPostgres({ dataDir: DATA_DIR, mode, log, servingAt, signal });
   const pepper = settings.API_KEY_PEPPER ?? keptSecret(DATA_DIR, 'api-key-pepper');
+  const { FILES_S3_BUCKET, FILES_DIR = server && !FILES_S3_BUCKET ? join(DATA_DIR, 'files') : undefined } =
+    settings;
   return {
-    settings: { ...settings, API_KEY_PEPPER: pepper, DATABASE_URL: server?.url ?? DATABASE_URL },
+    settings: { ...settings, FILES_DIR, API_KEY_PEPPER: pepper, DATABASE_URL: server?.url ?? DATABASE_URL },
     embedded: server !== undefined,
     joined: server?.joined ?? false,
     stop: async () => server?.stop(),

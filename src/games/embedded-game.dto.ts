@@ -113,7 +113,9 @@ export const embeddedGameAnswer = (row: EmbeddedGameRow, links: StoreLinks): Emb
   created_at: modernTimestamp(row.created_at),
 });
 
-export const gameUserAnswer = (row: GameWithUserRow, links: StoreLinks): GameUserResponse => ({
+export type GameUserRow = Pick<GameWithUserRow, 'owner_id' | 'username' | 'display_name' | 'owner_cover_url'>;
+
+export const gameUserAnswer = (row: GameUserRow, links: StoreLinks): GameUserResponse => ({
   id: row.owner_id,
   username: row.username,
   display_name: row.display_name || row.username,

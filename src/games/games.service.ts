@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
-import { longRead, read } from '../platform/database/statement';
+import { longRead, read, statement } from '../platform/database/statement';
 import { GAME_ROW, GAME_WITH_USER_ROW, type GameRow, type GameWithUserRow } from './game.row';
 import { invalidGame } from './errors';
 import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
@@ -47,6 +47,15 @@ export const GAME = read<Packed>(
   'game',
   `SELECT ${GAME_WITH_USER_ROW.sql} FROM games g JOIN users u ON u.id = g.user_id
    WHERE g.id = $1 AND ${canView('g', '$2')}`,
+);
+
+/** Locks in the order of the ids, as replicas count at the same time. */
+export const ADD_DOWNLOADS = statement(
+  'add_downloads',
+  `WITH locked AS MATERIALIZED (
+     SELECT g.id, added.downloads FROM unnest($1::bigint[], $2::bigint[]) AS added (id, downloads)
+     JOIN games g ON g.id = added.id ORDER BY g.id FOR NO KEY UPDATE OF g)
+   UPDATE games g SET downloads_count = g.downloads_count + l.downloads FROM locked l WHERE g.id = l.id`,
 );
 
 @Injectable()

@@ -1,6 +1,7 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { Throttle } from '@nestjs/throttler';
+import type { Request } from 'express';
 import { AnyCredential, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
@@ -18,11 +19,15 @@ import { OwnedKeysService } from '../purchases/owned-keys.service';
 import { PurchasesRequest } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchase.row';
 import { PurchasesService } from '../purchases/purchases.service';
+import { DownloadsService } from '../uploads/downloads.service';
+import { DownloadUploadRequest, UploadsRequest } from '../uploads/upload.dto';
+import { UploadsService } from '../uploads/uploads.service';
 import { userAnswer } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
 import {
   legacyCredentialsInfo,
   LegacyCredentialsInfoResponse,
+  LegacyDownloadResponse,
   legacyDownloadKey,
   LegacyDownloadKeyResponse,
   legacyGame,
@@ -33,6 +38,8 @@ import {
   LegacyOwnedKeysResponse,
   legacyPurchase,
   LegacyPurchasesResponse,
+  legacyUpload,
+  LegacyUploadsResponse,
 } from './legacy.dto';
 
 /** The first version of this API: other names and formats, the same services. */
@@ -52,6 +59,8 @@ export class LegacyController {
     private readonly download_keys: DownloadKeysService,
     private readonly owned_keys: OwnedKeysService,
     private readonly purchases: PurchasesService,
+    private readonly uploads: UploadsService,
+    private readonly downloads: DownloadsService,
     private readonly lists: LongLists,
     private readonly links: StoreLinks,
   ) {}
@@ -134,5 +143,31 @@ export class LegacyController {
   ): Promise<LegacyPurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);
     return this.lists.answer('purchases', rows, (row) => legacyPurchase(row, request.game_id));
+  }
+
+  @Get('game/:game_id/uploads')
+  @Scopes('game:view:uploads')
+  @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/uploads' })
+  @ApiOkResponse({ type: LegacyUploadsResponse })
+  @Fails(404, 'invalid game', 'invalid download_key_id')
+  async uploadsOf(
+    @Parameters() request: UploadsRequest,
+    @CurrentCredential() credential: Credential,
+  ): Promise<LegacyUploadsResponse> {
+    return { uploads: (await this.uploads.list(request, credential)).map(legacyUpload) };
+  }
+
+  @Get('upload/:upload_id/download')
+  @Scopes('game:view:uploads')
+  @ApiOperation({ deprecated: true, summary: 'See /uploads/{upload_id}/download' })
+  @ApiOkResponse({ type: LegacyDownloadResponse })
+  @Fails(403, 'you must buy this game to download')
+  @Fails(404, 'invalid upload', 'invalid download_key_id')
+  async download(
+    @Parameters() request: DownloadUploadRequest,
+    @CurrentCredential() credential: Credential,
+    @Req() req: Request,
+  ): Promise<LegacyDownloadResponse> {
+    return { url: await this.downloads.upload(request, credential, req) };
   }
 }

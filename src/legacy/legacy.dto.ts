@@ -1,4 +1,4 @@
-import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, IntersectionType, OmitType } from '@nestjs/swagger';
 import type { Credential } from '../auth/credential';
 import type { StoreLinks } from '../platform/config/store-links';
 import { CredentialsInfoResponse } from '../credentials/credentials.dto';
@@ -12,6 +12,8 @@ import { downloadKeyAnswer, DownloadKeyObject } from '../purchases/download-key.
 import type { DownloadKeyRow } from '../purchases/download-key.row';
 import { OwnedKeyObject } from '../purchases/owned-key.dto';
 import type { OwnedKeyRow } from '../purchases/owned-key.row';
+import { BuildResponse, buildResponse, sourceOf, UploadResponse } from '../uploads/upload.dto';
+import type { BuildRow, UploadRow } from '../uploads/upload-row';
 import { PurchaseObject } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchase.row';
 
@@ -24,7 +26,7 @@ export class LegacyCredentialsInfoResponse extends OmitType(CredentialsInfoRespo
 
 const MODERN_FIELDS = ['classification', 'traits', 'published_at', 'created_at'] as const;
 
-class LegacyFields {
+class LegacyPlatforms {
   @ApiProperty({ description: 'It runs on Android' })
   p_android: boolean;
 
@@ -36,7 +38,9 @@ class LegacyFields {
 
   @ApiProperty({ description: 'It runs on Windows' })
   p_windows: boolean;
+}
 
+class LegacyFields extends LegacyPlatforms {
   @ApiProperty({ ...TIMESTAMP, type: String, nullable: true, description: 'null: not published' })
   published_at: string | null;
 
@@ -99,12 +103,46 @@ export class LegacyPurchasesResponse {
   purchases: LegacyPurchase[];
 }
 
+const TIMES = ['created_at', 'updated_at'] as const;
+
+class LegacyTimes {
+  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
+  created_at: string;
+
+  @ApiProperty({ ...TIMESTAMP, description: 'Time of the last change, in UTC' })
+  updated_at: string;
+}
+
+export class LegacyBuild extends IntersectionType(OmitType(BuildResponse, TIMES), LegacyTimes) {}
+
+export class LegacyUpload extends IntersectionType(
+  OmitType(UploadResponse, ['traits', 'build', ...TIMES]),
+  IntersectionType(LegacyPlatforms, LegacyTimes),
+) {
+  @ApiPropertyOptional({
+    type: LegacyBuild,
+    nullable: true,
+    description: 'The newest build; only for `build`',
+  })
+  build?: LegacyBuild | null;
+}
+
+export class LegacyUploadsResponse {
+  @ApiProperty({ type: [LegacyUpload], description: 'By position, then by ID' })
+  uploads: LegacyUpload[];
+}
+
+export class LegacyDownloadResponse {
+  @ApiProperty({ format: 'uri', description: 'Signed URL that expires' })
+  url: string;
+}
+
 export const legacyCredentialsInfo = ({ scopes, expires_at }: Credential): LegacyCredentialsInfoResponse => ({
   scopes: [...scopes],
   ...(expires_at === undefined ? {} : { expires_at: legacyTimestamp(timestampOf(expires_at)) }),
 });
 
-const platformsOf = ({ traits }: Pick<EmbeddedGameRow, 'traits'>) => ({
+const platformsOf = ({ traits }: { traits: readonly string[] }) => ({
   p_android: traits.includes('p_android'),
   p_linux: traits.includes('p_linux'),
   p_osx: traits.includes('p_osx'),
@@ -164,4 +202,23 @@ export const legacyPurchase = (row: PurchaseRow, game_id: number): LegacyPurchas
   price: formatMoney(row.amount, row.currency),
   sale_rate: row.sale_rate,
   game_id: row.game_ids ?? game_id,
+});
+
+const legacyBuild = (row: BuildRow): LegacyBuild => ({
+  ...buildResponse(row),
+  created_at: legacyTimestamp(row.created_at),
+  updated_at: legacyTimestamp(row.updated_at),
+});
+
+export const legacyUpload = (row: UploadRow): LegacyUpload => ({
+  id: row.id,
+  game_id: row.game_id,
+  position: row.position,
+  type: row.type,
+  ...platformsOf(row),
+  filename: row.filename,
+  display_name: row.display_name,
+  created_at: legacyTimestamp(row.created_at),
+  updated_at: legacyTimestamp(row.updated_at),
+  ...sourceOf(row, legacyBuild),
 });

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
-import { columnsOf, read } from '../platform/database/statement';
+import { columnsOf, read, statement } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { keysFoundBy, keysOf, newestOfGame, ownerOf } from './key-owners';
 import { canEdit } from '../games/visibility';
@@ -35,6 +35,15 @@ export const KEY_BY_KEY = lookup(
 );
 export const KEY_BY_USER = lookup('download_key_by_user', newestOf(keysOf('$3', newestOfGame('g'))));
 export const KEY_BY_EMAIL = lookup('download_key_by_email', newestOf(keysFoundBy('$3', newestOfGame('g'))));
+
+/** Locks in the order of the ids, as replicas count at the same time. */
+export const ADD_KEY_DOWNLOADS = statement(
+  'add_key_downloads',
+  `WITH locked AS MATERIALIZED (
+     SELECT dk.id, added.downloads FROM unnest($1::bigint[], $2::bigint[]) AS added (id, downloads)
+     JOIN download_keys dk ON dk.id = added.id ORDER BY dk.id FOR NO KEY UPDATE OF dk)
+   UPDATE download_keys dk SET downloads = dk.downloads + l.downloads FROM locked l WHERE dk.id = l.id`,
+);
 
 @Injectable()
 export class DownloadKeysService {

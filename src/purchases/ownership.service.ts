@@ -7,11 +7,13 @@ import { invalidGame } from '../games/errors';
 import { canEdit, isPublic } from '../games/visibility';
 import { boughtBy } from './purchases.service';
 
-/** Whether the user has a key or a completed purchase of the game `g`, or can edit it. */
-const owns = (user: string) => `(
-  ${canEdit('g', user)} OR ${holdsKey('g', user)} OR EXISTS (
+/** Whether the user has a completed purchase of the game `g`. */
+export const hasBought = (user: string) => `EXISTS (
     SELECT FROM (${boughtBy(user)}) bought
-    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'))`;
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete')`;
+
+/** Whether the user has a key or a completed purchase of the game `g`, or can edit it. */
+const owns = (user: string) => `(${canEdit('g', user)} OR ${holdsKey('g', user)} OR ${hasBought(user)})`;
 
 /** Asked with a JWT that was made for the game. */
 export const OWNERSHIP_IN_GAME = read<{ owns: boolean }>(

@@ -19,6 +19,9 @@ interface Things {
   private_collection: number;
   /** A game in both collections. */
   entry: number;
+  /** Of the game. */
+  upload: number;
+  build: number;
 }
 
 interface Call {
@@ -37,7 +40,14 @@ interface Row {
 }
 
 const on = (path: string, form?: Record<string, unknown>): Call => ({ path, form });
-const MISSING: Things = { game: 4e6, collection: 4e6, private_collection: 4e6, entry: 4e6 };
+const MISSING: Things = {
+  game: 4e6,
+  collection: 4e6,
+  private_collection: 4e6,
+  entry: 4e6,
+  upload: 4e6,
+  build: 4e6,
+};
 
 /** No credential is read. */
 const open = (path: string, success = 200): Row => ({ call: () => on(path), success });
@@ -60,6 +70,8 @@ const legacyPath = (path: string, credential: string | undefined) =>
 const isJwt = (credential: string) => credential.includes('.');
 
 const noGame = failure(404, 'invalid game');
+const noUpload = failure(404, 'invalid upload');
+const noBuild = failure(404, 'invalid build');
 const noCollection = failure(404, 'invalid collection');
 const notTheirs = failure(403, "you can't edit this collection");
 /** Changes a collection that everybody can see, and only its owner and admins may change. */
@@ -96,6 +108,37 @@ const TABLE: Record<string, Row> = {
   'GET /credentials/info': own(() => on('/credentials/info')),
   'GET /docs': open('/docs'),
   'GET /games/:game_id': editors(({ game }) => on(`/games/${game}`), noGame),
+  'GET /api/1/:KEY/game/:game_id/uploads': editors(
+    ({ game }) => on(`/api/1/:KEY/game/${game}/uploads`),
+    noGame,
+  ),
+  'GET /api/1/:KEY/upload/:upload_id/download': editors(
+    ({ upload }) => on(`/api/1/:KEY/upload/${upload}/download`),
+    noUpload,
+  ),
+  'GET /builds/:build_id': editors(({ build }) => on(`/builds/${build}`), noBuild),
+  'GET /builds/:build_id/download/:file_type/:sub_type': {
+    ...editors(({ build }) => on(`/builds/${build}/download/archive/default`), noBuild),
+    success: 302,
+  },
+  'GET /files/:token/:filename': open('/files/0.x.y/moon.zip', 403),
+  'GET /games/:game_id/uploads': editors(({ game }) => on(`/games/${game}/uploads`), noGame),
+  'POST /games/:game_id/download-sessions': editors(
+    ({ game }) => on(`/games/${game}/download-sessions`, {}),
+    noGame,
+  ),
+  'GET /uploads/:upload_id': editors(({ upload }) => on(`/uploads/${upload}`), noUpload),
+  'GET /uploads/:upload_id/builds': editors(({ upload }) => on(`/uploads/${upload}/builds`), noUpload),
+  'GET /uploads/:upload_id/download': {
+    ...editors(({ upload }) => on(`/uploads/${upload}/download`), noUpload),
+    success: 302,
+  },
+  'GET /wharf/channels': editors(({ game }) => on(`/wharf/channels?game_id=${game}`), noGame),
+  'GET /wharf/channels/:channel_name': editors(
+    ({ game }) => on(`/wharf/channels/windows?game_id=${game}`),
+    noGame,
+  ),
+  'GET /wharf/status': own(() => on('/wharf/status')),
   'GET /games/:game_id/ownership': editors(({ game }) => on(`/games/${game}/ownership`), noGame),
   'GET /games/:game_id/download_keys': editors(
     ({ game }) => on(`/games/${game}/download_keys?email=buyer@example.com`),
@@ -223,7 +266,16 @@ async function things(of: Actor = owner, admins: Actor[] = [admin]): Promise<Thi
   const entry = await make.game({ owner: of });
   const collection = await make.collection({ owner: of, admins, games: [entry] });
   const hidden = await make.collection({ owner: of, admins, games: [entry], private: true });
-  return { game: game.id, collection: collection.id, private_collection: hidden.id, entry: entry.id };
+  const upload = await make.upload({ game, external_url: 'https://example.com/' });
+  const build = await make.build({ game, file_url: 'https://example.com/moon.zip', size: 1 });
+  return {
+    game: game.id,
+    collection: collection.id,
+    private_collection: hidden.id,
+    entry: entry.id,
+    upload: upload.id,
+    build: build.id,
+  };
 }
 
 let shared: Promise<Things>;

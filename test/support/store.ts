@@ -309,6 +309,13 @@ export const make = {
   async build({ game, ...fields }: Fields & { game: Owner }) {
     return insert('builds', { game_id: game.id, channel_name: 'windows', ...fields });
   },
+
+  /** A hosted file, if the fields name no other source. */
+  async upload({ game, ...fields }: Fields & { game: Owner }) {
+    const hosted = { file_key: 'moon/moon.zip', size: 42 };
+    const source = 'channel_name' in fields || 'external_url' in fields || 'size' in fields ? {} : hosted;
+    return insert('uploads', { game_id: game.id, filename: 'moon.zip', ...source, ...fields });
+  },
 };
 
 /** The people of most tests: who owns things, who helps, who makes other games, and who has nothing to do with it. */

@@ -164,6 +164,36 @@ export class Settings {
   @WholeNumber(1, 1_000_000)
   MAX_CONNECTIONS: number = 10_000;
 
+  // A bucket of any S3-compatible storage, for the files that players download.
+  @IsOptional()
+  @Read(withoutSlash)
+  @IsWebAddress()
+  FILES_S3_ENDPOINT?: string = undefined;
+
+  @IsOptional()
+  @Matches(/^[\w.-]{3,255}$/, { message: '$property must be the name of a bucket' })
+  FILES_S3_BUCKET?: string = undefined;
+
+  @Matches(/^[\w-]+$/, { message: '$property must be the name of a region' })
+  FILES_S3_REGION: string = 'us-east-1';
+
+  @IsOptional()
+  @IsString()
+  FILES_S3_ACCESS_KEY_ID?: string = undefined;
+
+  @IsOptional()
+  @IsString()
+  FILES_S3_SECRET_ACCESS_KEY?: string = undefined;
+
+  // In place of a bucket, a local folder. Default: files in DATA_DIR, with the embedded database.
+  @IsOptional()
+  @IsString()
+  FILES_DIR?: string = undefined;
+
+  // Seconds for which the URL of a file is valid.
+  @WholeNumber(1, 604_800)
+  FILES_URL_SECONDS: number = 300;
+
   // The port for Prometheus. Default: 9464 in production, else off.
   @IsOptional()
   @IsPortOrOff()
@@ -245,6 +275,8 @@ export const SECRET_NAMES = [
   'OPERATOR_TOKEN',
   'API_KEY_PEPPER',
   'API_KEY_PEPPER_PREVIOUS',
+  'FILES_S3_ACCESS_KEY_ID',
+  'FILES_S3_SECRET_ACCESS_KEY',
   'SIGNING_KEYS',
 ];
 
@@ -266,6 +298,7 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
   }
   const settings = plainToInstance(Settings, given, { exposeDefaultValues: true });
   for (const { constraints } of validateSync(settings)) problems.push(...Object.values(constraints ?? {}));
+  problems.push(...problemsOfStorage(settings));
   const production = settings.NODE_ENV === 'production';
   if (production) {
     if (!settings.DATABASE_URL) problems.push('DATABASE_URL is required in production');
@@ -285,4 +318,19 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
   settings.DRAIN_SECONDS ??= production ? 5 : 0;
   settings.DEMO_DATA ??= !production;
   return settings;
+}
+
+const BUCKET = [
+  'FILES_S3_ENDPOINT',
+  'FILES_S3_BUCKET',
+  'FILES_S3_ACCESS_KEY_ID',
+  'FILES_S3_SECRET_ACCESS_KEY',
+] as const;
+
+function problemsOfStorage(settings: Settings): string[] {
+  const missing = BUCKET.filter((name) => settings[name] === undefined);
+  if (missing.length === BUCKET.length) return [];
+  const problems = missing.map((name) => `${name} is required for a bucket`);
+  if (settings.FILES_DIR !== undefined) problems.push('FILES_DIR and FILES_S3_BUCKET are both set: keep one');
+  return problems;
 }

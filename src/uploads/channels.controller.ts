@@ -1,0 +1,58 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { AnyCredential, Scopes } from '../auth/access';
+import { type Credential, CurrentCredential } from '../auth/credential';
+import { Fails } from '../platform/http/routes';
+import { Parameters } from '../platform/http/read-parameters';
+import { ChannelsService } from './channels.service';
+import {
+  ChannelRequest,
+  channelResponse,
+  ChannelsRequest,
+  ChannelsResponse,
+  OneChannelResponse,
+  WharfStatusResponse,
+} from './upload.dto';
+
+@ApiTags('Builds')
+@Controller('wharf')
+export class ChannelsController {
+  constructor(private readonly channels: ChannelsService) {}
+
+  @Get('status')
+  @ApiOperation({ summary: 'Check the credential' })
+  @AnyCredential()
+  @ApiOkResponse({ type: WharfStatusResponse })
+  status(): WharfStatusResponse {
+    return { success: true };
+  }
+
+  @Get('channels')
+  @ApiOperation({ summary: "List a game's channels", description: 'Only for users who can edit the game.' })
+  @Scopes('game:view:uploads')
+  @ApiOkResponse({ type: ChannelsResponse })
+  @Fails(404, 'invalid game')
+  async list(
+    @Parameters() request: ChannelsRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<ChannelsResponse> {
+    const rows = await this.channels.all(request, user_id);
+    return { channels: Object.fromEntries(rows.map((row) => [row.name, channelResponse(row)])) };
+  }
+
+  @Get('channels/:channel_name')
+  @ApiOperation({
+    summary: "Get one of a game's channels",
+    description: 'Only for users who can edit the game.',
+  })
+  @Scopes('game:view:uploads')
+  @ApiOkResponse({ type: OneChannelResponse })
+  @Fails(404, 'invalid game', 'invalid channel')
+  async one(
+    @Parameters() request: ChannelRequest,
+    @CurrentCredential() { user_id }: Credential,
+  ): Promise<OneChannelResponse> {
+    const row = await this.channels.one(request, request.channel_name, user_id);
+    return { channel: channelResponse(row) };
+  }
+}

@@ -1,0 +1,98 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../platform/database/database';
+import { longRead, read } from '../platform/database/statement';
+import { apiError } from '../platform/http/api-error';
+import { invalidGame } from '../games/errors';
+import { canEdit } from '../games/visibility';
+import type { ChannelsRequest } from './upload.dto';
+import {
+  BUILD_ROW,
+  type BuildRow,
+  type ChannelRow,
+  type FlatUploadRow,
+  uploadRow,
+  uploadsWith,
+} from './upload-row';
+
+const MAX_CHANNELS = 500;
+
+const GAME_BY_ID = read<{ id: number }>(
+  'edited_game',
+  `SELECT g.id FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
+);
+
+const GAME_BY_TARGET = read<{ id: number }>(
+  'edited_game_by_target',
+  // LIMIT: else the planner may read all games of the owner.
+  `SELECT g.id FROM users u
+   JOIN LATERAL (SELECT id, user_id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) g ON true
+   WHERE lower(u.username) = lower($1) AND ${canEdit('g', '$2')}`,
+);
+
+/** $2: one channel; null: all. */
+const named = (table: string) =>
+  `SELECT channel_name FROM ${table}
+   WHERE game_id = $1 AND channel_name IS NOT NULL AND ($2::text IS NULL OR channel_name = $2)`;
+
+const UPLOADS = longRead<{ name: string } & (FlatUploadRow | { id: null })>(
+  'channel_uploads',
+  `SELECT c.channel_name AS name, f.*
+   FROM (${named('builds')} UNION ${named('uploads')} ORDER BY 1 LIMIT ${MAX_CHANNELS}) c
+   LEFT JOIN LATERAL (
+     ${uploadsWith('f.game_id = $1 AND f.channel_name = c.channel_name')} ORDER BY f.id LIMIT 1) f ON true
+   ORDER BY 1`,
+);
+
+const newestBuild = (state: string) =>
+  `SELECT * FROM builds o
+   WHERE o.game_id = $1 AND o.channel_name = c.channel_name AND o.state ${state} ORDER BY o.id DESC LIMIT 1`;
+
+/** The newest completed build of each channel, and a newer one that isn't. */
+const BUILDS = longRead<BuildRow & { channel_name: string }>(
+  'channel_heads',
+  `SELECT b.channel_name, ${BUILD_ROW}
+   FROM unnest($2::text[]) AS c (channel_name)
+   LEFT JOIN LATERAL (${newestBuild(`= 'completed'`)}) head ON true
+   LEFT JOIN LATERAL (${newestBuild(`IN ('started', 'processing')`)}) pending ON true
+   JOIN builds b ON b.id = head.id OR (b.id = pending.id AND pending.id > coalesce(head.id, 0))`,
+);
+
+/** Channels of a game, for editors of the game. */
+@Injectable()
+export class ChannelsService {
+  constructor(private readonly database: Database) {}
+
+  async all(request: ChannelsRequest, user_id: number): Promise<ChannelRow[]> {
+    return this.channels(await this.game(request, user_id), null);
+  }
+
+  async one(request: ChannelsRequest, channel_name: string, user_id: number): Promise<ChannelRow> {
+    const [channel] = await this.channels(await this.game(request, user_id), channel_name);
+    if (!channel) throw apiError(404, 'invalid channel');
+    return channel;
+  }
+
+  private async game({ game_id, target = '' }: ChannelsRequest, user_id: number): Promise<number> {
+    const [owner, slug] = target.split('/');
+    const found =
+      slug === undefined
+        ? await this.database.row(GAME_BY_ID, [game_id ?? Number(owner), user_id])
+        : await this.database.row(GAME_BY_TARGET, [owner, user_id, slug]);
+    if (!found) throw invalidGame();
+    return found.id;
+  }
+
+  private async channels(game_id: number, channel_name: string | null): Promise<ChannelRow[]> {
+    const uploads = await this.database.rows(UPLOADS, [game_id, channel_name]);
+    const builds = await this.database.rows(BUILDS, [game_id, uploads.map(({ name }) => name)]);
+    return uploads.map((row) => {
+      const own = builds.filter((build) => build.channel_name === row.name);
+      return {
+        name: row.name,
+        upload: row.id === null ? null : uploadRow(row),
+        head: own.find(({ state }) => state === 'completed') ?? null,
+        pending: own.find(({ state }) => state !== 'completed') ?? null,
+      };
+    });
+  }
+}

@@ -1,0 +1,66 @@
+import { forbidden } from '../auth/errors';
+import { apiError } from '../platform/http/api-error';
+import { canEdit, isPublic } from '../games/visibility';
+import { keysOf, newestOfGame, ownerOf } from '../purchases/key-owners';
+import { hasBought } from '../purchases/ownership.service';
+import type { UPLOAD_TRAITS } from './upload.entity';
+
+/** What a user may do with a game. */
+export interface AccessRow {
+  edits: boolean;
+  /** As `/games/GAME_ID/ownership` says. */
+  owns: boolean;
+  /** Its minimum price is 0. */
+  is_free: boolean;
+  /** The user's newest live key of the game. */
+  held_key: number | null;
+  /** The requested key, if it is a live key of the game that belongs to the user. */
+  given_key: number | null;
+}
+
+export const ACCESS_COLUMNS =
+  'rights.edits, rights.owns, g.min_price = 0 AS is_free, rights.held_key, rights.given_key';
+
+/** For the user $2 and the download key $3: joins what the user may do with the game `g`. OFFSET 0: each part runs once. */
+export const ACCESS = `
+  CROSS JOIN LATERAL (
+    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR ${hasBought('$2')} AS owns
+    FROM (
+      SELECT ${canEdit('g', '$2')} AS edits,
+        (SELECT held.id FROM (${keysOf('$2', newestOfGame('g'))}) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+          AS held_key,
+        (SELECT dk.id FROM download_keys dk
+         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND ${ownerOf('dk')} = $2) AS given_key
+      OFFSET 0) part
+    OFFSET 0) rights`;
+
+/** The user may view or owns the game. Holders of a key of a restricted game own it. */
+export const MAY_SEE = `(rights.owns OR ${isPublic('g')})`;
+
+type Traits = readonly (typeof UPLOAD_TRAITS)[number][];
+
+/** Whether the user may download a file of the game; throws if the requested key doesn't let them. */
+export function mayDownload(
+  { edits, owns, is_free, given_key }: AccessRow,
+  traits: Traits,
+  download_key_id: number | undefined,
+): boolean {
+  if (edits || is_free || traits.includes('demo')) return true;
+  if (download_key_id === undefined) return owns;
+  if (given_key === null) throw apiError(404, 'invalid download_key_id');
+  return true;
+}
+
+export function requireDownload(
+  access: AccessRow,
+  traits: Traits,
+  download_key_id: number | undefined,
+): void {
+  if (!mayDownload(access, traits, download_key_id)) throw mustBuy();
+}
+
+const mustBuy = () => forbidden('you must buy this game to download');
+
+/** The key whose count of downloads goes up. */
+export const keyUsed = ({ edits, given_key, held_key }: AccessRow): number | null =>
+  given_key ?? (edits ? null : held_key);

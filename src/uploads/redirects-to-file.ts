@@ -1,0 +1,13 @@
+import { applyDecorators, Redirect } from '@nestjs/common';
+import { ApiResponse } from '@nestjs/swagger';
+
+/** On a handler that returns the URL of a file. Always 302: some clients treat 307 and 308 as errors. */
+export const RedirectsToFile = () =>
+  applyDecorators(
+    Redirect(undefined, 302),
+    ApiResponse({
+      status: 302,
+      description: 'The URL of the file, for any `Range`. Request a new one for each connection.',
+      headers: { Location: { description: 'Signed URL', schema: { type: 'string', format: 'uri' } } },
+    }),
+  );

@@ -1,0 +1,89 @@
+import { createHmac, hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdir, open, realpath, rename, rm } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Clock } from '../../platform/config/clock';
+import type { Settings } from '../../platform/config/settings';
+import { FileStorage } from './file-storage';
+
+const TOKEN = /^([0-9a-z]{1,9})\.([\w-]{1,5000})\.([\w-]{43})$/;
+
+type FolderSettings = Pick<Settings, 'FILES_DIR' | 'FILES_URL_SECONDS' | 'API_KEY_PEPPER'>;
+
+/** A local folder, whose files the service serves itself under `/files/TOKEN/FILENAME`. */
+export class FolderStorage extends FileStorage {
+  readonly folder: string;
+  private readonly secret: Buffer;
+
+  constructor(
+    private readonly settings: FolderSettings,
+    private readonly clock: Clock,
+    /** The URL of this service. */
+    private readonly own: { readonly url: string },
+  ) {
+    super();
+    this.folder = resolve(settings.FILES_DIR!);
+    this.secret = Buffer.from(
+      hkdfSync('sha256', settings.API_KEY_PEPPER ?? '', '', 'gamewharf file URLs', 32),
+    );
+  }
+
+  override urlOf(key: string, filename: string): string {
+    const expires = Math.floor(this.clock.now() / 1000) + this.settings.FILES_URL_SECONDS;
+    const head = `${expires.toString(36)}.${Buffer.from(key).toString('base64url')}`;
+    const signature = this.sign(head, filename).toString('base64url');
+    return `${this.own.url}/files/${head}.${signature}/${encodeURIComponent(filename)}`;
+  }
+
+  /** The key in an unexpired token for this file name. */
+  keyIn(token: string, filename: string): string | undefined {
+    const [, expires, key, signature] = TOKEN.exec(token) ?? [];
+    if (signature === undefined) return undefined;
+    const expected = this.sign(`${expires}.${key}`, filename);
+    if (!timingSafeEqual(expected, Buffer.from(signature, 'base64url'))) return undefined;
+    if (parseInt(expires!, 36) * 1000 <= this.clock.now()) return undefined;
+    return Buffer.from(key!, 'base64url').toString();
+  }
+
+  /** The folder and the path of a file in it, both without symbolic links; undefined: no such file in the folder. */
+  async find(key: string): Promise<{ root: string; path: string } | undefined> {
+    try {
+      const root = await realpath(this.folder);
+      const path = relative(root, await realpath(join(root, key)));
+      return path === '' || path === '..' || path.startsWith(`..${sep}`) ? undefined : { root, path };
+    } catch {
+      return undefined;
+    }
+  }
+
+  override async put(key: string, _size: number, content: Readable, signal: AbortSignal): Promise<void> {
+    const path = this.pathOf(key);
+    const temporary = `${path}.${randomUUID()}.part`;
+    await mkdir(dirname(path), { recursive: true });
+    try {
+      await pipeline(content, createWriteStream(temporary, { flags: 'wx' }), { signal });
+      const file = await open(temporary, 'r+');
+      await file.sync().finally(() => file.close());
+      await rename(temporary, path);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+
+  override async delete(key: string): Promise<void> {
+    await rm(this.pathOf(key), { force: true });
+  }
+
+  private pathOf(key: string): string {
+    const path = resolve(this.folder, key);
+    if (!path.startsWith(this.folder + sep)) throw new Error('the key leads out of the folder');
+    return path;
+  }
+
+  private sign(head: string, filename: string): Buffer {
+    return createHmac('sha256', this.secret).update(`${head}\n${filename}`).digest();
+  }
+}

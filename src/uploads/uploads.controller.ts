@@ -1,0 +1,143 @@
+import { Controller, Get, Req } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { Scopes } from '../auth/access';
+import { type Credential, CurrentCredential } from '../auth/credential';
+import { StoreLinks } from '../platform/config/store-links';
+import { Fails, Post } from '../platform/http/routes';
+import { Parameters } from '../platform/http/read-parameters';
+import { OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
+import { DownloadsService } from './downloads.service';
+import { RedirectsToFile } from './redirects-to-file';
+import {
+  BuildRequest,
+  buildResponse,
+  BuildsResponse,
+  buildWithFiles,
+  DownloadBuildRequest,
+  DownloadSessionResponse,
+  DownloadUploadRequest,
+  OneBuildResponse,
+  OneUploadResponse,
+  UploadRequest,
+  uploadResponse,
+  UploadsRequest,
+  UploadsResponse,
+} from './upload.dto';
+import { UploadsService } from './uploads.service';
+
+const MUST_BUY = 'you must buy this game to download';
+
+@Controller()
+@ApiTags('Uploads')
+export class UploadsController {
+  constructor(
+    private readonly uploads: UploadsService,
+    private readonly downloads: DownloadsService,
+    private readonly links: StoreLinks,
+  ) {}
+
+  @Get('games/:game_id/uploads')
+  @ApiOperation({
+    summary: "List a game's files",
+    description:
+      'Lists the files that the user may download: demos and free games, and all files of owned games.',
+  })
+  @Scopes('game:view:uploads')
+  @ApiOkResponse({ type: UploadsResponse })
+  @Fails(404, 'invalid game', 'invalid download_key_id')
+  async list(
+    @Parameters() request: UploadsRequest,
+    @CurrentCredential() credential: Credential,
+  ): Promise<UploadsResponse> {
+    return { uploads: (await this.uploads.list(request, credential)).map(uploadResponse) };
+  }
+
+  @Post('games/:game_id/download-sessions')
+  @ApiOperation({
+    summary: 'Start a download session',
+    description:
+      'All requests with the same `uuid` count as one download, however many connections a client opens.',
+  })
+  @Scopes('game:view:uploads')
+  @OncePerKey()
+  @ApiOkResponse({ type: DownloadSessionResponse })
+  @Fails(404, 'invalid game')
+  session(
+    @Parameters() request: UploadsRequest,
+    @CurrentCredential() credential: Credential,
+    @RetryKey() key: RetryKey | undefined,
+  ): Promise<DownloadSessionResponse> {
+    return this.downloads.session(request, credential, key);
+  }
+
+  @Get('uploads/:upload_id')
+  @ApiOperation({ summary: 'Get an upload' })
+  @Scopes('game:view:uploads')
+  @ApiOkResponse({ type: OneUploadResponse })
+  @Fails(403, MUST_BUY)
+  @Fails(404, 'invalid upload', 'invalid download_key_id')
+  async one(
+    @Parameters() request: UploadRequest,
+    @CurrentCredential() credential: Credential,
+  ): Promise<OneUploadResponse> {
+    return { upload: uploadResponse(await this.uploads.one(request, credential)) };
+  }
+
+  @Get('uploads/:upload_id/builds')
+  @ApiOperation({
+    summary: "List the builds of an upload's channel",
+    description: 'Completed builds, newest first, at most 200. Editors of the game see builds in all states.',
+  })
+  @Scopes('game:view:uploads')
+  @ApiOkResponse({ type: BuildsResponse })
+  @Fails(403, MUST_BUY)
+  @Fails(404, 'invalid upload', 'invalid download_key_id')
+  async builds(
+    @Parameters() request: UploadRequest,
+    @CurrentCredential() credential: Credential,
+  ): Promise<BuildsResponse> {
+    return { builds: (await this.uploads.builds(request, credential)).map(buildResponse) };
+  }
+
+  @Get('builds/:build_id')
+  @ApiOperation({ summary: 'Get a build and its files' })
+  @Scopes('game:view:uploads')
+  @ApiOkResponse({ type: OneBuildResponse })
+  @Fails(403, MUST_BUY)
+  @Fails(404, 'invalid build', 'invalid download_key_id')
+  async build(
+    @Parameters() request: BuildRequest,
+    @CurrentCredential() credential: Credential,
+  ): Promise<OneBuildResponse> {
+    return { build: buildWithFiles(await this.uploads.build(request, credential), this.links) };
+  }
+
+  @Get('uploads/:upload_id/download')
+  @ApiOperation({ summary: 'Download an upload', description: 'Redirects to a signed URL that expires.' })
+  @Scopes('game:view:uploads')
+  @RedirectsToFile()
+  @Fails(403, MUST_BUY)
+  @Fails(404, 'invalid upload', 'invalid download_key_id')
+  async download(
+    @Parameters() request: DownloadUploadRequest,
+    @CurrentCredential() credential: Credential,
+    @Req() req: Request,
+  ): Promise<{ url: string }> {
+    return { url: await this.downloads.upload(request, credential, req) };
+  }
+
+  @Get('builds/:build_id/download/:file_type/:sub_type')
+  @ApiOperation({ summary: 'Download a build', description: 'Redirects to a signed URL that expires.' })
+  @Scopes('game:view:uploads')
+  @RedirectsToFile()
+  @Fails(403, MUST_BUY)
+  @Fails(404, 'invalid build', 'invalid build file', 'invalid download_key_id')
+  async downloadBuild(
+    @Parameters() request: DownloadBuildRequest,
+    @CurrentCredential() credential: Credential,
+    @Req() req: Request,
+  ): Promise<{ url: string }> {
+    return { url: await this.downloads.build(request, credential, req) };
+  }
+}

@@ -1,0 +1,35 @@
+import { Module } from '@nestjs/common';
+import { Clock } from '../platform/config/clock';
+import { Settings } from '../platform/config/settings';
+import { OwnAddress } from '../platform/http/own-address';
+import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
+import { ChannelsController } from './channels.controller';
+import { ChannelsService } from './channels.service';
+import { DownloadCounts } from './download-counts.service';
+import { DownloadsService } from './downloads.service';
+import { FilesController } from './files.controller';
+import { FileStorage } from './storage/file-storage';
+import { FolderStorage } from './storage/folder-storage';
+import { NoStorage } from './storage/no-storage';
+import { S3Storage } from './storage/s3-storage';
+import { UploadsController } from './uploads.controller';
+import { UploadsService } from './uploads.service';
+
+const storage = (settings: Settings, clock: Clock, own: OwnAddress): FileStorage => {
+  if (settings.FILES_S3_BUCKET !== undefined) return new S3Storage(settings, clock);
+  return settings.FILES_DIR === undefined ? new NoStorage() : new FolderStorage(settings, clock, own);
+};
+
+@Module({
+  imports: [IdempotencyModule],
+  controllers: [UploadsController, ChannelsController, FilesController],
+  providers: [
+    UploadsService,
+    DownloadsService,
+    DownloadCounts,
+    ChannelsService,
+    { provide: FileStorage, useFactory: storage, inject: [Settings, Clock, OwnAddress] },
+  ],
+  exports: [UploadsService, DownloadsService, DownloadCounts, FileStorage],
+})
+export class UploadsModule {}

@@ -1,0 +1,145 @@
+import { Injectable } from '@nestjs/common';
+import type { Credential } from '../auth/credential';
+import { Database } from '../platform/database/database';
+import { longRead, read } from '../platform/database/statement';
+import { apiError } from '../platform/http/api-error';
+import { invalidGame } from '../games/errors';
+import type { GameUserRow } from '../games/embedded-game.dto';
+import {
+  ACCESS,
+  ACCESS_COLUMNS,
+  type AccessRow,
+  MAY_SEE,
+  mayDownload,
+  requireDownload,
+} from './download-access';
+import type { UploadRequest, UploadsRequest, BuildRequest } from './upload.dto';
+import {
+  BUILD_ROW,
+  BUILD_ROW_IN_CHANNEL,
+  type BuildRow,
+  type FlatUploadRow,
+  isListed,
+  type UploadRow,
+  uploadRow,
+  uploadsWith,
+} from './upload-row';
+
+const MAX_UPLOADS = 1000;
+const MAX_BUILDS = 200;
+
+/** A row of nulls: the game has no uploads. */
+export const UPLOADS = longRead<AccessRow & (FlatUploadRow | { id: null })>(
+  'uploads',
+  `SELECT ${ACCESS_COLUMNS}, f.*
+   FROM games g ${ACCESS}
+   LEFT JOIN LATERAL (${uploadsWith('f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)')}) f ON true
+   WHERE g.id = $1 AND ${MAY_SEE} ORDER BY f.position, f.id LIMIT ${MAX_UPLOADS}`,
+);
+
+export const UPLOAD = read<AccessRow & FlatUploadRow>(
+  'upload',
+  `SELECT ${ACCESS_COLUMNS}, f.*
+   FROM (${uploadsWith('f.id = $1')}) f JOIN games g ON g.id = f.game_id ${ACCESS} WHERE ${MAY_SEE}`,
+);
+
+const CHANNEL_BUILDS = longRead<BuildRow>(
+  'channel_builds',
+  `SELECT * FROM (
+     SELECT ${BUILD_ROW_IN_CHANNEL} FROM builds b WHERE b.game_id = $1 AND b.channel_name = $2
+     WINDOW channel AS (ORDER BY b.id)) b
+   WHERE $3 OR b.state = 'completed' ORDER BY b.id DESC LIMIT ${MAX_BUILDS}`,
+);
+
+export interface OneBuildRow extends BuildRow, GameUserRow {
+  file_key: string | null;
+  file_url: string | null;
+  size: number | null;
+  is_demo: boolean;
+  /** Of its upload. */
+  filename: string | null;
+}
+
+/** A build with the owner `u` of its game. */
+export const BUILD = read<AccessRow & OneBuildRow>(
+  'build',
+  `SELECT ${ACCESS_COLUMNS}, ${BUILD_ROW}, b.file_key, b.file_url, b.size, f.filename,
+          u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url,
+          coalesce('demo' = ANY (f.traits), false) AS is_demo
+   FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id ${ACCESS}
+   LEFT JOIN LATERAL (
+     SELECT o.filename, o.traits FROM uploads o
+     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
+   WHERE b.id = $1 AND ${MAY_SEE}`,
+);
+
+const VISIBLE_GAME = read(
+  'game_to_download',
+  `SELECT g.id FROM games g ${ACCESS} WHERE g.id = $1 AND ${MAY_SEE}`,
+);
+
+export const invalidUpload = () => apiError(404, 'invalid upload');
+export const invalidBuild = () => apiError(404, 'invalid build');
+
+@Injectable()
+export class UploadsService {
+  constructor(private readonly database: Database) {}
+
+  /** The uploads of a game that the user may download, by position. */
+  async list({ game_id, download_key_id }: UploadsRequest, credential: Credential): Promise<UploadRow[]> {
+    const rows = await this.database.rows(UPLOADS, parameters(game_id, credential, download_key_id));
+    if (rows.length === 0 || !isFor(credential, game_id)) throw invalidGame();
+    return rows.flatMap((row) =>
+      row.id !== null && mayDownload(row, row.traits, download_key_id) ? uploadRow(row) : [],
+    );
+  }
+
+  /** An upload that the user may download. */
+  async one(request: UploadRequest, credential: Credential): Promise<UploadRow & AccessRow> {
+    const row = await this.find(request, credential);
+    if (!isListed(row)) throw invalidUpload();
+    return row;
+  }
+
+  /** The builds of an upload's channel: completed ones, and all of them for editors of the game. */
+  async builds(request: UploadRequest, credential: Credential): Promise<BuildRow[]> {
+    const row = await this.find(request, credential);
+    if (!isListed(row) && !row.edits) throw invalidUpload();
+    if (row.channel_name === null) return [];
+    return this.database.rows(CHANNEL_BUILDS, [row.game_id, row.channel_name, row.edits]);
+  }
+
+  /** A build that the user may download. */
+  async build(
+    { build_id, download_key_id }: BuildRequest,
+    credential: Credential,
+  ): Promise<OneBuildRow & AccessRow> {
+    const row = await this.database.row(BUILD, parameters(build_id, credential, download_key_id));
+    if (!row || !isFor(credential, row.game_id) || (row.state !== 'completed' && !row.edits))
+      throw invalidBuild();
+    requireDownload(row, row.is_demo ? ['demo'] : [], download_key_id);
+    return row;
+  }
+
+  /** Throws unless the user may view or owns the game. */
+  async requireGame(game_id: number, credential: Credential): Promise<void> {
+    if (!(await this.database.row(VISIBLE_GAME, parameters(game_id, credential, undefined))))
+      throw invalidGame();
+  }
+
+  private async find({ upload_id, download_key_id }: UploadRequest, credential: Credential) {
+    const row = await this.database.row(UPLOAD, parameters(upload_id, credential, download_key_id));
+    if (!row || !isFor(credential, row.game_id)) throw invalidUpload();
+    requireDownload(row, row.traits, download_key_id);
+    return { ...row, ...uploadRow(row) };
+  }
+}
+
+const parameters = (id: number, { user_id }: Credential, download_key_id: number | undefined) => [
+  id,
+  user_id,
+  download_key_id ?? null,
+];
+
+/** A game's JWT, whose scopes may cover this one, is for that game alone. */
+const isFor = ({ game_id: own }: Credential, game_id: number) => own === undefined || own === game_id;
