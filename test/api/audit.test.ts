@@ -69,9 +69,9 @@ test('what could not be stored is in the log, and disturbs nobody', async () => 
   await sql('ALTER TABLE audit_events RENAME TO elsewhere');
   audit().record({ event: 'signed out', request_id: 'r-4', user_id: 8 });
   await audit().flush();
-  expect(
-    logged.some((line) => line.includes('"request_id":"r-4"') && line.includes('request failed')),
-  ).toBe(true);
+  expect(logged.some((line) => line.includes('"request_id":"r-4"') && line.includes('request failed'))).toBe(
+    true,
+  );
   await sql('ALTER TABLE elsewhere RENAME TO audit_events');
   expect(logged.some((line) => line.includes('"event":"signed out"'))).toBe(true);
 });

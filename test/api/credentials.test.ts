@@ -460,9 +460,9 @@ describe('the time of the last use', () => {
     );
     for (const { id } of made) uses().used(id, null);
     await uses().flush();
-    expect(
-      await sql(`SELECT FROM api_keys WHERE hint = 'many' AND last_used_at IS NOT NULL`),
-    ).toHaveLength(1001);
+    expect(await sql(`SELECT FROM api_keys WHERE hint = 'many' AND last_used_at IS NOT NULL`)).toHaveLength(
+      1001,
+    );
   });
 
   test('fills no memory, however many keys are used', () => {

@@ -5,7 +5,18 @@ import { TokenRevocations } from '../../src/auth/token-revocations.service';
 import { TokensService } from '../../src/auth/tokens.service';
 import { BearerStrategy } from '../../src/auth/bearer.strategy';
 import { browserOf } from '../support/browser';
-import { type Actor, actors, baseUrl, failure, make, openApp, sql, theApp, theClock, useStore } from '../support/store';
+import {
+  type Actor,
+  actors,
+  baseUrl,
+  failure,
+  make,
+  openApp,
+  sql,
+  theApp,
+  theClock,
+  useStore,
+} from '../support/store';
 import { until } from '../support/time';
 import { forge } from '../support/tokens';
 

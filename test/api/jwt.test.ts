@@ -537,7 +537,9 @@ describe('signing keys', () => {
     await expect(signingKeys().rotate()).rejects.toThrow(
       `Key ${next.kid} is published already and signs from ${new Date(next.signs_from * 1000).toISOString().slice(0, 19)}Z;`,
     );
-    expect((await signingKeys().rotate({ at_once: true })).signs_from).toBeLessThanOrEqual(theClock().now() / 1000);
+    expect((await signingKeys().rotate({ at_once: true })).signs_from).toBeLessThanOrEqual(
+      theClock().now() / 1000,
+    );
   });
 
   test('rotated at once under two replicas, again and again: no valid token is refused', async () => {
