@@ -4,7 +4,7 @@ import type { StoreLinks } from '../platform/config/store-links';
 import { CredentialsInfoResponse } from '../credentials/credentials.dto';
 import { GameResponse, gameFigures } from '../games/game.dto';
 import { gameUserAnswer, GameWithUserResponse } from '../games/embedded-game.dto';
-import type { EmbeddedGameRow, GameRow, GameWithUserRow } from '../games/game.row';
+import type { GameRow, GameWithUserRow } from '../games/game.row';
 import { formatMoney } from '../platform/formats/money';
 import { legacyTimestamp, timestampOf } from '../platform/formats/timestamps';
 import { PageResponse } from '../platform/http/paging';
