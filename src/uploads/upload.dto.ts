@@ -256,7 +256,11 @@ export class OneBuildResponse {
 }
 
 export class DownloadSessionResponse {
-  @ApiProperty({ format: 'uuid', description: 'Send it as `uuid` with each request of the download' })
+  @ApiProperty({
+    format: 'uuid',
+    example: '8b1f3c3e-5a3f-4c0e-9b0c-8f4f8f3e6a51',
+    description: 'Send it as `uuid` with each request of the download',
+  })
   uuid: string;
 }
 

@@ -100,11 +100,11 @@ describe('a secret in a file', () => {
 });
 
 test('.env.example names every setting and no other', () => {
-  const named = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+  const named = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=/gm)].map(([, name]) => name);
   expect(named.toSorted()).toEqual(SETTING_NAMES.toSorted());
 });
 
 test('.env.example can be used as it stands', () => {
-  const values = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z_]+)=(.*)$/gm)];
+  const values = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=(.*)$/gm)];
   expect(problemsOf(Object.fromEntries(values.map(([, name, value]) => [name, value])))).toEqual([]);
 });

@@ -24,7 +24,7 @@ const { SCOPES } = load('../../dist/src/auth/scopes.js');
 /** Each setting of .env.example with its comment. */
 function describedSettings() {
   const described = {};
-  for (const [, comment, name] of readFileSync('.env.example', 'utf8').matchAll(/((?:^# .*\n)+)([A-Z_]+)=/gm))
+  for (const [, comment, name] of readFileSync('.env.example', 'utf8').matchAll(/((?:^# .*\n)+)([A-Z0-9_]+)=/gm))
     described[name] = comment.replace(/^# /gm, '').trim().replaceAll('\n', ' ');
   return described;
 }
