@@ -13,7 +13,7 @@ import type { DownloadKeyRow } from '../purchases/download-key.row';
 import { OwnedKeyObject } from '../purchases/owned-key.dto';
 import type { OwnedKeyRow } from '../purchases/owned-key.row';
 import { BuildResponse, buildResponse, sourceOf, UploadResponse } from '../uploads/upload.dto';
-import type { BuildRow, UploadRow } from '../uploads/upload-row';
+import type { BuildRow, UploadRow } from '../uploads/upload.row';
 import { PurchaseObject } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchase.row';
 

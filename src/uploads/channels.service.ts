@@ -12,7 +12,7 @@ import {
   type FlatUploadRow,
   uploadRow,
   uploadsWith,
-} from './upload-row';
+} from './upload.row';
 
 const MAX_CHANNELS = 500;
 

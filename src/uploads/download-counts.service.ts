@@ -71,9 +71,9 @@ export class DownloadCounts implements OnApplicationBootstrap, BeforeApplication
     const [alone, inSessions] = [batch.filter(({ uuid }) => !uuid), new Map<string, Download>()];
     for (const download of batch) if (download.uuid) inSessions.set(download.uuid.toLowerCase(), download);
     await this.database.transaction(async (db) => {
-      const [sessions] = inSessions.size
-        ? await this.database.run(db, [bind(NEW_SESSIONS, [[...inSessions.keys()]])])
-        : [[]];
+      const sessions = inSessions.size
+        ? (await this.database.run(db, [bind(NEW_SESSIONS, [[...inSessions.keys()]])]))(NEW_SESSIONS)
+        : [];
       const counted = [...alone, ...sessions.map(({ uuid }) => inSessions.get(uuid)!)];
       await this.database.run(db, [
         bind(ADD_DOWNLOADS, totals(counted.map(({ game_id }) => game_id))),

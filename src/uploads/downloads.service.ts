@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import type { Credential } from '../auth/credential';
-import { write } from '../platform/database/statement';
 import { apiError } from '../platform/http/api-error';
 import { IdempotencyService, type RetryKey } from '../platform/idempotency/idempotency.service';
 import { type AccessRow, keyUsed } from './download-access';
@@ -56,7 +55,7 @@ export class DownloadsService {
   ): Promise<DownloadSessionResponse> {
     await this.uploads.requireGame(request.game_id, credential);
     const session = () => ({ uuid: randomUUID() });
-    return key ? this.idempotency.once(key, request, write([], session)) : session();
+    return key ? this.idempotency.once(key, request, { statements: [], result: session }) : session();
   }
 
   private urlOf({ file_url, file_key }: StoredFile, filename: string): string {

@@ -11,7 +11,7 @@ import {
 import { gameUserAnswer, GameUserResponse, type GameUserRow } from '../games/embedded-game.dto';
 import { BUILD_STATES } from '../wharf/build.entity';
 import { UPLOAD_TRAITS, UPLOAD_TYPES } from './upload.entity';
-import type { BuildRow, ChannelRow, UploadRow } from './upload-row';
+import type { BuildRow, ChannelRow, UploadRow } from './upload.row';
 
 class DownloadKeyChoice {
   @IntegerParameter('ID of a download key of the game that belongs to the user, as in the list of owned keys')

@@ -23,7 +23,7 @@ import {
   type UploadRow,
   uploadRow,
   uploadsWith,
-} from './upload-row';
+} from './upload.row';
 
 const MAX_UPLOADS = 1000;
 const MAX_BUILDS = 200;
