@@ -3,7 +3,7 @@ import { pgTypes } from '../../src/platform/database/pg-types';
 import { readRegression, regressions, replay } from '../../tools/fuzz/regressions';
 import { importWorld } from '../../tools/fuzz/server';
 import { Target } from '../../tools/fuzz/target';
-import { FIRST_LANE, OPERATOR_TOKEN, Tenant } from '../../tools/fuzz/world';
+import { FIRST_LANE, OPERATOR_TOKEN, Tenant } from '../support/world/world';
 import { baseUrl, databaseUrl, PEPPER, useStore } from '../support/store';
 
 let pool: Pool;

@@ -3,7 +3,7 @@ import type { Operation } from '../../tools/fuzz/operations';
 import { check, checkDescribed, Finding, leakIn } from '../../tools/fuzz/oracles';
 import { ECHO } from '../../tools/fuzz/values';
 import { problemIn, type Told } from '../../tools/fuzz/webhook';
-import { CANARY } from '../../tools/fuzz/world';
+import { CANARY } from '../support/world/world';
 import { Contract } from '../support/contract';
 import type { Answer } from '../support/floods/client';
 

@@ -9,34 +9,23 @@ export interface Backend {
   isReady(): Promise<boolean>;
 }
 
-export interface BalancerOptions {
-  /** Ends the connections to one that is no longer ready, as a proxy before databases must. */
-  endsConnections: boolean;
-}
-
 /**
  * What a Kubernetes Service is to its clients: one address, where each new connection goes to the next replica that said it
  * is ready when it was last asked. It knows nothing of HTTP, and a connection stays where it is.
  */
 export class Balancer {
   private readonly ready = new Set<Backend>();
-  private readonly sockets = new Map<Socket, Backend>();
+  private readonly sockets = new Set<Socket>();
   private readonly server: Server;
   private turn = 0;
   private over = false;
 
-  private constructor(
-    private readonly replicas: Backend[],
-    private readonly how: BalancerOptions,
-  ) {
+  private constructor(private readonly replicas: Backend[]) {
     this.server = createServer({ allowHalfOpen: true }, (near) => this.lead(near));
   }
 
-  static async before(
-    replicas: Backend[],
-    how: BalancerOptions = { endsConnections: false },
-  ): Promise<Balancer> {
-    const balancer = new Balancer(replicas, how);
+  static async before(replicas: Backend[]): Promise<Balancer> {
+    const balancer = new Balancer(replicas);
     await Promise.all(replicas.map((replica) => balancer.look(replica)));
     balancer.server.listen(0, '127.0.0.1');
     await once(balancer.server, 'listening');
@@ -56,7 +45,7 @@ export class Balancer {
   close(): void {
     this.over = true;
     this.server.close();
-    for (const socket of this.sockets.keys()) socket.destroy();
+    for (const socket of this.sockets) socket.destroy();
   }
 
   private lead(near: Socket): void {
@@ -69,7 +58,7 @@ export class Balancer {
       [near, far],
       [far, near],
     ] as const) {
-      this.sockets.set(from, replica);
+      this.sockets.add(from);
       from.pipe(to);
       // What was said last still arrives; what broke breaks at the other end too.
       from.on('error', () => to.resetAndDestroy());
@@ -86,7 +75,6 @@ export class Balancer {
 
   private async look(replica: Backend): Promise<void> {
     if (await replica.isReady()) this.ready.add(replica);
-    else if (this.ready.delete(replica) && this.how.endsConnections)
-      for (const [socket, backend] of this.sockets) if (backend === replica) socket.resetAndDestroy();
+    else this.ready.delete(replica);
   }
 }

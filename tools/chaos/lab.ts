@@ -13,10 +13,8 @@ import { connectTo, importRecords } from '../../src/operator/import/import-recor
 import { FaultyProxy } from '../../test/support/proxy';
 import { TestRedis } from '../../test/support/redis';
 import { temporaryFolder } from '../../test/support/temporary';
-import { until } from '../../test/support/time';
-import { type Backend, Balancer, type BalancerOptions } from './balancer';
-import { PatroniCluster } from './patroni';
-import { ACCOUNTS, Postgres, query, type PostgresSettings, type Template } from './postgres';
+import { type Backend, Balancer } from './balancer';
+import { ACCOUNTS, Postgres, type PostgresSettings, type Template } from './postgres';
 import { Service } from './service';
 import { storeRecords } from './store';
 import type { Protection } from './without';
@@ -83,29 +81,10 @@ export class Lab {
     return proxy;
   }
 
-  async balancer(replicas: Backend[], how?: BalancerOptions): Promise<Balancer> {
-    const balancer = await Balancer.before(replicas, how);
+  async balancer(replicas: Backend[]): Promise<Balancer> {
+    const balancer = await Balancer.before(replicas);
     this.onClear(() => balancer.close());
     return balancer;
-  }
-
-  /** Two nodes with the store in it. `url` leads to the primary, whichever that is. */
-  async patroni(options: { synchronous: boolean }) {
-    const folder = join(this.folder, `patroni-${this.made++}`);
-    const starting = PatroniCluster.start(folder, options);
-    // It is ended also where the lab closes while it starts.
-    this.onClear(() => starting.then((one) => one.discard()).catch(() => undefined));
-    const cluster = await starting;
-    const leader = await this.balancer(cluster.nodes, { endsConnections: true });
-    const at = (database: string) => `postgresql://postgres@${new URL(leader.url).host}/${database}`;
-    await until(() => leader.knows(cluster.nodes[0]!));
-    await query(at('postgres'), 'CREATE DATABASE gamewharf');
-    const url = at('gamewharf');
-    await this.fill(url);
-    // Without synchronous replication nothing else waits for the standby to have the store.
-    const replayed = 'SELECT FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()';
-    await until(async () => (await query(url, replayed)).length > 0, 30_000);
-    return { cluster, url, administrator: () => url };
   }
 
   async redis(): Promise<TestRedis> {

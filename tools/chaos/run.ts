@@ -1,8 +1,6 @@
 import { parseArgs } from 'node:util';
-import { hasPgBouncer } from '../../test/support/pgbouncer';
 import { hasRedis } from '../../test/support/redis';
 import { Lab } from './lab';
-import { hasPatroni } from './patroni';
 import type { Outcome, Scenario } from './scenario';
 import { SCENARIOS } from './scenarios';
 
@@ -72,8 +70,6 @@ async function main(): Promise<number> {
     return values.list ? 0 : 1;
   }
   if (!hasRedis && !quick) say('redis-lost is skipped: this machine has no redis-server');
-  if (!(hasPatroni && hasPgBouncer) && !quick)
-    say('failover is skipped: this machine lacks patroni, etcd, PostgreSQL 15 or pgbouncer');
   const opening = Lab.open();
   const verdicts: Verdict[] = [];
   let interrupted = false;

@@ -1,10 +1,7 @@
-import { hasPgBouncer } from '../../test/support/pgbouncer';
 import { hasRedis } from '../../test/support/redis';
-import { hasPatroni } from './patroni';
 import type { Scenario } from './scenario';
 import { connectionsReset } from './scenarios/connections-reset';
 import { connectionsTerminated } from './scenarios/connections-terminated';
-import { failover } from './scenarios/failover';
 import { floods } from './scenarios/floods';
 import { overload } from './scenarios/overload';
 import { poolExhausted } from './scenarios/pool-exhausted';
@@ -29,7 +26,6 @@ export const SCENARIOS: Scenario[] = [
   connectionsReset,
   connectionsTerminated,
   primaryLost,
-  ...(hasPatroni && hasPgBouncer ? [failover] : []),
   poolExhausted,
   readOnly,
   ...(hasRedis ? [redisLost] : []),

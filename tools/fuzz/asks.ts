@@ -1,11 +1,11 @@
 import fc, { type Arbitrary } from 'fast-check';
-import type { Ask, Encoding, Field } from './ask';
+import type { Ask, Encoding, Field } from '../../test/support/world/message';
 import { BODIES } from './bodies';
 import { BAD, credentialOf, GOOD, NARROW, SCHEMES } from './credentials';
-import type { Json } from './json';
+import type { Json } from '../../test/support/world/json';
 import type { Operation, Parameter } from './operations';
 import { ECHO, pathValue, rawValue, valueOf } from './values';
-import type { Tenant } from './world';
+import type { Tenant } from '../../test/support/world/world';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'];
 

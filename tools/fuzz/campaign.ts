@@ -4,7 +4,7 @@ import { Finding } from './oracles';
 import { keepRegression } from './regressions';
 import type { Server } from './server';
 import type { Target } from './target';
-import { FIRST_LANE, Tenant } from './world';
+import { FIRST_LANE, Tenant } from '../../test/support/world/world';
 
 /** What runs beside one another: sequences wait for each answer, so there are many of them. */
 export const LANES: KindName[] = [

@@ -1,4 +1,4 @@
-import { ALICE, BOB, CAROL, SCOPED, type Tenant, UNKNOWN_KEY } from './world';
+import { ALICE, BOB, CAROL, SCOPED, type Tenant, UNKNOWN_KEY } from '../../test/support/world/world';
 
 /** Who a good credential acts for, and what it may do. */
 export interface Bearer {

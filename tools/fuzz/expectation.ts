@@ -1,7 +1,7 @@
-import type { Ask } from './ask';
+import type { Ask } from '../../test/support/world/message';
 import { bearerOf, covers, credentialOf } from './credentials';
 import type { Operation } from './operations';
-import type { Tenant } from './world';
+import type { Tenant } from '../../test/support/world/world';
 
 /** The error that the credential of a request must get, as its description says; undefined: it is admitted. */
 export function rejectionOf(ask: Ask, operation: Operation, tenant: Tenant): Rejection | undefined {

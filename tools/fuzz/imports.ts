@@ -1,10 +1,9 @@
 import fc, { type Arbitrary } from 'fast-check';
-import type { Message } from './ask';
-import type { Json, JsonObject } from './json';
+import type { Json, JsonObject } from '../../test/support/world/json';
 import { excerpt, Finding } from './oracles';
 import type { Target } from './target';
 import { ECHO } from './values';
-import { ndjsonOf, operatorAuthorization, recordsOf, Tenant } from './world';
+import { importMessage, ndjsonOf, recordsOf, Tenant } from '../../test/support/world/world';
 
 /** Changes to a stream of records that is right and changes nothing. */
 export interface Import {
@@ -69,16 +68,6 @@ function linesOf({ changes }: Import): string[] {
   }
   return lines;
 }
-
-export const importMessage = (text: string): Message => ({
-  method: 'POST',
-  path: '/operator/import',
-  headers: [
-    ['Authorization', operatorAuthorization],
-    ['Content-Type', 'application/x-ndjson'],
-  ],
-  body: Buffer.from(text),
-});
 
 /** Either the whole stream is taken, or every problem names its line and nothing is. */
 export async function runImport(target: Target, given: Import): Promise<void> {

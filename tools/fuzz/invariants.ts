@@ -3,7 +3,7 @@ import { sanitiseHtml } from '../../src/collections/html';
 import { periodsOf } from '../../src/purchases/earnings';
 import { danger } from './model/safe-html';
 import { Finding } from './oracles';
-import { CANARY } from './world';
+import { CANARY } from '../../test/support/world/world';
 
 /** What the figures of days and months have to be. */
 export const SALES_BY_PERIOD = `

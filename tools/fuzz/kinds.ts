@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import type { Ask } from './ask';
+import type { Ask } from '../../test/support/world/message';
 import { askFor } from './asks';
 import { type Import, imports, runImport } from './imports';
 import { runSequence } from './model/sequence';
@@ -8,7 +8,7 @@ import { tidy } from './model/tenant-rows';
 import { runSales, type Sales, sales } from './sales';
 import { runAsk } from './stateless';
 import type { Target } from './target';
-import type { Tenant } from './world';
+import type { Tenant } from '../../test/support/world/world';
 
 /** A kind of case: how cases are generated, and how one is run. A case is JSON and holds all that is needed to run it again. */
 export interface Kind<Case> {

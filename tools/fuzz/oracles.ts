@@ -2,7 +2,7 @@ import type { Contract } from '../../test/support/contract';
 import { type Answer, headerOf } from '../../test/support/floods/client';
 import type { Operation } from './operations';
 import { ECHO } from './values';
-import { CANARY } from './world';
+import { CANARY } from '../../test/support/world/world';
 
 /** Something that must not be. `oracle` and `what` tell one kind of it from another; `seen` is this case of it. */
 export class Finding extends Error {

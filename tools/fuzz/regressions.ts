@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type KindName, kindOf } from './kinds';
 import type { Target } from './target';
-import { Tenant } from './world';
+import { Tenant } from '../../test/support/world/world';
 
 /** A case that failed once, made as small as it goes. */
 export interface Regression {
@@ -26,7 +26,7 @@ export const readRegression = (name: string) =>
   JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as Regression;
 
 export function keepRegression(regression: Regression): string {
-  const text = `${JSON.stringify(regression, null, 2)}\n`;
+  const text = `${JSON.stringify(regression)}\n`;
   const name = `${regression.kind}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}.json`;
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(join(FOLDER, name), text);

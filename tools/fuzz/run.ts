@@ -7,7 +7,7 @@ import { type KindName, KINDS } from './kinds';
 import { type Regression, readRegression, regressions, replay } from './regressions';
 import { startServer, type Server } from './server';
 import { Target } from './target';
-import { FIRST_LANE, Tenant } from './world';
+import { FIRST_LANE, Tenant } from '../../test/support/world/world';
 
 const { values } = parseArgs({
   options: {

@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc, { type Arbitrary } from 'fast-check';
-import { formMessage, type Message } from './ask';
-import { importMessage } from './imports';
-import type { JsonObject } from './json';
+import { formMessage, type Message } from '../../test/support/world/message';
+import type { JsonObject } from '../../test/support/world/json';
 import { excerpt, Finding } from './oracles';
 import type { Answered, Target } from './target';
 import { problemIn } from './webhook';
-import { operatorAuthorization, type Tenant } from './world';
+import { importMessage, operatorAuthorization, type Tenant } from '../../test/support/world/world';
 
 /** What a checkout and its operator ask for, one after the other. `sale` is the place among the sales that were made. */
 type Step =

@@ -11,7 +11,7 @@ import { cloneDatabase } from '../../test/support/database';
 import startTestServer from '../../test/support/global-setup';
 import { leakIn } from './oracles';
 import { Webhook } from './webhook';
-import { ndjsonOf, OPERATOR_TOKEN, PEPPER, recordsOf, type Tenant } from './world';
+import { ndjsonOf, OPERATOR_TOKEN, PEPPER, recordsOf, type Tenant } from '../../test/support/world/world';
 
 /** The service as it is deployed, in processes of its own on one throw-away database with the fuzzer's world in it. */
 export interface Server {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Ask } from './ask';
+import type { Ask } from '../../test/support/world/message';
 import { rejectionOf } from './expectation';
 import { checkDescribed, excerpt, Finding } from './oracles';
 import type { Target } from './target';

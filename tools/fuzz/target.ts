@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Pool } from 'pg';
 import { Contract } from '../../test/support/contract';
-import { type Ask, bytesOf, formMessage, type Message, messageOf } from './ask';
+import { type Ask, bytesOf, formMessage, type Message, messageOf } from '../../test/support/world/message';
 import { type Answer, Client, headerOf } from '../../test/support/floods/client';
 import { Coverage } from './coverage';
 import { credentialOf } from './credentials';
 import { type Document, type Operation, operationsOf } from './operations';
 import { check, type Asked } from './oracles';
 import type { Webhook } from './webhook';
-import { operatorAuthorization, Tenant } from './world';
+import { operatorAuthorization, Tenant } from '../../test/support/world/world';
 
 const ATTEMPTS = 5;
 

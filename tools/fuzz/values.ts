@@ -1,7 +1,14 @@
 import fc, { type Arbitrary } from 'fast-check';
-import type { Json } from './json';
+import type { Json } from '../../test/support/world/json';
 import type { Operation, Parameter, Schema } from './operations';
-import { addressesOf, BUILDS, detailsOf, downloadKeysOf, type Tenant, USERS } from './world';
+import {
+  addressesOf,
+  BUILDS,
+  detailsOf,
+  downloadKeysOf,
+  type Tenant,
+  USERS,
+} from '../../test/support/world/world';
 
 /** In hostile texts, so that an echo of one is recognised. */
 export const ECHO = 'zQ7xEcho';

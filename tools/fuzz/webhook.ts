@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Pool } from 'pg';
 import { seal } from '../../src/auth/sealed';
 import { until } from '../../test/support/time';
-import type { JsonObject } from './json';
+import type { JsonObject } from '../../test/support/world/json';
 
 /** A message, as it was told. */
 export interface Told {

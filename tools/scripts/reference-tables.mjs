@@ -194,7 +194,10 @@ ${table(
   ['requests in flight on one connection', number(front.MAX_PIPELINED)],
   ['running requests of one IP address, while others send requests', number(concurrency.PER_CLIENT)],
   ['time for which a request may wait to begin', seconds(flight.WAIT_TIMEOUT)],
-  ['rate at which a client reads a long response', `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT)}`],
+  [
+    'rate at which a client reads a long response',
+    `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT)}`,
+  ],
 )}
 `;
 }

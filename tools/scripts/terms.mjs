@@ -1,6 +1,9 @@
 // The words that docs/contributing/style.md replaces: each pattern with what to write instead. Add a line to extend the list.
 export const TERMS = [
-  [/\b(whoever|whomever|whatsoever|whence|whereupon|thereupon|anew|alike|likewise|shall)\b/i, 'a common word'],
+  [
+    /\b(whoever|whomever|whatsoever|whence|whereupon|thereupon|anew|alike|likewise|shall)\b/i,
+    'a common word',
+  ],
   [/\b(somebody|nobody)\b/i, 'the noun: a user, a client, an administrator, no account'],
   [/\bmend(s|ed|ing)?\b/i, '“fix”'],
   [/\bhears? of\b/i, '“is subscribed to” or “is notified of”'],
@@ -13,7 +16,10 @@ export const TERMS = [
   [/\btime-outs?\b/i, '“timeout”'],
   [/\bprocessor time\b/i, '“CPU time”'],
   [/\b(e-mails?|user names?|web sites?)\b/i, '“email”, “username”, “website”'],
-  [/\bcolour|favourite|behaviour|harbour|authoris|recognis|organis|summaris|optimis|licence\b/i, 'US spelling'],
+  [
+    /\bcolour|favourite|behaviour|harbour|authoris|recognis|organis|summaris|optimis|licence\b/i,
+    'US spelling',
+  ],
   [/\b(is|are) no [a-z]+(?! (longer|more|need|way))(?<!\b(longer|more|need|way))\b/i, '“isn’t a …”'],
   [/\bgives? back\b/i, '“returns” or “releases”'],
   [/\b(answers?|answered|answering)\b/i, '“response”, “returns”, “responds”'],

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import type { Pool } from 'pg';
-import { bytesOf, type Message } from '../../../tools/fuzz/ask';
+import { bytesOf, type Message } from '../world/message';
 import { Client } from './client';
-import { importMessage } from '../../../tools/fuzz/imports';
-import type { JsonObject } from '../../../tools/fuzz/json';
-import { ndjsonOf } from '../../../tools/fuzz/world';
+import { importMessage } from '../world/world';
+import type { JsonObject } from '../world/json';
+import { ndjsonOf } from '../world/world';
 
 /** What a flood is made of: connections from one address, for so long, with choices that its seed makes. */
 export class Attack {

@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:http';
-import { ALICE, type Tenant } from '../../../tools/fuzz/world';
+import { ALICE, type Tenant } from '../world/world';
 
 /** An address that no other client of the fuzzer has. */
 const ADDRESS = '127.0.0.2';

@@ -1,4 +1,4 @@
-import { Tenant } from '../../../tools/fuzz/world';
+import { Tenant } from '../world/world';
 import { BystanderClient } from './bystander-client';
 import type { FromBystander, ToBystander } from './bystander';
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
-import type { Tenant } from '../../../tools/fuzz/world';
+import type { Tenant } from '../world/world';
 import type { Seen } from './bystander-client';
 
 export const LEAST_SHARE = 0.95;

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { Bystander, LEAST_SHARE } from './bystander';
 import { type Metrics, Watch } from './metrics';
-import type { Tenant } from '../../../tools/fuzz/world';
+import type { Tenant } from '../world/world';
 import { Attack } from './attack';
 import { SHAPES, type Shape, type ShapeName } from './shapes';
 

@@ -1,4 +1,4 @@
-import { ATTACKER, CAROL } from '../../../tools/fuzz/world';
+import { ATTACKER, CAROL } from '../world/world';
 import type { Attack } from './attack';
 
 const CLIENTS = 10;

@@ -1,5 +1,5 @@
-import { formMessage, type Message } from '../../../tools/fuzz/ask';
-import { ALICE, ATTACKER } from '../../../tools/fuzz/world';
+import { formMessage, type Message } from '../world/message';
+import { ALICE, ATTACKER } from '../world/world';
 import type { Attack } from './attack';
 
 const COLLECTION = ATTACKER.base + 1;

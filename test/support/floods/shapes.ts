@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { bytesOf, formMessage, type Message } from '../../../tools/fuzz/ask';
-import { ALICE, ATTACKER, BOB, CAROL } from '../../../tools/fuzz/world';
+import { bytesOf, formMessage, type Message } from '../world/message';
+import { ALICE, ATTACKER, BOB, CAROL } from '../world/world';
 import type { Attack } from './attack';
 import { longCollections, manyCollections } from './large-lists';
 import { largestInputs } from './largest-inputs';

@@ -1,4 +1,4 @@
-import { ATTACKER, BOB } from '../../../tools/fuzz/world';
+import { ATTACKER, BOB } from '../world/world';
 import type { Attack } from './attack';
 
 const TOKENS = 30;

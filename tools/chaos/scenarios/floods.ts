@@ -2,7 +2,7 @@ import { Pool } from 'pg';
 import { flood, type Flooded } from '../../../test/support/floods/flood';
 import { type ShapeName, SHAPES } from '../../../test/support/floods/shapes';
 import { Metrics } from '../../../test/support/floods/metrics';
-import { ATTACKER, BYSTANDERS, ndjsonOf, recordsOf } from '../../fuzz/world';
+import { ATTACKER, BYSTANDERS, ndjsonOf, recordsOf } from '../../../test/support/world/world';
 import { ask } from '../ask';
 import type { Scenario } from '../scenario';
 
@@ -18,7 +18,11 @@ export const floods: Scenario = {
     const seconds = quick || !guarded ? 3 : 10;
     const postgres = await lab.postgres();
     await postgres.start();
-    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'ends of connections' });
+    const service = await lab.service(postgres.url, {
+      without: guarded ? undefined : 'ends of connections',
+      // The limits as they are by default.
+      RATE_LIMIT: undefined,
+    });
     await service.start();
     await ask(`${service.url}/operator/import`, {
       method: 'POST',

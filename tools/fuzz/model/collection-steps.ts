@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonObject } from '../json';
+import type { JsonObject } from '../../../test/support/world/json';
 import { type Collection, UNSEEN } from './model';
 import type { Play } from './play';
 import type { Of } from './steps';

@@ -1,4 +1,9 @@
-import { baseCollectionsOf, canView, COLLECTION_CREATED, type Tenant } from '../world';
+import {
+  baseCollectionsOf,
+  canView,
+  COLLECTION_CREATED,
+  type Tenant,
+} from '../../../test/support/world/world';
 
 /** Seconds since 1970 between which something happened. */
 export type Moment = [earliest: number, latest: number];

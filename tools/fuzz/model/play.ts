@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Ask, type Field, messageOf } from '../ask';
-import type { Json, JsonObject } from '../json';
+import { type Ask, type Field, messageOf } from '../../../test/support/world/message';
+import type { Json, JsonObject } from '../../../test/support/world/json';
 import { checkDescribed, excerpt, Finding } from '../oracles';
 import type { Answered, Target } from '../target';
-import { embeddedGame, type Tenant } from '../world';
+import { embeddedGame, type Tenant } from '../../../test/support/world/world';
 import {
   type Collection,
   type Entry,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Finding } from '../oracles';
 import type { Target } from '../target';
-import { type Tenant, USERS } from '../world';
+import { type Tenant, USERS } from '../../../test/support/world/world';
 import { create, deleteCollection, list, read, resubmit, update } from './collection-steps';
 import { addGame, burst, entries, note, order, removeGame } from './entry-steps';
 import { Play } from './play';

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import type { Encoding } from '../ask';
+import type { Encoding } from '../../../test/support/world/message';
 import { HOSTILE_HTML } from '../values';
 
 export type Place = Encoding | 'query';

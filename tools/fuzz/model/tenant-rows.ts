@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { baseCollectionsOf, COLLECTION_CREATED, type Tenant, USERS } from '../world';
+import { baseCollectionsOf, COLLECTION_CREATED, type Tenant, USERS } from '../../../test/support/world/world';
 
 /** Brings a tenant's rows back to what they were before the first request. */
 export async function reset(sql: Pool, tenant: Tenant): Promise<void> {

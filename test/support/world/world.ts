@@ -1,4 +1,5 @@
 import type { JsonObject } from './json';
+import type { Message } from './message';
 
 /** In every secret that is planted: no output may hold it. Letters and digits alone, so that no encoding hides it. */
 export const CANARY = 'c4n4ry';
@@ -356,3 +357,13 @@ export function recordsOf(tenant: Tenant): JsonObject[] {
 export const ndjsonOf = (records: JsonObject[]) => records.map((record) => JSON.stringify(record)).join('\n');
 
 export const operatorAuthorization = `Bearer ${OPERATOR_TOKEN}`;
+
+export const importMessage = (text: string): Message => ({
+  method: 'POST',
+  path: '/operator/import',
+  headers: [
+    ['Authorization', operatorAuthorization],
+    ['Content-Type', 'application/x-ndjson'],
+  ],
+  body: Buffer.from(text),
+});
