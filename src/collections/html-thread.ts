@@ -10,8 +10,7 @@ interface Job {
 }
 
 const MAX_WAITING = 100;
-// In milliseconds; their sum is below the deadline of a request.
-const WAITS_FOR = 1000;
+// For a text to wait, and as much again to be sanitised: together less than the deadline of a request.
 const TIMEOUT = 1000;
 const ENDS_WHEN_IDLE_FOR = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
@@ -23,6 +22,8 @@ export class HtmlThread {
   private running: Job | undefined;
   private readonly waiting: Job[] = [];
   private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly timeout = TIMEOUT) {}
 
   sanitise(html: string): Promise<string | null> {
     return new Promise((resolve, reject) => {
@@ -45,7 +46,7 @@ export class HtmlThread {
   private next(): void {
     clearTimeout(this.timer);
     this.running = this.waiting.shift();
-    while (this.running && performance.now() - this.running.since > WAITS_FOR) {
+    while (this.running && performance.now() - this.running.since > this.timeout) {
       this.running.reject(serviceUnavailable());
       this.running = this.waiting.shift();
     }
@@ -53,7 +54,7 @@ export class HtmlThread {
       this.worker ??= this.start();
       this.worker.postMessage(this.running.html);
     }
-    this.timer = setTimeout(() => this.end(), this.running ? TIMEOUT : ENDS_WHEN_IDLE_FOR).unref();
+    this.timer = setTimeout(() => this.end(), this.running ? this.timeout : ENDS_WHEN_IDLE_FOR).unref();
   }
 
   private start(): Worker {

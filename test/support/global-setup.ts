@@ -48,6 +48,8 @@ export default async function globalSetup(): Promise<void> {
   try {
     await administer((client) => client.query(`CREATE DATABASE ${template}`));
     await migrateTemplate(withDatabase(url, template));
+    // Jest copies the globals of this process to each test file that it runs in band, where TypeORM would collect the entities of all.
+    Reflect.deleteProperty(globalThis, 'typeormMetadataArgsStorage');
   } catch (error) {
     await stop();
     throw error;

@@ -14,7 +14,8 @@ const withPoolerAndKubectl = runIf(
   'pgbouncer and kubectl are not both installed',
 );
 
-const SOON = 3000;
+/** PgBouncer's own settings wait for 15 seconds after a failed login. */
+const SOON = 8000;
 
 withPoolerAndKubectl.describe('PostgreSQL, back after an outage behind PgBouncer', () => {
   let folder: string;
@@ -52,7 +53,7 @@ withPoolerAndKubectl.describe('PostgreSQL, back after an outage behind PgBouncer
     }
   }
 
-  it('is used within a second or two, with the parameters of the manifests', async () => {
+  it('is used soon, with the parameters of the manifests', async () => {
     const { max_prepared_statements, ...parameters } = one(environmentOf('production').database, 'Pooler')
       .spec.pgbouncer.parameters;
     expect(Number(max_prepared_statements)).toBeGreaterThan(0);
