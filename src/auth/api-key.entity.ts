@@ -1,5 +1,7 @@
-import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type ObjectLiteral } from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { TimestampColumn } from '../platform/database/timestamp.column';
+import { User } from './accounts/user.entity';
+import { OauthGrant } from './oauth/oauth-grant.entity';
 
 @Entity('api_keys')
 @Check('api_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
@@ -54,10 +56,9 @@ export class ApiKey {
   @Column('bigint', { nullable: true })
   grant_id: number | null;
 
-  @ManyToOne('OauthGrant', { onDelete: 'CASCADE' })
-  grant?: ObjectLiteral;
+  @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
+  grant?: Relation<OauthGrant>;
 
-  // By name: `auth` may not import from `users`.
-  @ManyToOne('User', { onDelete: 'CASCADE' })
-  user?: ObjectLiteral;
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  user?: Relation<User>;
 }

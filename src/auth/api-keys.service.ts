@@ -113,7 +113,7 @@ export class ApiKeysService {
       .update(ApiKey)
       .set({
         revoked_at: () => 'now()',
-        // An application's key expires too, so that ExpiredRowsService deletes it.
+        // An application's key expires too, so that ExpiredRows deletes it.
         expires_at: () => 'CASE WHEN grant_id IS NULL THEN expires_at ELSE least(expires_at, now()) END',
       })
       .where({ ...keys, revoked_at: IsNull() })

@@ -7,6 +7,7 @@ import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
 import { AuditEventRow } from './audit-event.entity';
 import { BearerStrategy } from './bearer.strategy';
+import { ExpiredRows } from '../platform/database/expired-rows';
 import { KeyChanges } from './key-changes';
 import { OperatorEvents } from '../operator/tokens/operator-events';
 import { OperatorToken } from '../operator/tokens/operator-token.entity';
@@ -45,7 +46,17 @@ import { TokensService } from './tokens.service';
   ],
 })
 export class AuthModule implements OnModuleInit {
-  constructor(private readonly modules: ModulesContainer) {}
+  constructor(
+    private readonly modules: ModulesContainer,
+    expired: ExpiredRows,
+  ) {
+    // Users see their own expired keys for a month.
+    expired.register(
+      'api_keys',
+      'id',
+      `expires_at < now() - interval '1 day' AND (grant_id IS NOT NULL OR expires_at < now() - interval '30 days')`,
+    );
+  }
 
   onModuleInit(): void {
     requireAccess(this.modules);

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
+import { User } from './accounts/user.entity';
 import { BearerStrategy } from './bearer.strategy';
 
 /** Revokes JWTs before they expire. */
@@ -13,7 +14,7 @@ export class TokenRevocations {
 
   /** Takes effect on other replicas within a second. */
   async revokeAllOf(user_id: number): Promise<void> {
-    await this.db.increment('User', { id: user_id }, 'token_generation', 1);
+    await this.db.increment(User, { id: user_id }, 'token_generation', 1);
     this.verified.forgetTokensOf(user_id);
   }
 }

@@ -8,6 +8,7 @@ import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { read } from '../platform/database/statement';
 import { OwnAddress } from '../platform/http/own-address';
+import { User } from './accounts/user.entity';
 import { isLive } from './api-key-lookup';
 import type { Credential } from './credential';
 import { invalidToken, tokenExpired } from './errors';
@@ -89,11 +90,10 @@ export class TokensService {
     return credential;
   }
 
-  // By name: `auth` may not import from `users`.
   private async generationOf(user_id: number): Promise<number> {
     const select = { id: true, token_generation: true };
     const where = { id: user_id };
-    const user = await this.db.findOne<{ id: number; token_generation: number }>('User', { where, select });
+    const user = await this.db.findOne(User, { where, select });
     return user?.token_generation ?? 0;
   }
 

@@ -8,12 +8,15 @@ import { CollectionGamesService } from './collection-games.service';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
 import { htmlThread } from './html-thread';
+import { ProfileCollection } from './profile-collection.entity';
+import { ProfileCollectionsService } from './profile-collections.service';
 import { ResanitiseService } from './resanitise.service';
 
 @Module({
-  imports: [IdempotencyModule, TypeOrmModule.forFeature([Collection, CollectionGame])],
+  imports: [IdempotencyModule, TypeOrmModule.forFeature([Collection, CollectionGame, ProfileCollection])],
   controllers: [CollectionsController, CollectionGamesController],
-  providers: [CollectionsService, CollectionGamesService, ResanitiseService],
+  providers: [CollectionsService, CollectionGamesService, ProfileCollectionsService, ResanitiseService],
+  exports: [ProfileCollectionsService],
 })
 export class CollectionsModule implements OnApplicationShutdown {
   onApplicationShutdown(): void {

@@ -5,7 +5,7 @@ import { Audit } from '../auth/audit';
 import type { CommandRunner } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
-import { User } from '../users/user.entity';
+import { User } from '../auth/accounts/user.entity';
 import { hashPassword } from '../auth/sign-in/password-hash';
 import { SessionsService } from '../auth/sign-in/sessions.service';
 

@@ -2,6 +2,8 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
+import { User } from '../auth/accounts/user.entity';
+import { Game } from '../games/game.entity';
 import { commandName } from '../platform/config/environment';
 import { Clock } from '../platform/config/clock';
 import { type CommandRunner, idIn, wholeNumber } from './operator-command';
@@ -123,7 +125,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
       ({ user, game, scope, lifetime }: { user: string; game: number; scope: string[]; lifetime?: number }) =>
         run(async (app) => {
           const user_id = await userNamed(app, user);
-          if (!(await app.get(EntityManager).existsBy('Game', { id: game })))
+          if (!(await app.get(EntityManager).existsBy(Game, { id: game })))
             throw new OperatorError(`There is no game ${game}.`);
           const tokens = app.get(TokensService);
           const order = { user_id, game_id: game, scopes: scope, api_key_id: null, lifetime };
@@ -229,11 +231,8 @@ const stateOf = ({ kid, signs_from }: Key, current: string | undefined, now: num
 
 const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : '-');
 
-// By entity names: `auth` may not import from `users` and `games`.
 async function userNamed(app: INestApplicationContext, username: string): Promise<number> {
-  const user = await app
-    .get(EntityManager)
-    .findOneBy<{ id: number; username: string }>('User', { username: ignoringCase(username) });
+  const user = await app.get(EntityManager).findOneBy(User, { username: ignoringCase(username) });
   if (!user) throw new OperatorError(`There is no user ${username}.`);
   return user.id;
 }

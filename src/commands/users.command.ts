@@ -10,8 +10,8 @@ import { Database } from '../platform/database/database';
 import { printTable } from './print-table';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OwnAddress } from '../platform/http/own-address';
-import { UserEmail } from '../users/user-email.entity';
-import { User } from '../users/user.entity';
+import { UserEmail } from '../auth/accounts/user-email.entity';
+import { User } from '../auth/accounts/user.entity';
 
 interface CreateOptions {
   displayName?: string;

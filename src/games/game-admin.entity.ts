@@ -1,5 +1,5 @@
 import { Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
-import { User } from '../users/user.entity';
+import { User } from '../auth/accounts/user.entity';
 import { Game } from './game.entity';
 
 @Entity('game_admins')

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
-import { User } from '../users/user.entity';
+import { User } from '../auth/accounts/user.entity';
 import { Purchase } from './purchase.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
 

@@ -1,13 +1,13 @@
+import { addToPurchasesCount } from '../games/purchases-count';
+
 /*
  * Statements that keep the counters, earnings and sales periods of games. `sales` is a relation of changes with the columns of
  * the view purchase_shares, and `purchases`: one row for a game, a currency and a day. The caller has locked the games, in the
  * order of their ids.
  */
 
-export const countPurchases = (sales: string) => `
-  UPDATE games t SET purchases_count = t.purchases_count + d.purchases
-  FROM (SELECT game_id, sum(purchases) AS purchases FROM ${sales} changes GROUP BY game_id) d
-  WHERE t.id = d.game_id AND d.purchases <> 0`;
+export const countPurchases = (sales: string) =>
+  addToPurchasesCount(`(SELECT game_id, sum(purchases) AS purchases FROM ${sales} changes GROUP BY game_id)`);
 
 const byCurrency = (sales: string) =>
   `(SELECT game_id, currency, sum(amount) AS amount FROM ${sales} changes GROUP BY game_id, currency)`;
@@ -63,9 +63,7 @@ export const addSales = (sales: string, isCounted = 'false') => {
     SELECT g.id FROM games g WHERE g.id IN (SELECT game_id FROM sold s WHERE NOT ${isCounted})
     ORDER BY g.id FOR NO KEY UPDATE),
   counted AS (
-    UPDATE games t SET purchases_count = t.purchases_count + d.purchases
-    FROM locked l JOIN (SELECT game_id, sum(purchases) AS purchases FROM sold GROUP BY game_id) d ON d.game_id = l.id
-    WHERE t.id = l.id RETURNING t.id),
+    ${addToPurchasesCount('(SELECT game_id, sum(purchases) AS purchases FROM sold JOIN locked ON id = game_id GROUP BY game_id)')}),
   earned AS (${addEarnings(after('counted'))} RETURNING e.game_id)
   ${addToPeriods(after('earned'))}`;
 };

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Credential } from '../auth/credential';
+import { applicationOwnerOf } from '../auth/oauth/application-owner';
 import { Database } from '../platform/database/database';
 import { read } from '../platform/database/statement';
 import { holdsKey } from './key-owners';
@@ -29,11 +30,7 @@ export const OWNERSHIP = read<{ owns: boolean }>(
   'ownership',
   `SELECT g.owns
    FROM (
-     SELECT g.id, g.user_id, g.visibility, g.published_at, ${owns('$2')} AS owns, (
-       SELECT a.user_id FROM api_keys k
-       JOIN oauth_grants gr ON gr.id = k.grant_id
-       JOIN oauth_applications a ON a.client_id = gr.client_id
-       WHERE k.id = $3) AS application_owner
+     SELECT g.id, g.user_id, g.visibility, g.published_at, ${owns('$2')} AS owns, ${applicationOwnerOf('$3')} AS application_owner
      FROM games g WHERE g.id = $1 OFFSET 0) g
    WHERE CASE WHEN g.application_owner IS NULL THEN g.owns OR ${isPublic('g')}
               ELSE ${canEdit('g', 'g.application_owner')} END`,

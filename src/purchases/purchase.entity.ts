@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
-import { User } from '../users/user.entity';
+import { User } from '../auth/accounts/user.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
 
 export const PURCHASE_TYPES = ['game', 'bundle', 'sub_product'] as const;

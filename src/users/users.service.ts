@@ -3,7 +3,7 @@ import type { Credential } from '../auth/credential';
 import { noLongerValid } from '../auth/errors';
 import { Database } from '../platform/database/database';
 import { columnsOf, read } from '../platform/database/statement';
-import type { User } from './user.entity';
+import type { User } from '../auth/accounts/user.entity';
 
 export const USER_COLUMNS = [
   'id',

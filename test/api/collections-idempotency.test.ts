@@ -3,7 +3,7 @@ import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
 import { type AnswerRoom, MAX_STORED } from '../../src/platform/idempotency/answer-room';
 import { IdempotencyService } from '../../src/platform/idempotency/idempotency.service';
-import { ExpiredRowsService } from '../../src/dashboard/expired-rows.service';
+import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import {
   type Actor,
   actors,
@@ -242,7 +242,7 @@ test('a key is free again after a day, and swept', async () => {
   await post(owner, '/collections', { title: 'Two' }, 'b');
   await sql(`UPDATE idempotency_keys SET created_at = now() - interval '23 hours 59 minutes'`);
   const kept = async () => (await sql('SELECT FROM idempotency_keys')).length;
-  const sweep = () => theApp().get(ExpiredRowsService).sweep();
+  const sweep = () => theApp().get(ExpiredRows).sweep();
   const before = await kept();
   await sweep();
   expect(await kept()).toBe(before);

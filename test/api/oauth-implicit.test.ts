@@ -1,4 +1,4 @@
-import { ExpiredRowsService } from '../../src/dashboard/expired-rows.service';
+import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { hashApiKey } from '../../src/auth/api-key';
 import { BearerStrategy } from '../../src/auth/bearer.strategy';
 import { browserOf, cookieOf } from '../support/browser';
@@ -129,7 +129,7 @@ describe('response_type=token', () => {
       ]);
     expect(await keys()).toHaveLength(3);
     await sql(`UPDATE api_keys SET expires_at = expires_at - interval '2 days'`);
-    await theApp().get(ExpiredRowsService).sweep();
+    await theApp().get(ExpiredRows).sweep();
     expect(await keys()).toHaveLength(1);
   });
 

@@ -23,12 +23,6 @@ const PENDING = [
   'auth/auth.module.ts -> operator/tokens/operator-events',
   'auth/auth.module.ts -> operator/tokens/operator-token.entity',
   'auth/auth.module.ts -> operator/tokens/operator-tokens.service',
-  'auth/oauth/applications.service.ts -> users/lock-user',
-  'auth/oauth/oauth-application.entity.ts -> users/user.entity',
-  'auth/oauth/oauth-grant.entity.ts -> users/user.entity',
-  'auth/sign-in/session.entity.ts -> users/user.entity',
-  'auth/sign-in/sessions.service.ts -> users/user.entity',
-  'games/visibility.ts -> purchases/key-owners',
   'platform/idempotency/idempotency.service.ts -> auth/credential',
   'platform/rate-limits/handler-limits.ts -> auth/access',
   'platform/lifecycle/health.controller.ts -> auth/access',
@@ -37,9 +31,18 @@ const PENDING = [
   'platform/rate-limits/rate-limit.guard.ts -> auth/bearer.strategy',
   'platform/rate-limits/rate-limits.service.ts -> auth/credential',
   'platform/openapi/reference.controller.ts -> auth/access',
-  'operator/people/people.module.ts -> dashboard/dashboard.module',
-  'operator/people/people.module.ts -> dashboard/settings/data.controller',
 ];
+
+// Who may view a restricted game depends on who owns a key of it. The file is SQL alone and imports nothing.
+const KEY_OWNERS = 'games/visibility.ts -> purchases/key-owners';
+
+// Import cycles that are still to be removed.
+const PENDING_CYCLES = [
+  ['platform/rate-limits/rate-limits.service.ts', 'platform/rate-limits/shared-counters.ts'],
+];
+
+// These enter, correct and erase records of every kind; all other folders write to their own tables alone.
+const WRITE_EVERY_TABLE = ['operator/import', 'operator/people', 'operator/sales', 'dev/demo'];
 
 const src = resolve('src');
 const files = (readdirSync(src, { recursive: true }) as string[]).filter(
@@ -62,9 +65,78 @@ function allowed(from: string, to: string): boolean {
 
 test.each(files.filter((file) => file.includes(sep)))('%s imports only from its left', (file) => {
   const wrong = importsOf(file).filter(
-    (to) => to.includes(sep) && !allowed(top(file), top(to)) && !PENDING.includes(`${file} -> ${to}`),
+    (to) =>
+      to.includes(sep) &&
+      !allowed(top(file), top(to)) &&
+      ![...PENDING, KEY_OWNERS].includes(`${file} -> ${to}`),
   );
   expect(wrong).toEqual([]);
+});
+
+/** The files that import each other, directly or not, as one list for each cycle. */
+function cyclesOf(graph: Map<string, string[]>): string[][] {
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const stack: string[] = [];
+  const cycles: string[][] = [];
+  const visit = (file: string) => {
+    order.set(file, order.size);
+    lowest.set(file, order.get(file)!);
+    stack.push(file);
+    for (const next of graph.get(file)!) {
+      if (!order.has(next)) visit(next);
+      if (stack.includes(next)) lowest.set(file, Math.min(lowest.get(file)!, lowest.get(next)!));
+    }
+    if (lowest.get(file) !== order.get(file)) return;
+    const cycle = stack.splice(stack.indexOf(file));
+    if (cycle.length > 1) cycles.push(cycle.toSorted());
+  };
+  for (const file of graph.keys()) if (!order.has(file)) visit(file);
+  return cycles;
+}
+
+test('no files import each other, type-only imports included', () => {
+  const graph = new Map(
+    files.map((file) => [
+      file,
+      importsOf(file)
+        .map((to) => `${to}.ts`)
+        .filter((to) => files.includes(to)),
+    ]),
+  );
+  expect(cyclesOf(graph)).toEqual(PENDING_CYCLES);
+  expect(cyclesOf(new Map(Object.entries({ a: ['b'], b: ['c'], c: ['a'], d: ['a'] })))).toEqual([
+    ['a', 'b', 'c'],
+  ]);
+});
+
+test('the SQL of a folder writes to its own tables alone', () => {
+  const text = (file: string) => readFileSync(join(src, file), 'utf8');
+  const owners = new Map(
+    files.flatMap((file) => {
+      const [, table] = /@Entity\('(\w+)'/.exec(text(file)) ?? [];
+      return table ? [[table, top(file)] as const] : [];
+    }),
+  );
+  const written = files
+    .filter((file) => !WRITE_EVERY_TABLE.some((folder) => file.startsWith(`${folder}/`)))
+    .flatMap((file) =>
+      [...text(file).matchAll(/\b(?:INSERT INTO|DELETE FROM|UPDATE|TRUNCATE)\s+(\w+)/g)]
+        .map(([, table]) => table!)
+        .filter((table) => owners.has(table) && owners.get(table) !== top(file))
+        .map((table) => `${file}: ${table}`),
+    );
+  expect(owners.size).toBeGreaterThan(25);
+  expect(written).toEqual([]);
+});
+
+test('no two classes share a name', () => {
+  const names = files.flatMap((file) =>
+    [...readFileSync(join(src, file), 'utf8').matchAll(/^export (?:abstract )?class (\w+)/gm)].map(
+      ([, name]) => name!,
+    ),
+  );
+  expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
 });
 
 test('every folder has its place', () => {

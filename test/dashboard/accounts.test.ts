@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { AttemptsService, guessFrom } from '../../src/auth/sign-in/attempts.service';
-import { ExpiredRowsService } from '../../src/dashboard/expired-rows.service';
+import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { Demo } from '../../src/dashboard/layout/demo';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import type { ApiError } from '../../src/platform/http/api-error';
@@ -571,10 +571,10 @@ describe('API keys', () => {
     expect(await expires(`now() + interval '7 days'`)).toContain('in 7 days');
     expect(await expires(`now() + interval '1 hour'`)).toContain('within a day');
     expect(await expires(`now() - interval '29 days'`)).toContain('expired');
-    await theApp().get(ExpiredRowsService).sweep();
+    await theApp().get(ExpiredRows).sweep();
     expect((await browser.get(KEYS)).text).toContain('Short');
     await expires(`now() - interval '31 days'`);
-    await theApp().get(ExpiredRowsService).sweep();
+    await theApp().get(ExpiredRows).sweep();
     expect((await browser.get(KEYS)).text).not.toContain('Short');
   });
 
@@ -964,7 +964,7 @@ describe('what is over', () => {
     await browserOf(user);
     await sql(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [user.id]);
     await sql(`UPDATE api_keys SET expires_at = now() - interval '31 days' WHERE user_id = $1`, [user.id]);
-    await theApp().get(ExpiredRowsService).sweep();
+    await theApp().get(ExpiredRows).sweep();
     expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
     expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toEqual([]);
     expect((await sql('SELECT FROM sessions')).length).toBeGreaterThan(0);

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { COLUMNS, RANKED_GAMES, TOTALS } from '../../src/dashboard/sales/sales.service';
+import { COLUMNS, RANKED_GAMES, TOTALS } from '../../src/dashboard/sales/sales-report.service';
 import { addToPeriods } from '../../src/purchases/earnings';
 import type { Statement } from '../../src/platform/database/statement';
 import { planOf } from '../support/plans';

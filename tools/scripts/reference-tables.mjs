@@ -138,7 +138,7 @@ ${limits(
   ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'the command says so'],
   [
     'keys with purchases whose claims the page of sales counts',
-    `the newest ${number(of('dashboard/sales/sales.service').MAX_KEYS)} of a game`,
+    `the newest ${number(of('dashboard/sales/sales-report.service').MAX_KEYS)} of a game`,
     'is left out; the page says so',
   ],
   [

@@ -4,7 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Raw, type Repository } from 'typeorm';
 import { ApiKeysService } from '../api-keys.service';
 import { Database } from '../../platform/database/database';
-import { lockUser } from '../../users/lock-user';
+import { lockUser } from '../accounts/lock-user';
 import { OauthApplication } from './oauth-application.entity';
 
 export type ApplicationFields = Pick<

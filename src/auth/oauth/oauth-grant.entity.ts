@@ -8,7 +8,7 @@ import {
   PrimaryGeneratedColumn,
   type Relation,
 } from 'typeorm';
-import { User } from '../../users/user.entity';
+import { User } from '../accounts/user.entity';
 import { OauthApplication } from './oauth-application.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 

@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
-import { User } from '../../users/user.entity';
+import { User } from '../accounts/user.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 @Entity('sessions')

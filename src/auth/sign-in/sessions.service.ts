@@ -4,7 +4,7 @@ import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
-import type { User } from '../../users/user.entity';
+import type { User } from '../accounts/user.entity';
 import { hashOf, randomToken, seal, unseal } from './sealed';
 import { Session } from './session.entity';
 
@@ -62,7 +62,8 @@ export class SessionsService {
       .andWhere('s.expires_at > now() AND s.seen_at > now() - make_interval(mins => :idle)', {
         idle: this.settings.SESSION_IDLE_MINUTES,
       });
-    if (username !== undefined) session.andWhere('lower_ascii(u.username) = lower_ascii(:username)', { username });
+    if (username !== undefined)
+      session.andWhere('lower_ascii(u.username) = lower_ascii(:username)', { username });
     const row = await session.getRawOne<SignedInUser & { stale: boolean }>();
     if (!row) return undefined;
     const { stale, ...user } = row;

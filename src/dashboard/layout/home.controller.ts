@@ -7,7 +7,7 @@ import { Settings } from '../../platform/config/settings';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Demo } from './demo';
 import { html, type Html } from './html';
-import { Layout, type PageResponse } from './layout';
+import { Layout, type HtmlResponse } from './layout';
 import { copyable } from './parts';
 import { Visitors } from './visitors';
 
@@ -38,7 +38,7 @@ export class HomeController {
   async home(
     @Req() req: Request,
     @Res({ passthrough: true }) res: Response,
-  ): Promise<WelcomeResponse | PageResponse> {
+  ): Promise<WelcomeResponse | HtmlResponse> {
     res.setHeader('Vary', 'Accept');
     if (req.accepts('json', 'html') !== 'html') return { name: 'gamewharf', openapi: '/openapi.json' };
     const visitor = await this.visitors.of(req, res);

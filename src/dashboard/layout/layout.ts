@@ -25,7 +25,7 @@ export interface Page {
   sendsRequests?: boolean;
 }
 
-export class PageResponse extends WebResponse {
+export class HtmlResponse extends WebResponse {
   constructor(
     private readonly status: number,
     private readonly markup: string,
@@ -50,7 +50,7 @@ export class PageResponse extends WebResponse {
 }
 
 /** Redirects after a form was processed, so that a reload does not repeat it. */
-export const seeOther = (location: string) => new PageResponse(303, '', { Location: location });
+export const seeOther = (location: string) => new HtmlResponse(303, '', { Location: location });
 
 type Section = readonly [path: string, label: string];
 
@@ -76,8 +76,8 @@ export class Layout {
     private readonly assets: Assets,
   ) {}
 
-  show(visitor: Visitor | undefined, page: Page): PageResponse {
-    return new PageResponse(page.status ?? 200, this.document(visitor, page).toString(), {
+  show(visitor: Visitor | undefined, page: Page): HtmlResponse {
+    return new HtmlResponse(page.status ?? 200, this.document(visitor, page).toString(), {
       'Content-Security-Policy': policy(page),
       ...page.headers,
     });

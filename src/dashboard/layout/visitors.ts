@@ -5,7 +5,7 @@ import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { ignoringCase } from '../../platform/database/ignoring-case';
 import { apiError, serviceUnavailable } from '../../platform/http/api-error';
-import { User } from '../../users/user.entity';
+import { User } from '../../auth/accounts/user.entity';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { randomToken } from '../../auth/sign-in/sealed';
 import { Visitor } from './visitor';

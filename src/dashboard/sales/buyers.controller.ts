@@ -13,8 +13,8 @@ import { Pages } from '../layout/page';
 import { day, idOf, pageLinks, table } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, CsvResponse } from './csv';
-import { PATH } from './sales.controller';
-import { SalesService } from './sales.service';
+import { PATH } from './sales-page.controller';
+import { SalesReportService } from './sales-report.service';
 
 const ON_A_PAGE = 50;
 const MAX_FIND = 320;
@@ -24,7 +24,7 @@ const MAX_FIND = 320;
 @Controller('user/settings/sales/:game_id')
 export class BuyersController {
   constructor(
-    private readonly titles: SalesService,
+    private readonly titles: SalesReportService,
     private readonly sales: GameSalesService,
     private readonly lists: LongLists,
     private readonly layout: Layout,

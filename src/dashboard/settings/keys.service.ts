@@ -5,7 +5,7 @@ import { ApiKey } from '../../auth/api-key.entity';
 import { isLive } from '../../auth/api-key-lookup';
 import { ApiKeysService, type NewKey } from '../../auth/api-keys.service';
 import { Database } from '../../platform/database/database';
-import { lockUser } from '../../users/lock-user';
+import { lockUser } from '../../auth/accounts/lock-user';
 
 export const MAX_KEYS = 100;
 export const MAX_LISTED = 1000;

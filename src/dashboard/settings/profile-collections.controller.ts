@@ -4,7 +4,11 @@ import { SignedIn } from '../../auth/access';
 import { StoreLinks } from '../../platform/config/store-links';
 import { apiError } from '../../platform/http/api-error';
 import { Post } from '../../platform/http/routes';
-import { PER_PAGE, ProfileCollectionsService, type ShownCollection } from './profile-collections.service';
+import {
+  PER_PAGE,
+  ProfileCollectionsService,
+  type ShownCollection,
+} from '../../collections/profile-collections.service';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { formOf, queryOf } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';

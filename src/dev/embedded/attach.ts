@@ -6,7 +6,7 @@ import { packagedBinaries, usableBinaries } from './binaries';
 import { DataFolder } from './data-folder';
 import { removeLeftovers } from './initdb';
 import { freePort, isServerOf, readPostmasterPid, removeBrokenPid, ServerProcess } from './server';
-import { Session } from './session';
+import { ServerSession } from './server-session';
 import { reachableHome, shelter } from './shelter';
 
 const POLL_MS = 10;
@@ -30,7 +30,7 @@ interface AttachOptions {
 }
 
 export interface Attached {
-  session: Session;
+  session: ServerSession;
   cluster: string;
   url: string;
 }
@@ -83,9 +83,9 @@ class Attempt {
         return undefined;
       }
       const answer = running.ready
-        ? await Session.connect(this.cluster, running.port, await folder.password(), name)
+        ? await ServerSession.connect(this.cluster, running.port, await folder.password(), name)
         : 'not ready';
-      if (answer instanceof Session) return this.join(answer, this.cluster);
+      if (answer instanceof ServerSession) return this.join(answer, this.cluster);
       if (answer === 'busy') return this.timeout.whileBusy();
       if (this.server) return undefined;
       if (running.pid !== this.strangerPid && (await isServerOf(this.cluster, running.pid))) {
@@ -116,7 +116,7 @@ class Attempt {
   }
 
   /** Undefined: another process is stopping the server, which must be started again. */
-  private async join(session: Session, cluster: string): Promise<Attached | undefined> {
+  private async join(session: ServerSession, cluster: string): Promise<Attached | undefined> {
     const { folder } = this.options;
     const password = await folder.applicationPassword();
     if (!(await this.register(session, password))) return void (await session.close());
@@ -125,7 +125,7 @@ class Attempt {
     return { session, cluster, url };
   }
 
-  private async register(session: Session, password: string): Promise<boolean> {
+  private async register(session: ServerSession, password: string): Promise<boolean> {
     try {
       const holder = this.options.service ? await session.becomeService() : true;
       if (holder !== true) throw inUse(holder, session.port, this.options.folder);

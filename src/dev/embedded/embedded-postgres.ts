@@ -3,7 +3,7 @@ import { attach, Attached } from './attach';
 import { packagedBinaries } from './binaries';
 import { DataFolder } from './data-folder';
 import { isServerOf, readPostmasterPid, stopServer } from './server';
-import { Session } from './session';
+import { ServerSession } from './server-session';
 import { withStartMutex } from './start-mutex';
 
 export interface EmbeddedPostgresOptions {
@@ -58,7 +58,7 @@ export class EmbeddedPostgres {
   readonly url: string;
   /** The path of the data: in the data folder, or where the server's account can reach them. */
   readonly dataDir: string;
-  private session: Session | undefined;
+  private session: ServerSession | undefined;
   private recovery = Promise.resolve();
   private stopped?: Promise<void>;
 
@@ -104,7 +104,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  private watch(session: Session): void {
+  private watch(session: ServerSession): void {
     this.session = session;
     session.onLost = () => {
       this.session = undefined;

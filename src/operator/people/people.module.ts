@@ -1,16 +1,16 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AccountsModule } from '../../dashboard/dashboard.module';
-import { User } from '../../users/user.entity';
-import { DataController } from '../../dashboard/settings/data.controller';
+import { User } from '../../auth/accounts/user.entity';
+import { SignInModule } from '../../auth/sign-in/sign-in.module';
 import { ErasureService } from './erasure.service';
 import { ExportService } from './export.service';
 import { PeopleController } from './people.controller';
 import { People } from './person';
 
 @Module({
-  imports: [AccountsModule, TypeOrmModule.forFeature([User])],
-  controllers: [PeopleController, DataController],
+  imports: [SignInModule, TypeOrmModule.forFeature([User])],
+  controllers: [PeopleController],
   providers: [People, ExportService, ErasureService],
+  exports: [People, ExportService, ErasureService],
 })
 export class PeopleModule {}

@@ -4,7 +4,7 @@ import type { Repository } from 'typeorm';
 import { Database } from '../../platform/database/database';
 import { ignoringCase } from '../../platform/database/ignoring-case';
 import { read } from '../../platform/database/statement';
-import { User } from '../../users/user.entity';
+import { User } from '../../auth/accounts/user.entity';
 import { type PersonKeys, scanOf } from './scan';
 
 /** The person whose data are exported or erased. */

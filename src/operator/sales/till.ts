@@ -11,7 +11,7 @@ import { CURRENCIES, minorUnitsOf } from '../../platform/formats/money';
 import type { Game } from '../../games/game.entity';
 import { gameNamed } from '../../games/game-named';
 import { OwnAddress } from '../../platform/http/own-address';
-import { User } from '../../users/user.entity';
+import { User } from '../../auth/accounts/user.entity';
 
 /** Finds the game and the buyer that a command names. */
 export class Till {

@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { Settings } from '../config/settings';
 import { dataSourceOptions } from './data-source';
 import { Database } from './database';
+import { ExpiredRows } from './expired-rows';
 
 @Global()
 @Module({
@@ -13,7 +14,7 @@ import { Database } from './database';
       useFactory: (settings: Settings) => ({ ...dataSourceOptions(settings), manualInitialization: true }),
     }),
   ],
-  providers: [Database],
-  exports: [Database, TypeOrmModule],
+  providers: [Database, ExpiredRows],
+  exports: [Database, ExpiredRows, TypeOrmModule],
 })
 export class DatabaseModule {}

@@ -1,5 +1,10 @@
 import { Module } from '@nestjs/common';
+import { ExpiredRows } from '../database/expired-rows';
 import { IdempotencyService } from './idempotency.service';
 
 @Module({ providers: [IdempotencyService], exports: [IdempotencyService] })
-export class IdempotencyModule {}
+export class IdempotencyModule {
+  constructor(expired: ExpiredRows) {
+    expired.register('idempotency_keys', 'credential, key_hash', `created_at < now() - interval '24 hours'`);
+  }
+}

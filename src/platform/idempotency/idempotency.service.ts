@@ -54,7 +54,7 @@ export const OncePerKey = () =>
       'Repeating a request with the same key and parameters within 24 hours answers what the first one answered and changes nothing.',
   });
 
-// ExpiredRowsService deletes older rows.
+// ExpiredRows deletes older rows.
 const LIFE = `interval '24 hours'`;
 
 // Waits for a concurrent transaction with the same key. No row: an earlier request of this user had the key.

@@ -10,7 +10,7 @@ const SERVICE = 1;
 const USER = 2;
 
 /** The administrative connection to the embedded server. It holds the locks; its end means that the server ended. */
-export class Session {
+export class ServerSession {
   onLost: () => void = () => undefined;
   lost = false;
 
@@ -32,7 +32,7 @@ export class Session {
     port: number,
     password: string,
     name: string,
-  ): Promise<Session | 'another' | 'busy' | 'refused' | 'silent'> {
+  ): Promise<ServerSession | 'another' | 'busy' | 'refused' | 'silent'> {
     if (!port) return 'silent';
     const client = new DatabaseClient({
       host: '127.0.0.1',
@@ -47,7 +47,7 @@ export class Session {
       // Also overrides PGOPTIONS.
       options: '-c statement_timeout=0 -c idle_session_timeout=0',
     });
-    const session = new Session(client, port);
+    const session = new ServerSession(client, port);
     try {
       await client.connect();
       const [row] = await session.rows<{ data_directory: string }>('SHOW data_directory');

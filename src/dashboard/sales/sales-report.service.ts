@@ -86,7 +86,7 @@ const TITLE = read<{ title: string }>(
 
 /** What was sold of the games that a user can edit: from the figures of days and months. */
 @Injectable()
-export class SalesService {
+export class SalesReportService {
   constructor(private readonly database: Database) {}
 
   /** Undefined: the user cannot edit such a game. */

@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
-import { TimestampColumn } from '../platform/database/timestamp.column';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 @Entity('users')
 @Check('users_id_check', 'id BETWEEN 1 AND 9007199254740991')

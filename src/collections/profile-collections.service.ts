@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { Collection } from '../../collections/collection.entity';
-import { ProfileCollection } from '../../collections/profile-collection.entity';
-import { canEditCollection } from '../../collections/visibility';
-import { Database } from '../../platform/database/database';
-import { read, statement } from '../../platform/database/statement';
+import { Collection } from './collection.entity';
+import { ProfileCollection } from './profile-collection.entity';
+import { canEditCollection } from './visibility';
+import { Database } from '../platform/database/database';
+import { read, statement } from '../platform/database/statement';
 
 const COLUMNS = ['id', 'title', 'private', 'games_count'] as const satisfies (keyof Collection)[];
 

@@ -12,7 +12,13 @@ import { idOf, pageLinks, pageOf, table } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { chart, type Column, salesOf } from './chart';
 import { columnsOf, nameOf, type Period, periodOf, RANGES, shortNameOf, UNITS } from './period';
-import { type Figures, GAMES_ON_A_PAGE, type GameSold, MAX_KEYS, SalesService } from './sales.service';
+import {
+  type Figures,
+  GAMES_ON_A_PAGE,
+  type GameSold,
+  MAX_KEYS,
+  SalesReportService,
+} from './sales-report.service';
 
 export const PATH = '/user/settings/sales';
 
@@ -24,9 +30,9 @@ type Asked = Partial<Record<(typeof FIELDS)[number], string>>;
 /** The page of what was sold, over time and by game. */
 @Pages()
 @Controller('user/settings/sales')
-export class SalesController {
+export class SalesPageController {
   constructor(
-    private readonly sales: SalesService,
+    private readonly sales: SalesReportService,
     private readonly clock: Clock,
     private readonly layout: Layout,
   ) {}

@@ -1,0 +1,6 @@
+/** The owner of the application that an API key was issued to; NULL: the key is the user's own. */
+export const applicationOwnerOf = (api_key_id: string) => `(
+  SELECT a.user_id FROM api_keys k
+  JOIN oauth_grants gr ON gr.id = k.grant_id
+  JOIN oauth_applications a ON a.client_id = gr.client_id
+  WHERE k.id = ${api_key_id})`;

@@ -1,0 +1,19 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ExpiredRows } from '../../platform/database/expired-rows';
+import { AttemptsService } from './attempts.service';
+import { PasswordQueue } from './password-queue';
+import { Session } from './session.entity';
+import { SessionsService } from './sessions.service';
+
+@Module({
+  imports: [TypeOrmModule.forFeature([Session])],
+  providers: [AttemptsService, PasswordQueue, SessionsService],
+  exports: [AttemptsService, PasswordQueue, SessionsService],
+})
+export class SignInModule {
+  constructor(expired: ExpiredRows) {
+    expired.register('sessions', 'token_hash', 'expires_at < now()');
+    expired.register('attempts', 'subject', 'expires_at < now()');
+  }
+}
