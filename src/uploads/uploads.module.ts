@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
+import { ExpiredRows } from '../platform/database/expired-rows';
 import { OwnAddress } from '../platform/http/own-address';
 import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
 import { ChannelsController } from './channels.controller';
@@ -32,4 +33,8 @@ const storage = (settings: Settings, clock: Clock, own: OwnAddress): FileStorage
   ],
   exports: [UploadsService, DownloadsService, DownloadCounts, FileStorage],
 })
-export class UploadsModule {}
+export class UploadsModule {
+  constructor(expired: ExpiredRows) {
+    expired.register('counted_downloads', 'uuid', `counted_at < now() - interval '7 days'`);
+  }
+}
