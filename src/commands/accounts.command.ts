@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { EntityManager } from 'typeorm';
 import { Audit } from '../auth/audit';
@@ -60,26 +61,19 @@ async function firstLine(): Promise<string> {
   throw new OperatorError('No password came on standard input.');
 }
 
-function ask(question: string): Promise<string> {
+/** Node's line editor, without its output: arrow keys and the like edit the line, and nothing shows what is typed. */
+async function ask(question: string): Promise<string> {
   process.stderr.write(question);
-  const { stdin } = process;
-  stdin.setRawMode(true).resume().setEncoding('utf8');
-  let text = '';
-  return new Promise((resolve, reject) => {
-    const read = (typed: string) => {
-      for (const character of typed) {
-        if (character === '\r' || character === '\n' || character === '\u0004')
-          return finish(() => resolve(text));
-        if (character === '\u0003') return finish(() => reject(new OperatorError('Nothing was changed.')));
-        text =
-          character === '\u007f' || character === '\b' ? [...text].slice(0, -1).join('') : text + character;
-      }
-    };
-    const finish = (then: () => void) => {
-      stdin.off('data', read).setRawMode(false).pause();
-      process.stderr.write('\n');
-      then();
-    };
-    stdin.on('data', read);
-  });
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: silent, terminal: true, historySize: 0 });
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      terminal.once('line', resolve);
+      // Ctrl-C, or Ctrl-D on an empty line.
+      terminal.once('close', () => reject(new OperatorError('Nothing was changed.')));
+    });
+  } finally {
+    terminal.close();
+    process.stderr.write('\n');
+  }
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -99,9 +100,10 @@ async function withDatabase(
 
 /** The file appears under its name only when it is complete. */
 async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
-  const unfinished = `${file}.unfinished`;
+  // Its name can't be guessed, and `wx` neither follows a link nor opens another user's file.
+  const unfinished = `${file}.${randomBytes(8).toString('hex')}.unfinished`;
   try {
-    const written = await write((await open(unfinished, 'w', 0o600)).createWriteStream());
+    const written = await write((await open(unfinished, 'wx', 0o600)).createWriteStream());
     await rename(unfinished, file);
     return written;
   } catch (error) {

@@ -1,7 +1,15 @@
 import { modernTimestamp } from '../platform/formats/timestamps';
 
+// C0 and C1 control characters move the cursor or start commands of the terminal; the others reorder text or break lines.
+const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+
+/** Text from the store for a terminal: control characters are shown as escapes. */
+export const printable = (text: string): string =>
+  text.replace(UNSAFE, (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`);
+
 /** Prints rows in columns. */
-export function printTable(rows: readonly (readonly string[])[]): void {
+export function printTable(table: readonly (readonly string[])[]): void {
+  const rows = table.map((row) => row.map(printable));
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
     [],

@@ -6,7 +6,7 @@ import { Settings } from '../platform/config/settings';
 import { ask } from './terminal';
 import { Database } from '../platform/database/database';
 import { formatMoney } from '../platform/formats/money';
-import { printTable } from './print-table';
+import { printable, printTable } from './print-table';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { ApiError } from '../platform/http/api-error';
 import { RefundRequest, SaleRequest } from '../operator/sales/sale.dto';
@@ -54,7 +54,7 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
           .sell(Object.assign(new SaleRequest(), order), {})
           .catch(explained);
         console.log(
-          `Sold ${game.title} to ${purchase.email} for ${purchase.price}: purchase ${purchase.id}.`,
+          `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
         );
         for (const { key } of download_keys) console.log(`Its download key: ${key}`);
         console.log(await till.request(game, 'purchases', buyer));
@@ -76,7 +76,7 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
           .refund(Object.assign(new RefundRequest(), order), {})
           .catch(explained);
         console.log(
-          `Purchase ${id} of ${purchase.email} is refunded: ${purchase.price}.` +
+          `Purchase ${id} of ${printable(purchase.email)} is refunded: ${purchase.price}.` +
             (keepKeys ? ' Its keys are left as they were.' : ' Its keys are revoked.'),
         );
         const till = new Till(app);
@@ -100,7 +100,7 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
         const given = { email: null, user_id: null, ...buyer };
         await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
         app.get(OperatorEvents).record('given', {}, { counts: { games: 1, keys: 1 } });
-        console.log(`Gave ${to} a key to ${game.title}: ${key}`);
+        console.log(`Gave ${printable(to)} a key to ${printable(game.title)}: ${key}`);
         console.log(await till.request(game, 'download_keys', buyer));
       }),
     );

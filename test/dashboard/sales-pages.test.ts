@@ -272,6 +272,7 @@ describe('buyers', () => {
   test('as CSV: no formulas, quotes doubled, all of them', async () => {
     const shop = await make.game({ owner });
     const attacks = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '＝1', '"=1"', 'a,b', 'plain'];
+    attacks.push('a;=1', 'b; \t@c;-1', 'x\u001b[31m\u202ey');
     for (const [i, source] of attacks.entries())
       await make.purchase({ games: [shop], source, email: `e${i}@example.com`, created_at: dayAgo(i) });
     await sql(
@@ -292,7 +293,7 @@ describe('buyers', () => {
     expect(head).toBe(
       'purchase,bought_at,email,user,currency,price,percent_off,quantity,type,donation,source,status,key,key_revoked,key_claimed_by,key_downloads',
     );
-    expect(lines).toHaveLength(350 + 1 - 1);
+    expect(lines).toHaveLength(attacks.length + 340);
     const sources = lines
       .slice(0, attacks.length)
       .map((line) => /,false,(.*),complete,,,,$/s.exec(line)?.[1]);
@@ -301,13 +302,17 @@ describe('buyers', () => {
       "'+1",
       "'-1",
       "'@SUM(A1)",
-      "'\t=1",
-      `"'\r=1"`,
+      "' =1",
+      "' =1",
       "'＝1",
       '"""=1"""',
       '"a,b"',
       'plain',
+      `"a;'=1"`,
+      `"b;'  @c;'-1"`,
+      'x [31m y',
     ]);
+    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
     expect(lines.at(-1)).toMatch(
       /^\d+,2020-01-01T00:00:00Z,many1@example.com,,KWD,0.001,0,1,game,false,card,complete,,,,$/,
     );

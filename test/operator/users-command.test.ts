@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { Command } from 'commander';
 import { registerAccountCommands } from '../../src/commands/accounts.command';
 import { Browser, browserOf } from '../support/browser';
@@ -34,6 +34,54 @@ test('sets the password, which then opens, and ends all sessions', async () => {
   expect((await open.get('/user/settings/api-keys')).location).toContain('/login');
   expect((await new Browser().signIn('Bosun', 'a new password')).status).toBe(303);
   expect((await new Browser().signIn('Bosun')).status).toBe(403);
+});
+
+/** Runs the command on a terminal, on which these keys are pressed. */
+async function typePassword(name: string, ...lines: string[]): Promise<string> {
+  const program = new Command().exitOverride();
+  registerAccountCommands(program, (work) => work(theApp(), new AbortController().signal));
+  const { stdin } = process;
+  const terminal = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => terminal });
+  const said: string[] = [];
+  const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line));
+  const questions = jest.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    said.push(String(text));
+    // Key by key, as a terminal sends them.
+    if (String(text).endsWith(': '))
+      for (const key of lines.shift()!.match(/\u001b\[.|./gs)!) terminal.write(key);
+    return true;
+  });
+  Object.defineProperty(process, 'stdin', { value: terminal, configurable: true });
+  try {
+    await program.parseAsync(['users', 'set-password', name], { from: 'user' });
+    return said.join('');
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+    log.mockRestore();
+    questions.mockRestore();
+  }
+}
+
+test('on a terminal it is typed twice, without an echo; arrow keys and backspace edit it', async () => {
+  const { username } = await make.user();
+  const [left, backspace] = ['\u001b[D', '\u007f'];
+  expect(await typePassword(username, `open-sezameX${backspace}${left}!\r`, 'open-sezam!e\r')).toBe(
+    `New password: \nAgain: \nThe password of ${username} is set.`,
+  );
+  expect(
+    await typePassword(username, `open-sezam!E${backspace}Xe${left}${left}${backspace}\r`, 'open-sezamXe\r'),
+  ).not.toContain('is set');
+  expect((await new Browser().signIn(username, 'open-sezam!e')).status).toBe(303);
+});
+
+test('on a terminal Ctrl-C changes nothing', async () => {
+  const { username } = await make.user();
+  expect(await typePassword(username, 'a new pass\u0003')).toBe('Nothing was changed.');
+  expect(await typePassword(username, 'a new password\r', 'another password\r')).toBe(
+    'The two passwords differ.',
+  );
 });
 
 test.each([

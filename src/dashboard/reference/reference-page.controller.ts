@@ -95,6 +95,7 @@ export class ReferencePageController {
   async makeKey(@CurrentVisitor() visitor: SignedInVisitor) {
     const made = await this.keys.make(visitor.user.id, {
       label: 'API reference',
+      scopes: ['profile:me'],
       expires_at: expiryOf('1', this.clock.now()),
     });
     if (made) this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
@@ -108,7 +109,8 @@ export class ReferencePageController {
       return html`<p><a href="/login?return_to=${PATH}">Sign in</a> to get one for this page.</p>`;
     return html`<form method="post" action="${PATH}/key">
       ${formToken(visitor)}
-      <button class="quiet">Make a key for a day</button>
+      <button class="quiet">Create a key for a day</button>
+      <small>It only reads your profile (<code>profile:me</code>).</small>
     </form>`;
   }
 

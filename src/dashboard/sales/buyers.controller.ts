@@ -88,12 +88,8 @@ export class BuyersController {
     const id = idOf(game_id);
     await this.titleOf(id, visitor.user.id);
     const rows = await this.sales.find(id, visitor.user.id, { buyer: findOf(req) });
-    return new CsvResponse(
-      this.lists,
-      `buyers-of-game-${id}.csv`,
-      Object.keys(CELLS),
-      rows,
-      (row) => Object.values(CELLS).map((cell) => cell(row)),
+    return new CsvResponse(this.lists, `buyers-of-game-${id}.csv`, Object.keys(CELLS), rows, (row) =>
+      Object.values(CELLS).map((cell) => cell(row)),
     );
   }
 

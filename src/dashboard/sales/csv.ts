@@ -4,15 +4,17 @@ import { WebResponse } from '../../platform/http/answer';
 
 export type Cell = string | number | boolean | null;
 
-// A spreadsheet takes such a text for a formula, some also with the wide forms of the signs.
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
-const NEEDS_QUOTES = /[",\r\n]/;
+// Spreadsheets read such a text as a formula, some also with the wide forms of the signs. Where a list separator is a semicolon,
+// a cell also begins behind each one.
+const FORMULA = /(^|;)(?=\s*[=+\-@＝＋－＠])/g;
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+const NEEDS_QUOTES = /[",;]/;
 
-/** A cell as RFC 4180 has it. An apostrophe keeps a text from being a formula. */
+/** A cell in the format of RFC 4180. An apostrophe keeps a text from being a formula; control characters become spaces. */
 function cellOf(value: Cell): string {
   if (value === null) return '';
   if (typeof value !== 'string') return String(value);
-  const text = FORMULA.test(value) ? `'${value}` : value;
+  const text = value.replace(CONTROLS, ' ').replace(FORMULA, "$1'");
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
@@ -39,6 +41,7 @@ export class CsvResponse<Row> extends WebResponse {
       if (res.writableEnded || res.destroyed) return;
       res.removeHeader('Access-Control-Allow-Origin');
       res.removeHeader('Access-Control-Expose-Headers');
+      res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
       res.setHeader('Content-Type', 'text/csv; charset=utf-8; header=present');
       res.setHeader('Content-Disposition', `attachment; filename="${this.filename}"`);
       if (res.req.method === 'HEAD') res.end();

@@ -30,6 +30,7 @@ export class NdjsonResponse extends WebResponse {
     // CORS is for games in a browser.
     res.removeHeader('Access-Control-Allow-Origin');
     res.removeHeader('Access-Control-Expose-Headers');
+    res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
     for await (const slice of this.slices) {
       if (!res.headersSent) {
         for (const name in this.headers) res.setHeader(name, this.headers[name]!);
