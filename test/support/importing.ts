@@ -170,17 +170,24 @@ export const wrongOwners = () =>
 
 /** What the purchases of each game come to, by the view that defines it. */
 export const salesByDefinition = () =>
-  sql(`SELECT g.id,
-         (SELECT count(*) FROM purchase_shares v WHERE v.game_id = g.id) AS purchases_count,
-         (SELECT json_object_agg(currency, amount ORDER BY currency) FROM (
-            SELECT currency, sum(amount) AS amount FROM purchase_shares v WHERE v.game_id = g.id
-            GROUP BY currency HAVING sum(amount) > 0) e) AS earnings,
-         (SELECT json_object_agg(concat_ws(' ', unit, first_day, currency), ARRAY[purchases, amount] ORDER BY unit, first_day, currency) FROM (
-            SELECT unit, date_trunc(unit, p.created_at AT TIME ZONE 'UTC')::date AS first_day, v.currency,
-                   count(*) AS purchases, sum(v.amount) AS amount
-            FROM purchase_shares v JOIN purchases p ON p.id = v.purchase_id, unnest('{day,month}'::text[]) AS unit
-            WHERE v.game_id = g.id GROUP BY 1, 2, 3) d) AS periods
-       FROM games g ORDER BY g.id`);
+  sql(`WITH shares AS MATERIALIZED (
+         SELECT v.game_id, v.currency, v.amount, p.created_at AT TIME ZONE 'UTC' AS sold_at
+         FROM purchase_shares v JOIN purchases p ON p.id = v.purchase_id),
+       counts AS (SELECT game_id, count(*) AS purchases_count FROM shares GROUP BY game_id),
+       earnings AS (
+         SELECT game_id, json_object_agg(currency, amount ORDER BY currency) AS earnings
+         FROM (SELECT game_id, currency, sum(amount) AS amount FROM shares GROUP BY 1, 2 HAVING sum(amount) > 0) e
+         GROUP BY game_id),
+       periods AS (
+         SELECT game_id, json_object_agg(concat_ws(' ', unit, first_day, currency), ARRAY[purchases, amount] ORDER BY unit, first_day, currency) AS periods
+         FROM (SELECT game_id, unit, date_trunc(unit, sold_at)::date AS first_day, currency,
+                      count(*) AS purchases, sum(amount) AS amount
+               FROM shares, unnest('{day,month}'::text[]) AS unit GROUP BY 1, 2, 3, 4) d
+         GROUP BY game_id)
+       SELECT g.id, coalesce(c.purchases_count, 0) AS purchases_count, e.earnings, d.periods
+       FROM games g LEFT JOIN counts c ON c.game_id = g.id LEFT JOIN earnings e ON e.game_id = g.id
+         LEFT JOIN periods d ON d.game_id = g.id
+       ORDER BY g.id`);
 
 export const salesAsKept = () =>
   sql(`SELECT g.id, g.purchases_count,
