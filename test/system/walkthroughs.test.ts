@@ -1,8 +1,9 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { temporaryFolder } from '../support/temporary';
+import { until } from '../support/time';
 
 const ROOT = resolve(__dirname, '..', '..');
 const LEFT_OUT = ['node_modules', 'dist', 'coverage', '.git', '.data', '.bench'];
@@ -17,7 +18,10 @@ beforeAll(async () => {
   });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
 });
-afterAll(() => rmSync(copy, { recursive: true, force: true }));
+afterAll(async () => {
+  if (running) await endRunning();
+  rmSync(copy, { recursive: true, force: true });
+}, 60_000);
 
 interface Step {
   /** The file that the text before the block names. */
@@ -53,16 +57,32 @@ function change({ file, text }: Step): void {
   writeFileSync(join(copy, file), parts.join(after));
 }
 
-/** As somebody who develops runs it, and not as a part of this run of jest. */
+let running: ChildProcess | undefined;
+
+/** Runs a command as a developer would, outside of this run of jest, and in a process group that a timeout can end. */
 async function run(command: string): Promise<void> {
   const outer = /^(TEST_|JEST_|NODE_ENV$|npm_)/;
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !outer.test(name)));
-  const options = { cwd: copy, env: { ...env, TMPDIR: copy }, maxBuffer: 2 ** 24 };
-  await promisify(execFile)('sh', ['-ec', command], options).catch(
-    ({ stdout, stderr }: { stdout: string; stderr: string }) => {
-      throw new Error(`${command}\n${stdout}\n${stderr}`);
-    },
-  );
+  const child = spawn('sh', ['-ec', command], { cwd: copy, env: { ...env, TMPDIR: copy }, detached: true });
+  running = child;
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`${command}\n${printed}`);
+}
+
+/** The command's own jest stops its database server and removes its files. */
+async function endRunning(): Promise<void> {
+  const group = -running!.pid!;
+  const signal = (name: NodeJS.Signals | 0) => {
+    try {
+      return process.kill(group, name);
+    } catch {
+      return false;
+    }
+  };
+  if (signal('SIGTERM')) await until(() => !signal(0)).catch(() => signal('SIGKILL'));
 }
 
 async function follow(steps: Step[]): Promise<void> {
@@ -91,8 +111,8 @@ test('a number on a game takes as many edits as the page says', () => {
 
 test('whoever follows the first walkthrough has a number on a game, and passes the tests', async () => {
   await follow(stepsOf(NUMBER));
-}, 300_000);
+}, 600_000);
 
 test('whoever follows the second one after that has an endpoint, and passes the tests', async () => {
   await follow(stepsOf('A new endpoint'));
-}, 300_000);
+}, 600_000);
