@@ -151,7 +151,7 @@ export class LegacyController {
   @ApiOkResponse({ type: LegacyUploadsResponse })
   @Fails(404, 'invalid game', 'invalid download_key_id')
   async uploadsOf(
-    @Parameters() request: UploadsRequest,
+    @Params() request: UploadsRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<LegacyUploadsResponse> {
     return { uploads: (await this.uploads.list(request, credential)).map(legacyUpload) };
@@ -164,7 +164,7 @@ export class LegacyController {
   @Fails(403, 'you must buy this game to download')
   @Fails(404, 'invalid upload', 'invalid download_key_id')
   async download(
-    @Parameters() request: DownloadUploadRequest,
+    @Params() request: DownloadUploadRequest,
     @CurrentCredential() credential: Credential,
     @Req() req: Request,
   ): Promise<LegacyDownloadResponse> {

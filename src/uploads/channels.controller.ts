@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { AnyCredential, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Fails } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { ChannelsService } from './channels.service';
 import {
   ChannelRequest,
@@ -33,7 +33,7 @@ export class ChannelsController {
   @ApiOkResponse({ type: ChannelsResponse })
   @Fails(404, 'invalid game')
   async list(
-    @Parameters() request: ChannelsRequest,
+    @Params() request: ChannelsRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<ChannelsResponse> {
     const rows = await this.channels.all(request, user_id);
@@ -49,7 +49,7 @@ export class ChannelsController {
   @ApiOkResponse({ type: OneChannelResponse })
   @Fails(404, 'invalid game', 'invalid channel')
   async one(
-    @Parameters() request: ChannelRequest,
+    @Params() request: ChannelRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<OneChannelResponse> {
     const row = await this.channels.one(request, request.channel_name, user_id);

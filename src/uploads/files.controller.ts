@@ -1,20 +1,33 @@
+import { extname } from 'node:path';
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../auth/access';
-import { apiError } from '../platform/http/api-error';
-import { Parameters } from '../platform/http/read-parameters';
-import { SelectorParameter } from '../platform/http/parameters';
+import { ApiError, apiError, serviceUnavailable } from '../platform/http/api-error';
+import { Params } from '../platform/http/params.decorator';
+import { NonEmptyText } from '../platform/http/parameters';
+import { attachment } from './storage/attachment';
 import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
 
 class FileRequest {
-  @SelectorParameter('Names one file and the time at which the URL expires', { in: 'path' })
+  @NonEmptyText('Names one file and the time at which the URL expires')
   token: string;
 
-  @SelectorParameter('Name of the file', { in: 'path' })
+  @NonEmptyText('Name of the file')
   filename: string;
 }
+
+/** As `send`, the library of Express, reports it. */
+type SendError = Error & { status?: number; code?: string; headers?: Record<string, string> };
+
+function problemOf({ status, code, headers }: SendError): ApiError {
+  if (status === 416) return new ApiError(416, ['range not satisfiable'], headers);
+  if (status === 412) return apiError(412, 'precondition failed');
+  return status === 404 || code === 'EISDIR' ? invalidFile() : serviceUnavailable();
+}
+
+const invalidFile = () => apiError(404, 'invalid file');
 
 /** Serves the files of a local folder to anyone with a signed URL. */
 @ApiExcludeController()
@@ -24,19 +37,19 @@ export class FilesController {
 
   @Get(':token/:filename')
   @Public()
-  async file(@Parameters() { token, filename }: FileRequest, @Res() res: Response): Promise<void> {
+  async file(@Params() { token, filename }: FileRequest, @Res() res: Response): Promise<void> {
     const { storage } = this;
     const key = storage instanceof FolderStorage ? storage.keyIn(token, filename) : undefined;
     if (key === undefined) throw apiError(403, 'invalid or expired download link');
     const file = await (storage as FolderStorage).find(key);
-    if (!file) throw apiError(404, 'invalid file');
+    if (!file) throw invalidFile();
     // A long download doesn't count as work. The minimum transfer rate applies.
     res.req.exchange.leave();
-    res.attachment(filename);
+    res.type(extname(filename) || 'bin').setHeader('Content-Disposition', attachment(filename));
     await new Promise<void>((resolve, reject) => {
       const { root, path } = file;
-      res.sendFile(path, { root, dotfiles: 'allow', cacheControl: false }, (error?: Error) =>
-        error && !res.headersSent ? reject(error) : resolve(),
+      res.sendFile(path, { root, dotfiles: 'allow', cacheControl: false }, (error?: SendError) =>
+        error && !res.headersSent ? reject(problemOf(error)) : resolve(),
       );
     });
   }

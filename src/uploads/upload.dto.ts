@@ -1,74 +1,68 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Matches } from 'class-validator';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import {
-  ExactlyOneOf,
-  IntegerParameter,
-  SelectorParameter,
-  TextParameter,
-} from '../platform/http/parameters';
+import { ExactlyOneOf, Id, NonEmptyText, Pattern, Text } from '../platform/http/parameters';
 import { gameUserAnswer, GameUserResponse, type GameUserRow } from '../games/embedded-game.dto';
 import { BUILD_STATES } from '../wharf/build.entity';
 import { UPLOAD_TRAITS, UPLOAD_TYPES } from './upload.entity';
 import type { BuildRow, ChannelRow, UploadRow } from './upload.row';
 
 class DownloadKeyChoice {
-  @IntegerParameter('ID of a download key of the game that belongs to the user, as in the list of owned keys')
+  @Id('ID of a download key of the game that belongs to the user, as in the list of owned keys', {
+    required: false,
+  })
   download_key_id?: number;
 }
 
 export class UploadsRequest extends DownloadKeyChoice {
-  @IntegerParameter('ID of the game', { in: 'path' })
+  @Id('ID of the game')
   game_id: number;
 }
 
 export class UploadRequest extends DownloadKeyChoice {
-  @IntegerParameter('ID of the upload', { in: 'path' })
+  @Id('ID of the upload')
   upload_id: number;
 }
 
 export class BuildRequest extends DownloadKeyChoice {
-  @IntegerParameter('ID of the build', { in: 'path' })
+  @Id('ID of the build')
   build_id: number;
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const SESSION = 'The download session. All requests of one session count as one download';
-const NOT_A_UUID = { message: 'uuid must be a UUID' };
+const NOT_A_UUID = '$property must be a UUID';
 
 export class DownloadUploadRequest extends UploadRequest {
-  @TextParameter(SESSION, { example: '8b1f3c3e-5a3f-4c0e-9b0c-8f4f8f3e6a51' })
-  @Matches(UUID, NOT_A_UUID)
+  @Text(SESSION, { example: '8b1f3c3e-5a3f-4c0e-9b0c-8f4f8f3e6a51', required: false })
+  @Pattern(UUID, NOT_A_UUID)
   uuid?: string;
 }
 
 export class DownloadBuildRequest extends BuildRequest {
-  @SelectorParameter('Type of the file', { in: 'path', example: 'archive' })
+  @NonEmptyText('Type of the file', { example: 'archive' })
   file_type: string;
 
-  @SelectorParameter('Subtype of the file', { in: 'path', example: 'default' })
+  @NonEmptyText('Subtype of the file', { example: 'default' })
   sub_type: string;
 
-  @TextParameter(SESSION, { example: '8b1f3c3e-5a3f-4c0e-9b0c-8f4f8f3e6a51' })
-  @Matches(UUID, NOT_A_UUID)
+  @Text(SESSION, { example: '8b1f3c3e-5a3f-4c0e-9b0c-8f4f8f3e6a51', required: false })
+  @Pattern(UUID, NOT_A_UUID)
   uuid?: string;
 }
 
 @ExactlyOneOf('target', 'game_id')
 export class ChannelsRequest {
-  @TextParameter('The game as owner/slug, or its ID', { example: 'ash-beetle/brave-arcade' })
-  @Matches(/^([^/]+\/[^/]+|[1-9]\d{0,15})$/, {
-    message: 'target must be of the form user/game, or the ID of a game',
-  })
+  @Text('The game as owner/slug, or its ID', { example: 'ash-beetle/brave-arcade', required: false })
+  @Pattern(/^([^/]+\/[^/]+|[1-9]\d{0,15})$/, '$property must be of the form user/game, or the ID of a game')
   target?: string;
 
-  @IntegerParameter('ID of the game')
+  @Id('ID of the game', { required: false })
   game_id?: number;
 }
 
 export class ChannelRequest extends ChannelsRequest {
-  @SelectorParameter('Name of the channel', { in: 'path', example: 'windows' })
+  @NonEmptyText('Name of the channel', { example: 'windows' })
   channel_name: string;
 }
 

@@ -5,7 +5,7 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { Fails, Post } from '../platform/http/routes';
-import { Parameters } from '../platform/http/read-parameters';
+import { Params } from '../platform/http/params.decorator';
 import { OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
 import { DownloadsService } from './downloads.service';
 import { RedirectsToFile } from './redirects-to-file';
@@ -47,7 +47,7 @@ export class UploadsController {
   @ApiOkResponse({ type: UploadsResponse })
   @Fails(404, 'invalid game', 'invalid download_key_id')
   async list(
-    @Parameters() request: UploadsRequest,
+    @Params() request: UploadsRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<UploadsResponse> {
     return { uploads: (await this.uploads.list(request, credential)).map(uploadResponse) };
@@ -64,7 +64,7 @@ export class UploadsController {
   @ApiOkResponse({ type: DownloadSessionResponse })
   @Fails(404, 'invalid game')
   session(
-    @Parameters() request: UploadsRequest,
+    @Params() request: UploadsRequest,
     @CurrentCredential() credential: Credential,
     @RetryKey() key: RetryKey | undefined,
   ): Promise<DownloadSessionResponse> {
@@ -78,7 +78,7 @@ export class UploadsController {
   @Fails(403, MUST_BUY)
   @Fails(404, 'invalid upload', 'invalid download_key_id')
   async one(
-    @Parameters() request: UploadRequest,
+    @Params() request: UploadRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<OneUploadResponse> {
     return { upload: uploadResponse(await this.uploads.one(request, credential)) };
@@ -94,7 +94,7 @@ export class UploadsController {
   @Fails(403, MUST_BUY)
   @Fails(404, 'invalid upload', 'invalid download_key_id')
   async builds(
-    @Parameters() request: UploadRequest,
+    @Params() request: UploadRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<BuildsResponse> {
     return { builds: (await this.uploads.builds(request, credential)).map(buildResponse) };
@@ -107,7 +107,7 @@ export class UploadsController {
   @Fails(403, MUST_BUY)
   @Fails(404, 'invalid build', 'invalid download_key_id')
   async build(
-    @Parameters() request: BuildRequest,
+    @Params() request: BuildRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<OneBuildResponse> {
     return { build: buildWithFiles(await this.uploads.build(request, credential), this.links) };
@@ -120,7 +120,7 @@ export class UploadsController {
   @Fails(403, MUST_BUY)
   @Fails(404, 'invalid upload', 'invalid download_key_id')
   async download(
-    @Parameters() request: DownloadUploadRequest,
+    @Params() request: DownloadUploadRequest,
     @CurrentCredential() credential: Credential,
     @Req() req: Request,
   ): Promise<{ url: string }> {
@@ -134,7 +134,7 @@ export class UploadsController {
   @Fails(403, MUST_BUY)
   @Fails(404, 'invalid build', 'invalid build file', 'invalid download_key_id')
   async downloadBuild(
-    @Parameters() request: DownloadBuildRequest,
+    @Params() request: DownloadBuildRequest,
     @CurrentCredential() credential: Credential,
     @Req() req: Request,
   ): Promise<{ url: string }> {

@@ -3,10 +3,10 @@ import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { sign } from 'aws4';
-import { create as contentDisposition } from 'content-disposition';
 import type { Clock } from '../../platform/config/clock';
 import { OperatorError } from '../../platform/config/operator-error';
 import type { Settings } from '../../platform/config/settings';
+import { attachment } from './attachment';
 import { FileStorage } from './file-storage';
 
 /** S3 accepts no more in one request. */
@@ -47,7 +47,7 @@ export class S3Storage extends FileStorage {
   override urlOf(key: string, filename: string): string {
     const query =
       `?X-Amz-Expires=${this.settings.FILES_URL_SECONDS}&X-Amz-Date=${this.date}` +
-      `&response-content-disposition=${encoded(contentDisposition(filename))}`;
+      `&response-content-disposition=${encoded(attachment(filename))}`;
     const { path } = sign({ ...this.to(key, query), signQuery: true }, this.credentials);
     return this.endpoint.origin + path!;
   }
@@ -96,7 +96,8 @@ export class S3Storage extends FileStorage {
     };
     const signed = sign({ ...to, method, headers }, this.credentials);
     const request = this.endpoint.protocol === 'https:' ? httpsRequest : httpRequest;
-    const outgoing = request(new URL(this.endpoint.origin + to.path), {
+    const outgoing = request(this.endpoint.origin, {
+      path: to.path,
       method,
       headers: signed.headers as Record<string, string>,
       timeout: IDLE_TIMEOUT,

@@ -1,0 +1,337 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { DownloadCounts } from '../../src/uploads/download-counts.service';
+import { S3Storage } from '../../src/uploads/storage/s3-storage';
+import { TestClock } from '../support/clock';
+import { S3Double } from '../support/s3';
+import {
+  type Actor,
+  actors,
+  anonymous,
+  baseUrl,
+  failure,
+  logged,
+  make,
+  ok,
+  openApp,
+  send,
+  sql,
+  theApp,
+  theClock,
+  useStore,
+} from '../support/store';
+
+let folder = '';
+let bucket: S3Double;
+const environment: Record<string, string> = { LENIENT_CLIENTS: 'true' };
+
+beforeAll(async () => {
+  const outer = await mkdtemp(join(tmpdir(), 'gamewharf-files-'));
+  folder = environment.FILES_DIR = join(outer, 'files');
+  await mkdir(join(folder, 'moon'), { recursive: true });
+});
+useStore(environment);
+
+let owner: Actor;
+let player: Actor;
+let game: { id: number };
+beforeAll(async () => {
+  ({ owner, stranger: player } = await actors());
+  game = await make.game({ owner });
+  bucket = await S3Double.open(theClock());
+});
+afterAll(async () => {
+  await bucket.close();
+  await rm(join(folder, '..'), { recursive: true });
+});
+afterEach(() => theClock().reset());
+
+const CONTENT = Buffer.from(Array.from({ length: 100_000 }, (_, i) => i % 251));
+
+/** The response to a download request, whose location is not followed. */
+const redirect = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  send(method, path, { headers: { ...player.headers, ...headers } });
+const locationOf = async (path: string) => (await redirect(path)).headers.get('location')!;
+
+async function uploaded(key: string, fields: object = {}) {
+  await writeFile(join(folder, key), CONTENT);
+  return make.upload({ game, file_key: key, size: CONTENT.length, ...fields });
+}
+
+test.each([
+  ['GET', {}],
+  ['GET', { range: 'bytes=0-99' }],
+  ['GET', { range: 'bytes=500-' }],
+  ['HEAD', {}],
+])('%s %j is a fresh 302', async (method, headers) => {
+  const { id } = await uploaded('moon/moon.zip');
+  const { status, headers: received } = await redirect(`/uploads/${id}/download`, headers, method);
+  expect([status, received.get('cache-control')]).toEqual([302, 'no-store']);
+  expect(received.get('location')).toMatch(new RegExp(`^${baseUrl()}/files/[\\w.-]+/moon\\.zip$`));
+  theClock().advance(1000);
+  const again = await redirect(`/uploads/${id}/download`, headers, method);
+  expect(again.headers.get('location')).not.toBe(received.get('location'));
+});
+
+test('an external upload redirects to its page, and a file at a URL to that URL', async () => {
+  const external = await make.upload({ game, external_url: 'https://example.com/moon?a=b' });
+  expect(await locationOf(`/uploads/${external.id}/download`)).toBe('https://example.com/moon?a=b');
+  const elsewhere = await make.upload({
+    game,
+    file_key: null,
+    file_url: 'https://cdn.example.com/a.zip',
+    size: 1,
+  });
+  expect(await locationOf(`/uploads/${elsewhere.id}/download`)).toBe('https://cdn.example.com/a.zip');
+});
+
+test('the legacy route returns the URL', async () => {
+  theClock().stop();
+  const { id } = await uploaded('moon/moon.zip');
+  expect(await anonymous.get(`/api/1/${player.key}/upload/${id}/download`)).toEqual(
+    ok({ url: await locationOf(`/uploads/${id}/download`) }),
+  );
+});
+
+test('errors are JSON', async () => {
+  expect(await player.get('/uploads/4000000/download')).toEqual(failure(404, 'invalid upload'));
+  expect(await player.get('/uploads/1/download', { uuid: 'x' })).toEqual(failure(400, 'uuid must be a UUID'));
+  expect(await anonymous.get('/uploads/1/download')).toEqual(failure(401, 'authentication required'));
+});
+
+test('old clients send api_key and download_key_id as they like, and no log has the key or the URL', async () => {
+  const paid = await make.game({ owner, min_price: 500 });
+  const key = await make.downloadKey({ game: paid, user_id: player.id, account_id: player.id });
+  const { id } = await make.upload({ game: paid });
+  const query = `api_key=${player.key}&download_key_id=${key.id}`;
+  expect(await anonymous.get(`/uploads/${id}/download?${query}`)).toMatchObject({ status: 302 });
+  const location = await locationOf(`/uploads/${id}/download?download_key_id=${key.id}`);
+  await fetch(location);
+  expect(logged.join('')).toContain('/uploads/:upload_id/download');
+  expect(logged.join('')).not.toContain(player.key);
+  expect(logged.join('')).not.toContain(location.split('/')[4]);
+});
+
+describe('counting', () => {
+  const counted = async (of: { id: number }) => {
+    await theApp().get(DownloadCounts).flush();
+    const [row] = await sql<{ games: number; keys: number }>(
+      `SELECT downloads_count AS games, (SELECT sum(downloads) FROM download_keys WHERE game_id = $1) AS keys
+       FROM games WHERE id = $1`,
+      [of.id],
+    );
+    return [row!.games, row!.keys];
+  };
+  const sold = async () => {
+    const paid = await make.game({ owner, min_price: 500 });
+    const key = await make.downloadKey({ game: paid, user_id: player.id, account_id: player.id });
+    const { id } = await make.upload({ game: paid });
+    return { paid, key, path: `/uploads/${id}/download` };
+  };
+
+  test('without a session, once for each request of the beginning', async () => {
+    const { paid, key, path } = await sold();
+    await redirect(path);
+    await redirect(`${path}?download_key_id=${key.id}`, { range: 'bytes=0-' });
+    await redirect(path, { range: 'bytes=0-99' });
+    await redirect(path, { range: 'bytes=100-' });
+    await redirect(path, {}, 'HEAD');
+    await redirect(path, {}, 'HEAD');
+    expect(await counted(paid)).toEqual([3, 3]);
+  });
+
+  test('with a session, once on all replicas and however often it comes back', async () => {
+    const { paid, path } = await sold();
+    const { body } = await player.post(`/games/${paid.id}/download-sessions`);
+    const { uuid } = body as { uuid: string };
+    for (const range of ['bytes=100-', 'bytes=0-99', 'bytes=200-'])
+      await redirect(`${path}?uuid=${uuid}`, { range });
+    expect(await counted(paid)).toEqual([1, 1]);
+    await redirect(`${path}?uuid=${uuid.toUpperCase()}`);
+    expect(await counted(paid)).toEqual([1, 1]);
+    await redirect(`${path}?uuid=00000000-0000-4000-8000-000000000000`);
+    expect(await counted(paid)).toEqual([2, 2]);
+  });
+
+  test("an editor's download counts for the game alone, and a rejected one not at all", async () => {
+    const { paid, path } = await sold();
+    await owner.get(path);
+    await (await make.user()).get(path);
+    expect(await counted(paid)).toEqual([1, 0]);
+  });
+
+  test('a session is the same for a repeated request with an idempotency key', async () => {
+    const headers = { ...player.headers, 'idempotency-key': 'again' };
+    const start = () => send('POST', `/games/${game.id}/download-sessions`, { headers });
+    expect((await start()).body).toEqual((await start()).body);
+  });
+});
+
+describe('a local folder', () => {
+  const get = (url: string, headers: Record<string, string> = {}, method = 'GET') =>
+    fetch(url, { method, headers });
+
+  test('serves the file with its name, and parts of it', async () => {
+    const { id } = await uploaded('moon/a b+c.zip', { filename: 'møøn "1".zip' });
+    const url = await locationOf(`/uploads/${id}/download`);
+    const whole = await get(url);
+    expect(Buffer.from(await whole.arrayBuffer()).equals(CONTENT)).toBe(true);
+    expect(Object.fromEntries(whole.headers)).toMatchObject({
+      'content-length': String(CONTENT.length),
+      'content-disposition': `attachment; filename="m??n \\"1\\".zip"; filename*=UTF-8''m%C3%B8%C3%B8n%20%221%22.zip`,
+      'accept-ranges': 'bytes',
+      'cache-control': 'no-store',
+    });
+    const part = await get(url, { range: 'bytes=1000-1999' });
+    expect([part.status, part.headers.get('content-range')]).toEqual([
+      206,
+      `bytes 1000-1999/${CONTENT.length}`,
+    ]);
+    expect(Buffer.from(await part.arrayBuffer()).equals(CONTENT.subarray(1000, 2000))).toBe(true);
+    expect((await get(url, { range: `bytes=${CONTENT.length}-` })).status).toBe(416);
+    const head = await get(url, {}, 'HEAD');
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(CONTENT.length)]);
+    const etag = whole.headers.get('etag')!;
+    expect((await get(url, { range: 'bytes=0-9', 'if-range': etag })).status).toBe(206);
+    expect((await get(url, { 'if-match': '"other"' })).status).toBe(412);
+    expect((await get(url, { range: 'bytes=0-9', 'if-range': '"other"' })).status).toBe(200);
+  });
+
+  test('a URL is for one file, under one name, until it expires', async () => {
+    const { id } = await uploaded('moon/moon.zip');
+    const url = await locationOf(`/uploads/${id}/download`);
+    const expired = failure(403, 'invalid or expired download link');
+    const open = async (one: string) => {
+      const response = await get(one);
+      return response.ok ? 200 : { status: response.status, body: await response.json() };
+    };
+    const [, , , , token, name] = url.split('/') as [string, string, string, string, string, string];
+    const [time, key, signature] = token.split('.') as [string, string, string];
+    const tokenOf = (...parts: string[]) => `${baseUrl()}/files/${parts.join('.')}/${name}`;
+    const later = (parseInt(time, 36) + 60).toString(36);
+    expect(await open(tokenOf(later, key, signature))).toEqual(expired);
+    expect(await open(tokenOf(time, Buffer.from('../secret').toString('base64url'), signature))).toEqual(
+      expired,
+    );
+    expect(await open(tokenOf(time, key, 'x'.repeat(43)))).toEqual(expired);
+    expect(await open(tokenOf('x'))).toEqual(expired);
+    expect(await open(url.replace('moon.zip', 'moon.exe'))).toEqual(expired);
+    theClock().advance(299_000);
+    expect(await open(url)).toBe(200);
+    theClock().advance(2000);
+    expect(await open(url)).toEqual(expired);
+  });
+
+  test('nothing outside of the folder is served, symbolic links included', async () => {
+    await writeFile(join(folder, '..', 'secret'), 'secret');
+    await symlink('../secret', join(folder, 'link'));
+    await symlink('..', join(folder, 'up'));
+    await symlink('moon', join(folder, 'inside'));
+    await uploaded('moon/moon.zip');
+    for (const [key, status] of [
+      ['link', 404],
+      ['up/secret', 404],
+      ['../secret', 404],
+      ['moon', 404],
+      ['none', 404],
+      ['inside/moon.zip', 200],
+      ['.', 404],
+    ] as const) {
+      const { id } = await make.upload({ game, file_key: key });
+      const response = await get(await locationOf(`/uploads/${id}/download`));
+      expect([key, response.status]).toEqual([key, status]);
+      await response.arrayBuffer();
+    }
+  });
+
+  test('a file of a dot folder is a file like others', async () => {
+    await mkdir(join(folder, '.data'), { recursive: true });
+    const { id } = await uploaded('.data/.moon');
+    expect((await get(await locationOf(`/uploads/${id}/download`))).status).toBe(200);
+  });
+});
+
+describe('a bucket', () => {
+  const KEYS = ['moon/moon.zip', 'a b+c/ø&=?#%/(1)!*\'".zip', 'a//b/c~.zip'];
+
+  test.each(KEYS)('signs %s as S3 does', async (file_key) => {
+    const app = await openApp({ ...bucket.settings });
+    bucket.objects.set(file_key, CONTENT);
+    const { id } = await make.upload({ game, file_key, filename: 'møøn "1".zip' });
+    const response = await fetch(`${await app.getUrl()}/uploads/${id}/download`, {
+      headers: player.headers,
+      redirect: 'manual',
+    });
+    const location = response.headers.get('location')!;
+    const whole = await fetch(location);
+    expect([whole.status, Buffer.from(await whole.arrayBuffer()).equals(CONTENT)]).toEqual([200, true]);
+    expect(whole.headers.get('content-disposition')).toBe(
+      `attachment; filename="m??n \\"1\\".zip"; filename*=UTF-8''m%C3%B8%C3%B8n%20%221%22.zip`,
+    );
+    const part = await fetch(location, { headers: { range: 'bytes=5-9' } });
+    expect([part.status, Buffer.from(await part.arrayBuffer())]).toEqual([206, CONTENT.subarray(5, 10)]);
+    await app.close();
+  });
+
+  const storage = (clock: TestClock, more: object = {}) =>
+    new S3Storage(
+      { ...bucket.settings, FILES_S3_REGION: 'eu-west-1', FILES_URL_SECONDS: 300, ...more },
+      clock,
+    );
+  const statusOf = async (url: string) => (await fetch(url)).status;
+
+  test('URLs expire, and a wrong region, secret, name or file is rejected', async () => {
+    bucket.objects.set('moon/moon.zip', CONTENT);
+    const url = storage(theClock() as TestClock).urlOf('moon/moon.zip', 'moon.zip');
+    expect(await statusOf(url)).toBe(200);
+    expect(await statusOf(url.replace('/moon/moon', '/moon/sun'))).toBe(403);
+    expect(await statusOf(url.replace('filename%3D%22moon', 'filename%3D%22sun'))).toBe(403);
+    expect(await statusOf(url.replace('Expires=300', 'Expires=900'))).toBe(403);
+    for (const wrong of [{ FILES_S3_REGION: 'us-east-1' }, { FILES_S3_SECRET_ACCESS_KEY: 'other' }])
+      expect(await statusOf(storage(theClock() as TestClock, wrong).urlOf('moon/moon.zip', 'moon.zip'))).toBe(
+        403,
+      );
+    theClock().advance(301_000);
+    expect(await statusOf(url)).toBe(403);
+  });
+
+  test.each(KEYS)('stores and deletes %s', async (key) => {
+    const one = storage(theClock() as TestClock);
+    const { signal } = new AbortController();
+    await one.put(
+      key,
+      CONTENT.length,
+      Readable.from([CONTENT.subarray(0, 70_000), CONTENT.subarray(70_000)]),
+      signal,
+    );
+    expect(bucket.objects.get(key)!.equals(CONTENT)).toBe(true);
+    await one.delete(key);
+    await one.delete(key);
+    expect(bucket.objects.has(key)).toBe(false);
+  });
+
+  test('says what the storage rejects, and that it cut the connection', async () => {
+    const { signal } = new AbortController();
+    const content = () => Readable.from([CONTENT]);
+    const wrong = storage(theClock() as TestClock, { FILES_S3_SECRET_ACCESS_KEY: 'other' });
+    await expect(wrong.put('a', CONTENT.length, content(), signal)).rejects.toThrow(
+      'The storage responded with status 403 (SignatureDoesNotMatch).',
+    );
+    bucket.cutAfter = 1;
+    await expect(
+      storage(theClock() as TestClock).put('a', CONTENT.length, content(), signal),
+    ).rejects.toThrow(/^The storage at http:\/\/127\.0\.0\.1:\d+ failed: /);
+    bucket.cutAfter = Infinity;
+  });
+});
+
+test('without a storage, a download is unavailable, and the log says why', async () => {
+  const app = await openApp({ LOG_LEVEL: 'error' });
+  const { id } = await make.upload({ game });
+  const response = await fetch(`${await app.getUrl()}/uploads/${id}/download`, { headers: player.headers });
+  expect([response.status, await response.json()]).toEqual([503, { errors: ['service unavailable'] }]);
+  expect(logged.join('')).toContain('No storage of files is configured');
+  await app.close();
+});
