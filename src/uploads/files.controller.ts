@@ -46,6 +46,7 @@ export class FilesController {
     // A long download doesn't count as work. The minimum transfer rate applies.
     res.req.exchange.leave();
     res.type(extname(filename) || 'bin').setHeader('Content-Disposition', attachment(filename));
+    res.setHeader('ETag', file.etag);
     await new Promise<void>((resolve, reject) => {
       const { root, path } = file;
       res.sendFile(path, { root, dotfiles: 'allow', cacheControl: false }, (error?: SendError) =>

@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, open, realpath, rename, rm } from 'node:fs/promises';
+import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,6 +11,13 @@ import { FileStorage } from './file-storage';
 const TOKEN = /^([0-9a-z]{1,9})\.([\w-]{1,5000})\.([\w-]{43})$/;
 
 type FolderSettings = Pick<Settings, 'FILES_DIR' | 'FILES_URL_SECONDS' | 'API_KEY_PEPPER'>;
+
+export interface FoundFile {
+  root: string;
+  path: string;
+  /** Strong, unlike Express's own, so that `If-Range` can resume a download. */
+  etag: string;
+}
 
 /** A local folder, whose files the service serves itself under `/files/TOKEN/FILENAME`. */
 export class FolderStorage extends FileStorage {
@@ -48,11 +55,13 @@ export class FolderStorage extends FileStorage {
   }
 
   /** The folder and the path of a file in it, both without symbolic links; undefined: no such file in the folder. */
-  async find(key: string): Promise<{ root: string; path: string } | undefined> {
+  async find(key: string): Promise<FoundFile | undefined> {
     try {
       const root = await realpath(this.folder);
       const path = relative(root, await realpath(join(root, key)));
-      return path === '' || path === '..' || path.startsWith(`..${sep}`) ? undefined : { root, path };
+      if (path === '' || path === '..' || path.startsWith(`..${sep}`)) return undefined;
+      const { size, mtimeMs } = await stat(join(root, path));
+      return { root, path, etag: `"${size.toString(16)}-${Math.round(mtimeMs).toString(16)}"` };
     } catch {
       return undefined;
     }
