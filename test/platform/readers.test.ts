@@ -136,12 +136,6 @@ describe('list of ids', () => {
     expect(readIdList(given)).toEqual(new InvalidValue('must be a JSON array of integers')),
   );
 
-  test.each(['[', '[1', '[1,', '[1,2,', ' '])('%j and forty thousand blanks are refused at once', (start) => {
-    const started = performance.now();
-    expect(readIdList(`${start}${' '.repeat(40_000)}x`)).toBeInstanceOf(InvalidValue);
-    expect(performance.now() - started).toBeLessThan(1000);
-  });
-
   test.each([
     ['[1,2,1]'],
     [[number('1'), number('1.0')]],

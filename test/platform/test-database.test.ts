@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { cloneDatabase, withDatabase } from '../support/database';
+import { until } from '../support/time';
 
 const connected = async (url: string) => {
   const client = new Client({ connectionString: url });
@@ -28,7 +29,8 @@ test('a clone waits until the template is free', async () => {
     done = true;
     return database;
   });
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  const cloning = `SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'CREATE DATABASE%'`;
+  await until(async () => (await busy.query(cloning)).rows.length > 0);
   expect(done).toBe(false);
   await busy.end();
   await (await clone).drop();

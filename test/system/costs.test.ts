@@ -1,0 +1,55 @@
+import { ExpiringCache, maxAge } from '../../src/platform/cache/expiring-cache';
+import { sanitiseHtml } from '../../src/collections/html';
+import { InvalidValue } from '../../src/platform/http/given-values';
+import { readIdList } from '../../src/platform/http/readers';
+
+/** Milliseconds of CPU time, the shortest of three: other programs, the compiler and the garbage collector only add to it. */
+function costOf(work: () => void): number {
+  const costs = [1, 2, 3].map(() => {
+    const before = process.cpuUsage();
+    work();
+    return process.cpuUsage(before).user / 1000;
+  });
+  return Math.min(...costs);
+}
+
+const linear = (size: number) => costOf(() => void Array.from({ length: size }, (_, i) => `n${i}`).join());
+
+const BOMBS: [string, (size: number) => string][] = [
+  ['tags within tags', (size) => '<b>'.repeat(size / 3)],
+  ['lists within lists', (size) => '<ul><li>'.repeat(size / 8)],
+  ['unknown tags within each other', (size) => '<svg>'.repeat(size / 5)],
+  ['angle brackets', (size) => '<'.repeat(size)],
+  ['ampersands', (size) => '&'.repeat(size)],
+  ['comments never closed', (size) => '<!--'.repeat(size / 4)],
+  ['attributes', (size) => `<a ${'x='.repeat(size / 2)}`],
+  ['links', (size) => '<a href="https://x.example/">x</a>'.repeat(size / 34)],
+  ['ends without beginnings', (size) => '</b>'.repeat(size / 4)],
+];
+
+test.each(BOMBS)('sanitizing HTML costs in proportion to its length: %s', (_, html) => {
+  const [short, long] = [html(50_000), html(500_000)];
+  const control = costOf(() => void sanitiseHtml(short));
+  // Ten times the text. Where the cost grows with the square it is a hundred times; a few milliseconds are the least.
+  expect(costOf(() => void sanitiseHtml(long))).toBeLessThan(40 * Math.max(control, 5));
+});
+
+test.each(['[', '[1', '[1,', '[1,2,', ' '])(
+  'rejecting %j and many blanks costs in proportion to their number',
+  (start) => {
+    const refused = (blanks: number) =>
+      costOf(() => expect(readIdList(`${start}${' '.repeat(blanks)}x`)).toBeInstanceOf(InvalidValue));
+    expect(refused(40_000)).toBeLessThan(40 * Math.max(refused(4000), 5));
+  },
+);
+
+test('setting every key of a cache again costs what it did the first time', () => {
+  const cache = new ExpiringCache<number>(maxAge(500), 100_000);
+  const keys = Array.from({ length: 100_000 }, (_, i) => `n${i}`);
+  const setAll = (at: number) => {
+    for (const key of keys) cache.set(key, 1, at);
+  };
+  const first = costOf(() => setAll(1000));
+  expect(costOf(() => setAll(1400))).toBeLessThan(10 * Math.max(first, linear(100_000)));
+  expect(cache.size).toBe(100_000);
+});
