@@ -17,6 +17,7 @@ import { OwnAddress } from './platform/http/own-address';
 import { loadDemoStore } from './dev/demo/demo-store';
 import { gracefulStop } from './platform/lifecycle/graceful-stop';
 import { OperatorError } from './platform/config/operator-error';
+import { Startup } from './platform/lifecycle/startup';
 import { giveBackStartUpMemory } from './platform/lifecycle/start-up-memory';
 
 /** Starts and stops the serving process: database, application, port. */
@@ -36,6 +37,8 @@ export class Server {
     if (!production) await migrate(settings, say);
     const logger = createLogger(settings.LOG_LEVEL);
     this.app = await createApp(settings, logger);
+    const startup = this.app.get(Startup);
+    startup.complete = false;
     await listen(this.app, settings);
     await this.app.get(Database).connect();
     await this.app.get(SigningKeysService).requirePepper();
@@ -48,6 +51,7 @@ export class Server {
       if (demo) own.announce();
       console.log(greeting(own.url, demo, !given.DATABASE_URL));
     }
+    startup.complete = true;
     const { inFlight } = this.app.get(RequestGate);
     void giveBackStartUpMemory(() => inFlight.count > 0);
   }

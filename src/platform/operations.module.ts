@@ -3,6 +3,7 @@ import { rateLimitsOf } from './config/rate-limits';
 import { Settings } from './config/settings';
 import { ApiDescription } from './openapi/api-description';
 import { HealthController } from './lifecycle/health.controller';
+import { Startup } from './lifecycle/startup';
 import { MetricsController } from './observability/metrics.controller';
 import { MetricsService } from './observability/metrics.service';
 import { RateLimitGuard, UnroutedLimit } from './rate-limits/rate-limit.guard';
@@ -20,6 +21,7 @@ import { TracingService } from './observability/tracing.service';
     RateLimitsService,
     MetricsService,
     TracingService,
+    Startup,
     UnroutedLimit,
     {
       provide: SharedCounters,

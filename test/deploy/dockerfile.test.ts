@@ -27,6 +27,10 @@ describe('Dockerfile', () => {
     expect(runtime).toMatch(/^COPY --from=build --chown=0:0 \/image \/app$/m);
     expect(runtime.match(/^USER .*$/gm)).toEqual(['USER 1000:1000']);
   });
+  it('leaves the heap limit to Node, which follows the memory limit of the container', () => {
+    expect(lines.at(-1) === '' ? lines.at(-2) : lines.at(-1)).toMatch(/^CMD \["node", /);
+    expect(text).not.toContain('--max-old-space-size');
+  });
   it('says what it is: name, licence, version and base', () => {
     const { version, license } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
       version: string;

@@ -425,6 +425,8 @@ bothWays('problems', () => {
     ['a type that is a list', { type: ['user'], id: 1 }, 'type must be a text'],
     ['a type that is no text', { type: { toString: 1 }, id: 1 }, 'type must be a text'],
     ['a type that is a deep list', `{"type":${'['.repeat(7000)}${']'.repeat(7000)}}`, 'type must be a text'],
+    ['a type in the plural', { type: 'games', id: 1 }, 'unknown type games: did you mean game?'],
+    ['a field in the singular', user(5, { email: 'x' }), 'user 5: unknown field email: did you mean emails?'],
     ['an unknown field', user(5, { nickname: 'x' }), 'user 5: unknown field nickname'],
     ['__proto__', `{"type":"user","id":5,"username":"x","__proto__":{}}`, 'user 5: unknown field __proto__'],
     ['no id', { type: 'user', username: 'x' }, 'user: id is required'],
@@ -527,7 +529,11 @@ bothWays('problems', () => {
       purchase(7, { currency: 'usd' }),
       'purchase 7: currency must be an ISO 4217 code such as USD',
     ],
-    ['part of a cent', purchase(7, { amount: 0.5 }), 'purchase 7: amount must be an integer'],
+    [
+      'an amount with a fraction',
+      purchase(7, { amount: 4.99 }),
+      'purchase 7: amount must be an integer in minor units, such as 499 for 4.99',
+    ],
     ['a sale of 101 %', purchase(7, { sale_rate: 101 }), 'purchase 7: sale_rate must be between 0 and 100'],
     ['no copies', purchase(7, { quantity: 0 }), 'purchase 7: quantity must be between 1 and 2147483647'],
     [

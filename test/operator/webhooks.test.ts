@@ -610,11 +610,11 @@ describe('docs/guides/webhooks.md', () => {
   );
 
   test('its receiver takes what is genuine, once', async () => {
-    const PORT = String(await freePort());
-    const url = `http://127.0.0.1:${PORT}/sales`;
+    const RECEIVER_PORT = String(await freePort());
+    const url = `http://127.0.0.1:${RECEIVER_PORT}/sales`;
     const WEBHOOK_SECRET = (await webhooks('add', url))[0]!;
     const receiver = spawn(process.execPath, ['--input-type=module', '-e', receiving!.code], {
-      env: { ...process.env, WEBHOOK_SECRET, PORT },
+      env: { ...process.env, WEBHOOK_SECRET, RECEIVER_PORT },
     });
     programs.push(receiver);
     let printed = '';
@@ -626,7 +626,7 @@ describe('docs/guides/webhooks.md', () => {
         await again();
         return printed.split('\n').length > count;
       }, 9000);
-    const id = await sold({ reference: 'order-10045' });
+    const id = await sold({ reference: 'order-20001' });
     await prints(1);
     await refund(id);
     await prints(2);

@@ -1,4 +1,5 @@
-import { actors, anonymous, baseUrl, failure, ok, send, useStore } from '../support/store';
+import { Startup } from '../../src/platform/lifecycle/startup';
+import { actors, anonymous, baseUrl, failure, ok, send, theApp, useStore } from '../support/store';
 
 useStore();
 
@@ -55,6 +56,17 @@ test('GET / says what this is', async () => {
 test('health', async () => {
   expect(await anonymous.get('/health/live')).toEqual(ok({ status: 'ok' }));
   expect(await anonymous.get('/health/ready')).toEqual(ok({ status: 'ok' }));
+});
+
+test('the service is not ready until what it prints at the start works', async () => {
+  const startup = theApp().get(Startup);
+  startup.complete = false;
+  try {
+    expect(await anonymous.get('/health/ready')).toEqual(failure(503, 'service unavailable'));
+    expect(await anonymous.get('/health/live')).toEqual(ok({ status: 'ok' }));
+  } finally {
+    startup.complete = true;
+  }
 });
 
 test('people with keys', async () => {

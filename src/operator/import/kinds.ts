@@ -158,6 +158,15 @@ export const integer = (min: number, max: number, sql = 'bigint'): Kind => ({
 
 export const amount = integer(0, Number.MAX_SAFE_INTEGER);
 
+/** An amount of money. */
+export const minorUnits: Kind = {
+  ...amount,
+  encode: (value, refuse) =>
+    typeof value === 'number' && !Number.isInteger(value)
+      ? refuse('must be an integer in minor units, such as 499 for 4.99')
+      : amount.encode(value, refuse),
+};
+
 export const number = (min: number, max: number): Kind => ({
   sql: 'double precision',
   allows: `number from ${min} to ${max}`,

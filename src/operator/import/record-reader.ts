@@ -66,7 +66,12 @@ export class RecordReader {
     if (name === undefined) return this.problems.add(line, 'type is required');
     // Of a list or an object, String() may throw.
     const isText = typeof name !== 'object' || name === null;
-    this.problems.add(line, isText ? `unknown type ${shown(String(name))}` : 'type must be a text');
+    this.problems.add(
+      line,
+      isText
+        ? `unknown type ${shown(String(name))}${meant(String(name), [...this.types.keys()])}`
+        : 'type must be a text',
+    );
   }
 
   private readRecord(type: RecordType, record: JsonObject, line: number): void {
@@ -123,7 +128,12 @@ export class RecordReader {
       for (const name of given) {
         if (otherNames.includes(name)) continue;
         if (!fields.some((field) => field.name === name)) {
-          this.problemsOfRecord.push(`unknown field ${this.entry}${shown(name)}`);
+          this.problemsOfRecord.push(
+            `unknown field ${this.entry}${shown(name)}${meant(
+              name,
+              fields.map((field) => field.name),
+            )}`,
+          );
         }
       }
     }
@@ -169,6 +179,12 @@ export class RecordReader {
     this.entry = '';
     return entries;
   }
+}
+
+/** The singular or plural that was probably meant. */
+function meant(name: string, known: unknown[]): string {
+  const found = known.find((one) => `${String(one)}s` === name || one === `${name}s`);
+  return found === undefined ? '' : `: did you mean ${String(found)}?`;
 }
 
 /** As `subject` of the type. */

@@ -1,5 +1,5 @@
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from '../../../games/game.entity';
-import { ownId, idOf, idsOf, integer, oneOf, text, texts, title, url } from '../kinds';
+import { idOf, idsOf, integer, minorUnits, oneOf, ownId, text, texts, title, url } from '../kinds';
 import { adminsOf } from './admins';
 import { optional, required, time, timeOrNow } from './fields';
 import { each, recordType } from './record-type';
@@ -23,7 +23,7 @@ const fields = [
   optional('visibility', oneOf(GAME_VISIBILITIES), 'public'),
   time('published_at', 'without it the game is not published'),
   timeOrNow('created_at'),
-  optional('min_price', count, '0', { meaning: 'in minor units' }),
+  optional('min_price', minorUnits, '0', { meaning: 'in minor units' }),
   optional('cover_url', url),
   optional('views_count', count, '0'),
   optional('downloads_count', count, '0'),

@@ -1,5 +1,17 @@
 import { PURCHASE_STATUSES, PURCHASE_TYPES } from '../../../purchases/purchase.entity';
-import { amount, boolean, email, ownId, idOf, idOrIdsOf, integer, NULL, number, oneOf, text } from '../kinds';
+import {
+  boolean,
+  email,
+  idOf,
+  idOrIdsOf,
+  integer,
+  minorUnits,
+  NULL,
+  number,
+  oneOf,
+  ownId,
+  text,
+} from '../kinds';
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
@@ -26,7 +38,7 @@ const fields = [
       'where it was sold, such as `card` or `store`; lists of sales show it, and nothing depends on it',
   }),
   required('currency', text({ max: 3, pattern: /^[A-Z]{3}$/, form: 'be an ISO 4217 code such as USD' })),
-  required('amount', amount, { meaning: 'what was paid for all of it, in minor units' }),
+  required('amount', minorUnits, { meaning: 'what was paid for all of it, in minor units' }),
   optional('sale_rate', number(0, 100), '0', { meaning: 'percent off the price' }),
   optional('quantity', integer(1, MAX_INTEGER, 'integer'), '1', { meaning: 'copies' }),
   optional('status', oneOf(PURCHASE_STATUSES), 'complete'),
