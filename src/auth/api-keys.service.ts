@@ -16,6 +16,11 @@ export interface NewKey {
   expires_at?: string | null;
 }
 
+/** A key that was created just now, with its text. */
+interface NewApiKey extends Pick<ApiKey, 'id' | 'created_at'> {
+  key: string;
+}
+
 @Injectable()
 export class ApiKeysService {
   private readonly peppers: string[];
@@ -39,7 +44,7 @@ export class ApiKeysService {
     grant: { id: number; user_id: number },
     scopes: readonly string[],
     lifetime: { seconds: number },
-  ): Promise<{ id: number; key: string }> {
+  ): Promise<NewApiKey> {
     const expires_at = () => `now() + make_interval(secs => ${lifetime.seconds})`;
     return this.createIn(db, { user_id: grant.user_id, scopes }, { grant_id: grant.id, expires_at });
   }
@@ -59,9 +64,9 @@ export class ApiKeysService {
     db: EntityManager,
     { user_id, scopes = null, label = null, expires_at = null }: NewKey,
     under: { grant_id?: number; expires_at?: () => string } = {},
-  ): Promise<{ id: number; key: string }> {
+  ): Promise<NewApiKey> {
     const key = newApiKey();
-    const { identifiers } = await db.insert(ApiKey, {
+    const { generatedMaps } = await db.insert(ApiKey, {
       key_hash: hashApiKey(key, this.peppers[0]!),
       hint: hintOf(key),
       user_id,
@@ -70,7 +75,7 @@ export class ApiKeysService {
       expires_at,
       ...under,
     });
-    return { id: (identifiers[0] as { id: number }).id, key };
+    return { ...(generatedMaps[0] as Pick<ApiKey, 'id' | 'created_at'>), key };
   }
 
   /** Newest first, revoked ones included. */

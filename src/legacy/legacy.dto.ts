@@ -60,9 +60,12 @@ export class LegacyOneGameResponse {
   game: LegacyGameWithUser;
 }
 
-export class LegacyOwnedKey extends OmitType(OwnedKeyObject, ['created_at', 'game']) {
+export class LegacyOwnedKey extends OmitType(OwnedKeyObject, ['created_at', 'updated_at', 'game']) {
   @ApiProperty({ ...TIMESTAMP, description: 'When the key was made, in UTC' })
   created_at: string;
+
+  @ApiProperty({ ...TIMESTAMP, description: 'Time of the last change, in UTC' })
+  updated_at: string;
 
   @ApiProperty({ description: 'The game' })
   game: LegacyGameWithUser;
@@ -183,6 +186,7 @@ export const legacyOwnedKey = (row: OwnedKeyRow, links: StoreLinks): LegacyOwned
   game_id: row.id,
   purchase_id: row.purchase_id,
   created_at: legacyTimestamp(row.key_created_at),
+  updated_at: legacyTimestamp(row.key_updated_at),
   downloads: row.downloads,
   game: legacyGameWithUser(row, links),
 });

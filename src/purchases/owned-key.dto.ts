@@ -32,6 +32,13 @@ export class OwnedKeyObject {
   @ApiProperty({ format: 'date-time', example: '2017-06-24T13:23:51Z', description: 'When the key was made' })
   created_at: string;
 
+  @ApiProperty({
+    format: 'date-time',
+    example: '2017-06-24T13:23:51Z',
+    description: 'Time of the last change; the same as `created_at` if there was none',
+  })
+  updated_at: string;
+
   @ApiProperty({ type: 'integer', description: 'How often the game was downloaded with it', example: 2 })
   downloads: number;
 
@@ -57,6 +64,7 @@ export const ownedKeyAnswer = (row: OwnedKeyRow, links: StoreLinks): OwnedKeyObj
   game_id: row.id,
   purchase_id: row.purchase_id,
   created_at: modernTimestamp(row.key_created_at),
+  updated_at: modernTimestamp(row.key_updated_at),
   downloads: row.downloads,
   game: gameWithUserAnswer(row, links),
 });

@@ -7,6 +7,7 @@ export const OWNED_KEY_ROW = new PackedRow({
   key_id: number('k.id'),
   purchase_id: nullableNumber('k.purchase_id'),
   key_created_at: text('k.created_at'),
+  key_updated_at: text('coalesce(k.updated_at, k.created_at)'),
   downloads: number('k.downloads'),
 });
 

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { Id } from '../platform/http/parameters';
 import type { StoreLinks } from '../platform/config/store-links';
 import type { UserRow } from './users.service';
 
@@ -35,6 +36,16 @@ export class UserResponse {
     description: 'The picture of the user; null: none',
   })
   cover_url: string | null;
+}
+
+export class UserRequest {
+  @Id('ID of the user')
+  user_id: number;
+}
+
+export class OneUserResponse {
+  @ApiProperty({ description: 'The user' })
+  user: UserResponse;
 }
 
 export const userAnswer = (row: UserRow, links: StoreLinks): UserResponse => ({

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Credential } from '../auth/credential';
 import { noLongerValid } from '../auth/errors';
 import { Database } from '../platform/database/database';
+import { apiError } from '../platform/http/api-error';
 import { columnsOf, read } from '../platform/database/statement';
 import type { User } from '../auth/accounts/user.entity';
 
@@ -31,6 +32,12 @@ export class UsersService {
     const user = await this.database.row(USER, [credential.user_id]);
     // Deleted while the verified credential was cached, which is for a second at most.
     if (!user) throw noLongerValid(credential);
+    return user;
+  }
+
+  async find(id: number): Promise<UserRow> {
+    const user = await this.database.row(USER, [id]);
+    if (!user) throw apiError(404, 'invalid user');
     return user;
   }
 }

@@ -133,6 +133,7 @@ const TABLE: Record<string, Row> = {
     ...editors(({ upload }) => on(`/uploads/${upload}/download`), noUpload),
     success: 302,
   },
+  'GET /users/:user_id': own(() => on(`/users/${owner.id}`)),
   'GET /wharf/channels': editors(({ game }) => on(`/wharf/channels?game_id=${game}`), noGame),
   'GET /wharf/channels/:channel_name': editors(
     ({ game }) => on(`/wharf/channels/windows?game_id=${game}`),

@@ -35,7 +35,12 @@ describe('response_type=code', () => {
       expires_in: 3600,
       refresh_token: expect.stringMatching(/^[\w-]{43}$/) as string,
       scope: 'profile:me',
-      key: { id: expect.any(Number) as number, user_id: user.id, key: tokens.access_token },
+      key: {
+        id: expect.any(Number) as number,
+        user_id: user.id,
+        key: tokens.access_token,
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string,
+      },
     });
     expect(await works(tokens.access_token)).toBe(true);
   });

@@ -123,3 +123,22 @@ describe('no response_type', () => {
     expect(strictBrowser.words).toContain('response_type is missing');
   });
 });
+
+describe('scopes of launchers and upload tools', () => {
+  test.each([
+    ['itch', 'collection game:view profile'],
+    ['wharf', 'game:view profile:games'],
+  ])('%s stands for %s, and the consent page and the token name those', async (scope, real) => {
+    const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
+    const token = fragmentOf(await allowed(asksForToken(client_id, { scope })));
+    expect(token.scope).toBe(real);
+    expect((await tokensFor(client_id, { scope })).scope).toBe(real);
+  });
+
+  test('mean nothing otherwise', async () => {
+    const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
+    const { status } = await strictBrowser.get(addressOf(asksForToken(client_id, { scope: 'itch' })));
+    expect(status).toBe(400);
+    expect(strictBrowser.words).toContain('a scope that was asked for does not exist');
+  });
+});

@@ -286,11 +286,13 @@ describe('GET /profile/owned-keys', () => {
     await make.downloadKey({ game, user_id: player.id });
     // Paid for, so that it stays when nobody may view it any more.
     await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [game.id]);
+    await sql('UPDATE download_keys SET updated_at = $2 WHERE id = $1', [bought.id, at(5)]);
     const entry = (key: { id: number }, purchase: number | null, created_at: string, downloads = 0) => ({
       id: key.id,
       game_id: game.id,
       purchase_id: purchase,
       created_at,
+      updated_at: key === bought ? at(5) : created_at,
       downloads,
       game: gameOf(game, owner),
     });
@@ -309,6 +311,7 @@ describe('GET /profile/owned-keys', () => {
     const legacy = owned_keys.map((one) => ({
       ...one,
       created_at: one.created_at.replace('T', ' ').replace('Z', ''),
+      updated_at: one.updated_at.replace('T', ' ').replace('Z', ''),
       game: legacyGameOf(game, owner),
     }));
     expect(await user.get('/api/1/key/my-owned-keys')).toEqual(

@@ -392,6 +392,11 @@ describe('channels', () => {
   });
 });
 
+test('anyone with the scope profile:me can get the profile of a user', async () => {
+  expect(await player.get(`/users/${owner.id}`)).toEqual(await owner.get('/profile'));
+  expect(await player.get('/users/4000000')).toEqual(failure(404, 'invalid user'));
+});
+
 test('the status of the wharf needs a credential and nothing else', async () => {
   const key = await make.key({ owner: player, scopes: ['profile:me'] });
   expect(await player.with(key).get('/wharf/status')).toEqual(ok({ success: true }));

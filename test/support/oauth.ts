@@ -21,7 +21,7 @@ export interface Tokens {
   expires_in: number;
   token_type: string;
   scope: string;
-  key: { id: number; user_id: number; key: string };
+  key: { id: number; user_id: number; key: string; created_at: string };
 }
 
 /** A running service, and somebody who is signed in there. */

@@ -3,9 +3,19 @@ import { SCOPES, type Scope } from '../scopes';
 
 const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
 
-/** The scopes of a space-separated list, sorted, without duplicates; `lenient` drops unknown ones. */
+/** What launchers and upload tools request, and the scopes that each stands for with LENIENT_CLIENTS. */
+const STAND_INS: Record<string, string[]> = {
+  itch: ['profile', 'collection', 'game:view'],
+  wharf: ['game:view', 'profile:games'],
+};
+
+const standingFor = (scope: string): string[] =>
+  Object.hasOwn(STAND_INS, scope) ? STAND_INS[scope]! : [scope];
+
+/** The scopes of a space-separated list, sorted, without duplicates; `lenient` replaces stand-ins and drops unknown ones. */
 export function listOfScopes(list: string | undefined, { lenient = false } = {}): string[] {
-  const scopes = [...new Set((list ?? '').split(' ').filter(Boolean))].sort();
+  const names = (list ?? '').split(' ').filter(Boolean);
+  const scopes = [...new Set(lenient ? names.flatMap(standingFor) : names)].sort();
   // A list of unknown scopes alone stays, and is an error.
   return lenient && scopes.some(isKnown) ? scopes.filter(isKnown) : scopes;
 }

@@ -9,6 +9,7 @@ import { grantsTo } from './applications.service';
 import { GrantsService, type LockedGrant } from './grants.service';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
+import { modernTimestamp } from '../../platform/formats/timestamps';
 import { commonScopes, listOfScopes } from './oauth-scopes';
 import type { TokensResponse } from './oauth.dto';
 import { hashOf, randomToken, seal, unseal } from '../sign-in/sealed';
@@ -57,7 +58,9 @@ export class OauthTokensService {
   ): Promise<TokensResponse | 'refused'> {
     const permitted = commonScopes(scopes, grant.registered);
     if (permitted.length === 0) return 'refused';
-    const { id, key } = await this.keys.createUnder(db, grant, permitted, { seconds: ACCESS_SECONDS });
+    const { id, key, created_at } = await this.keys.createUnder(db, grant, permitted, {
+      seconds: ACCESS_SECONDS,
+    });
     const refresh_token = randomToken();
     await db.insert(OauthRefreshToken, {
       token_hash: hashOf(refresh_token),
@@ -74,7 +77,7 @@ export class OauthTokensService {
       expires_in: ACCESS_SECONDS,
       refresh_token,
       scope: permitted.join(' '),
-      key: { id, user_id: grant.user_id, key },
+      key: { id, user_id: grant.user_id, key, created_at: modernTimestamp(created_at) },
     };
   }
 

@@ -103,6 +103,9 @@ class TokenKey {
 
   @ApiProperty({ description: 'The access token again' })
   key: string;
+
+  @ApiProperty({ format: 'date-time', example: '2026-01-02T03:04:05Z', description: 'Time of creation' })
+  created_at: string;
 }
 
 export class TokensResponse {
