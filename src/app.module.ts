@@ -19,6 +19,8 @@ import { LegacyModule } from './legacy/legacy.module';
 import { CredentialLimitGuard, RateLimitGuard } from './platform/rate-limits/rate-limit.guard';
 import { OperationsModule } from './platform/operations.module';
 import { PeopleModule } from './operator/people/people.module';
+import { OperatorGuard } from './operator/tokens/operator.guard';
+import { TokensModule } from './operator/tokens/tokens.module';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
 import { SellingModule } from './operator/sales/sales.module';
@@ -38,10 +40,12 @@ import { WharfModule } from './wharf/wharf.module';
     AccountsModule,
     PeopleModule,
     SellingModule,
+    TokensModule,
     ImportingModule,
     OperationsModule,
   ],
   providers: [
+    { provide: APP_GUARD, useClass: OperatorGuard },
     { provide: APP_GUARD, useExisting: RateLimitGuard },
     { provide: APP_GUARD, useClass: ScopesGuard },
     { provide: APP_GUARD, useClass: CredentialLimitGuard },

@@ -3,8 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module';
-import { operatorRoutes } from './operator/tokens/operator-routes';
-import { OperatorTokensService } from './operator/tokens/operator-tokens.service';
+import { presentCredential } from './auth/credential';
 import { addressRangesOf } from './platform/config/address-ranges';
 import { Settings } from './platform/config/settings';
 import { GamewharfAdapter } from './platform/http/express.adapter';
@@ -38,8 +37,8 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
 export function configured(app: NestExpressApplication): NestExpressApplication {
   const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
   app.get(ApiDescription).describes(app);
-  app.use('/operator', operatorRoutes(app.get(OperatorTokensService)));
   if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
   if (LENIENT_CLIENTS) app.use(lenientClients);
+  app.use(presentCredential);
   return app;
 }

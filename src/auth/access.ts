@@ -1,10 +1,9 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
-import type { OperatorRight } from '../operator/tokens/operator-rights';
 import type { Scope } from './scopes';
 
-/** `operator`: any operator's token; `operator:RIGHT`: one with this right. */
-export type OperatorAccess = 'operator' | `operator:${OperatorRight}`;
+/** `operator`: any operator's token; `operator:RIGHT`: one with this permission. */
+export type OperatorAccess = 'operator' | `operator:${string}`;
 export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
 
 const ACCESS = 'gamewharf:access';
@@ -33,12 +32,9 @@ export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 export const Scopes = (scope: Scope) =>
   applyDecorators(SetMetadata(ACCESS, scope), ApiSecurity('bearer', [scope]));
 
-/** An operator's token with this right; without one, any of them. Only for paths under `/operator/`. */
-export const OperatorMay = (right?: OperatorRight) =>
-  applyDecorators(
-    SetMetadata(ACCESS, (right ? `operator:${right}` : 'operator') satisfies OperatorAccess),
-    ApiSecurity('operator', right ? [right] : []),
-  );
+/** An operator's token, which OperatorGuard checks. Use `@OperatorMay`, which knows the permissions. */
+export const ForOperators = (right?: string) =>
+  SetMetadata(ACCESS, (right ? `operator:${right}` : 'operator') satisfies OperatorAccess);
 
 export const isForOperators = (access: Access): access is OperatorAccess =>
   access === 'operator' || access.startsWith('operator:');

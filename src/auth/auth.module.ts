@@ -1,5 +1,6 @@
 import { Global, Module, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
+import { PassportModule } from '@nestjs/passport';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ApiKey } from './api-key.entity';
 import { ApiKeyLookup, ApiKeyUses } from './api-key-lookup';
@@ -9,36 +10,36 @@ import { AuditEventRow } from './audit-event.entity';
 import { BearerStrategy } from './bearer.strategy';
 import { ExpiredRows } from '../platform/database/expired-rows';
 import { KeyChanges } from './key-changes';
-import { OperatorEvents } from '../operator/tokens/operator-events';
-import { OperatorToken } from '../operator/tokens/operator-token.entity';
-import { OperatorTokensService } from '../operator/tokens/operator-tokens.service';
 import { requireAccess } from './routes';
 import { SigningKey } from './signing-key.entity';
 import { SigningKeysService } from './signing-keys.service';
 import { TokenRevocations } from './token-revocations.service';
 import { TokensService } from './tokens.service';
 
+let applications = 0;
+
 @Global()
 @Module({
-  imports: [TypeOrmModule.forFeature([ApiKey, AuditEventRow, OperatorToken, SigningKey])],
+  imports: [
+    // The name under which passport finds the strategy of this application: see BearerStrategy.
+    PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${++applications}` }) }),
+    TypeOrmModule.forFeature([ApiKey, AuditEventRow, SigningKey]),
+  ],
   providers: [
     ApiKeyLookup,
     ApiKeyUses,
     ApiKeysService,
     Audit,
     KeyChanges,
-    OperatorEvents,
-    OperatorTokensService,
     SigningKeysService,
     TokenRevocations,
     TokensService,
     BearerStrategy,
   ],
   exports: [
+    PassportModule,
     ApiKeysService,
     Audit,
-    OperatorEvents,
-    OperatorTokensService,
     SigningKeysService,
     TokenRevocations,
     TokensService,

@@ -1,14 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { PassportStrategy } from '@nestjs/passport';
+import { AuthModuleOptions, PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
+import passport from 'passport';
 import { Strategy } from 'passport-http-bearer';
 import { ExpiringCache, SingleFlight } from '../platform/cache/expiring-cache';
 import { Clock } from '../platform/config/clock';
 import { type Counter, Measurements } from '../platform/observability/measurements';
 import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
-import { type Credential, limitedAs, type LimitedAs, type Presented, presentedBy } from './credential';
+import { type Credential, hasFormOfJwt, limitedAs, type LimitedAs, type Presented } from './credential';
 import { KeyChanges } from './key-changes';
-import { authenticationRequired, invalidKey } from './errors';
+import { invalidKey } from './errors';
 import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 
@@ -31,9 +32,6 @@ interface KnownToken {
 /** Verifies API keys and JWTs, and caches valid ones. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
-  // Passport adds these to the copy of the strategy that it makes for each request.
-  declare success: (credential: Credential) => void;
-  declare error: (error: unknown) => void;
   // Refused ones are not cached: an attacker could displace valid ones.
   private readonly keys: ExpiringCache<KnownKey>;
   private readonly tokens = new ExpiringCache<KnownToken>(
@@ -51,8 +49,11 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     private readonly changes: KeyChanges,
     private readonly clock: Clock,
     measurements: Measurements,
+    { defaultStrategy }: AuthModuleOptions,
   ) {
-    super();
+    super({ passReqToCallback: true });
+    // Passport keeps strategies by name for the whole process, which may have several applications, as tests do.
+    passport.use(defaultStrategy as string, this as passport.Strategy);
     this.keys = new ExpiringCache(changes, MAX_KEYS);
     this.counters = measurements.counters(
       'gamewharf_credential_lookups_total',
@@ -62,15 +63,13 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     );
   }
 
-  // The library would also look into the query and the body, where a credential ends up in logs.
-  override authenticate(req: Request): void {
-    const presented = presentedBy(req);
-    if (presented)
-      this.validate(presented, req).then(
-        (credential) => this.success(credential),
-        (error: unknown) => this.error(error),
-      );
-    else this.error(authenticationRequired());
+  /** Called by passport. */
+  async validate(req: Request | undefined, token: string): Promise<Credential> {
+    const { presented: known } = req ?? {};
+    // In the path of a legacy route, anything is a key.
+    const type = known && 'type' in known ? known.type : hasFormOfJwt(token) ? 'jwt' : 'key';
+    const presented = { type, text: token };
+    return this.remembered(presented, req) ?? this.verify(presented, req);
   }
 
   /** The cached credential, if it is still valid. */
@@ -84,11 +83,6 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   /** Chooses the rate limits by a credential that was valid before; does not authenticate. */
   limitedAs({ text, type }: Presented): LimitedAs | undefined {
     return (type === 'key' ? this.keys : this.tokens).peek(text)?.limited_as;
-  }
-
-  /** Requests with the same credential at the same time share one lookup. */
-  validate(presented: Presented, req?: Request): Promise<Credential> {
-    return this.verifying.run(`${presented.type} ${presented.text}`, () => this.learn(presented, req));
   }
 
   /** After a revocation: forgets these keys and their JWTs (without ids: all), and ignores lookups that are running. */
@@ -115,6 +109,11 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     this.tokensEnded.delete(user_id);
     this.tokensEnded.set(user_id, now);
     this.verifying.forget();
+  }
+
+  /** Requests with the same credential at the same time share one lookup. */
+  private verify(presented: Presented, req?: Request): Promise<Credential> {
+    return this.verifying.run(`${presented.type} ${presented.text}`, () => this.learn(presented, req));
   }
 
   private rememberedKey(text: string, now: number, req?: Request): Credential | undefined {

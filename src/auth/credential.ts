@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { Request } from 'express';
-import { badRequest } from '../platform/http/api-error';
+import type { NextFunction, Request, Response } from 'express';
+import { type ApiError, badRequest } from '../platform/http/api-error';
 import type { LimitedAs, Presented } from '../platform/http/request';
 import { invalidKey, invalidToken } from './errors';
 
@@ -34,22 +34,46 @@ export const CurrentCredential = createParamDecorator(
 export const covers = (granted: readonly string[], needed: string): boolean =>
   granted.some((scope) => needed === scope || needed.startsWith(`${scope}:`));
 
-/** The credential that the request brings, not verified. */
-export function presentedBy(req: Request): Presented | undefined {
-  if (req.presented === undefined) req.presented = readCredential(req) ?? null;
-  return req.presented ?? undefined;
+const LEGACY = /^\/api\/1\/([^/?]+)\//;
+
+/**
+ * Finds the credential of a request, before it is verified, and writes it as passport-http-bearer reads it. Beyond RFC 6750
+ * the API takes a bare key, and a key in the path of a legacy route. What is wrong is reported where a credential is needed.
+ */
+export function presentCredential(req: Request, _res: Response, next: NextFunction): void {
+  try {
+    req.presented = readCredential(req);
+    if (req.presented) req.headers.authorization = `Bearer ${req.presented.text}`;
+  } catch (error) {
+    req.presented = error as ApiError;
+  }
+  next();
 }
 
 /** On legacy routes the KEY of the path is the credential, or the type of the one in the header. */
 function readCredential(req: Request): Presented | undefined {
-  const key = req.params.KEY as string | undefined;
-  if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
+  const key = keyOfPath(req.url);
+  if (key !== undefined && key !== 'key' && key !== 'jwt') {
+    // No key has a blank, and passport's strategy would take it for the end of the token.
+    if (BLANK.test(key)) throw invalidKey();
+    return { type: 'key', text: key };
+  }
   const text = authorizationOf(req);
   // A blank means another scheme.
   if (text === '' || BLANK.test(text)) return undefined;
   const type = hasFormOfJwt(text) ? 'jwt' : 'key';
   if (key !== undefined && key !== type) throw key === 'key' ? invalidKey() : invalidToken();
   return { type, text };
+}
+
+function keyOfPath(url: string): string | undefined {
+  const [, key] = LEGACY.exec(url) ?? [];
+  try {
+    return key && decodeURIComponent(key);
+  } catch {
+    // The router rejects such a path.
+    return undefined;
+  }
 }
 
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;

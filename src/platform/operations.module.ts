@@ -4,7 +4,6 @@ import { Settings } from './config/settings';
 import { ApiDescription } from './openapi/api-description';
 import { HealthController } from './lifecycle/health.controller';
 import { Startup } from './lifecycle/startup';
-import { MetricsController } from './observability/metrics.controller';
 import { MetricsService } from './observability/metrics.service';
 import { RateLimitGuard, UnroutedLimit } from './rate-limits/rate-limit.guard';
 import { RateLimitsService } from './rate-limits/rate-limits.service';
@@ -14,7 +13,7 @@ import { TracingService } from './observability/tracing.service';
 
 @Global()
 @Module({
-  controllers: [HealthController, MetricsController, ReferenceController],
+  controllers: [HealthController, ReferenceController],
   providers: [
     ApiDescription,
     RateLimitGuard,
@@ -30,6 +29,6 @@ import { TracingService } from './observability/tracing.service';
         REDIS_URL && rateLimitsOf(RATE_LIMIT) ? SharedCounters.open(REDIS_URL) : null,
     },
   ],
-  exports: [ApiDescription, RateLimitsService, RateLimitGuard],
+  exports: [ApiDescription, MetricsService, RateLimitsService, RateLimitGuard],
 })
 export class OperationsModule {}

@@ -120,7 +120,7 @@ test('what is remembered of others stays', async () => {
     { type: 'jwt', text: token },
     { type: 'key', text: key },
   ];
-  for (const one of presented) await verified.validate(one);
+  for (const one of presented) await verified.validate(undefined, one.text);
   verified.forgetTokensOf(player.id);
   verified.forget([9007199254740991]);
   for (const one of presented) expect(verified.remembered(one)).toBeDefined();
@@ -131,7 +131,7 @@ test('what is remembered of others stays', async () => {
 test('an answer that is on its way when they end is not remembered', async () => {
   const verified = theApp().get(BearerStrategy);
   const presented: Presented = { type: 'jwt', text: await launch(player) };
-  const asked = verified.validate(presented);
+  const asked = verified.validate(undefined, presented.text);
   verified.forgetTokensOf(player.id);
   await asked;
   expect(verified.remembered(presented)).toBeUndefined();

@@ -1,7 +1,7 @@
 import { Controller, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { OperatorMay } from '../../auth/access';
+import { OperatorMay } from '../tokens/operator-may';
 import { type By, CurrentOperator, OperatorEvents } from '../tokens/operator-events';
 import { apiError } from '../../platform/http/api-error';
 import { Fails, Post } from '../../platform/http/routes';

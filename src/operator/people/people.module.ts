@@ -2,13 +2,14 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { User } from '../../auth/accounts/user.entity';
 import { SignInModule } from '../../auth/sign-in/sign-in.module';
+import { TokensModule } from '../tokens/tokens.module';
 import { ErasureService } from './erasure.service';
 import { ExportService } from './export.service';
 import { PeopleController } from './people.controller';
 import { People } from './person';
 
 @Module({
-  imports: [SignInModule, TypeOrmModule.forFeature([User])],
+  imports: [SignInModule, TokensModule, TypeOrmModule.forFeature([User])],
   controllers: [PeopleController],
   providers: [People, ExportService, ErasureService],
   exports: [People, ExportService, ErasureService],

@@ -1,11 +1,12 @@
 import { Module } from '@nestjs/common';
 import { IdempotencyModule } from '../../platform/idempotency/idempotency.module';
+import { TokensModule } from '../tokens/tokens.module';
 import { WebhooksModule } from '../webhooks/webhooks.module';
 import { SalesController } from './sales.controller';
 import { SalesService } from './sales.service';
 
 @Module({
-  imports: [IdempotencyModule, WebhooksModule],
+  imports: [IdempotencyModule, TokensModule, WebhooksModule],
   controllers: [SalesController],
   providers: [SalesService],
 })

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ApiError } from './api-error';
 import type { Exchange } from './in-flight';
 import type { FixedHeader } from './answer';
 import type { Connection } from './connection';
@@ -36,8 +37,8 @@ declare module 'node:http' {
     trace_id?: string;
     /** Parameters from a header. */
     parametersInHeaders?: Record<string, string>;
-    /** Cached by presentedBy; null: no credential. */
-    presented?: Presented | null;
+    /** The credential, not verified, or what is wrong with it. */
+    presented?: Presented | ApiError;
     /** Set when the credential is known. */
     limited_as?: LimitedAs;
     /** On paths under /operator/, where its token is good. */

@@ -1,14 +1,14 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { OperatorMay, Public } from '../../auth/access';
+import { Public } from '../../auth/access';
 import { sendCacheable } from '../http/answer';
 import { ApiDescription } from './api-description';
 
 // Cached, but validated each time, so that an upgrade shows at once.
-const REVALIDATE = 'no-cache';
+export const REVALIDATE = 'no-cache';
 
-const DOCUMENT = {
+export const DOCUMENT = {
   type: 'object',
   required: ['openapi', 'info', 'paths'],
   properties: {
@@ -30,17 +30,5 @@ export class ReferenceController {
   @ApiOkResponse({ schema: DOCUMENT })
   openapi(@Req() req: Request, @Res() res: Response): void {
     sendCacheable(req, res, this.description.asJson('everybody'), REVALIDATE);
-  }
-
-  @Get('operator/openapi.json')
-  @OperatorMay()
-  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
-  @ApiOperation({
-    summary: 'This description, as OpenAPI 3.1',
-    description: 'Of the routes that need an operator token, and of no other.',
-  })
-  @ApiOkResponse({ schema: DOCUMENT })
-  operatorOpenapi(@Req() req: Request, @Res() res: Response): void {
-    sendCacheable(req, res, this.description.asJson('operator'), REVALIDATE);
   }
 }

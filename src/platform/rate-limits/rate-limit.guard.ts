@@ -1,14 +1,9 @@
 import { type CanActivate, type ExecutionContext, Injectable, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer, HttpAdapterHost } from '@nestjs/core';
 import type { Request, Response, NextFunction } from 'express';
-import {
-  type Credential,
-  limitedAs,
-  type LimitedAs,
-  type Presented,
-  presentedBy,
-} from '../../auth/credential';
+import { type Credential, limitedAs, type LimitedAs, type Presented } from '../../auth/credential';
 import { BearerStrategy } from '../../auth/bearer.strategy';
+import { ApiError } from '../http/api-error';
 import { RequestGate, isPreflight } from '../http/request-gate';
 import type { Observer } from '../http/request';
 import { handlersOf, type Named } from '../http/routes';
@@ -66,7 +61,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     if (req.misses) {
       if (!missed) void this.limits.add([req.misses as Limit], req.limited_as!, -1);
     } else if (req.limited_as === undefined) {
-      const refused = res.statusCode === 401 && req.presented !== null && req.presented !== undefined;
+      const refused =
+        res.statusCode === 401 && req.presented !== undefined && !(req.presented instanceof ApiError);
       if (refused || (missed && req.is_lookup)) this.limits.guesses?.address.failed(req as Request);
     }
   };
@@ -96,13 +92,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
 }
 
 /** The credential of the request; undefined: none, or one that contradicts the path. */
-function presentedTo(req: Request): Presented | undefined {
-  try {
-    return presentedBy(req);
-  } catch {
-    return undefined;
-  }
-}
+const presentedTo = ({ presented }: Request): Presented | undefined =>
+  presented instanceof ApiError ? undefined : presented;
 
 const passed = (spent: void | Promise<void>): boolean | Promise<boolean> =>
   spent instanceof Promise ? spent.then(() => true) : true;

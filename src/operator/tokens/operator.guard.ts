@@ -1,0 +1,49 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { accessOf, isForOperators } from '../../auth/access';
+import { authorizationOf } from '../../auth/credential';
+import { authenticationRequired, insufficientRight, invalidToken } from '../../auth/errors';
+import { apiError } from '../../platform/http/api-error';
+import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
+import { OperatorTokensService } from './operator-tokens.service';
+
+/** Checks the token of routes with `@OperatorMay`. While no token exists, these routes do not exist either. */
+@Injectable()
+export class OperatorGuard implements CanActivate {
+  constructor(
+    private readonly tokens: OperatorTokensService,
+    private readonly limits: RateLimitsService,
+  ) {}
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const access = accessOf(context.getHandler());
+    if (!access || !isForOperators(access)) return true;
+    const http = context.switchToHttp();
+    const [, right] = access.split(':');
+    return this.admit(http.getRequest(), http.getResponse(), right);
+  }
+
+  private async admit(req: Request, res: Response, right: string | undefined): Promise<boolean> {
+    try {
+      const token = authorizationOf(req);
+      req.operator = await this.tokens.find(token);
+      if (!req.operator) await this.reject(req, res, token);
+      if (right !== undefined && !req.operator!.rights.includes(right)) throw insufficientRight(right);
+      return true;
+    } catch (error) {
+      // Without waiting for the rest of the body, which may be an import.
+      if (!req.complete) req.exchange.connection.closeAfter(res);
+      throw error;
+    }
+  }
+
+  /** Failed attempts count for the IP address. */
+  private async reject(req: Request, res: Response, token: string): Promise<never> {
+    this.limits.guesses?.address.check(req, res);
+    await this.limits.spendAddress(req, res);
+    if (!(await this.tokens.exist())) throw apiError(404, 'invalid api endpoint');
+    if (token === '') throw authenticationRequired();
+    this.limits.guesses?.address.failed(req);
+    throw invalidToken();
+  }
+}
