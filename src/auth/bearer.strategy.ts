@@ -65,10 +65,9 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 
   /** Called by passport. */
   async validate(req: Request | undefined, token: string): Promise<Credential> {
-    const { presented: known } = req ?? {};
-    // In the path of a legacy route, anything is a key.
-    const type = known && 'type' in known ? known.type : hasFormOfJwt(token) ? 'jwt' : 'key';
-    const presented = { type, text: token };
+    const known = req?.presented;
+    const presented: Presented =
+      known && 'type' in known ? known : { type: hasFormOfJwt(token) ? 'jwt' : 'key', text: token };
     return this.remembered(presented, req) ?? this.verify(presented, req);
   }
 

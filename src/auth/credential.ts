@@ -43,7 +43,8 @@ const LEGACY = /^\/api\/1\/([^/?]+)\//;
 export function presentCredential(req: Request, _res: Response, next: NextFunction): void {
   try {
     req.presented = readCredential(req);
-    if (req.presented) req.headers.authorization = `Bearer ${req.presented.text}`;
+    // A key in a path may have blanks, which would end the token.
+    if (req.presented) req.headers.authorization = `Bearer ${req.presented.text.replaceAll(' ', '+')}`;
   } catch (error) {
     req.presented = error as ApiError;
   }
@@ -53,11 +54,7 @@ export function presentCredential(req: Request, _res: Response, next: NextFuncti
 /** On legacy routes the KEY of the path is the credential, or the type of the one in the header. */
 function readCredential(req: Request): Presented | undefined {
   const key = keyOfPath(req.url);
-  if (key !== undefined && key !== 'key' && key !== 'jwt') {
-    // No key has a blank, and passport's strategy would take it for the end of the token.
-    if (BLANK.test(key)) throw invalidKey();
-    return { type: 'key', text: key };
-  }
+  if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
   const text = authorizationOf(req);
   // A blank means another scheme.
   if (text === '' || BLANK.test(text)) return undefined;

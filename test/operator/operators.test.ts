@@ -56,17 +56,15 @@ const openapi = async (token: string | undefined, url?: string) => {
 };
 
 describe('without any token', () => {
-  test.each(['/operator/import', '/operator/openapi.json', '/operator/', '/operator/nothing'])(
-    '%s does not exist, whatever is asked of it',
-    async (path) => {
-      for (const method of ['GET', 'POST', 'PUT', 'OPTIONS'])
-        for (const headers of [undefined, { authorization: 'Bearer undefined' }]) {
-          const answer = await send(method, path, { headers });
-          expect(answer).toMatchObject(failure(404, 'invalid api endpoint'));
-          expect(answer.headers.get('allow')).toBeNull();
-        }
-    },
-  );
+  test.each([
+    ['POST', '/operator/import'],
+    ['GET', '/operator/openapi.json'],
+    ['GET', '/operator/'],
+    ['POST', '/operator/nothing'],
+  ])('%s %s does not exist', async (method, path) => {
+    for (const headers of [undefined, { authorization: 'Bearer undefined' }])
+      expect(await send(method, path, { headers })).toMatchObject(failure(404, 'invalid api endpoint'));
+  });
 
   test('and an import is not read', async () => {
     expect(await sendImport([user(1)])).toEqual(failure(404, 'invalid api endpoint'));
