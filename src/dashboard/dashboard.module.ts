@@ -5,6 +5,7 @@ import { OauthModule } from '../auth/oauth/oauth.module';
 import { SignInModule } from '../auth/sign-in/sign-in.module';
 import { CollectionsModule } from '../collections/collections.module';
 import { PeopleModule } from '../operator/people/people.module';
+import { TokensModule } from '../operator/tokens/tokens.module';
 import { DataController } from './settings/data.controller';
 import { PurchasesModule } from '../purchases/purchases.module';
 import { User } from '../auth/accounts/user.entity';
@@ -36,6 +37,7 @@ import { Visitors } from './layout/visitors';
     CollectionsModule,
     OauthModule,
     PeopleModule,
+    TokensModule,
     PurchasesModule,
     SignInModule,
     TypeOrmModule.forFeature([ApiKey, User]),

@@ -19,19 +19,6 @@ const ORDER = [
 
 // Imports against the order that are still to be removed. This list only gets shorter.
 const PENDING = [
-<<<<<<< HEAD
-  'auth/access.ts -> operator/tokens/operator-rights',
-  'auth/auth.module.ts -> operator/tokens/operator-events',
-  'auth/auth.module.ts -> operator/tokens/operator-token.entity',
-  'auth/auth.module.ts -> operator/tokens/operator-tokens.service',
-=======
-  'auth/oauth/applications.service.ts -> users/lock-user',
-  'auth/oauth/oauth-application.entity.ts -> users/user.entity',
-  'auth/oauth/oauth-grant.entity.ts -> users/user.entity',
-  'auth/sign-in/session.entity.ts -> users/user.entity',
-  'auth/sign-in/sessions.service.ts -> users/user.entity',
-  'games/visibility.ts -> purchases/key-owners',
->>>>>>> 2bb5b7b (refactor(auth)!: passport authenticates through AuthGuard; OperatorGuard checks operator tokens)
   'platform/idempotency/idempotency.service.ts -> auth/credential',
   'platform/rate-limits/handler-limits.ts -> auth/access',
   'platform/lifecycle/health.controller.ts -> auth/access',
