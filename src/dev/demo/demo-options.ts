@@ -5,6 +5,7 @@ export const DEMO_NUMBERS = {
   games: [18, 'games'],
   purchases: [80, 'purchases'],
   download_keys: [40, 'download keys'],
+  recent_sales: [0, 'sales of the last 18 months, each with a download key'],
   collections: [6, 'collections'],
   collection_size: [7, 'games in each collection'],
   large_collection: [0, 'games in one more collection; 0: without it'],
@@ -15,6 +16,8 @@ export const DEMO_NUMBERS = {
 export interface DemoOptions extends Record<keyof typeof DEMO_NUMBERS, number> {
   /** The key of the first developer. */
   api_key?: string;
+  /** The end of the last 18 months, in milliseconds since 1970. */
+  now?: number;
   /** The password of the first three users. */
   password?: string;
 }

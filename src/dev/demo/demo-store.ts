@@ -22,7 +22,9 @@ export async function loadDemoStore(settings: Settings): Promise<DemoAccess | un
   try {
     const { rows } = await client.query<{ empty: boolean }>('SELECT NOT EXISTS (SELECT FROM users) AS empty');
     if (rows[0]!.empty)
-      await importRecords(connect, Readable.from(ndjsonOf(demoRecords({ api_key }))), { pepper });
+      await importRecords(connect, Readable.from(ndjsonOf(demoRecords({ api_key, recent_sales: 520 }))), {
+        pepper,
+      });
     const found = await client.query<Found>(
       `SELECT u.id AS user_id, u.password_hash, u.username, g.id AS game_id, g.slug, p.email AS buyer_email,
               b.channel_name
