@@ -37,6 +37,8 @@ test('npm start prints an account of an empty store that can be signed in to, as
   expect(await load()).toEqual(others);
   expect(greeting('http://here', others, true)).not.toContain('password');
   rmSync(folder, { recursive: true });
+  // The next tests import records of the same IDs.
+  await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
 }, 60_000);
 
 test('the same options make the same store, another seed another one', () => {

@@ -33,7 +33,7 @@ const FULL = {
 // Its record is one line, which may be 16 MiB long.
 const LARGEST_COLLECTION = 500_000;
 
-export type StoreSize = Omit<DemoOptions, 'seed' | 'api_key' | 'password'>;
+export type StoreSize = Omit<DemoOptions, 'seed' | 'recent_sales' | 'now' | 'api_key' | 'password'>;
 
 export function sizeOf(scale: number): StoreSize {
   const of = (count: number) => Math.round(count * scale);

@@ -77,9 +77,7 @@ const rate = ({ count, period_ms }) => `${number(count)} in ${period_ms / 1000} 
 export function limitsPage() {
   const { Settings } = of('platform/config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
-  const [body, flight, front] = ['body', 'in-flight', 'request-gate'].map((name) =>
-    of(`platform/http/${name}`),
-  );
+  const [flight, front] = ['in-flight', 'request-gate'].map((name) => of(`platform/http/${name}`));
   const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/http/body');
   const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('operator/import/small-import');
   const waiting = of('operator/import/small-imports.service');
@@ -103,9 +101,9 @@ ${limits(
   ['body', kib(MAX_BODY), '413'],
   ['form of a page', kib(MAX_FORM), '413'],
   ['fields of a body', number(MAX_FIELDS), '413'],
-  ['values of a JSON body', number(body.MAX_VALUES), '413'],
-  ['levels of a JSON body', number(body.MAX_DEPTH), '400'],
-  ['ids in a list', number(of('platform/http/parameters').MAX_IDS), '400'],
+  ['values of a JSON body', number(of('platform/http/json').MAX_VALUES), '413'],
+  ['levels of a JSON body', number(of('platform/http/json').MAX_DEPTH), '400'],
+  ['ids in a list', number(of('platform/http/readers').MAX_IDS), '400'],
   ['bytes of all headers', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '431'],
   ['headers', number(front.MAX_HEADERS), '431'],
   ['time for a body to arrive', seconds(flight.BODY_TIMEOUT), '408'],
