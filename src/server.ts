@@ -11,14 +11,12 @@ import { migrate } from './platform/database/migrate';
 import { openDatabase, type OpenDatabase } from './dev/open-database';
 import { greeting } from './dev/greeting';
 import type { GamewharfAdapter } from './platform/http/express.adapter';
-import { RequestGate } from './platform/http/request-gate';
 import { createLogger } from './platform/observability/logger';
 import { OwnAddress } from './platform/http/own-address';
 import { loadDemoStore } from './dev/demo/demo-store';
 import { gracefulStop } from './platform/lifecycle/graceful-stop';
 import { OperatorError } from './platform/config/operator-error';
 import { Startup } from './platform/lifecycle/startup';
-import { giveBackStartUpMemory } from './platform/lifecycle/start-up-memory';
 
 /** Starts and stops the serving process: database, application, port. */
 export class Server {
@@ -52,8 +50,6 @@ export class Server {
       console.log(greeting(own.url, demo, !given.DATABASE_URL));
     }
     startup.complete = true;
-    const { inFlight } = this.app.get(RequestGate);
-    void giveBackStartUpMemory(() => inFlight.count > 0);
   }
 
   get isStopping(): boolean {

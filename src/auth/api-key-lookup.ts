@@ -5,7 +5,7 @@ import type { Repository } from 'typeorm';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
-import { BatchLoader } from '../platform/database/pool/batching';
+import { batched } from '../platform/database/batched';
 import { read, statement } from '../platform/database/statement';
 import { hashApiKey, mayBeApiKey, peppersOf } from './api-key';
 import { ApiKey } from './api-key.entity';
@@ -127,7 +127,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
 @Injectable()
 export class ApiKeyLookup {
   private readonly peppers: string[];
-  private readonly liveKeys = new BatchLoader((keys: string[][]) => this.load(keys));
+  private readonly liveKeys = batched((keys: readonly string[][]) => this.load(keys));
 
   constructor(
     private readonly database: Database,
@@ -171,7 +171,7 @@ export class ApiKeyLookup {
   }
 
   /** Takes the hashes of each key; the hash under the current pepper is the first. */
-  private async load(keys: string[][]): Promise<(LiveKey | undefined)[]> {
+  private async load(keys: readonly string[][]): Promise<(LiveKey | undefined)[]> {
     const found = new Map((await this.database.rows(LIVE_KEYS, [keys.flat()])).map((key) => [key.hash, key]));
     return keys.map((hashes) => hashes.map((hash) => found.get(hash)).find((key) => key !== undefined));
   }

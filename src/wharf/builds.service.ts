@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../platform/config/clock';
-import { BatchLoader } from '../platform/database/pool/batching';
+import { batched } from '../platform/database/batched';
 import { Database } from '../platform/database/database';
 import { read, type Statement } from '../platform/database/statement';
 import { type Cacheable, cacheable } from '../platform/http/answer';
@@ -75,10 +75,10 @@ export class BuildsService {
   private readonly missing = new ExpiringCache<Missing>(maxAge(MISSING_MAX_AGE), 1000);
   private readonly answers = new ExpiringCache<Cacheable>(maxAge(Infinity), MAX_ANSWERS);
   private readonly loading = new SingleFlight<NewestBuild | Missing>();
-  private readonly byGame = new BatchLoader((asked: unknown[][]) =>
+  private readonly byGame = batched((asked: readonly unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
   );
-  private readonly byTarget = new BatchLoader((asked: unknown[][]) =>
+  private readonly byTarget = batched((asked: readonly unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_TARGET, asked),
   );
 
@@ -133,7 +133,7 @@ export class BuildsService {
 
   private async newestFinishedBuilds(
     statement: Statement<BuildRow>,
-    requests: unknown[][],
+    requests: readonly unknown[][],
   ): Promise<(NewestBuild | Missing)[]> {
     const columns = requests[0]!.map((_, i) => requests.map((request) => request[i]));
     const builds = requests.map((): NewestBuild | Missing => 'invalid game');

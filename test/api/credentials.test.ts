@@ -9,7 +9,7 @@ import { KeyChanges } from '../../src/auth/key-changes';
 import { BearerStrategy } from '../../src/auth/bearer.strategy';
 import { Database } from '../../src/platform/database/database';
 import { Settings } from '../../src/platform/config/settings';
-import { Measurements } from '../../src/platform/observability/measurements';
+import { metric } from '../support/metric';
 import { sendRaw } from '../support/raw';
 import {
   type Actor,
@@ -232,13 +232,18 @@ describe('API keys', () => {
   });
 
   test('what it took to know a credential is counted', async () => {
-    const { series } = theApp().get(Measurements).families.get('gamewharf_credential_lookups_total')!;
-    const counts = () => Object.fromEntries(series.map(({ labels, read }) => [labels.result, read()]));
+    const counts = async () =>
+      Object.fromEntries(
+        (await metric('gamewharf_credential_lookups_total')).map(({ labels, value }) => [
+          labels.result,
+          value,
+        ]),
+      ) as Record<string, number>;
     const { owner } = await actors();
-    const before = counts();
+    const before = await counts();
     for (let i = 0; i < 3; i++) await owner.get('/credentials/info');
     await anonymous.with('nobody').get('/credentials/info');
-    const after = counts();
+    const after = await counts();
     const more = (result: string) => after[result]! - before[result]!;
     expect(more('refused')).toBe(1);
     expect(more('verified')).toBeGreaterThan(0);

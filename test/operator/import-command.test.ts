@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { Client } from 'pg';
-import { Measurements } from '../../src/platform/observability/measurements';
 import { registerImportCommands } from '../../src/commands/import.command';
 import { describe as described, ProgressDisplay, shareOf } from '../../src/operator/import/progress';
+import { metric } from '../support/metric';
 import { withDatabase } from '../support/database';
 import { sql, theApp, useStore } from '../support/store';
 import { until } from '../support/time';
@@ -71,23 +71,19 @@ describe('a small file', () => {
     }
     return imported.finally(() => other.end());
   };
-  const done = (size: string) =>
-    theApp()
-      .get(Measurements)
-      .families.get('gamewharf_imports_total')!
-      .series.find(({ labels }) => labels.size === size && labels.outcome === 'done')!
-      .read();
+  const done = async (size: string) =>
+    (await metric('gamewharf_imports_total', { size, outcome: 'done' }))[0]!.value;
 
   test('waits for no large import, and counts as small', async () => {
     await writeFile(file(), JSON.stringify({ ...build, user_version: 'beside a large import' }));
-    const before = [done('small'), done('large')] as const;
+    const before = [await done('small'), await done('large')] as const;
     // The lock of large imports.
     const changed = ['builds 0 new, 1 changed, 0 unchanged'];
     expect(await runBeside('SELECT pg_advisory_xact_lock(7305808)')).toEqual(changed);
     expect(await sql('SELECT user_version FROM builds WHERE id = 1')).toEqual([
       { user_version: 'beside a large import' },
     ]);
-    expect([done('small'), done('large')]).toEqual([before[0] + 1, before[1]]);
+    expect([await done('small'), await done('large')]).toEqual([before[0] + 1, before[1]]);
   });
 
   test('waits for a record for longer than a server would', async () => {

@@ -12,7 +12,6 @@ import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
 import { RequestGate } from '../../src/platform/http/request-gate';
 import { createLogger } from '../../src/platform/observability/logger';
-import { Measurements } from '../../src/platform/observability/measurements';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { SaleRequest } from '../../src/operator/sales/sale.dto';
 import { SalesService } from '../../src/operator/sales/sales.service';
@@ -21,6 +20,7 @@ import { MAX_WAITING, WebhookDeliveries } from '../../src/operator/webhooks/webh
 import { TIMEOUT } from '../../src/operator/webhooks/send';
 import { registerWebhookCommands } from '../../src/commands/webhooks.command';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
+import { metric } from '../support/metric';
 import { imported, OPERATOR_TOKEN, purchase } from '../support/importing';
 import { examplesOf } from '../support/page-examples';
 import { freePort } from '../support/ports';
@@ -186,13 +186,10 @@ async function again(app = theApp()): Promise<void> {
   await sql('UPDATE webhook_deliveries SET due_at = now()');
   deliveries(app).wake();
 }
-const results = () =>
+const results = async () =>
   Object.fromEntries(
-    theApp()
-      .get(Measurements)
-      .families.get('gamewharf_webhook_deliveries_total')!
-      .series.map(({ labels, read }) => [labels.result, read()]),
-  );
+    (await metric('gamewharf_webhook_deliveries_total')).map(({ labels, value }) => [labels.result, value]),
+  ) as Record<string, number>;
 const idle = (receiver: Receiver) => until(async () => (await receiver.waiting).length === 0);
 
 describe('gamewharf webhooks', () => {
@@ -405,11 +402,11 @@ test.each(FAILURES)(
     const receiver = await Receiver.added((res, attempt) =>
       attempt < 3 ? answer(res, attempt) : ok(res, attempt),
     );
-    const { failed } = results();
+    const { failed } = await results();
     await sold();
     for (const attempt of [1, 2]) {
       await receiver.heard(attempt);
-      await until(() => results().failed === failed! + attempt);
+      await until(async () => (await results().failed) === failed! + attempt);
       await until(async () => new RegExp(` (${outcome})\\S* +1 +-$`).test((await webhooks('list'))[1]!));
       expect(await receiver.waiting).toMatchObject([{ attempts: attempt, later: true }]);
       await again();
@@ -478,7 +475,7 @@ test('a receiver that is gone is told nothing more', async () => {
 
 test('after three days it is given up; what is older or too much is dropped', async () => {
   const receiver = await Receiver.added(status(500));
-  const before = results();
+  const before = await results();
   await sold();
   await receiver.heard(1);
   await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
@@ -486,17 +483,17 @@ test('after three days it is given up; what is older or too much is dropped', as
   await again();
   await receiver.heard(2);
   await idle(receiver);
-  await until(() => results().given_up === before.given_up! + 1);
+  await until(async () => (await results().given_up) === before.given_up! + 1);
   const written = `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data, created_at, due_at)
     SELECT gen_random_uuid(), $1, 'purchase.completed', n, '{}', now() - $2::interval + n * interval '1 ms', 'infinity'
     FROM generate_series(1, $3::int) n`;
   await sql(written, [receiver.id, '97 hours', 3]);
   deliveries().poll();
-  await until(() => results().dropped === before.dropped! + 3, 20_000);
+  await until(async () => (await results().dropped) === before.dropped! + 3, 20_000);
   expect(await receiver.waiting).toEqual([]);
   await sql(written, [receiver.id, '1 hour', MAX_WAITING + 2]);
   deliveries().poll();
-  await until(() => results().dropped === before.dropped! + 5, 20_000);
+  await until(async () => (await results().dropped) === before.dropped! + 5, 20_000);
   const [kept] = await sql('SELECT count(*)::int, min(purchase_id)::int FROM webhook_deliveries');
   expect(kept).toEqual({ count: MAX_WAITING, min: 3 });
   await sql('TRUNCATE webhook_deliveries');

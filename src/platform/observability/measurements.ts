@@ -1,24 +1,26 @@
+import { Counter as PromCounter, Gauge, Registry } from 'prom-client';
+
 type Labels = Readonly<Record<string, string>>;
 
-/** Its holder adds to `value` directly, without a lookup. */
+interface Series {
+  labels: Labels;
+  read: () => number;
+}
+
+/** Its owner adds to `value` directly: prom-client would hash the labels at each increment. */
 export class Counter {
   value = 0;
 }
 
-export interface Family {
-  readonly help: string;
-  readonly type: 'counter' | 'gauge';
-  readonly labels: string[];
-  readonly series: { readonly labels: Labels; readonly read: () => number }[];
-}
-
-/** The registry of metrics. */
+/** The metrics of the service, whose values prom-client reads at each scrape. */
 export class Measurements {
-  readonly families = new Map<string, Family>();
+  readonly registry = new Registry();
+  /** By the name of the metric. */
+  private readonly series = new Map<string, Series[]>();
 
   counter(name: string, help: string, labels: Labels = {}): Counter {
     const counter = new Counter();
-    this.add(name, help, 'counter', labels, () => counter.value);
+    this.total(name, help, () => counter.value, labels);
     return counter;
   }
 
@@ -36,7 +38,7 @@ export class Measurements {
   /** A counter for each value of a label; a value is known once it occurs. */
   countersBy(label: string, name: string, help: string): (value: string) => Counter {
     const counters = new Map<string, Counter>();
-    this.families.set(name, { help, type: 'counter', labels: [label], series: [] });
+    this.countSeries(name, help, [label]);
     return (value) => {
       let counter = counters.get(value);
       if (!counter) counters.set(value, (counter = this.counter(name, help, { [label]: value })));
@@ -46,16 +48,45 @@ export class Measurements {
 
   /** A counter whose value is read at each scrape. */
   total(name: string, help: string, read: () => number, labels: Labels = {}): void {
-    this.add(name, help, 'counter', labels, read);
+    this.countSeries(name, help, Object.keys(labels)).push({ labels, read });
   }
 
   gauge(name: string, help: string, read: () => number, labels: Labels = {}): void {
-    this.add(name, help, 'gauge', labels, read);
+    const series = this.seriesOf(name, (all) => {
+      new Gauge({
+        name,
+        help,
+        labelNames: Object.keys(labels),
+        registers: [this.registry],
+        collect() {
+          for (const one of all) this.set(one.labels, one.read());
+        },
+      });
+    });
+    series.push({ labels, read });
   }
 
-  private add(name: string, help: string, type: Family['type'], labels: Labels, read: () => number): void {
-    let family = this.families.get(name);
-    if (!family) this.families.set(name, (family = { help, type, labels: Object.keys(labels), series: [] }));
-    family.series.push({ labels, read });
+  private countSeries(name: string, help: string, labelNames: string[]): Series[] {
+    return this.seriesOf(name, (all) => {
+      new PromCounter({
+        name,
+        help,
+        labelNames,
+        registers: [this.registry],
+        collect() {
+          this.reset();
+          for (const one of all) this.inc(one.labels, one.read());
+        },
+      });
+    });
+  }
+
+  private seriesOf(name: string, register: (series: Series[]) => void): Series[] {
+    let series = this.series.get(name);
+    if (!series) {
+      this.series.set(name, (series = []));
+      register(series);
+    }
+    return series;
   }
 }

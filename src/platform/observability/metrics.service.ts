@@ -2,11 +2,11 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { RequestGate } from '../http/request-gate';
-import { type Family, Measurements } from './measurements';
+import { Measurements } from './measurements';
 import { OperatorError } from '../config/operator-error';
 import { RequestDurations } from './request-log';
 
@@ -14,9 +14,6 @@ import { RequestDurations } from './request-log';
 @Injectable()
 export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger(MetricsService.name);
-  private readonly registry = new Registry();
-  // prom-client's types know only its own classes.
-  private readonly ours: { registerMetric(metric: { get(): unknown }): void } = this.registry;
   private readonly durations = new RequestDurations();
   private isCollecting = false;
   private server: Server | undefined;
@@ -73,17 +70,17 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
 
   async text(): Promise<string> {
     this.collect();
-    for (const [name, family] of this.measurements.families)
-      if (!this.registry.getSingleMetric(name)) this.ours.registerMetric(metricOf(name, family));
-    return this.registry.metrics();
+    return this.measurements.registry.metrics();
   }
 
   /** The metrics of the process take time: they are collected once somebody reads them. */
   private collect(): void {
     if (this.isCollecting) return;
     this.isCollecting = true;
-    collectDefaultMetrics({ register: this.registry });
-    this.ours.registerMetric(this.durations);
+    const { registry } = this.measurements;
+    collectDefaultMetrics({ register: registry });
+    // prom-client's types know only its own classes.
+    registry.registerMetric(this.durations as unknown as Metric);
   }
 
   onApplicationShutdown(): void {
@@ -91,18 +88,6 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     this.server?.closeAllConnections();
   }
 }
-
-// Our own counters, since prom-client hashes the labels at each increment.
-const metricOf = (name: string, { help, type, series }: Family) => ({
-  name,
-  get: () => ({
-    name,
-    help,
-    type,
-    aggregator: 'sum',
-    values: series.map(({ labels, read }) => ({ labels, value: read() })),
-  }),
-});
 
 function listen(text: () => Promise<string>, port: number, host: string): Promise<Server> {
   const server = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, (req, res) => {

@@ -1,0 +1,10 @@
+import { Measurements } from '../../src/platform/observability/measurements';
+import { theApp } from './store';
+
+/** The values of a metric of the service under test that have these labels. */
+export async function metric(name: string, labels: Record<string, string> = {}) {
+  const { values } = await theApp().get(Measurements).registry.getSingleMetric(name)!.get();
+  return values.filter((one) =>
+    Object.entries(labels).every(([label, value]) => one.labels[label] === value),
+  );
+}
