@@ -406,7 +406,7 @@ test.each(FAILURES)(
     await sold();
     for (const attempt of [1, 2]) {
       await receiver.heard(attempt);
-      await until(async () => (await results().failed) === failed! + attempt);
+      await until(async () => (await results()).failed === failed! + attempt);
       await until(async () => new RegExp(` (${outcome})\\S* +1 +-$`).test((await webhooks('list'))[1]!));
       expect(await receiver.waiting).toMatchObject([{ attempts: attempt, later: true }]);
       await again();
@@ -483,17 +483,17 @@ test('after three days it is given up; what is older or too much is dropped', as
   await again();
   await receiver.heard(2);
   await idle(receiver);
-  await until(async () => (await results().given_up) === before.given_up! + 1);
+  await until(async () => (await results()).given_up === before.given_up! + 1);
   const written = `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data, created_at, due_at)
     SELECT gen_random_uuid(), $1, 'purchase.completed', n, '{}', now() - $2::interval + n * interval '1 ms', 'infinity'
     FROM generate_series(1, $3::int) n`;
   await sql(written, [receiver.id, '97 hours', 3]);
   deliveries().poll();
-  await until(async () => (await results().dropped) === before.dropped! + 3, 20_000);
+  await until(async () => (await results()).dropped === before.dropped! + 3, 20_000);
   expect(await receiver.waiting).toEqual([]);
   await sql(written, [receiver.id, '1 hour', MAX_WAITING + 2]);
   deliveries().poll();
-  await until(async () => (await results().dropped) === before.dropped! + 5, 20_000);
+  await until(async () => (await results()).dropped === before.dropped! + 5, 20_000);
   const [kept] = await sql('SELECT count(*)::int, min(purchase_id)::int FROM webhook_deliveries');
   expect(kept).toEqual({ count: MAX_WAITING, min: 3 });
   await sql('TRUNCATE webhook_deliveries');
