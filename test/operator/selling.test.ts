@@ -22,7 +22,6 @@ import {
   openApp,
   send,
   sql,
-  theApp,
   useStore,
 } from '../support/store';
 import { until } from '../support/time';
