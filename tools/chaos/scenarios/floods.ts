@@ -2,7 +2,14 @@ import { Pool } from 'pg';
 import { flood, type Flooded } from '../../../test/support/floods/flood';
 import { type ShapeName, SHAPES } from '../../../test/support/floods/shapes';
 import { Metrics } from '../../../test/support/floods/metrics';
-import { ATTACKER, BYSTANDERS, ndjsonOf, recordsOf } from '../../../test/support/world/world';
+import {
+  ATTACKER,
+  BYSTANDERS,
+  ndjsonOf,
+  OPERATOR_TOKEN,
+  operatorAuthorization,
+  recordsOf,
+} from '../../../test/support/world/world';
 import { ask } from '../ask';
 import type { Scenario } from '../scenario';
 
@@ -22,11 +29,12 @@ export const floods: Scenario = {
       without: guarded ? undefined : 'ends of connections',
       // The limits as they are by default.
       RATE_LIMIT: undefined,
+      OPERATOR_TOKEN,
     });
     await service.start();
     await ask(`${service.url}/operator/import`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${lab.operator_token}`, 'content-type': 'application/x-ndjson' },
+      headers: { authorization: operatorAuthorization, 'content-type': 'application/x-ndjson' },
       body: ndjsonOf([ATTACKER, ...BYSTANDERS].flatMap(recordsOf)),
     });
     const sql = new Pool({ connectionString: postgres.url, max: 1 });
@@ -39,13 +47,16 @@ export const floods: Scenario = {
     };
     const happened: string[] = [];
     const broken: string[] = [];
-    for (const shape of NAMES) {
-      const outcome = await flood(at, { shape, seconds, seed: SEED });
-      happened.push(`${shape}: ${outcome.seen}`);
-      broken.push(...outcome.broken.map((what) => `${shape}: ${what}`));
-      if (outcome.broken.length > 0) break;
+    try {
+      for (const shape of NAMES) {
+        const outcome = await flood(at, { shape, seconds, seed: SEED });
+        happened.push(`${shape}: ${outcome.seen}`);
+        broken.push(...outcome.broken.map((what) => `${shape}: ${what}`));
+        if (outcome.broken.length > 0) break;
+      }
+    } finally {
+      await sql.end();
     }
-    await sql.end();
     return { happened: happened.join('; '), broken };
   },
 };
