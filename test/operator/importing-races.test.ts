@@ -140,7 +140,7 @@ bothWays('games whose sales an import changes', () => {
     const answer = sendImport([{ type: 'purchase', id: 1, ...change }]);
     await blocked();
     await commit();
-    expect(await answer).toEqual(failure(400, `game 1: earnings in USD would be more than ${MOST}`));
+    expect(await answer).toEqual(failure(400, `line 1: game 1: earnings in USD would be more than ${MOST}`));
   });
 
   test.each([

@@ -144,11 +144,11 @@ bothWays('sales', () => {
   test('earnings beyond what a number holds', async () => {
     const amount = Number.MAX_SAFE_INTEGER;
     expect(await problemsOf(user(1), game(1), purchase(1, { amount }), purchase(2, { amount }))).toEqual([
-      'game 1: earnings in USD would be more than 9007199254740991',
+      'line 3: game 1: earnings in USD would be more than 9007199254740991',
     ]);
     await imported(user(1), game(1), purchase(1, { amount }));
     expect(await problemsOf(purchase(2, { amount: 1 }))).toEqual([
-      'game 1: earnings in USD would be more than 9007199254740991',
+      'line 1: game 1: earnings in USD would be more than 9007199254740991',
     ]);
     await imported(purchase(2, { amount: 1, currency: 'EUR' }), purchase(3, { amount: 0 }));
   });

@@ -1,5 +1,6 @@
 import type { GivenRows, Relation, Relations } from '../../platform/database/relations';
 import { addEarnings, addSales, addToPeriods, countPurchases, takeSales } from '../../purchases/earnings';
+import { SENDER_BITS } from './checks';
 import { ImportProblems } from './problems';
 import { given } from './record-types/fields';
 import { PURCHASE } from './record-types/purchase';
@@ -74,7 +75,9 @@ export async function changeSales(relations: Relations, newGames: string | undef
 }
 
 const TOO_MUCH = `(
-  SELECT 'game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
+  SELECT 'line ' || (
+      SELECT min(s.line) % ${2 ** SENDER_BITS} FROM import_purchases s
+      WHERE d.game_id = ANY (s.game_ids) AND s.currency = d.currency) || ': game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
   FROM (SELECT game_id, currency, sum(amount) AS amount FROM import_sales GROUP BY game_id, currency) d
   LEFT JOIN game_earnings e USING (game_id, currency)
   WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}

@@ -27,7 +27,7 @@ export class ReferenceController {
   @Public()
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @ApiOperation({ summary: 'This description, as OpenAPI 3.1' })
-  @ApiOkResponse({ schema: DOCUMENT })
+  @ApiOkResponse({ schema: DOCUMENT, headers: { ETag: { schema: { type: 'string' } } } })
   openapi(@Req() req: Request, @Res() res: Response): void {
     sendCacheable(req, res, this.description.asJson('everybody'), REVALIDATE);
   }
