@@ -43,7 +43,7 @@ describe('sales', () => {
     const helper = await browserOf(admin);
     expect((await helper.get('/user/settings')).location).toBe(SALES);
     const other = await browserOf(stranger);
-    expect((await other.get('/user/settings')).location).toBe('/user/settings/api-keys');
+    expect((await other.get('/user/settings')).location).toBe('/user/games');
     await other.follow();
     expect(other.page.text).not.toContain(SALES);
     await other.get(SALES);

@@ -12,7 +12,8 @@ import { type Actor, baseUrl, databaseUrl, make, sql, theApp, useStore } from '.
 import { moment } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
-jest.setTimeout(300_000);
+// Hundreds of inputs, each several times: minutes on a busy machine.
+jest.setTimeout(900_000);
 
 // Takes 5 ms where the service should keep nobody waiting for more than 20.
 const CONTROL = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));
