@@ -33,7 +33,10 @@ interface Step {
 /** The blocks of a walkthrough: whole files (ts), changes of files (diff) and commands (sh). */
 function stepsOf(heading: string): Step[] {
   const page = readFileSync(join(ROOT, 'docs', 'guides', 'change.md'), 'utf8');
-  const section = page.split(/^## /m).find((one) => one.startsWith(heading))!;
+  return stepsIn(page.split(/^## /m).find((one) => one.startsWith(heading))!);
+}
+
+function stepsIn(section: string): Step[] {
   let file = '';
   return [...section.matchAll(/`([^`\n]+)`(?: \(new\))?:\n|^```(\w+)\n([^]*?)^```$/gm)].flatMap(
     ([, named, language, text]) => {
@@ -52,9 +55,9 @@ function change({ file, text }: Step): void {
       .map((line) => line.slice(1))
       .join('\n')}\n`;
   const [before, after] = [side('+'), side('-')];
-  const parts = readFileSync(join(copy, file), 'utf8').split(before);
+  const parts = `\n${readFileSync(join(copy, file), 'utf8')}`.split(before);
   if (parts.length !== 2) throw new Error(`${file} has this ${parts.length - 1} times, not once:${before}`);
-  writeFileSync(join(copy, file), parts.join(after));
+  writeFileSync(join(copy, file), parts.join(after).slice(1));
 }
 
 let running: ChildProcess | undefined;
@@ -115,4 +118,13 @@ test('whoever follows the first walkthrough has a number on a game, and passes t
 
 test('whoever follows the second one after that has an endpoint, and passes the tests', async () => {
   await follow(stepsOf('A new endpoint'));
+}, 600_000);
+
+test('a resource of the Nest CLI compiles, passes the linter and works after the edits of its page', async () => {
+  const steps = stepsIn(readFileSync(join(ROOT, 'docs', 'contributing', 'add-a-resource.md'), 'utf8'));
+  expect(steps.length).toBeGreaterThan(8);
+  // Its types are checked with those of the page.
+  await run('npx nest g resource notes --type rest --crud false && npx prettier --check src/notes');
+  await follow(steps);
+  await run('npx eslint src/notes src/app.module.ts');
 }, 600_000);
