@@ -9,7 +9,7 @@ import { Params } from '../../platform/http/params.decorator';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
 import type { NdjsonResponse } from './ndjson-answer';
-import { ErasedResponse, PersonRequest, PersonRequest } from './people.dto';
+import { ErasedResponse, PersonRequest, PersonByIdRequest } from './people.dto';
 import { People, type Person } from './person';
 
 @ApiTags('Operations')
@@ -30,7 +30,7 @@ export class PeopleController {
   @OperatorMay('users')
   @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
   @Fails(404, 'invalid user')
-  async export(@CurrentOperator() by: By, @Params() { user_id }: PersonRequest): Promise<NdjsonResponse> {
+  async export(@CurrentOperator() by: By, @Params() { user_id }: PersonByIdRequest): Promise<NdjsonResponse> {
     const person = await this.withId(user_id);
     return this.exports.response(person, (counts) => this.events.record('exported', by, { counts, user_id }));
   }
@@ -46,7 +46,7 @@ export class PeopleController {
   async erase(
     @Req() req: Request,
     @CurrentOperator() by: By,
-    @Params() { user_id }: PersonRequest,
+    @Params() { user_id }: PersonByIdRequest,
   ): Promise<ErasedResponse> {
     return this.erased(req, by, await this.withId(user_id));
   }

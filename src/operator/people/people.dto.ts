@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { EmailAddress, Id } from '../../platform/http/parameters';
 
-export class PersonRequest {
+export class PersonByIdRequest {
   @Id('The account')
   user_id: number;
 }
