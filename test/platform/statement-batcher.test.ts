@@ -4,11 +4,8 @@ import { Database } from '../../src/platform/database/database';
 import { NotConnected } from '../../src/platform/database/sqlstates';
 import { longRead, read, statement } from '../../src/platform/database/statement';
 import { poolOf } from '../support/pool';
-import { moment } from '../support/time';
-import { openApp, sql, theApp, useStore } from '../support/store';
-
-// Some measure milliseconds, on machines that others use too.
-jest.retryTimes(2);
+import { blocked, hold } from '../support/locks';
+import { openApp, sql, theApp, theClock, useStore } from '../support/store';
 
 useStore();
 
@@ -18,7 +15,9 @@ const NOTED = statement('batcher_noted', `INSERT INTO audit_events (event) VALUE
 const NAP = read('batcher_nap', 'SELECT pg_sleep($1) IS NULL AS null');
 const ASLEEP = read('batcher_asleep', 'SELECT pg_sleep(30)');
 
-const LONG = longRead('batcher_long', 'SELECT pg_sleep($1) IS NULL AS null');
+/** As long as another transaction holds the lock. */
+const LOCKED = longRead('batcher_locked', 'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null');
+const LOCKED_SMALL = read('batcher_locked_small', 'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null');
 const LONG_DIVIDED = longRead('batcher_long_divided', 'SELECT 1 / $1::int AS part');
 
 const database = () => theApp().get(Database);
@@ -135,22 +134,14 @@ test('small statements wait in batches while two fifths of the connections are b
 });
 
 test('long statements take half of the connections, and a short one waits for none of them', async () => {
-  const long = Promise.all(Array.from({ length: 12 }, () => database().row(LONG, [0.2])));
-  const most = { busy: 0, waiting: 0, short: 0 };
-  let ended = false;
-  void long.then(() => (ended = true));
-  while (!ended) {
-    most.busy = Math.max(most.busy, database().connections.busy);
-    most.waiting = Math.max(most.waiting, database().connections.waiting);
-    const asked = performance.now();
-    await number(1);
-    most.short = Math.max(most.short, performance.now() - asked);
-  }
+  const { commit } = await hold('SELECT pg_advisory_xact_lock(1)');
+  const long = Promise.all(Array.from({ length: 12 }, () => database().row(LOCKED, [])));
+  await blocked(5);
+  // All of the long ones still wait for the lock.
+  expect(await number(1)).toEqual({ asked: 1 });
+  expect(database().connections).toMatchObject({ busy: 5, waiting: 7 });
+  await commit();
   expect(await long).toHaveLength(12);
-  expect(most.busy).toBeLessThanOrEqual(6);
-  expect(most.waiting).toBeGreaterThanOrEqual(7);
-  // They took three turns of 0.2 s.
-  expect(most.short).toBeLessThan(150);
 });
 
 test('a long one that fails releases the semaphore', async () => {
@@ -160,18 +151,23 @@ test('a long one that fails releases the semaphore', async () => {
 });
 
 test.each([
-  ['a long', LONG, 5],
-  ['a small', NAP, 4],
-])('%s one that waits too long is refused, and those that come later are not', async (_, nap, most) => {
+  ['a long', LOCKED, 5],
+  ['a small', LOCKED_SMALL, 4],
+])('%s one that waits too long is rejected, and later ones are not', async (_, locked, most) => {
+  const { commit } = await hold('SELECT pg_advisory_xact_lock(1)');
   const busy: Promise<unknown>[] = [];
   for (let one = 0; one < most; one++) {
-    busy.push(database().row(nap, [1]));
+    busy.push(database().row(locked, []));
     await setImmediate();
   }
-  const early = database().row(nap, [0]);
-  await moment(500);
-  const late = database().row(nap, [0]);
-  await expect(early).rejects.toBeInstanceOf(NotConnected);
+  theClock().stop();
+  const early = database().row(locked, []);
+  const rejected = expect(early).rejects.toBeInstanceOf(NotConnected);
+  await setImmediate();
+  theClock().advance(700);
+  const late = database().row(locked, []);
+  await commit();
+  await rejected;
   expect(await late).toEqual({ null: false });
   await Promise.all(busy);
 });

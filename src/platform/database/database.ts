@@ -4,6 +4,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { Client, Pool, PoolClient } from 'pg';
 import { type DataSource, type EntityManager, QueryRunnerAlreadyReleasedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
 import { inTransaction, queryOf } from './pool/pipeline';
 import { StatementBatcher } from './pool/batching';
@@ -34,6 +35,7 @@ export class Database implements OnApplicationShutdown {
   constructor(
     @InjectDataSource() private readonly source: DataSource,
     private readonly settings: Settings,
+    private readonly clock: Clock,
   ) {
     this.prepared = settings.DATABASE_PREPARED_STATEMENTS;
   }
@@ -73,7 +75,7 @@ export class Database implements OnApplicationShutdown {
     await requireSupportedServer(pool);
     await requireMigrated(this.source);
     if (this.stopped) return;
-    this.batcher = new StatementBatcher(pool);
+    this.batcher = new StatementBatcher(pool, this.clock);
     this.pool = pool;
   }
 

@@ -1,3 +1,4 @@
+import type { Clock } from '../../config/clock';
 import type { Pool, QueryConfig } from 'pg';
 import { connectionOptions } from '../data-source';
 import { concernsOneStatement } from '../sqlstates';
@@ -24,6 +25,7 @@ class Semaphore {
   constructor(
     private readonly permits: number,
     private readonly maxWait: number,
+    private readonly clock: Clock,
   ) {}
 
   get waiting(): number {
@@ -32,7 +34,7 @@ class Semaphore {
 
   acquire(acquired: Waiter['acquired'], timedOut: Waiter['timedOut']): void {
     if (this.held < this.permits) this.grant({ acquired, timedOut }, 0);
-    else this.queue.push({ since: performance.now(), waiter: { acquired, timedOut } });
+    else this.queue.push({ since: this.clock.monotonic(), waiter: { acquired, timedOut } });
   }
 
   private grant({ acquired }: Waiter, waited: number): void {
@@ -47,7 +49,7 @@ class Semaphore {
     for (let place = this.queue.shift(); place; place = this.queue.shift()) {
       const waiter = place.waiter!;
       place.waiter = undefined;
-      const waited = performance.now() - place.since;
+      const waited = this.clock.monotonic() - place.since;
       if (waited < this.maxWait) return this.grant(waiter, waited);
       waiter.timedOut();
     }
@@ -86,9 +88,12 @@ export class StatementBatcher {
   private readonly small: Semaphore;
   private readonly long: Semaphore;
 
-  constructor(private readonly pool: Pool) {
+  constructor(
+    private readonly pool: Pool,
+    private readonly clock: Clock,
+  ) {
     const semaphore = (share: number) =>
-      new Semaphore(Math.ceil(pool.options.max * share), connectionOptions.connectionTimeoutMillis);
+      new Semaphore(Math.ceil(pool.options.max * share), connectionOptions.connectionTimeoutMillis, clock);
     this.small = semaphore(SMALL_SHARE);
     this.long = semaphore(LONG_SHARE);
   }
@@ -108,7 +113,7 @@ export class StatementBatcher {
   }
 
   private join(request: Request): void {
-    const now = performance.now();
+    const now = this.clock.monotonic();
     const { open } = this;
     if (open && open.requests.length < MAX_STATEMENTS && now - open.opened < MAX_AGE) {
       open.requests.push(request);

@@ -1,0 +1,41 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Tests of processes, load and faults take real time; the support files implement the waiting for events. */
+const MAY_WAIT = /^(system|deploy|support)\//;
+/** Files whose subject is still being rewritten. This list only gets shorter. */
+const PENDING = ['api/rate-limits-guesses.test.ts', 'api/rate-limits.test.ts', 'api/throttle.test.ts'];
+
+const FORBIDDEN: [string, RegExp][] = [
+  ['a second try', /\bretryTimes\b/],
+  ['a sleep', /(?<![\w.])(setTimeout|sleep|moment)\(|\bsetTimeout\b.*timers\/promises/],
+  ['a comparison with the real time', /\b(performance\.now|Date\.now|hrtime|cpuUsage)\b/],
+];
+
+const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !MAY_WAIT.test(file) && file !== 'contract/time.test.ts')
+  .toSorted();
+
+const violationsOf = (text: string) =>
+  text
+    .split('\n')
+    .flatMap((line, index) =>
+      FORBIDDEN.filter(([, pattern]) => pattern.test(line)).map(([name]) => `${index + 1}: ${name}`),
+    );
+
+test('no test waits for time to pass, compares times or is tried again: tests stop and advance theClock()', () => {
+  const found = files.map((file) => [file, violationsOf(readFileSync(join('test', file), 'utf8'))] as const);
+  const violating = found.filter(([, violations]) => violations.length > 0);
+  expect(violating.filter(([file]) => !PENDING.includes(file))).toEqual([]);
+  expect(violating.map(([file]) => file)).toEqual(PENDING.filter((file) => files.includes(file)));
+});
+
+test.each([
+  'jest.retryTimes(2);',
+  'await new Promise((resolve) => setTimeout(resolve, 300));',
+  'await moment(500);',
+  "import { setTimeout as sleep } from 'node:timers/promises';",
+  'expect(performance.now() - began).toBeLessThan(450);',
+])('control: %s', (line) => {
+  expect(violationsOf(line)).toHaveLength(1);
+});
