@@ -11,6 +11,7 @@ import { registerPeopleCommands } from './people.command';
 import { registerSellingCommands } from './sales.command';
 import { registerUserCommands } from './users.command';
 import { registerWebhookCommands } from './webhooks.command';
+import { registerFileCommands } from './files.command';
 import { registerImportCommands } from './import.command';
 
 /** The command `gamewharf`, with all that it can do. */
@@ -31,4 +32,5 @@ registerSellingCommands(program, runCommand);
 registerWebhookCommands(program, runCommand);
 registerCollectionCommands(program, runCommand);
 registerImportCommands(program, runCommand);
+registerFileCommands(program, runCommand);
 registerCompletion(program);

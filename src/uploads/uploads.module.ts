@@ -9,6 +9,7 @@ import { ChannelsService } from './channels.service';
 import { DownloadCounts } from './download-counts.service';
 import { DownloadsService } from './downloads.service';
 import { FilesController } from './files.controller';
+import { FilesService } from './files.service';
 import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
 import { NoStorage } from './storage/no-storage';
@@ -29,9 +30,10 @@ const storage = (settings: Settings, clock: Clock, own: OwnAddress): FileStorage
     DownloadsService,
     DownloadCounts,
     ChannelsService,
+    FilesService,
     { provide: FileStorage, useFactory: storage, inject: [Settings, Clock, OwnAddress] },
   ],
-  exports: [UploadsService, DownloadsService, DownloadCounts, FileStorage],
+  exports: [UploadsService, DownloadsService, DownloadCounts, FilesService, FileStorage],
 })
 export class UploadsModule {
   constructor(expired: ExpiredRows) {

@@ -1,8 +1,11 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
+import { FilesService, type NewFile } from '../../src/uploads/files.service';
 import { S3Storage } from '../../src/uploads/storage/s3-storage';
 import { TestClock } from '../support/clock';
 import { S3Double } from '../support/s3';
@@ -334,4 +337,61 @@ test('without a storage, a download is unavailable, and the log says why', async
   expect([response.status, await response.json()]).toEqual([503, { errors: ['service unavailable'] }]);
   expect(logged.join('')).toContain('No storage of files is configured');
   await app.close();
+});
+
+describe('files put and rm', () => {
+  const pieces = async function* () {
+    yield CONTENT.subarray(0, 60_000);
+    yield CONTENT.subarray(60_000);
+  };
+  const file = (fields: object = {}): NewFile => ({
+    game_id: game.id,
+    filename: 'sun.zip',
+    size: CONTENT.length,
+    content: pieces(),
+    traits: ['p_linux'],
+    display_name: null,
+    ...fields,
+  });
+  const { signal } = new AbortController();
+  const md5_hash = createHash('md5').update(CONTENT).digest('hex');
+  const files = () => theApp().get(FilesService);
+
+  test('a file is stored, recorded, downloaded and deleted', async () => {
+    const seen: number[] = [];
+    const { id, file_key } = await files().put(file(), signal, (bytes) => seen.push(bytes));
+    expect(seen).toEqual([60_000, 100_000]);
+    expect(await player.get(`/uploads/${id}`)).toMatchObject({
+      body: { upload: { storage: 'hosted', size: CONTENT.length, md5_hash, traits: ['p_linux'] } },
+    });
+    const content = await (await fetch(await locationOf(`/uploads/${id}/download`))).arrayBuffer();
+    expect(Buffer.from(content).equals(CONTENT)).toBe(true);
+    expect(await files().remove(id)).toBe(true);
+    expect(existsSync(join(folder, file_key!))).toBe(false);
+    expect(await files().remove(id)).toBe(false);
+  });
+
+  test('builds of a channel share one upload', async () => {
+    const channel = { channel_name: 'sun', user_version: '1.0' };
+    const first = await files().put(file(channel), signal, () => undefined);
+    const second = await files().put(file({ ...channel, user_version: '1.1' }), signal, () => undefined);
+    expect(second.id).toBe(first.id);
+    expect(await player.get(`/uploads/${first.id}`)).toMatchObject({
+      body: { upload: { storage: 'build', md5_hash, build: { version: 2, user_version: '1.1' } } },
+    });
+  });
+
+  test('a file that cannot be read leaves nothing behind', async () => {
+    const broken = async function* () {
+      yield CONTENT;
+      throw new Error('it is gone');
+    };
+    const before = await sql('SELECT count(*) FROM uploads');
+    await expect(files().put(file({ content: broken() }), signal, () => undefined)).rejects.toThrow(
+      'it is gone',
+    );
+    expect(await sql('SELECT count(*) FROM uploads')).toEqual(before);
+    const left = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.part'));
+    expect(left).toEqual([]);
+  });
 });

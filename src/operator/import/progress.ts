@@ -44,7 +44,8 @@ export class ProgressDisplay {
   }
 }
 
-const bar = (share: number) => {
+/** A progress bar, for a share from 0 to 1. */
+export const bar = (share: number) => {
   const full = Math.round(share * BAR_WIDTH);
   return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}]`;
 };

@@ -1,0 +1,151 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { EntityManager } from 'typeorm';
+import { gameNamed } from '../games/game-named';
+import { bar } from '../operator/import/progress';
+import { OperatorError } from '../platform/config/operator-error';
+import { modernTimestamp } from '../platform/formats/timestamps';
+import { FilesService } from '../uploads/files.service';
+import { PLATFORMS, type Upload } from '../uploads/upload.entity';
+import { type CommandRunner, idIn } from './operator-command';
+import { printTable } from './print-table';
+
+const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;
+const REDRAW_INTERVAL = 200;
+const LINE_INTERVAL = 5000;
+
+interface PutOptions {
+  game: string;
+  channel?: string;
+  userVersion?: string;
+  name?: string;
+  platform: string[];
+  demo?: true;
+}
+
+export function registerFileCommands(program: Command, run: CommandRunner): void {
+  const files = program.command('files').description('Manage the files that players download.');
+  files
+    .command('put')
+    .description('Copy a file into the storage and record it as an upload or as a new build of a channel.')
+    .argument('<file>', 'path of the file')
+    .requiredOption(...GAME)
+    .option('--channel <NAME>', 'channel that the file is a new build of', nameIn)
+    .option('--user-version <VERSION>', 'version of the build, such as 1.2.0', nameIn)
+    .addOption(
+      new Option('--name <TEXT>', 'name to show in place of the file name').conflicts([
+        'channel',
+        'userVersion',
+      ]),
+    )
+    .addOption(
+      new Option('--platform <PLATFORM>', `platform of the file (repeatable): ${PLATFORMS.join(', ')}`)
+        .argParser(platformsIn)
+        .default([], 'none'),
+    )
+    .option('--demo', 'let everyone download the file')
+    .action((path: string, options: PutOptions) =>
+      run(async (app, signal) => {
+        const { channel, userVersion, name = null, platform, demo } = options;
+        if (userVersion !== undefined && channel === undefined)
+          throw new OperatorError('--user-version needs --channel.');
+        const game = await gameNamed(app.get(EntityManager), options.game);
+        const size = await sizeOf(path);
+        const progress = new CopyProgress(size);
+        const upload = await app
+          .get(FilesService)
+          .put(
+            {
+              game_id: game.id,
+              filename: basename(path),
+              size,
+              content: createReadStream(path, { highWaterMark: 256 * 1024 }),
+              traits: [...platform.map((one) => `p_${one}`), ...(demo ? ['demo'] : [])] as Upload['traits'],
+              display_name: name,
+              channel_name: channel,
+              user_version: userVersion,
+            },
+            signal,
+            (bytes) => progress.show(bytes),
+          )
+          .finally(() => progress.stop());
+        console.log(
+          `Upload ${upload.id} of ${game.title}: ${upload.filename}, ${size.toLocaleString('en-US')} bytes.`,
+        );
+      }),
+    );
+  files
+    .command('list')
+    .description("List a game's uploads.")
+    .requiredOption(...GAME)
+    .action(({ game: name }: { game: string }) =>
+      run(async (app) => {
+        const game = await gameNamed(app.get(EntityManager), name);
+        const uploads = await app.get(FilesService).list(game.id);
+        printTable([
+          ['ID', 'FILE', 'TRAITS', 'SOURCE', 'BYTES', 'UPDATED'],
+          ...uploads.map((upload) => [
+            String(upload.id),
+            upload.filename,
+            upload.traits.join(' ') || '-',
+            sourceOf(upload),
+            upload.size === null ? '-' : String(upload.size),
+            modernTimestamp(upload.updated_at),
+          ]),
+        ]);
+      }),
+    );
+  files
+    .command('rm')
+    .description('Delete an upload and its file. Builds of a channel are kept.')
+    .argument('<id>', 'ID of the upload, as `files list` shows it', idIn)
+    .action((id: number) =>
+      run(async (app) => {
+        if (!(await app.get(FilesService).remove(id))) throw new OperatorError(`Upload ${id} doesn't exist.`);
+        console.log(`Deleted upload ${id}.`);
+      }),
+    );
+}
+
+const sourceOf = ({ channel_name, external_url, file_url, file_key }: Upload) =>
+  channel_name === null ? (external_url ?? file_url ?? file_key!) : `channel ${channel_name}`;
+
+async function sizeOf(path: string): Promise<number> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found?.isFile()) throw new OperatorError(`${path} isn't a file.`);
+  return found.size;
+}
+
+function nameIn(text: string): string {
+  if (!/^[^]{1,200}$/u.test(text)) throw new InvalidArgumentError('Use 1 to 200 characters.');
+  return text;
+}
+
+function platformsIn(text: string, previous: string[]): string[] {
+  if (!PLATFORMS.some((one) => one === text))
+    throw new InvalidArgumentError(`Use one of ${PLATFORMS.join(', ')}.`);
+  return [...new Set([...previous, text])];
+}
+
+/** A bar on a terminal, otherwise a line every few seconds, on standard error. */
+class CopyProgress {
+  private shownAt = performance.now();
+
+  constructor(private readonly size: number) {}
+
+  show(bytes: number): void {
+    const { isTTY } = process.stderr;
+    const now = performance.now();
+    if (now - this.shownAt < (isTTY ? REDRAW_INTERVAL : LINE_INTERVAL)) return;
+    this.shownAt = now;
+    const share = this.size === 0 ? 1 : bytes / this.size;
+    const text = `${Math.floor(share * 100)} % of ${this.size.toLocaleString('en-US')} bytes`;
+    process.stderr.write(isTTY ? `\r\x1b[K${bar(share)} ${text}` : `${text}\n`);
+  }
+
+  stop(): void {
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+  }
+}

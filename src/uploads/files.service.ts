@@ -1,0 +1,97 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Database } from '../platform/database/database';
+import { Game } from '../games/game.entity';
+import { Build } from '../wharf/build.entity';
+import { FileStorage } from './storage/file-storage';
+import { Upload } from './upload.entity';
+
+/** A file to store, and what its upload shows. */
+export interface NewFile {
+  game_id: number;
+  filename: string;
+  /** In bytes. */
+  size: number;
+  content: AsyncIterable<Buffer>;
+  traits: Upload['traits'];
+  display_name: string | null;
+  /** The file is a new build of this channel. */
+  channel_name?: string;
+  user_version?: string;
+}
+
+/** Stores files, and records them as uploads and builds. */
+@Injectable()
+export class FilesService {
+  constructor(
+    private readonly database: Database,
+    private readonly storage: FileStorage,
+  ) {}
+
+  /** Copies a file into the storage, and then records it. Every file gets a key of its own, so that stored ones never change. */
+  async put(file: NewFile, signal: AbortSignal, progress: (bytes: number) => void): Promise<Upload> {
+    const file_key = `${file.game_id}/${randomUUID()}/${file.filename}`;
+    const md5 = createHash('md5');
+    let bytes = 0;
+    const measured = async function* () {
+      for await (const chunk of file.content) {
+        md5.update(chunk);
+        progress((bytes += chunk.length));
+        yield chunk;
+      }
+    };
+    await this.storage.put(file_key, file.size, Readable.from(measured()), signal);
+    const stored = { file_key, size: bytes, md5_hash: md5.digest('hex') };
+    try {
+      return await this.database.transaction((db) => record(db, file, stored));
+    } catch (error) {
+      await this.storage.delete(file_key);
+      throw error;
+    }
+  }
+
+  /** Deletes an upload and the file that it alone has. Builds of a channel stay. False: there is no such upload. */
+  async remove(id: number): Promise<boolean> {
+    const key = await this.database.transaction(async (db) => {
+      const upload = await db.findOneBy(Upload, { id });
+      if (!upload) return undefined;
+      await db.delete(Upload, { id });
+      const { file_key } = upload;
+      if (file_key === null) return null;
+      const isShared = (await db.existsBy(Upload, { file_key })) || (await db.existsBy(Build, { file_key }));
+      return isShared ? null : file_key;
+    });
+    if (key) await this.storage.delete(key);
+    return key !== undefined;
+  }
+
+  /** The uploads of a game, in the order of display. */
+  list(game_id: number): Promise<Upload[]> {
+    return this.database.transaction((db) =>
+      db.find(Upload, { where: { game_id }, order: { position: 'ASC', id: 'ASC' } }),
+    );
+  }
+}
+
+type Stored = Pick<Upload, 'file_key' | 'size' | 'md5_hash'>;
+
+async function record(db: EntityManager, file: NewFile, stored: Stored): Promise<Upload> {
+  const { game_id, filename, traits, display_name, channel_name, user_version } = file;
+  // Two builds of a new channel must not make two uploads.
+  await db.findOneOrFail(Game, { where: { id: game_id }, lock: { mode: 'pessimistic_write' } });
+  const shown = { game_id, filename, traits, display_name };
+  if (channel_name === undefined) return insertUpload(db, { ...shown, ...stored });
+  await db.insert(Build, { game_id, channel_name, user_version, ...stored });
+  const upload = await db.findOne(Upload, { where: { game_id, channel_name }, order: { id: 'ASC' } });
+  if (!upload) return insertUpload(db, { ...shown, channel_name });
+  const changed = { filename, ...(traits.length && { traits }), updated_at: () => 'now()' };
+  await db.update(Upload, { id: upload.id }, changed);
+  return db.findOneByOrFail(Upload, { id: upload.id });
+}
+
+async function insertUpload(db: EntityManager, upload: Partial<Upload>): Promise<Upload> {
+  const { identifiers } = await db.insert(Upload, upload);
+  return db.findOneByOrFail(Upload, { id: (identifiers[0] as { id: number }).id });
+}
