@@ -118,16 +118,17 @@ describe('sign-in', () => {
     const user = await withPassword(
       await make.user({ username: 'Ivan', emails: [{ email, verified: true }] }),
     );
-    // The last one is a capital I with a dot, which JavaScript folds to two characters and PostgreSQL to an i.
-    const names = ['ivan', email, 'IVAN', 'Ivan@Example.com', '\u0130van'];
+    const names = ['ivan', email, 'IVAN', 'Ivan@Example.com', 'iVaN'];
     for (const name of names) expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
     for (const name of names) expect((await new Browser().signIn(name, 'wrong')).status).toBe(429);
+    // Only ASCII letters ignore case: with a dotted capital I it is another name.
+    expect((await new Browser().signIn('\u0130van', 'wrong')).status).toBe(403);
     await waitOver();
     expect((await new Browser().signIn(user.username)).status).toBe(303);
   });
 
   test('so has a name that nobody has, however it is written', async () => {
-    for (const name of ['igor', 'IGOR', '\u0130gor', 'Igor', 'igoR'])
+    for (const name of ['igor', 'IGOR', 'iGOR', 'Igor', 'igoR'])
       expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
     expect((await new Browser().signIn('iGor', 'wrong')).status).toBe(429);
   });
