@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
-import { read } from '../platform/database/statement';
+import { longRead } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import type { Rows } from '../platform/http/long-lists';
@@ -33,7 +33,7 @@ const userOf = (id: string) =>
 
 /** `found` selects purchases of the game `g` from $4, $5 on. No row: the caller may not edit the game. A row of nulls: no sales. */
 const list = (name: string, found: string) =>
-  read<SaleRow>(
+  longRead<SaleRow>(
     name,
     `SELECT s.* FROM games g LEFT JOIN LATERAL (
        SELECT ${PURCHASE},

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
-import { read } from '../platform/database/statement';
+import { longRead } from '../platform/database/statement';
 import { keysOf } from './key-owners';
 import type { OwnedKeysRequest } from './owned-key.dto';
 import { OWNED_KEY_ROW, type OwnedKeyRow } from './owned-key.row';
@@ -9,7 +9,7 @@ import { OWNED_KEY_ROW, type OwnedKeyRow } from './owned-key.row';
 const liveKeys = (condition: string) =>
   `SELECT dk.id, dk.created_at FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL`;
 
-export const OWNED_KEYS = read<Packed>(
+export const OWNED_KEYS = longRead<Packed>(
   'owned_keys',
   `SELECT ${OWNED_KEY_ROW.sql}
    FROM (SELECT id FROM (${keysOf('$1', liveKeys)}) owned

@@ -156,7 +156,7 @@ export class Settings {
   )
   TRUSTED_PROXIES: string = '';
 
-  // Concurrent requests; more are refused. One address may have three quarters of them.
+  // Running and waiting requests; more are rejected. One IP address runs 16 of them, or 64 while it is alone.
   @WholeNumber(1, 100_000)
   MAX_IN_FLIGHT: number = 500;
 
