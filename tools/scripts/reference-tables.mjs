@@ -36,10 +36,12 @@ export async function metricsPage() {
   measured.observe({}, { statusCode: 200 }, 1);
   const durations = measured.get();
   const labels = Object.keys(durations.values[0].labels).filter((label) => label !== 'le');
-  const families = [...app.get(Measurements).families].map(([name, { type, help, labels, series }]) => [
+  const { registry } = app.get(Measurements);
+  const metrics = await registry.getMetricsAsJSON();
+  const families = metrics.map(({ name, type, help, values }) => [
     code(name),
     type,
-    labelsOf(series, labels),
+    labelsOf(values, registry.getSingleMetric(name).labelNames),
     help,
   ]);
   families.push([code(durations.name), durations.type, labelsOf([], labels), durations.help]);
