@@ -76,14 +76,15 @@ const POSTPONE = statement(
   `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $4) WHERE id = $1) ${NOTE_OUTCOME}`,
 );
 
+// ARRAY: with IN, a table without statistics may be joined row by row, which takes minutes for 100,000 deliveries.
 const DROP = statement(
   'drop_webhook_deliveries',
-  `DELETE FROM webhook_deliveries WHERE id IN (
+  `DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(
      SELECT d.id FROM webhooks w CROSS JOIN LATERAL (
        (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_WAITING} LIMIT ${BATCH})
        UNION
        (SELECT id FROM webhook_deliveries
-        WHERE webhook_id = w.id AND created_at < now() - interval '${MAX_UNTRIED_AGE} s' ORDER BY created_at LIMIT ${BATCH})) d)
+        WHERE webhook_id = w.id AND created_at < now() - interval '${MAX_UNTRIED_AGE} s' ORDER BY created_at LIMIT ${BATCH})) d))
    RETURNING 1`,
 );
 
