@@ -1,5 +1,5 @@
 # One exact Node release for both stages. For a build that can be repeated byte for byte, pass the same
-# release by digest: --build-arg NODE_IMAGE=node@sha256:... (docs/guides/operations.md says how).
+# release by digest: --build-arg NODE_IMAGE=node@sha256:... (docs/guides/kubernetes.md says how).
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build

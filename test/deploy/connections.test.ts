@@ -15,7 +15,7 @@ import {
 type Change = (folder: string) => void;
 const collector = 'OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.monitoring:4318';
 
-/** Each way in which docs/guides/operations.md and docs/explanation/scaling.md have the manifests used. */
+/** Each way in which docs/guides/kubernetes.md and docs/explanation/scaling.md have the manifests used. */
 const WAYS: [environment: string, how: string, changes: Change[]][] = [
   ['staging', 'as it is', []],
   ['production', 'as it is', []],

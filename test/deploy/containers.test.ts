@@ -129,8 +129,8 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
         expect(authority?.secret?.items).toEqual([{ key: 'ca.crt', path: 'ca.crt' }]);
       }
     });
-    it('are all named in docs/guides/operations.md', () => {
-      const page = readFileSync(path.join(kubernetes, '..', '..', 'docs', 'guides', 'operations.md'), 'utf8');
+    it('are all named in docs/guides/kubernetes.md', () => {
+      const page = readFileSync(path.join(kubernetes, '..', '..', 'docs', 'guides', 'kubernetes.md'), 'utf8');
       const names = [
         ...rendered.containers.flatMap(({ env }) =>
           env.map(({ valueFrom }) => valueFrom?.secretKeyRef?.name),

@@ -8,7 +8,9 @@ import { runIf } from '../support/run-if';
 
 const root = path.join(__dirname, '..', '..');
 const read = (...names: string[]) => readFileSync(path.join(root, ...names), 'utf8');
-const page = read('docs', 'guides', 'one-machine.md');
+const page = ['docker-compose', 'systemd', 'reverse-proxy']
+  .map((name) => read('docs', 'guides', `${name}.md`))
+  .join('\n');
 const manifest = JSON.parse(read('package.json')) as { version: string; scripts: Record<string, string> };
 const settingNames = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)];
 

@@ -52,7 +52,7 @@ const podOf = ({ spec }: Manifest): Pod => ({
   spec: spec.template.spec,
 });
 
-/** What `work` makes of the manifests after a change of them, such as docs/guides/operations.md asks for. */
+/** What `work` makes of the manifests after a change of them, such as docs/guides/kubernetes.md asks for. */
 export function changed<T>(change: (folder: string) => void, work: (folder: string) => T): T {
   const copy = mkdtempSync(path.join(tmpdir(), 'gamewharf-deploy-'));
   try {
@@ -114,7 +114,7 @@ export function environmentVariables(
   return known;
 }
 
-/** The Redis of docs/guides/operations.md is in a namespace `redis`. */
+/** The Redis of docs/guides/kubernetes.md is in a namespace `redis`. */
 const secret = (name: string) => (name === 'REDIS_URL' ? 'redis://redis.redis:6379' : 'x'.repeat(64));
 
 export const databaseUrl = (container: Container, name = 'DATABASE_URL') => {
