@@ -23,10 +23,15 @@ import { type Actor, baseUrl, sql, theApp, useStore } from '../support/store';
 
 useStore();
 
-const CONSENT = '2. With a token after consent';
+const CONSENT = 'Sign in with a device code';
 const REFUND = 'After a refund';
 
-const examples = examplesOf('guides/ownership.md');
+const examples = [
+  'guides/ownership.md',
+  'guides/ownership-consent.md',
+  'guides/ownership-lookup.md',
+  'guides/ownership-engines.md',
+].flatMap(examplesOf);
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'ownership.md'), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-ownership-'));
 let env: Record<string, string>;
@@ -50,7 +55,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('the page has an example for every way and language', () => {
+test('the pages have an example of every method and language', () => {
   const count = (language: string) => examples.filter((one) => one.language === language).length;
   expect(['sh', 'python', 'js', 'go', 'csharp', 'gdscript'].map(count)).toEqual([5, 1, 4, 1, 1, 1]);
 });
