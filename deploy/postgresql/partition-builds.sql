@@ -17,7 +17,8 @@ LOCK TABLE builds IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE builds RENAME TO builds_0;
 ALTER TABLE builds_0 RENAME CONSTRAINT builds_pkey TO builds_0_pkey;
 ALTER INDEX builds_newest_idx RENAME TO builds_0_newest_idx;
-ALTER INDEX builds_game_id_idx RENAME TO builds_0_game_id_idx;
+ALTER INDEX builds_channel_idx RENAME TO builds_0_channel_idx;
+ALTER INDEX builds_newest_file_idx RENAME TO builds_0_newest_file_idx;
 DROP TRIGGER builds_note_build_change ON builds_0;
 CREATE TEMPORARY TABLE next_id ON COMMIT DROP AS
   SELECT nextval(pg_get_serial_sequence('builds_0', 'id')) AS id;
@@ -29,7 +30,9 @@ ALTER TABLE builds ADD CONSTRAINT builds_pkey PRIMARY KEY (id);
 ALTER TABLE builds ADD CONSTRAINT builds_game_id_fkey FOREIGN KEY (game_id) REFERENCES games;
 CREATE INDEX builds_newest_idx ON builds (game_id, channel_name, id DESC) INCLUDE (user_version)
   WHERE state = 'completed';
-CREATE INDEX builds_game_id_idx ON builds (game_id);
+CREATE INDEX builds_channel_idx ON builds (game_id, channel_name, id);
+CREATE INDEX builds_newest_file_idx ON builds (game_id, channel_name, id DESC)
+  WHERE state = 'completed' AND size IS NOT NULL;
 ALTER TABLE builds ATTACH PARTITION builds_0 FOR VALUES FROM (MINVALUE) TO (1000000000);
 CREATE TRIGGER builds_note_build_change AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON builds
   FOR EACH STATEMENT EXECUTE FUNCTION note_build_change();
