@@ -9,6 +9,7 @@ import { TimestampColumn } from '../platform/database/timestamp.column';
 @Index('collection_games_sort_key_key', { synchronize: false })
 @Index('collection_games_game_id_idx', ['game_id'])
 @Index('collection_games_user_id_idx', ['user_id'])
+@Index('collection_games_blurb_user_id_idx', ['blurb_user_id'], { where: 'blurb_user_id IS NOT NULL' })
 export class CollectionGame {
   @PrimaryColumn('bigint')
   collection_id: number;
@@ -22,6 +23,10 @@ export class CollectionGame {
 
   @Column('text', { nullable: true })
   blurb: string | null;
+
+  /** Who last wrote the blurb; null if that is the user who added the game. */
+  @Column('bigint', { nullable: true })
+  blurb_user_id: number | null;
 
   @Column('bigint')
   user_id: number;
@@ -37,4 +42,7 @@ export class CollectionGame {
 
   @ManyToOne(() => User)
   user?: Relation<User>;
+
+  @ManyToOne(() => User, { onDelete: 'SET NULL' })
+  blurb_user?: Relation<User>;
 }

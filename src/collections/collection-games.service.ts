@@ -112,7 +112,9 @@ const UPDATE = statement<CollectionAccess>(
   'collection_games_update',
   `WITH ${COLLECTION},
    updated AS (
-     UPDATE collection_games e SET blurb = nullif($4::text, '') FROM collection, games g
+     UPDATE collection_games e SET blurb = nullif($4::text, ''),
+       blurb_user_id = CASE WHEN $4::text <> '' THEN nullif($2, e.user_id) END
+     FROM collection, games g
      WHERE e.collection_id = collection.id AND e.game_id = $3 AND collection.editable AND $4::text <> coalesce(e.blurb, '')
        AND g.id = e.game_id AND ${canView('g', '$2')}
      RETURNING e.collection_id),

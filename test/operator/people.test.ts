@@ -55,6 +55,8 @@ interface Somebody {
   texts: string[];
   /** A collection of somebody else, to which they added a game. */
   elsewhere: number;
+  /** A collection of somebody else with blurbs that they wrote. */
+  reviewed: number;
   game: { id: number; slug: string };
 }
 
@@ -153,9 +155,28 @@ async function somebody(name: string, other: Actor): Promise<Somebody> {
   await sql(`UPDATE collections SET games_count = 1, updated_at = '2024-01-01' WHERE id = $1`, [
     elsewhere.id,
   ]);
+  const reviewed = await make.collection({ owner: other, admins: [user], games: [game, others] });
+  const added = await make.game({ owner: other });
+  await user.post(`/collections/${reviewed.id}/add-game`, { game_id: added.id, blurb: 'First version' });
+  const review = (by: Actor, of: { id: number }, blurb: string) =>
+    by.post(`/collections/${reviewed.id}/collection-games/${of.id}`, { blurb });
+  for (const [by, of, blurb] of [
+    [user, game, text('review')],
+    [user, others, 'First version'],
+    [other, others, 'Rewritten'],
+    [other, added, 'Rewritten'],
+  ] as const)
+    expect((await review(by, of, blurb)).status).toBe(200);
   for (const one of [user, other])
     await sql(`INSERT INTO profile_collections (collection_id, user_id) VALUES ($1, $2)`, [own.id, one.id]);
-  return { user, addresses: [address, second, claimed], texts, elsewhere: elsewhere.id, game };
+  return {
+    user,
+    addresses: [address, second, claimed],
+    texts,
+    elsewhere: elsewhere.id,
+    reviewed: reviewed.id,
+    game,
+  };
 }
 
 /** Answers that a retry would get again, to the person, to others, and to a checkout. */
@@ -303,8 +324,8 @@ describe('a person with rows in every table', () => {
       game_admin: 1,
       collection: 1,
       profile_collection: 1,
-      collection_admin: 1,
-      collection_game: 2,
+      collection_admin: 2,
+      collection_game: 4,
       idempotency_key: 1,
       purchase: 5,
       download_key: 7,
@@ -377,9 +398,9 @@ describe('a person with rows in every table', () => {
             audit_events: 1,
             game_admins: 1,
             collections: 1,
-            collection_admins: 1,
+            collection_admins: 2,
             profile_collections: 1,
-            collection_games: 2,
+            collection_games: 4,
             idempotency_keys: 4,
             purchases: 5,
             download_keys: 7,
@@ -446,6 +467,17 @@ describe('a person with rows in every table', () => {
       });
       expect(await third.get(`/collections/${person.elsewhere}`)).toMatchObject({
         body: { collection: { games_count: 1, updated_at: expect.not.stringContaining('2024') as string } },
+      });
+    });
+
+    test('the blurb of an entry that somebody else added is cleared only if the person wrote it last', async () => {
+      const { body } = await third.get(`/collections/${person.reviewed}/collection-games`);
+      expect(body).toMatchObject({
+        collection_games: [
+          { user_id: third.id, blurb: null },
+          { user_id: third.id, blurb: 'Rewritten' },
+          { user_id: third.id, blurb: 'Rewritten' },
+        ],
       });
     });
 

@@ -137,12 +137,16 @@ export const DELETE_ON_PROFILE = statement(
    RETURNING 1`,
 );
 
-/** The owner of the collection keeps the entry. The blurb goes: most likely the user who added the game wrote it. */
+/** The owner of the collection keeps the entry. The blurb is cleared if the user wrote it last. */
 export const REASSIGN_ENTRIES = statement(
   'erase_entries_elsewhere',
-  `UPDATE collection_games e SET user_id = c.user_id, blurb = NULL
+  `UPDATE collection_games e SET
+     user_id = CASE e.user_id WHEN $1 THEN c.user_id ELSE e.user_id END,
+     blurb = CASE coalesce(e.blurb_user_id, e.user_id) WHEN $1 THEN NULL ELSE e.blurb END,
+     blurb_user_id = nullif(e.blurb_user_id, $1)
    FROM unnest($2::bigint[], $3::bigint[]) AS added (collection_id, game_id) JOIN collections c ON c.id = added.collection_id
-   WHERE e.collection_id = added.collection_id AND e.game_id = added.game_id AND e.user_id = $1`,
+   WHERE e.collection_id = added.collection_id AND e.game_id = added.game_id
+     AND $1 IN (e.user_id, e.blurb_user_id)`,
 );
 export const TOUCH_COLLECTIONS = statement(
   'erase_touch_collections',

@@ -19,11 +19,11 @@ export interface Entry {
   game_id: number;
 }
 
-/** The entries of the person's collections, and those that they added to other people's. */
+/** Entries of the person's collections, and entries of other collections that they added or wrote the blurb of. */
 export const ENTRIES = scanOf<Entry>(
   'collection_games',
   { collection_id: 'bigint', game_id: 'bigint' },
-  `t.user_id = person.user_id
+  `person.user_id IN (t.user_id, t.blurb_user_id)
      OR t.collection_id IN (SELECT id FROM collections WHERE user_id = (SELECT user_id FROM person))`,
 );
 

@@ -124,7 +124,9 @@ export const COLLECTION = recordType({
       `DELETE FROM collection_games g USING dropped_entries d
        WHERE g.collection_id = d.collection_id AND g.game_id = d.game_id`,
       `UPDATE collection_games g
-       SET sort_key = p.sort_key, blurb = p.blurb, user_id = p.user_id, created_at = p.created_at
+       SET sort_key = p.sort_key, blurb = p.blurb, user_id = p.user_id, created_at = p.created_at,
+         blurb_user_id = CASE WHEN g.blurb = p.blurb
+           THEN nullif(coalesce(g.blurb_user_id, g.user_id), p.user_id) END
        FROM planned_entries p
        WHERE p.stored AND p.differs AND g.collection_id = p.collection_id AND g.game_id = p.game_id`,
       `INSERT INTO collection_games (collection_id, game_id, sort_key, blurb, user_id, created_at)
