@@ -52,6 +52,12 @@ describe('what npm start and npm run gamewharf do first', () => {
     expect(readdirSync(at('dist/migrations')).filter((name) => name.includes('later'))).toEqual([]);
   });
 
+  test('a stale migration is removed, even if no source changed', () => {
+    writeFileSync(at('dist/migrations/20990101000200-stale.js'), '');
+    expect(compile()).toEqual(compiled);
+    expect(existsSync(at('dist/migrations/20990101000200-stale.js'))).toBe(false);
+  });
+
   test('a file that cannot be compiled is named, and tried again', () => {
     const before = readFileSync(at('src/main.ts'), 'utf8');
     appendFileSync(at('src/main.ts'), 'const = 1;\n');

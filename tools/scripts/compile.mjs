@@ -53,7 +53,7 @@ function stampOf(files) {
 
 function isCompiled() {
   if (existsSync(MEMORY_OF_TSC) || !existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== stamp) return false;
-  return [...outputs.values()].every((file) => existsSync(file));
+  return [...outputs.values()].every((file) => existsSync(file)) && staleFiles().length === 0;
 }
 
 async function compile() {
@@ -63,7 +63,7 @@ async function compile() {
   options.module = { ...options.module, ignoreDynamic: true };
   rmSync(STAMP, { force: true });
   rmSync(MEMORY_OF_TSC, { force: true });
-  removeStale();
+  for (const file of staleFiles()) rmSync(file);
   await Promise.all(
     [...outputs].map(async ([source, output]) => {
       mkdirSync(path.dirname(output), { recursive: true });
@@ -82,10 +82,11 @@ function replace(file, text) {
   renameSync(`${file}.${process.pid}`, file);
 }
 
-/** A migration or an entity that is gone would still be found. */
-function removeStale() {
+/** Output of deleted source files. A deleted migration would still run. */
+function staleFiles() {
   const current = new Set(outputs.values());
-  for (const folder of ['dist/src', 'dist/migrations'])
-    for (const file of existsSync(folder) ? filesIn(folder) : [])
-      if (!current.has(file.replace(/\.map$/, ''))) rmSync(file);
+  return ['dist/src', 'dist/migrations']
+    .filter((folder) => existsSync(folder))
+    .flatMap(filesIn)
+    .filter((file) => !current.has(file.replace(/\.map$/, '')));
 }
