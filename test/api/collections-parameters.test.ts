@@ -378,6 +378,7 @@ describe('bad input changes nothing', () => {
     ['remove-game', {}, ['game_id is required']],
     ['remove-game', { 'game_id[]': '1' }, ['game_id must be a single value']],
     ['order', {}, ['game_ids is required']],
+    ['order', { 'game_ids[]': '3' }, ['game_ids must be one JSON array, such as [3,1,2]']],
     ['order', { game_ids: '' }, [NOT_A_LIST]],
     ['order', { game_ids: '1,2' }, [NOT_A_LIST]],
     ['order', { game_ids: '{}' }, [NOT_A_LIST]],

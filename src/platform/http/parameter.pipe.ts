@@ -12,6 +12,7 @@ type RequestClass = new () => object;
 interface Property {
   name: string;
   isNullable: boolean;
+  isList: boolean;
   /** Declared with class-validator alone. */
   isPlain: boolean;
 }
@@ -64,11 +65,11 @@ export class ParameterPipe extends ValidationPipe {
     const rejected: Values = {};
     const bracketed = bracketedIn(values);
     for (const property of this.propertiesOf(metatype)) {
-      const { name } = property;
+      const { name, isList } = property;
       const isBracketed = bracketed?.has(name);
       if (!isBracketed && !Object.hasOwn(values, name)) continue;
       const value = isBracketed
-        ? new InvalidValue('must be a single value')
+        ? new InvalidValue(isList ? 'must be one JSON array, such as [3,1,2]' : 'must be a single value')
         : checked(values[name], property);
       (value instanceof InvalidValue ? rejected : given)[name] = value;
     }
@@ -88,7 +89,12 @@ function propertiesIn(metatype: RequestClass): Property[] {
   const names = new Set(rules.map(({ propertyName }) => propertyName).filter((name) => name !== ''));
   return [...names].map((name) => {
     const reader = readerOf(prototype, name);
-    return { name, isNullable: reader?.isNullable ?? false, isPlain: reader === undefined };
+    return {
+      name,
+      isNullable: reader?.isNullable ?? false,
+      isList: reader?.isList ?? false,
+      isPlain: reader === undefined,
+    };
   });
 }
 

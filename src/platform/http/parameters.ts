@@ -31,8 +31,13 @@ interface Options {
 const READER = 'gamewharf:reader';
 
 /** Set for properties whose values a reader checks. */
-export const readerOf = (prototype: object, name: string): { isNullable: boolean } | undefined =>
-  Reflect.getMetadata(READER, prototype, name) as { isNullable: boolean } | undefined;
+interface ReaderFacts {
+  isNullable: boolean;
+  isList: boolean;
+}
+
+export const readerOf = (prototype: object, name: string): ReaderFacts | undefined =>
+  Reflect.getMetadata(READER, prototype, name) as ReaderFacts | undefined;
 
 const KEYWORDS = 'gamewharf:keywords';
 
@@ -60,7 +65,10 @@ export const parameter =
         if (given === null) return isNullable ? null : undefined;
         return given instanceof InvalidValue ? given : read(given);
       }),
-      Reflect.metadata(READER, { isNullable }) as PropertyDecorator,
+      Reflect.metadata(READER, {
+        isNullable,
+        isList: schema.type === 'array',
+      } satisfies ReaderFacts) as PropertyDecorator,
       isRequired ? IsDefined({ message: '$property is required' }) : IsOptional(),
       (prototype: object, name: string | symbol) =>
         ApiProperty({
