@@ -135,6 +135,8 @@ describe('/openapi.json', () => {
       const secured = operation.security !== undefined;
       // The client of an application is no credential of a user.
       if (!path.startsWith('/oauth/')) expect([name, statuses.includes('401')]).toEqual([name, secured]);
+      // Two Authorization headers are rejected everywhere.
+      if (secured) expect([name, statuses.includes('400')]).toEqual([name, true]);
       const scope = operation.security?.[0]?.bearer?.[0];
       if (scope)
         expect(examplesOf(operation.responses['403']!.content!['application/json']!)).toContainEqual({
@@ -249,6 +251,11 @@ describe('what generators of clients read', () => {
       'application/json'
     ]!;
     expect(add.schema).toMatchObject({ properties: { game_id: { type: 'integer' } }, required: ['game_id'] });
+  });
+
+  test('a device grant requires a scope', () => {
+    const { operation } = operations().find(({ name }) => name === 'POST /oauth/device')!;
+    expect(operation.requestBody!.content['application/json']!.schema).toMatchObject({ required: ['scope'] });
   });
 
   test('legacy routes can do without a header', () => {

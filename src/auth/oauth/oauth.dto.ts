@@ -55,6 +55,8 @@ export class DeviceAuthorizationRequest {
   client_id: string;
 
   @MaxCharacters(1000)
+  // Required, but the error of a missing scope is invalid_scope.
+  @ApiProperty({ required: true })
   @Text('Scopes, separated by spaces', { required: false })
   scope?: string;
 

@@ -11,7 +11,7 @@ const DEMO_ANSWERS = JSON.parse(
 const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = {
   400: {
     description:
-      'A parameter is missing, malformed, out of range or given twice. Everything that is wrong is listed.',
+      'A parameter is missing, malformed, out of range or given twice, or the request has more than one `Authorization` header. Every problem is listed.',
     texts: ['game_id must be an integer'],
   },
   401: {
@@ -59,6 +59,13 @@ const OPERATOR_ERRORS: typeof COMMON_ERRORS = {
   404: {
     description: 'No token is configured: then there is no such route.',
     texts: ['invalid api endpoint'],
+  },
+};
+
+const ERRORS_WITHOUT_PARAMETERS: typeof COMMON_ERRORS = {
+  400: {
+    description: 'The request has more than one `Authorization` header.',
+    texts: ['Authorization must be given once'],
   },
 };
 
@@ -125,11 +132,16 @@ export function describeAnswers(
   const statuses = ['500', '503'];
   if (limited) statuses.push('429');
   if (hasParameters) statuses.push('400', '413');
+  else if (credential) statuses.push('400');
   if (readsBody) statuses.push('415');
   if (credential) statuses.push('401');
   if (credential === 'operator') statuses.push('404');
   if (scope) statuses.push('403');
-  const common = credential === 'operator' ? { ...COMMON_ERRORS, ...OPERATOR_ERRORS } : COMMON_ERRORS;
+  const common = {
+    ...COMMON_ERRORS,
+    ...(credential === 'operator' && OPERATOR_ERRORS),
+    ...(!hasParameters && ERRORS_WITHOUT_PARAMETERS),
+  };
   for (const status of statuses) {
     const { description, texts } = common[status]!;
     responses[status] ??= {
