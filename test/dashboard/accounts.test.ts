@@ -719,7 +719,7 @@ describe('the frame of every page', () => {
     const demo = theApp().get(Demo);
     demo.access = {
       ...{ api_key: user.key!, username: user.username, password: 'printed', game_id: 1 },
-      ...{ slug: 'a', buyer_email: 'a@example.com', channel_name: 'windows' },
+      ...{ slug: 'a', buyer_email: 'a@example.com', channel_name: 'windows', upload_id: 1 },
     };
     try {
       const browser = new Browser();

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32, inflateRawSync } from 'node:zlib';
 import { hashPassword } from '../../src/auth/sign-in/password-hash';
 import { Settings } from '../../src/platform/config/settings';
 import { demoRecords } from '../../src/dev/demo/demo';
@@ -12,7 +14,9 @@ import { Browser } from '../support/browser';
 import { importDirectly } from '../support/importing';
 import { Actor, anonymous, make, send, sql, theApp, theClock, useStore } from '../support/store';
 
-useStore();
+const files = mkdtempSync(join(tmpdir(), 'gamewharf-demo-files-'));
+useStore({ FILES_DIR: files });
+afterAll(() => rmSync(files, { recursive: true }));
 
 type JsonObject = Record<string, unknown>;
 
@@ -30,6 +34,7 @@ test('npm start prints an account of an empty store that can be signed in to, as
   expect(greeting('http://here', demo, false)).toContain('Ctrl-C stops it.');
   expect(printed).toContain(api_key);
   expect(printed).toContain(`To sign in at http://here/login: ${username}, with the password ${password}`);
+  expect(printed).toContain('/uploads/1/download" --location --output game.zip');
   expect((await new Browser().signIn(username, password)).status).toBe(303);
   expect(await load()).toEqual(demo);
   await sql('UPDATE users SET password_hash = $1 WHERE username = $2', [await hashPassword('x'), username]);
@@ -40,6 +45,46 @@ test('npm start prints an account of an empty store that can be signed in to, as
   // The next tests import records of the same IDs.
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
 }, 60_000);
+
+test('the first game of npm start has a zip file for each platform, and a demo', async () => {
+  const { api_key } = (await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: files } as Settings))!;
+  const seller = new Actor(1, 'ash-beetle', api_key);
+  const { uploads } = (await seller.get('/games/1/uploads')).body as { uploads: Listed[] };
+  expect(uploads.map(({ id, traits }) => [id, traits])).toEqual([
+    [1, ['p_windows']],
+    [2, ['p_linux']],
+    [3, ['p_osx']],
+    [4, ['demo', 'p_windows', 'p_linux', 'p_osx']],
+  ]);
+  for (const { id, size, md5_hash } of uploads) {
+    const { headers } = await send('GET', `/uploads/${id}/download`, { headers: seller.headers });
+    const zip = Buffer.from(await (await fetch(headers.get('location')!)).arrayBuffer());
+    expect([zip.length, createHash('md5').update(zip).digest('hex')]).toEqual([size, md5_hash]);
+    expect(contentOf(zip)).toMatch(/^Brave Arcade \((windows|linux|osx|demo)\)\n/);
+  }
+  await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
+}, 60_000);
+
+interface Listed {
+  id: number;
+  traits: string[];
+  size: number;
+  md5_hash: string;
+}
+
+/** The only file of a zip archive, as programs that unpack archives find it: from the end. */
+function contentOf(zip: Buffer): string {
+  const end = zip.lastIndexOf('PK\x05\x06');
+  const directory = zip.readUInt32LE(end + 16);
+  expect([zip.readUInt16LE(end + 10), zip.readUInt32LE(end + 12)]).toEqual([1, end - directory]);
+  expect(zip.toString('latin1', directory, directory + 4)).toBe('PK\x01\x02');
+  const [checksum, deflated, size] = [16, 20, 24].map((at) => zip.readUInt32LE(directory + at));
+  const header = zip.readUInt32LE(directory + 42);
+  const start = header + 30 + zip.readUInt16LE(header + 26) + zip.readUInt16LE(header + 28);
+  const content = inflateRawSync(zip.subarray(start, start + deflated!));
+  expect([content.length, crc32(content)]).toEqual([size, checksum]);
+  return content.toString();
+}
 
 test('the same options make the same store, another seed another one', () => {
   expect(textOf()).toBe(textOf());

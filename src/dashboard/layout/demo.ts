@@ -10,6 +10,8 @@ export interface DemoAccess {
   slug: string;
   buyer_email: string;
   channel_name: string;
+  /** Null if the game has no file. */
+  upload_id: number | null;
 }
 
 /** Set where this process serves the demo store. */

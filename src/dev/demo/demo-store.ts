@@ -8,6 +8,7 @@ import { keptSecret } from '../../platform/config/kept-secrets';
 import type { Settings } from '../../platform/config/settings';
 import { demoRecords } from './demo';
 import { ndjsonOf } from './demo-file';
+import { writeDemoUploads } from './demo-uploads';
 import { connectTo, importRecords } from '../../operator/import/import-records';
 
 type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; password_hash: string | null };
@@ -21,13 +22,15 @@ export async function loadDemoStore(settings: Settings): Promise<DemoAccess | un
   const client = await connect();
   try {
     const { rows } = await client.query<{ empty: boolean }>('SELECT NOT EXISTS (SELECT FROM users) AS empty');
-    if (rows[0]!.empty)
-      await importRecords(connect, Readable.from(ndjsonOf(demoRecords({ api_key, recent_sales: 520 }))), {
-        pepper,
-      });
+    if (rows[0]!.empty) {
+      const uploads = settings.FILES_DIR === undefined ? [] : await writeDemoUploads(settings.FILES_DIR);
+      const records = [...demoRecords({ api_key, recent_sales: 520 }), ...uploads];
+      await importRecords(connect, Readable.from(ndjsonOf(records)), { pepper });
+    }
     const found = await client.query<Found>(
       `SELECT u.id AS user_id, u.password_hash, u.username, g.id AS game_id, g.slug, p.email AS buyer_email,
-              b.channel_name
+              b.channel_name,
+              (SELECT min(up.id) FROM uploads up WHERE up.game_id = g.id AND up.file_key IS NOT NULL) AS upload_id
        FROM api_keys k
        JOIN users u ON u.id = k.user_id
        JOIN games g ON g.user_id = u.id AND g.visibility = 'public'

@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { JsonObject } from '../../operator/import/record-types/fields';
+import { timeAt } from './demo-random';
+import { zipOf } from './zip';
+
+const UPLOADS = [
+  { name: 'windows', traits: ['p_windows'] },
+  { name: 'linux', traits: ['p_linux'] },
+  { name: 'osx', traits: ['p_osx'] },
+  { name: 'demo', display_name: 'Demo', traits: ['demo', 'p_windows', 'p_linux', 'p_osx'] },
+];
+
+/** Writes the files of the first game into the folder, and returns the records of its uploads. */
+export async function writeDemoUploads(folder: string): Promise<JsonObject[]> {
+  const records: JsonObject[] = [];
+  for (const { name, ...shown } of UPLOADS) {
+    const id = records.length + 1;
+    const filename = `brave-arcade-${name}.zip`;
+    const key = `1/demo/${filename}`;
+    const zip = zipOf('README.txt', `Brave Arcade (${name})\n\nA file of the demo store of Gamewharf.\n`);
+    const path = join(folder, key);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, zip);
+    const md5_hash = createHash('md5').update(zip).digest('hex');
+    records.push({
+      type: 'upload',
+      id,
+      game_id: 1,
+      filename,
+      ...shown,
+      position: id - 1,
+      file: { key, size: zip.length, md5_hash },
+      created_at: timeAt(0),
+      updated_at: timeAt(0),
+    });
+  }
+  return records;
+}
