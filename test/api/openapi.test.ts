@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
+import { browserOf } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { baseUrl, failure, make, send, theApp, theContract, useStore } from '../support/store';
 
@@ -423,6 +424,34 @@ describe('/docs', () => {
       expect(html).toContain(operation.operationId);
     }
     for (const to of addresses) expect((await fetch(baseUrl() + to)).status).toBe(200);
+  });
+
+  test('is sent compressed to anonymous browsers, and not again while they have it', async () => {
+    const first = await fetch(`${baseUrl()}/docs`);
+    const etag = first.headers.get('etag')!;
+    expect(first.headers.get('content-encoding')).toBe('gzip');
+    expect(Number(first.headers.get('content-length'))).toBeLessThan(40_000);
+    expect(first.headers.get('cache-control')).toBe('no-cache');
+    expect(first.headers.get('vary')).toBe('Cookie, Accept-Encoding');
+    const markup = await first.text();
+    const plain = await fetch(`${baseUrl()}/docs`, { headers: { 'accept-encoding': 'identity' } });
+    expect(plain.headers.get('content-encoding')).toBeNull();
+    expect(await plain.text()).toBe(markup);
+    const again = await fetch(`${baseUrl()}/docs`, { headers: { 'if-none-match': etag } });
+    expect({ status: again.status, body: await again.text() }).toEqual({ status: 304, body: '' });
+  });
+
+  test('is built for a signed-in user, and stored by nobody', async () => {
+    const anonymous = await fetch(`${baseUrl()}/docs`);
+    const browser = await browserOf(await make.user({ username: 'reader' }));
+    const { headers, text } = await browser.get('/docs', {
+      'if-none-match': anonymous.headers.get('etag')!,
+    });
+    expect(text).toContain('<span class="who">reader</span>');
+    expect({ etag: headers.get('etag'), cache: headers.get('cache-control') }).toEqual({
+      etag: null,
+      cache: 'no-store',
+    });
   });
 
   test('says of each field what it means, and which may be null', async () => {

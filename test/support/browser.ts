@@ -31,8 +31,8 @@ export class Browser {
     private readonly base: () => string = baseUrl,
   ) {}
 
-  async get(path: string): Promise<Page> {
-    return this.request('GET', path, { 'sec-fetch-site': 'none' });
+  async get(path: string, headers: Record<string, string> = {}): Promise<Page> {
+    return this.request('GET', path, { 'sec-fetch-site': 'none', ...headers });
   }
 
   /** Without following what it answers. */

@@ -16,7 +16,7 @@ export interface SignedInUser extends Pick<User, (typeof USER_COLUMNS)[number]> 
 }
 
 /** What the next page shows once. */
-interface Notice {
+export interface Notice {
   /** The result of a form. */
   done?: string;
   problem?: string;

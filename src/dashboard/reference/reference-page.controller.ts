@@ -7,10 +7,10 @@ import { OwnAddress } from '../../platform/http/own-address';
 import { Post } from '../../platform/http/routes';
 import { ApiDescription } from '../../platform/openapi/api-description';
 import { KeysService } from '../settings/keys.service';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { type Notice, SessionsService } from '../../auth/sign-in/sessions.service';
 import { Assets } from '../layout/assets';
 import { html, type Html } from '../layout/html';
-import { formToken, Layout, seeOther } from '../layout/layout';
+import { formToken, type HtmlResponse, Layout, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
 import { alert } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
@@ -23,6 +23,7 @@ const PATH = '/docs';
 @Controller('docs')
 export class ReferencePageController {
   private parts: { menu: Html; introduction: Html; sections: Html } | undefined;
+  private anonymousPage: HtmlResponse | undefined;
 
   constructor(
     private readonly description: ApiDescription,
@@ -37,8 +38,12 @@ export class ReferencePageController {
 
   @Get()
   @Public()
-  async page(@CurrentVisitor() visitor: Visitor) {
-    const notice = visitor.user ? await this.sessions.takeNotice(visitor.token) : {};
+  async page(@CurrentVisitor() visitor: Visitor): Promise<HtmlResponse> {
+    if (!visitor.user) return (this.anonymousPage ??= this.pageFor(visitor).cached());
+    return this.pageFor(visitor, await this.sessions.takeNotice(visitor.token));
+  }
+
+  private pageFor(visitor: Visitor, notice: Notice = {}): HtmlResponse {
     const parts = (this.parts ??= this.render());
     return this.layout.show(visitor, {
       section: PATH,

@@ -111,7 +111,7 @@ export function sendCacheable(
 const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
 
 // Not Express's req.fresh, which ignores If-None-Match with the `Cache-Control: no-cache` that fetch() adds.
-function isKnown(known: string | undefined, etag: string): boolean {
+export function isKnown(known: string | undefined, etag: string): boolean {
   if (known === undefined) return false;
   if (known === etag || known.trim() === '*') return true;
   const tags: string[] = known.match(/(?:W\/)?"[^"]*"/g) ?? [];
