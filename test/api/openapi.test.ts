@@ -336,9 +336,9 @@ describe('the requests of the tests are held against the description', () => {
   );
 });
 
-test('docs/guides/clients.md lists the fields that can be null, and no other', () => {
+test('docs/reference/client-rules.md lists the fields that can be null, and no other', () => {
   const [, sentence = ''] = /Fields with no value are `null`: ([^.]*) can be\./.exec(
-    readFileSync('docs/guides/clients.md', 'utf8'),
+    readFileSync('docs/reference/client-rules.md', 'utf8'),
   )!;
   const listed = [...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
   const nullable = Object.values(document.components.schemas).flatMap(({ properties = {} }) =>

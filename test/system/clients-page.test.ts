@@ -12,7 +12,7 @@ useStore();
 const LOSSES = 2;
 // One connection breaks, of the other a proxy tells.
 const PROXIED = 1;
-const examples = examplesOf('guides/clients.md');
+const examples = ['guides/clients.md', 'guides/retries.md'].flatMap(examplesOf);
 /** Run on a network that breaks. */
 const isLossy = ({ heading }: Example) => heading === 'When a connection is lost';
 const numbered = runnable(examples).map((one, i) => ({ ...one, i }));
@@ -28,7 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const env = (url: string) => ({ GAMEWHARF_URL: url, GAMEWHARF_KEY: key });
 
-test('the page has the examples that it should', () => {
+test('the pages have the expected number of examples', () => {
   const count = (language: string) => examples.filter((one) => one.language === language).length;
   expect(['sh', 'python', 'js', 'go', 'gdscript', 'csharp'].map(count)).toEqual([5, 2, 2, 1, 2, 1]);
   expect(examples.filter(isLossy)).toHaveLength(3);
