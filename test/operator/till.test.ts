@@ -82,7 +82,7 @@ describe('docs/guides/selling.md', () => {
 
   test('its commands are commands', () => {
     const text = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'selling.md'), 'utf8');
-    const section = text.slice(text.indexOf('## In the terminal'));
+    const section = text.slice(text.indexOf('## Sell from the command line'));
     const named = [...section.matchAll(/gamewharf -- ((?:users |purchases )?[\w-]+)/g)].map(
       ([, words]) => words,
     );
