@@ -6,6 +6,7 @@ import {
   environmentOf,
   environmentVariables,
   one,
+  settingsOf,
   withKubectl,
   useComponent,
   useRestored,
@@ -21,6 +22,12 @@ const WAYS: [environment: string, how: string, changes: Change[]][] = [
   ['production', 'as it is', []],
   ['production', 'with traces', [useSetting('production', collector)]],
   ['production', 'with webhooks', [useComponent('production', 'webhooks')]],
+  ['production', 'with a bucket', [useComponent('production', 'bucket')]],
+  [
+    'production',
+    'with a bucket that its pods write to',
+    [useComponent('production', 'bucket'), useComponent('production', 'bucket-writes')],
+  ],
   ['production', 'with the restored database', [useRestored('production')]],
 ];
 
@@ -69,8 +76,11 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
   const PORTS: Record<string, number> = { 'postgresql:': 5432, 'redis:': 6379, 'http:': 80, 'https:': 443 };
   const addresses = (name: 'api' | 'migrate') =>
     Object.entries(environmentVariables(rendered[name], one(rendered.service, 'ConfigMap')))
-      // Where others reach the service is no address that it calls.
-      .filter(([setting, value]) => !/^(PUBLIC|STORE)_URL$/.test(setting) && value.includes('://'))
+      // The service doesn't call its own address, and signs URLs of the bucket without calling it.
+      .filter(
+        ([setting, value]) =>
+          !/^(PUBLIC_URL|STORE_URL|FILES_S3_ENDPOINT)$/.test(setting) && value.includes('://'),
+      )
       .map(([setting, value]) => [setting, new URL(value)] as const);
 
   it.each(['api', 'migrate'] as const)('%s may reach every address of its settings, and DNS', (name) => {
@@ -89,6 +99,22 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     const names = addresses('api').map(([setting]) => setting);
     expect(names.includes('OTEL_EXPORTER_OTLP_ENDPOINT')).toBe(how === 'with traces');
     expect(names).toContain('REDIS_URL');
+  });
+  it('has all settings of a bucket where it is in use', () => {
+    const settings = settingsOf(rendered.api, one(rendered.service, 'ConfigMap'));
+    expect(settings).toMatchObject(
+      /bucket/.test(how)
+        ? {
+            FILES_S3_ENDPOINT: 'https://s3.example.com',
+            FILES_S3_BUCKET: expect.any(String),
+            FILES_S3_SECRET_ACCESS_KEY: expect.any(String),
+          }
+        : { FILES_S3_BUCKET: undefined },
+    );
+    const mounted = rendered.api.volumeMounts.map(({ mountPath }) => mountPath);
+    for (const { name, value } of rendered.api.env)
+      if (name.startsWith('FILES_S3_') && name.endsWith('_FILE'))
+        expect(mounted).toContain(value!.replace(/\/[^/]+$/, ''));
   });
   it('reads and writes one database, the restored one where that is in use', () => {
     const clusters = (['api', 'migrate'] as const)
@@ -132,10 +158,10 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     for (const [from, to, port] of cases)
       expect([port, refusals(manifests, from, to, port)]).toEqual([port, []]);
   });
-  it('lets the service out to the internet for webhooks, and not without', () => {
+  it('lets the service out to the internet for webhooks and files put, and not without', () => {
     for (const address of ['203.0.113.7', '2001:db8::7'])
       expect(refusals(manifests, pod('api'), { address }, { port: 443 })).toEqual(
-        how === 'with webhooks' ? [] : ['egress'],
+        /webhooks|write/.test(how) ? [] : ['egress'],
       );
   });
 

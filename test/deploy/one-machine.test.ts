@@ -120,6 +120,23 @@ describe('deploy/compose', () => {
     const url = services.service!.environment!.REDIS_URL!;
     expect(Object.keys(services)).toContain(new URL(url).hostname);
   });
+  it('adds a bucket by a second file and the settings that gamewharf.env shows', () => {
+    const { services, secrets } = parse(read('deploy', 'compose', 'compose.bucket.yaml')) as Compose;
+    const shown = variablesOf(
+      read('deploy', 'compose', 'gamewharf.env').replaceAll('#FILES_S3_', 'FILES_S3_'),
+    );
+    for (const [name, base] of Object.entries({ migrate, service })) {
+      const { environment, secrets: used } = services[name]!;
+      expect(
+        settingsOf({ NODE_ENV: 'production', ...shown, ...base.environment, ...environment }),
+      ).toMatchObject({ FILES_S3_BUCKET: 'my-store-files', FILES_S3_ACCESS_KEY_ID: expect.any(String) });
+      expect(Object.values(environment!)).toEqual(used!.map((secret) => `/run/secrets/${secret}`));
+    }
+    for (const [name, { file: where }] of Object.entries(secrets)) {
+      expect(where).toBe(`./secrets/${name}`);
+      expect(page).toContain(`secrets/${name}`);
+    }
+  });
 });
 
 // Clients of the first API version have their key in the path, and nginx writes paths into both logs.

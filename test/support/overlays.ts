@@ -115,7 +115,11 @@ export function environmentVariables(
 }
 
 /** The Redis of docs/guides/kubernetes.md is in a namespace `redis`. */
-const secret = (name: string) => (name === 'REDIS_URL' ? 'redis://redis.redis:6379' : 'x'.repeat(64));
+const SECRETS: Record<string, string> = {
+  REDIS_URL: 'redis://redis.redis:6379',
+  FILES_S3_ENDPOINT: 'https://s3.example.com',
+};
+const secret = (name: string) => SECRETS[name] ?? 'x'.repeat(64);
 
 export const databaseUrl = (container: Container, name = 'DATABASE_URL') => {
   const settings = { data: {} } as Manifest;
