@@ -7,76 +7,80 @@ import { statement } from '../platform/database/statement';
 import { RequestLog } from '../platform/observability/request-log';
 import { AuditEventRow } from './audit-event.entity';
 
-export type OperatorEvent = 'imported' | 'sold' | 'refunded' | 'given' | 'deleted' | 'exported' | 'erased';
+export type OperatorEvent =
+  | 'import.completed'
+  | 'purchase.created'
+  | 'purchase.refunded'
+  | 'download_key.created'
+  | 'records.deleted'
+  | 'user.exported'
+  | 'user.erased';
 
 type AuditEvent = {
-  /** Absent: an operator did it, with a command. */
+  /** Absent for the commands of an operator. */
   request_id?: string;
   user_id?: number;
 } & (
-  | { event: 'signed in' | 'signed out' | 'password set' | 'tokens revoked'; user_id: number }
-  | { event: 'sign-in refused'; reason: 'wrong' | 'wait'; address: string }
-  | { event: 'api key made' | 'api key revoked'; user_id?: number; api_key_id: number }
-  | { event: 'token made'; user_id: number; api_key_id: number | null; game_id: number }
-  | { event: 'operator token made' | 'operator token revoked'; operator: string }
+  | { event: 'user.signed_in' | 'user.signed_out' | 'user.password_set' | 'jwt.revoked'; user_id: number }
+  | { event: 'user.sign_in_failed'; reason: 'wrong' | 'wait'; address: string }
+  | { event: 'api_key.created' | 'api_key.revoked'; user_id?: number; api_key_id: number }
+  | { event: 'jwt.created'; user_id: number; api_key_id: number | null; game_id: number }
+  | { event: 'operator_token.created' | 'operator_token.revoked'; operator: string }
   | {
       event: OperatorEvent;
-      /** Absent: a command. */
+      /** Absent for a command. */
       operator?: string;
       counts: object;
       currency?: string;
     }
   | { event: 'download_key.claimed'; user_id: number; download_key_id: number }
-  | { event: 'webhook added'; webhook_id: number; host: string }
-  | { event: 'webhook removed' | 'webhook ended'; webhook_id: number }
-  | { event: 'signing key made' | 'signing key revoked'; kid: string }
-  | {
-      event: 'application made' | 'application changed' | 'application deleted';
-      user_id: number;
-      client_id: string;
-    }
-  | { event: 'grant given' | 'access given'; user_id: number; client_id: string; scopes: string[] }
-  | { event: 'grant revoked'; user_id: number; client_id: string }
+  | { event: 'webhook.created'; webhook_id: number; host: string }
+  | { event: 'webhook.deleted' | 'webhook.disabled'; webhook_id: number }
+  | { event: 'signing_key.created' | 'signing_key.revoked'; kid: string }
+  | { event: 'app.created' | 'app.updated' | 'app.deleted'; user_id: number; client_id: string }
+  | { event: 'grant.created' | 'grant.reused'; user_id: number; client_id: string; scopes: string[] }
+  | { event: 'grant.revoked'; user_id: number; client_id: string }
 );
 
 /** Each event, and when it is recorded: the page docs/reference/events.md. */
 export const EVENTS: Record<AuditEvent['event'], string> = {
-  'signed in': 'Somebody signed in on the pages.',
-  'signed out': 'Somebody signed out.',
-  'sign-in refused': 'A password was wrong, or the address has to wait. Holds the network that tried.',
-  'password set': 'A command set the password of an account.',
-  'api key made': 'A page or a command made an API key.',
-  'api key revoked': 'A page or a command revoked an API key.',
-  'token made':
-    'A program made a token for the launch of a game, which is in the log alone; or a command made one.',
-  'tokens revoked': 'Somebody, or a command, ended all tokens of an account.',
-  'operator token made': 'A command made an operator token.',
-  'operator token revoked': 'A command revoked an operator token.',
-  imported: 'An import was done. Holds how many records of each type.',
-  sold: 'A sale was made, by a request or a command.',
-  refunded: 'A sale was taken back, by a request or a command.',
-  given: 'A command gave somebody a download key without a sale.',
-  deleted: 'An import, or a command, deleted records. Holds how many of each type.',
-  'download_key.claimed': 'A player redeemed a download key that no account had.',
-  exported: 'What is stored about a person was exported.',
-  erased: 'A person was erased. Holds how many rows.',
-  'webhook added': 'A command added an address that is told of sales. Holds its host.',
-  'webhook removed': 'A command removed such an address.',
-  'webhook ended': 'Such an address answered 410 Gone, and gets no more messages.',
-  'signing key made': 'A command made a key that signs tokens.',
-  'signing key revoked': 'A command revoked a key that signs tokens, and with it the tokens that it signed.',
-  'application made': 'Somebody registered an application.',
-  'application changed': 'Somebody changed an application.',
-  'application deleted': 'Somebody deleted an application.',
-  'grant given': 'Somebody let an application act for them. Holds the scopes.',
-  'access given': 'An application got access again, by what its user had agreed to before. Holds the scopes.',
-  'grant revoked': 'Somebody took the access of an application back.',
+  'user.signed_in': 'A user signed in on the account pages.',
+  'user.signed_out': 'A user signed out.',
+  'user.sign_in_failed':
+    'The password was wrong, or the network must wait before its next attempt. Includes the network of the client.',
+  'user.password_set': 'A command set the password of an account.',
+  'user.exported': 'The data stored about a person was exported.',
+  'user.erased': 'A person was erased. Includes the number of rows.',
+  'api_key.created': 'A page or a command created an API key.',
+  'api_key.revoked': 'A page or a command revoked an API key.',
+  'jwt.created':
+    'A JWT was created for the launch of a game. A request is only logged; the command is also stored.',
+  'jwt.revoked': 'A user or a command revoked all JWTs of an account.',
+  'app.created': 'A user registered an app.',
+  'app.updated': 'A user changed an app.',
+  'app.deleted': 'A user deleted an app.',
+  'grant.created': 'A user allowed an app to act for them. Includes the scopes.',
+  'grant.reused': 'An app received access again under an earlier consent of the user. Includes the scopes.',
+  'grant.revoked': 'A user revoked the access of an app.',
+  'purchase.created': 'A request or a command sold a game or a bundle.',
+  'purchase.refunded': 'A request or a command refunded a purchase.',
+  'download_key.created': 'A command created a download key without a purchase.',
+  'download_key.claimed': 'A player redeemed an unclaimed download key.',
+  'import.completed': 'An import completed. Includes the number of records of each type.',
+  'records.deleted': 'An import or a command deleted records. Includes the number of each type.',
+  'webhook.created': 'A command added a webhook. Includes its host.',
+  'webhook.deleted': 'A command removed a webhook.',
+  'webhook.disabled': 'The receiver of a webhook responded 410 Gone. It receives no more messages.',
+  'signing_key.created': 'A command created a signing key.',
+  'signing_key.revoked': 'A command revoked a signing key and, with it, all JWTs that it signed.',
+  'operator_token.created': 'A command created an operator token.',
+  'operator_token.revoked': 'A command revoked an operator token.',
 };
 
-// More means that the database does not answer. The events are in the log all the same.
+// More waiting events mean that the database does not respond. The log has them in any case.
 const MAX_WAITING = 10_000;
 const BATCH_SIZE = 100;
-/** Milliseconds from one batch to the next, in which events gather: a batch costs as much as a sale. */
+/** Milliseconds between batches, so that events share one: a batch costs as much as a sale. */
 const PAUSE = 20;
 
 const STORE = statement(
@@ -86,7 +90,7 @@ const STORE = statement(
    FROM jsonb_to_recordset($1) AS e (event text, user_id bigint, request_id text, details jsonb)`,
 );
 
-/** Logs and stores events that change who may do what. No event holds a password, a key or a token. */
+/** Logs and stores security events. No event contains a password, a key or a token. */
 @Injectable()
 export class Audit implements BeforeApplicationShutdown {
   private readonly waiting: AuditEvent[] = [];
@@ -98,12 +102,12 @@ export class Audit implements BeforeApplicationShutdown {
     private readonly database: Database,
   ) {}
 
-  /** Only logs the event: for those too frequent to store. */
+  /** Logs the event without storing it: for events that are too frequent to store. */
   note(entry: AuditEvent): void {
     this.log.audited(entry);
   }
 
-  /** Logs the event and stores it. It has happened already, so a failure to store it is only logged. */
+  /** Logs and stores the event. If it cannot be stored, that error is only logged: the action has already happened. */
   record(entry: AuditEvent): void {
     this.note(entry);
     if (this.waiting.length >= MAX_WAITING) return;
@@ -111,7 +115,7 @@ export class Audit implements BeforeApplicationShutdown {
     this.storing ??= this.store().finally(() => (this.storing = undefined));
   }
 
-  /** Those that wait together share a statement: a store sells many times a second. */
+  /** Waiting events share a statement, because a store can have many sales a second. */
   private async store(): Promise<void> {
     for (let batch; (batch = this.waiting.splice(0, BATCH_SIZE)).length > 0;) {
       const rows = batch.map(({ event, user_id, request_id, ...details }) => ({

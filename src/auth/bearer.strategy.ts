@@ -40,7 +40,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   );
   /** When users revoked all their JWTs, the oldest first; kept while those may be cached. */
   private readonly tokensEnded = new Map<number, number>();
-  private readonly counters: Record<'remembered' | 'verified' | 'refused', Counter>;
+  private readonly counters: Record<'cached' | 'verified' | 'rejected', Counter>;
   private readonly verifying = new SingleFlight<Credential>();
 
   constructor(
@@ -57,9 +57,9 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     this.keys = new ExpiringCache(changes, MAX_KEYS);
     this.counters = measurements.counters(
       'gamewharf_credential_lookups_total',
-      'Checks of credentials, by result',
+      'Credential lookups by result',
       'result',
-      ['remembered', 'verified', 'refused'],
+      ['cached', 'verified', 'rejected'],
     );
   }
 
@@ -75,7 +75,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   remembered({ text, type }: Presented, req?: Request): Credential | undefined {
     const now = this.clock.monotonic();
     const credential = type === 'key' ? this.rememberedKey(text, now, req) : this.rememberedToken(text, now);
-    if (credential) this.counters.remembered.value++;
+    if (credential) this.counters.cached.value++;
     return credential;
   }
 
@@ -140,7 +140,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
       this.counters.verified.value++;
       return credential;
     } catch (error) {
-      this.counters.refused.value++;
+      this.counters.rejected.value++;
       throw error;
     }
   }

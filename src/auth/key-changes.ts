@@ -14,7 +14,7 @@ export class KeyChanges extends ChangePoller {
       // So many take some milliseconds to process.
       maxSubjects: 10_000,
       tracked: 50_000,
-      metric: ['gamewharf_key_change_looks_total', 'Polls for changed API keys, by result'],
+      metric: ['gamewharf_key_change_polls_total', 'Polls for changed API keys by result'],
     });
   }
 }

@@ -40,7 +40,7 @@ export function registerAccountCommands(program: Command, run: CommandRunner): C
         const [user] = raw as Pick<User, 'id'>[];
         if (!user) throw new OperatorError(`There is no user ${name}.`);
         await app.get(SessionsService).endAllOf(user.id);
-        app.get(Audit).record({ event: 'password set', user_id: user.id });
+        app.get(Audit).record({ event: 'user.password_set', user_id: user.id });
         console.log(`The password of ${name} is set.`);
       }),
     );

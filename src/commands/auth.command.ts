@@ -70,7 +70,7 @@ function registerKeys(keys: Command, run: CommandRunner): void {
         const user_id = await userNamed(app, user);
         const more = { label, scopes: scope, expires_at: expires?.at };
         const { id, key } = await app.get(ApiKeysService).create(user_id, more);
-        app.get(Audit).record({ event: 'api key made', user_id, api_key_id: id });
+        app.get(Audit).record({ event: 'api_key.created', user_id, api_key_id: id });
         const ends = expires?.at ? `, good until ${expires.at.slice(0, 19)}Z` : '';
         console.error(`Key ${id} of ${user}${ends}; \`${commandName()} keys revoke ${id}\` ends it.`);
         console.log(key);
@@ -107,7 +107,7 @@ function registerKeys(keys: Command, run: CommandRunner): void {
       run(async (app) => {
         if (!(await app.get(ApiKeysService).revoke(id, null)))
           throw new OperatorError(`There is no live API key ${id}.`);
-        app.get(Audit).record({ event: 'api key revoked', api_key_id: id });
+        app.get(Audit).record({ event: 'api_key.revoked', api_key_id: id });
         console.log(`Key ${id} is revoked: running servers refuse it within a second.`);
       }),
     );
@@ -130,7 +130,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
           const tokens = app.get(TokensService);
           const order = { user_id, game_id: game, scopes: scope, api_key_id: null, lifetime };
           const { key, expires_at } = await tokens.issue(order);
-          app.get(Audit).record({ event: 'token made', user_id, api_key_id: null, game_id: game });
+          app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id: game });
           // A server that was started with another PORT or PUBLIC_URL than this command has refuses the token.
           console.error(`Good until ${timeOf(expires_at)}, at ${tokens.issuer}.`);
           console.log(key);
@@ -144,7 +144,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
       run(async (app) => {
         const user_id = await userNamed(app, user);
         await app.get(TokenRevocations).revokeAllOf(user_id);
-        app.get(Audit).record({ event: 'tokens revoked', user_id });
+        app.get(Audit).record({ event: 'jwt.revoked', user_id });
         console.log(`All JWTs of ${user} are revoked: running servers refuse them within a second.`);
       }),
     );
@@ -158,7 +158,7 @@ function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
     .action(({ now = false }: { now?: boolean }) =>
       run(async (app) => {
         const key = await app.get(SigningKeysService).rotate({ at_once: now });
-        app.get(Audit).record({ event: 'signing key made', kid: key.kid });
+        app.get(Audit).record({ event: 'signing_key.created', kid: key.kid });
         console.log(`Key ${key.kid} is published and signs from ${timeOf(key.signs_from)}.`);
       }),
     );
@@ -188,7 +188,7 @@ function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
     .action((kid: string) =>
       run(async (app) => {
         await app.get(SigningKeysService).revoke(kid);
-        app.get(Audit).record({ event: 'signing key revoked', kid });
+        app.get(Audit).record({ event: 'signing_key.revoked', kid });
         console.log(`Key ${kid} is gone: running servers refuse its tokens within seconds.`);
       }),
     );
@@ -199,7 +199,7 @@ function registerAudit(audit: Command, run: CommandRunner): void {
     .command('list')
     .description('List the newest events.')
     .option('--user <username>', 'only of this user')
-    .option('--event <event>', 'only of this kind, such as "api key made"')
+    .option('--event <event>', 'only of this kind, such as api_key.created')
     .option('--count <number>', 'how many', eventCountIn, 50)
     .option('--json', 'one JSON object a line')
     .action(

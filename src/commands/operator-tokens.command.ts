@@ -23,7 +23,7 @@ export function registerOperatorTokens(tokens: Command, run: CommandRunner): voi
     .action((name: string, { may }: { may: OperatorRight[] }) =>
       run(async (app) => {
         const token = await app.get(OperatorTokensService).create(name, may);
-        app.get(Audit).record({ event: 'operator token made', operator: name });
+        app.get(Audit).record({ event: 'operator_token.created', operator: name });
         console.error(
           `Token ${name} may ${may.join(', ')}; \`${commandName()} operator-tokens revoke ${name}\` ends it.`,
         );
@@ -56,7 +56,7 @@ export function registerOperatorTokens(tokens: Command, run: CommandRunner): voi
       run(async (app) => {
         if (!(await app.get(OperatorTokensService).revoke(name)))
           throw new OperatorError(`There is no live token ${name}.`);
-        app.get(Audit).record({ event: 'operator token revoked', operator: name });
+        app.get(Audit).record({ event: 'operator_token.revoked', operator: name });
         console.log(`Token ${name} is revoked: running servers refuse it within a second.`);
       }),
     );

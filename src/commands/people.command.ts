@@ -38,7 +38,7 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
         for await (const lines of app.get(ExportService).lines(person, counts))
           if (!process.stdout.write(lines)) await once(process.stdout, 'drain');
       });
-      app.get(OperatorEvents).record('exported', {}, { counts, user_id: person.user_id ?? undefined });
+      app.get(OperatorEvents).record('user.exported', {}, { counts, user_id: person.user_id ?? undefined });
     }),
   );
 
@@ -50,7 +50,7 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
         if (!options.yes) await confirm(person, signal);
         const erased = await app.get(ErasureService).erase(person);
         const counts = withoutZeros(erased);
-        app.get(OperatorEvents).record('erased', {}, { counts, user_id: person.user_id ?? undefined });
+        app.get(OperatorEvents).record('user.erased', {}, { counts, user_id: person.user_id ?? undefined });
         const rows = Object.entries(counts);
         if (rows.length === 0) console.log('Nothing was left to erase.');
         else printTable([['ERASED', 'ROWS'], ...rows.map(([table, count]) => [table, String(count)])]);

@@ -99,7 +99,7 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
         const key = newDownloadKey();
         const given = { email: null, user_id: null, ...buyer };
         await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
-        app.get(OperatorEvents).record('given', {}, { counts: { games: 1, keys: 1 } });
+        app.get(OperatorEvents).record('download_key.created', {}, { counts: { games: 1, keys: 1 } });
         console.log(`Gave ${printable(to)} a key to ${printable(game.title)}: ${key}`);
         console.log(await till.request(game, 'download_keys', buyer));
       }),

@@ -52,7 +52,7 @@ export class CredentialsController {
   ): Promise<SubkeyResponse> {
     const { key, expires_at } = await this.credentials.subkey(parent, game_id, scope);
     const { user_id, api_key_id } = parent;
-    this.audit.note({ event: 'token made', request_id: req.id, user_id, api_key_id, game_id });
+    this.audit.note({ event: 'jwt.created', request_id: req.id, user_id, api_key_id, game_id });
     return { key, expires_at: modernTimestamp(timestampOf(expires_at)) };
   }
 }

@@ -13,7 +13,7 @@ export class BuildChanges extends ChangePoller {
       subject: '0::bigint',
       maxSubjects: 1,
       tracked: 0,
-      metric: ['gamewharf_build_change_looks_total', 'Polls for changed builds, by result'],
+      metric: ['gamewharf_build_change_polls_total', 'Polls for changed builds by result'],
     });
   }
 }

@@ -6,14 +6,14 @@ useStore();
 const audit = () => theApp().get(Audit);
 const rows = () => sql('SELECT event, user_id, request_id, details FROM audit_events ORDER BY id');
 
-test('what happens to a key is a line in the log and a row in the table', async () => {
-  audit().record({ event: 'api key made', request_id: 'r-1', user_id: 7, api_key_id: 12 });
-  audit().record({ event: 'sign-in refused', request_id: 'r-2', reason: 'wrong', address: '192.0.2.1' });
+test('an event is a line in the log and a row in the table', async () => {
+  audit().record({ event: 'api_key.created', request_id: 'r-1', user_id: 7, api_key_id: 12 });
+  audit().record({ event: 'user.sign_in_failed', request_id: 'r-2', reason: 'wrong', address: '192.0.2.1' });
   await audit().flush();
   expect(await rows()).toEqual([
-    { event: 'api key made', user_id: 7, request_id: 'r-1', details: { api_key_id: 12 } },
+    { event: 'api_key.created', user_id: 7, request_id: 'r-1', details: { api_key_id: 12 } },
     {
-      event: 'sign-in refused',
+      event: 'user.sign_in_failed',
       user_id: null,
       request_id: 'r-2',
       details: { reason: 'wrong', address: '192.0.2.1' },
@@ -24,32 +24,34 @@ test('what happens to a key is a line in the log and a row in the table', async 
     .map((line) => JSON.parse(line) as object);
   expect(lines[0]).toMatchObject({
     msg: 'audit',
-    event: 'api key made',
+    event: 'api_key.created',
     user_id: 7,
     api_key_id: 12,
     request_id: 'r-1',
   });
 });
 
-test('the newest come first, of one user or of one kind', async () => {
-  audit().record({ event: 'signed in', request_id: 'r-3', user_id: 8 });
+test('the newest events come first, of one user or of one type', async () => {
+  audit().record({ event: 'user.signed_in', request_id: 'r-3', user_id: 8 });
   await audit().flush();
   expect((await audit().newest({ count: 2 })).map(({ event }) => event)).toEqual([
-    'signed in',
-    'sign-in refused',
+    'user.signed_in',
+    'user.sign_in_failed',
   ]);
   expect((await audit().newest({ user_id: 7, count: 9 })).map(({ event }) => event)).toEqual([
-    'api key made',
+    'api_key.created',
   ]);
-  expect((await audit().newest({ event: 'signed in', count: 9 })).map(({ user_id }) => user_id)).toEqual([8]);
+  expect((await audit().newest({ event: 'user.signed_in', count: 9 })).map(({ user_id }) => user_id)).toEqual(
+    [8],
+  );
 });
 
-test('many at once are all stored in their order, up to 100 per transaction', async () => {
+test('many events at once are all stored in order, up to 100 per transaction', async () => {
   for (let i = 0; i < 1000; i++)
-    audit().record({ event: 'sold', request_id: `sale-${i}`, counts: { games: 1 } });
+    audit().record({ event: 'purchase.created', request_id: `sale-${i}`, counts: { games: 1 } });
   await audit().flush();
   const stored = await sql(
-    `SELECT request_id, xmin::text AS transaction FROM audit_events WHERE event = 'sold' ORDER BY id`,
+    `SELECT request_id, xmin::text AS transaction FROM audit_events WHERE event = 'purchase.created' ORDER BY id`,
   );
   expect(stored.map(({ request_id }) => request_id)).toEqual(
     Array.from({ length: 1000 }, (_, i) => `sale-${i}`),
@@ -59,19 +61,19 @@ test('many at once are all stored in their order, up to 100 per transaction', as
 });
 
 test.each(['UPDATE audit_events SET user_id = 1', 'DELETE FROM audit_events'])(
-  '%s is refused',
+  '%s is rejected',
   async (statement) => {
     await expect(sql(statement)).rejects.toThrow('audit events are not changed');
   },
 );
 
-test('what could not be stored is in the log, and disturbs nobody', async () => {
+test('an event that could not be stored is in the log', async () => {
   await sql('ALTER TABLE audit_events RENAME TO elsewhere');
-  audit().record({ event: 'signed out', request_id: 'r-4', user_id: 8 });
+  audit().record({ event: 'user.signed_out', request_id: 'r-4', user_id: 8 });
   await audit().flush();
   expect(logged.some((line) => line.includes('"request_id":"r-4"') && line.includes('request failed'))).toBe(
     true,
   );
   await sql('ALTER TABLE elsewhere RENAME TO audit_events');
-  expect(logged.some((line) => line.includes('"event":"signed out"'))).toBe(true);
+  expect(logged.some((line) => line.includes('"event":"user.signed_out"'))).toBe(true);
 });

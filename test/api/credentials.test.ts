@@ -231,7 +231,7 @@ describe('API keys', () => {
     expect(names.length).toBeLessThan(15);
   });
 
-  test('what it took to know a credential is counted', async () => {
+  test('credential lookups are counted by result', async () => {
     const counts = async () =>
       Object.fromEntries(
         (await metric('gamewharf_credential_lookups_total')).map(({ labels, value }) => [
@@ -245,9 +245,9 @@ describe('API keys', () => {
     await anonymous.with('nobody').get('/credentials/info');
     const after = await counts();
     const more = (result: string) => after[result]! - before[result]!;
-    expect(more('refused')).toBe(1);
+    expect(more('rejected')).toBe(1);
     expect(more('verified')).toBeGreaterThan(0);
-    expect(more('verified') + more('remembered')).toBe(3);
+    expect(more('verified') + more('cached')).toBe(3);
   });
 
   test('a JWT that expires while it is cached is rejected', async () => {

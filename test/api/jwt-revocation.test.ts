@@ -109,7 +109,7 @@ test('a person does it on the page of what may act for them, and it is an audit 
   expect(browser.words).toContain('All tokens of games that you started are over.');
   expect(await profile(token)).toEqual(invalid);
   const event = () =>
-    sql(`SELECT event FROM audit_events WHERE user_id = $1 AND event = 'tokens revoked'`, [player.id]);
+    sql(`SELECT event FROM audit_events WHERE user_id = $1 AND event = 'jwt.revoked'`, [player.id]);
   await until(async () => (await event()).length === 1);
 });
 

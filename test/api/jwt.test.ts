@@ -105,14 +105,14 @@ describe('POST /credentials/subkey', () => {
       .filter((line) => line.includes('"audit":true'))
       .map((line) => JSON.parse(line) as object);
     expect(lines.at(-1)).toMatchObject({
-      event: 'token made',
+      event: 'jwt.created',
       user_id: player.id,
       api_key_id: decodeJwt(key).api_key_id,
       game_id: game.id,
       request_id: expect.any(String) as string,
     });
     expect(JSON.stringify(lines)).not.toContain(key.split('.')[2]);
-    expect(await sql(`SELECT FROM audit_events WHERE event = 'token made'`)).toEqual([]);
+    expect(await sql(`SELECT FROM audit_events WHERE event = 'jwt.created'`)).toEqual([]);
   });
 
   test('two are never the same', async () => {

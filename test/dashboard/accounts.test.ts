@@ -228,8 +228,8 @@ describe('sign-in', () => {
     await new Browser().signIn(user.username, 'secret-guess');
     await new Browser().signIn(user.username);
     const text = logged.join('');
-    expect(text).toContain('"event":"sign-in refused"');
-    expect(text).toContain(`"event":"signed in","request_id"`);
+    expect(text).toContain('"event":"user.sign_in_failed"');
+    expect(text).toContain(`"event":"user.signed_in","request_id"`);
     expect(text).not.toContain('secret-guess');
     expect(text).not.toContain(PASSWORD);
     expect(text).not.toContain('logged-user');

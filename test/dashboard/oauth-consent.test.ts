@@ -44,8 +44,8 @@ describe('consent', () => {
       );
     await until(async () => (await events()).length === 2);
     expect(await events()).toEqual([
-      { event: 'grant given', user_id: user.id, scopes: ['profile:me'] },
-      { event: 'access given', user_id: user.id, scopes: ['profile:me'] },
+      { event: 'grant.created', user_id: user.id, scopes: ['profile:me'] },
+      { event: 'grant.reused', user_id: user.id, scopes: ['profile:me'] },
     ]);
   });
 

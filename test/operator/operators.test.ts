@@ -118,8 +118,8 @@ describe('gamewharf operator-tokens', () => {
     const events = `SELECT event, details FROM audit_events WHERE details->>'operator' = 'short-lived' ORDER BY id`;
     await until(async () => (await sql(events)).length === 2);
     expect(await sql(events)).toEqual([
-      { event: 'operator token made', details: { operator: 'short-lived' } },
-      { event: 'operator token revoked', details: { operator: 'short-lived' } },
+      { event: 'operator_token.created', details: { operator: 'short-lived' } },
+      { event: 'operator_token.revoked', details: { operator: 'short-lived' } },
     ]);
   });
 
@@ -324,7 +324,7 @@ describe('what an import may bring', () => {
     await until(async () => (await sql(events)).length > 0);
     expect(await sql(events)).toEqual([
       {
-        event: 'imported',
+        event: 'import.completed',
         user_id: null,
         details: { operator: 'nightly', counts: { users: { new: 1, changed: 0, unchanged: 0 } } },
       },
@@ -337,7 +337,7 @@ describe('what an import may bring', () => {
     const token = await made('cleaner', 'import');
     await sendImport([user(903)], token);
     await sendImport([{ type: 'user', id: 903, deleted: true }], token);
-    const events = `SELECT details FROM audit_events WHERE event = 'deleted'`;
+    const events = `SELECT details FROM audit_events WHERE event = 'records.deleted'`;
     await until(async () => (await sql(events)).length > 0);
     expect(await sql(events)).toEqual([{ details: { operator: 'cleaner', counts: { users: 1 } } }]);
   });

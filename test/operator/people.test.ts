@@ -353,8 +353,8 @@ describe('a person with rows in every table', () => {
     expect(ofAccounts('purchase').map(({ user_id }) => user_id)).not.toContain(third_id);
     expect(ofAccounts('download_key').map(({ account_id }) => account_id)).not.toContain(third_id);
     expect(ofAccounts('download_key').filter(({ key }) => key === null)).toHaveLength(1);
-    await until(async () => (await events('exported')).length === 1);
-    expect(await events('exported')).toEqual([
+    await until(async () => (await events('user.exported')).length === 1);
+    expect(await events('user.exported')).toEqual([
       {
         user_id: person.user.id,
         request_id: expect.any(String) as string,
@@ -412,7 +412,7 @@ describe('a person with rows in every table', () => {
     test('no column of any table holds anything of them', async () => {
       expect(await searched(person.texts)).toEqual([]);
       const [event] = await sql<{ details: object }>(
-        `SELECT details FROM audit_events WHERE event = 'sign-in refused' AND user_id = $1`,
+        `SELECT details FROM audit_events WHERE event = 'user.sign_in_failed' AND user_id = $1`,
         [person.user.id],
       );
       expect(event!.details).toEqual({ reason: 'wrong' });
@@ -420,7 +420,7 @@ describe('a person with rows in every table', () => {
 
     test('no line of the log ever did', () => {
       const lines = logged.join('').toLowerCase();
-      expect(lines).toContain('"event":"erased"');
+      expect(lines).toContain('"event":"user.erased"');
       expect(person.texts.filter((text) => lines.includes(text.toLowerCase()))).toEqual([]);
     });
 
@@ -485,8 +485,8 @@ describe('a person with rows in every table', () => {
       const again = await operator.post(`/operator/users/${person.user.id}/erase`);
       const { erased } = again.body as { erased: Record<string, number> };
       expect(Object.entries(erased).filter(([, count]) => count > 0)).toEqual([]);
-      await until(async () => (await events('erased')).length === 2);
-      const [first, second] = await events('erased');
+      await until(async () => (await events('user.erased')).length === 2);
+      const [first, second] = await events('user.erased');
       expect(first).toMatchObject({ user_id: person.user.id, details: { counts: { purchases: 5 } } });
       expect(first!.request_id).toMatch(/./);
       expect(second!.details).toEqual({ operator: 'OPERATOR_TOKEN', counts: {} });

@@ -700,7 +700,7 @@ test('counts and earnings are exact after any mixture at once', async () => {
 
 test('each that happened is an audit event, without the person, and a count', async () => {
   const all = `SELECT event, user_id, details, request_id FROM audit_events
-    WHERE details->>'currency' = 'SEK' OR event IN ('sold', 'refunded') AND NOT details ? 'currency' ORDER BY id`;
+    WHERE details->>'currency' = 'SEK' OR event IN ('purchase.created', 'purchase.refunded') AND NOT details ? 'currency' ORDER BY id`;
   const fields = {
     email: 'secret@example.com',
     currency: 'SEK',
@@ -716,13 +716,13 @@ test('each that happened is an audit event, without the person, and a count', as
   const token = 'OPERATOR_TOKEN';
   expect((await sql(all)).slice(0, 2)).toEqual([
     {
-      event: 'sold',
+      event: 'purchase.created',
       user_id: null,
       request_id: 'sale-1',
       details: { operator: token, currency: 'SEK', counts: { games: 2, keys: 2 } },
     },
     {
-      event: 'refunded',
+      event: 'purchase.refunded',
       user_id: null,
       request_id: expect.any(String) as string,
       details: { operator: token, currency: 'SEK', counts: { games: 2 } },

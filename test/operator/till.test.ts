@@ -242,7 +242,7 @@ test('gives a key to an address or an account, and shows it', async () => {
   }
   expect(await wrongAccounts()).toEqual([]);
   const events = () =>
-    sql<object>(`SELECT user_id, request_id, details FROM audit_events WHERE event = 'given'`);
+    sql<object>(`SELECT user_id, request_id, details FROM audit_events WHERE event = 'download_key.created'`);
   await until(async () => (await events()).length === 2);
   const given = { user_id: null, request_id: null, details: { counts: { games: 1, keys: 1 } } };
   expect(await events()).toEqual([given, given]);

@@ -250,15 +250,15 @@ describe('gamewharf webhooks', () => {
     expect(await webhooks('remove', id!)).toEqual([`Webhook ${id} is removed.`]);
     expect(await webhooks('list')).toHaveLength(20);
     await until(
-      async () => (await sql(`SELECT FROM audit_events WHERE event = 'webhook removed'`)).length > 0,
+      async () => (await sql(`SELECT FROM audit_events WHERE event = 'webhook.deleted'`)).length > 0,
     );
     const events = await sql(
       `SELECT event, details FROM audit_events WHERE event LIKE 'webhook %' AND details->>'webhook_id' = $1 ORDER BY id`,
       [id],
     );
     expect(events).toEqual([
-      { event: 'webhook added', details: { webhook_id: Number(id), host: 'example.com' } },
-      { event: 'webhook removed', details: { webhook_id: Number(id) } },
+      { event: 'webhook.created', details: { webhook_id: Number(id), host: 'example.com' } },
+      { event: 'webhook.deleted', details: { webhook_id: Number(id) } },
     ]);
     expect(logged.join('')).not.toMatch(/whsec_|of-mine/);
   });

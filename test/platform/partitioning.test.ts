@@ -131,7 +131,7 @@ test('purchases become partitions: shares, foreign keys, columns and indexes as 
 });
 
 test('audit events become partitions, which refuse changes as the table did', async () => {
-  const record = `INSERT INTO audit_events (event, user_id) VALUES ('signed in', 1) RETURNING id::int`;
+  const record = `INSERT INTO audit_events (event, user_id) VALUES ('user.signed_in', 1) RETURNING id::int`;
   const before = await shape('audit_events');
   let last = 0;
   const added = async () => {
@@ -146,7 +146,7 @@ test('audit events become partitions, which refuse changes as the table did', as
   }
   expect(await shape('audit_events')).toEqual(before);
   expect(await rowsOf('SELECT count(*)::int AS rows FROM audit_events_0')).toEqual([{ rows: 5 }]);
-  await operator.query(`INSERT INTO audit_events_1 (id, event) VALUES (1999999999, 'signed in')`);
+  await operator.query(`INSERT INTO audit_events_1 (id, event) VALUES (1999999999, 'user.signed_in')`);
   for (const table of ['audit_events', 'audit_events_0', 'audit_events_1']) {
     await service.query(`UPDATE ${table} SET details = details - 'address'`);
     for (const change of [`UPDATE ${table} SET user_id = 2`, `DELETE FROM ${table}`])

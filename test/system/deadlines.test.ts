@@ -85,8 +85,8 @@ test('a sign-in that comes too late leaves no session, and no error in the log',
   await gracefulStop(app);
   app = undefined;
   expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
-  expect(await sql(`SELECT FROM audit_events WHERE event = 'signed in' AND user_id = $1`, [user.id])).toEqual(
-    [],
-  );
+  expect(
+    await sql(`SELECT FROM audit_events WHERE event = 'user.signed_in' AND user_id = $1`, [user.id]),
+  ).toEqual([]);
   expect(logged.slice(before).filter((line) => line.includes('"error"'))).toEqual([]);
 });

@@ -202,7 +202,7 @@ test('no answer that grows with data', async () => {
   );
   await sql(
     `INSERT INTO audit_events (event, user_id, details)
-     SELECT 'signed in', $1, '{}' FROM generate_series(1, 3000)`,
+     SELECT 'user.signed_in', $1, '{}' FROM generate_series(1, 3000)`,
     [user.id],
   );
   const get = (path: string): Input => ({

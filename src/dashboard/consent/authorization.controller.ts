@@ -60,7 +60,7 @@ export class AuthorizationController {
     const refusal = refusalOf(asked);
     const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
     if (refusal) return this.refuse(visitor, asked, refusal, grant);
-    if (grant && isRemembered(asked, grant)) return this.allow(visitor, asked, 'access given');
+    if (grant && isRemembered(asked, grant)) return this.allow(visitor, asked, 'grant.reused');
     return this.consent(visitor, asked, grant);
   }
 
@@ -81,7 +81,7 @@ export class AuthorizationController {
         : seeOther(
             this.withRefusal(asked, { error: 'access_denied', error_description: 'the user said no' }),
           );
-    return this.allow(visitor, asked, 'grant given', {
+    return this.allow(visitor, asked, 'grant.created', {
       may_start_games: form.ticked('may_start_games'),
       implicit_allowed: asked.fields.response_type === 'token',
     });
@@ -112,7 +112,7 @@ export class AuthorizationController {
   private async allow(
     visitor: SignedInVisitor,
     { application, fields, scopes, redirect_uri }: Asked,
-    event: 'grant given' | 'access given',
+    event: 'grant.created' | 'grant.reused',
     consent: Omit<Consent, 'scopes'> = { may_start_games: false, implicit_allowed: false },
   ) {
     const { client_id } = application;

@@ -97,7 +97,7 @@ export class DeviceController {
       await this.devices.approve(db, request, grant);
       return { client_id, scopes };
     });
-    if (approved) this.audit.record({ event: 'grant given', ...visitor.by, ...approved });
+    if (approved) this.audit.record({ event: 'grant.created', ...visitor.by, ...approved });
     return approved !== undefined;
   }
 

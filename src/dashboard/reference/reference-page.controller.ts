@@ -103,7 +103,7 @@ export class ReferencePageController {
       scopes: ['profile:me'],
       expires_at: expiryOf('1', this.clock.now()),
     });
-    if (made) this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
+    if (made) this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: made.id });
     const problem = 'You have too many keys. Revoke one that you no longer use first.';
     await this.sessions.setNotice(visitor.token, made ? { made: made.key } : { problem });
     return seeOther(PATH);

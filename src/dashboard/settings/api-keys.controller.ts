@@ -56,7 +56,7 @@ export class ApiKeysController {
         draft,
         problem: `You have ${MAX_KEYS} keys. Revoke one that you no longer use first.`,
       });
-    this.audit.record({ event: 'api key made', ...visitor.by, api_key_id: made.id });
+    this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: made.id });
     const path = !key.scopes || covers(key.scopes, 'profile:me') ? '/profile' : '/credentials/info';
     await this.sessions.setNotice(visitor.token, { made: made.key, path });
     return seeOther(PATH);
@@ -111,7 +111,7 @@ export class ApiKeysController {
   async revoke(@Param('key_id') key_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const key = await this.ownKey(visitor, key_id);
     if (!(await this.apiKeys.revoke(key.id, visitor.user.id))) throw noSuchKey();
-    this.audit.record({ event: 'api key revoked', ...visitor.by, api_key_id: key.id });
+    this.audit.record({ event: 'api_key.revoked', ...visitor.by, api_key_id: key.id });
     await this.sessions.setNotice(visitor.token, { done: `The key “${nameOf(key)}” is revoked.` });
     return seeOther(PATH);
   }

@@ -88,7 +88,7 @@ export class ApplicationsController {
       return this.form(visitor, fields, {
         problem: `You have ${MAX_APPLICATIONS} applications. Delete one first.`,
       });
-    this.audit.record({ event: 'application made', ...visitor.by, client_id });
+    this.audit.record({ event: 'app.created', ...visitor.by, client_id });
     await this.sessions.setNotice(visitor.token, { done: `${fields.name} is registered.` });
     return seeOther(pathOf(client_id));
   }
@@ -114,7 +114,7 @@ export class ApplicationsController {
     const { problems, ...fields } = draftOf(await formOf(req));
     if (isWrong(problems)) return this.form(visitor, fields, { application, problems });
     if (!(await this.applications.change(visitor.user.id, client_id, fields))) throw noSuchApplication();
-    this.audit.record({ event: 'application changed', ...visitor.by, client_id });
+    this.audit.record({ event: 'app.updated', ...visitor.by, client_id });
     await this.sessions.setNotice(visitor.token, { done: 'Your changes are saved.' });
     return seeOther(pathOf(client_id));
   }
@@ -144,7 +144,7 @@ export class ApplicationsController {
   async delete(@Param('client_id') client_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const { name } = await this.ownApplication(visitor, client_id);
     if (!(await this.applications.delete(visitor.user.id, client_id))) throw noSuchApplication();
-    this.audit.record({ event: 'application deleted', ...visitor.by, client_id });
+    this.audit.record({ event: 'app.deleted', ...visitor.by, client_id });
     await this.sessions.setNotice(visitor.token, { done: `${name} is deleted.` });
     return seeOther(PATH);
   }

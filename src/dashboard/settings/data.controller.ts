@@ -52,7 +52,7 @@ export class DataController {
     const result = await this.signIns.signIn(visitor.user.username, password, req.exchange.client.network);
     if ('refused' in result) {
       this.audit.record({
-        event: 'sign-in refused',
+        event: 'user.sign_in_failed',
         ...visitor.by,
         reason: result.refused,
         address: req.exchange.client.network,
@@ -64,7 +64,7 @@ export class DataController {
     return this.exports.response(
       await this.people.verified(visitor.user.id),
       (counts) =>
-        this.events.record('exported', { request_id: req.id }, { counts, user_id: visitor.user.id }),
+        this.events.record('user.exported', { request_id: req.id }, { counts, user_id: visitor.user.id }),
       { 'Content-Disposition': 'attachment; filename="my-data.ndjson"' },
     );
   }

@@ -54,7 +54,7 @@ export class GrantsController {
   @SignedIn()
   async revokeTokens(@CurrentVisitor() visitor: SignedInVisitor) {
     await this.tokens.revokeAllOf(visitor.user.id);
-    this.audit.record({ event: 'tokens revoked', ...visitor.by });
+    this.audit.record({ event: 'jwt.revoked', ...visitor.by });
     await this.sessions.setNotice(visitor.token, {
       done: 'All tokens of games that you started are over.',
     });
@@ -87,7 +87,7 @@ export class GrantsController {
     const shown = await this.grants.grantOf(visitor.user.id, id);
     const grant = await this.grants.revoke(visitor.user.id, id);
     if (!shown || !grant) throw noSuchGrant();
-    this.audit.record({ event: 'grant revoked', ...visitor.by, client_id: grant.client_id });
+    this.audit.record({ event: 'grant.revoked', ...visitor.by, client_id: grant.client_id });
     await this.sessions.setNotice(visitor.token, { done: `${shown.name} may no longer act for you.` });
     return seeOther(PATH);
   }

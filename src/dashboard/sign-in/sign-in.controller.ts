@@ -68,11 +68,11 @@ export class SignInController {
     const result = await this.signIns.signIn(name, password, req.exchange.client.network);
     if ('user_id' in result) {
       await this.visitors.signIn(result.user_id, visitor, res);
-      this.audit.record({ event: 'signed in', request_id: req.id, user_id: result.user_id });
+      this.audit.record({ event: 'user.signed_in', request_id: req.id, user_id: result.user_id });
       return seeOther(return_to);
     }
     this.audit.record({
-      event: 'sign-in refused',
+      event: 'user.sign_in_failed',
       request_id: req.id,
       user_id: result.tried ?? undefined,
       reason: result.refused,
@@ -91,7 +91,7 @@ export class SignInController {
   @Post('logout')
   @Public()
   async signOut(@Res({ passthrough: true }) res: Response, @CurrentVisitor() visitor: Visitor) {
-    if (isSignedIn(visitor)) this.audit.record({ event: 'signed out', ...visitor.by });
+    if (isSignedIn(visitor)) this.audit.record({ event: 'user.signed_out', ...visitor.by });
     await this.visitors.signOut(visitor, res);
     return seeOther('/');
   }

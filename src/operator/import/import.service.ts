@@ -39,10 +39,7 @@ export class ImportService implements OnModuleDestroy {
     private readonly limits: ImportLimits,
     measurements: Measurements,
   ) {
-    this.records = measurements.counter(
-      'gamewharf_import_records_total',
-      'Records of imports that were done',
-    );
+    this.records = measurements.counter('gamewharf_import_records_total', 'Records of completed imports');
   }
 
   /** For a command: imports on this thread, and waits where a server would answer 503. */
@@ -117,7 +114,8 @@ export class ImportService implements OnModuleDestroy {
       const deletions = Object.entries(types).flatMap(([type, { deleted }]) =>
         deleted ? [[type, deleted] as const] : [],
       );
-      if (deletions.length > 0) this.events.record('deleted', by, { counts: Object.fromEntries(deletions) });
+      if (deletions.length > 0)
+        this.events.record('records.deleted', by, { counts: Object.fromEntries(deletions) });
       // This replica must not use cached keys that the import revoked; others notice within a second.
       if (endsKeys(types)) this.keys.forget();
       for (const { new: made, changed, unchanged, deleted = 0 } of Object.values(types))

@@ -32,7 +32,9 @@ export class PeopleController {
   @Fails(404, 'invalid user')
   async export(@CurrentOperator() by: By, @Params() { user_id }: PersonByIdRequest): Promise<NdjsonResponse> {
     const person = await this.withId(user_id);
-    return this.exports.response(person, (counts) => this.events.record('exported', by, { counts, user_id }));
+    return this.exports.response(person, (counts) =>
+      this.events.record('user.exported', by, { counts, user_id }),
+    );
   }
 
   @Post('users/:user_id/erase')
@@ -76,7 +78,7 @@ export class PeopleController {
     req.exchange.takesLong();
     const erased = await this.erasure.erase(person);
     const counts = withoutZeros(erased);
-    this.events.record('erased', by, { counts, user_id: person.user_id ?? undefined });
+    this.events.record('user.erased', by, { counts, user_id: person.user_id ?? undefined });
     return { erased };
   }
 }

@@ -40,16 +40,12 @@ export class OperatorEvents {
     this.sales = measurements.countersBy(
       'currency',
       'gamewharf_sales_total',
-      'Sales by a request or a command',
+      'Sales through requests and commands',
     );
-    this.refunds = measurements.countersBy(
-      'currency',
-      'gamewharf_refunds_total',
-      'Sales that were taken back',
-    );
+    this.refunds = measurements.countersBy('currency', 'gamewharf_refunds_total', 'Refunded purchases');
     const measure = (size: ImportSize, outcome: ImportOutcome) => ({
-      total: measurements.counter('gamewharf_imports_total', 'Imports that ended', { size, outcome }),
-      seconds: measurements.counter('gamewharf_import_seconds_total', 'Time that imports took', {
+      total: measurements.counter('gamewharf_imports_total', 'Finished imports', { size, outcome }),
+      seconds: measurements.counter('gamewharf_import_seconds_total', 'Total duration of finished imports', {
         size,
         outcome,
       }),
@@ -64,12 +60,12 @@ export class OperatorEvents {
 
   sold(by: By, currency: string, counts: Counts): void {
     this.sales(currency).value++;
-    this.record('sold', by, { counts, currency });
+    this.record('purchase.created', by, { counts, currency });
   }
 
   refunded(by: By, currency: string, counts: Counts): void {
     this.refunds(currency).value++;
-    this.record('refunded', by, { counts, currency });
+    this.record('purchase.refunded', by, { counts, currency });
   }
 
   /** `counts`: by type of record, where the import was done. */
@@ -77,7 +73,7 @@ export class OperatorEvents {
     const { total, seconds } = this.imports[`${size} ${counts === 'failed' ? 'failed' : 'done'}`];
     total.value++;
     seconds.value += milliseconds / 1000;
-    if (counts !== 'failed') this.record('imported', by, { counts });
+    if (counts !== 'failed') this.record('import.completed', by, { counts });
   }
 
   /** An event that no metric counts, or that is counted already. */

@@ -110,14 +110,18 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   ) {
     this.results = measurements.counters(
       'gamewharf_webhook_deliveries_total',
-      'Attempts to deliver to a webhook, by result; dropped: never tried in time, or too many waiting',
+      'Webhook deliveries by result. dropped: expired before the first attempt, or the queue was full',
       'result',
       ['delivered', 'failed', 'given_up', 'dropped'],
     );
-    measurements.gauge('gamewharf_webhook_waiting', 'Waiting deliveries of all replicas', () => this.waiting);
+    measurements.gauge(
+      'gamewharf_webhook_waiting',
+      'Waiting webhook deliveries of the store',
+      () => this.waiting,
+    );
     measurements.gauge(
       'gamewharf_webhook_oldest_seconds',
-      'Age of the oldest waiting delivery',
+      'Age of the oldest waiting webhook delivery',
       () => this.oldest,
     );
   }

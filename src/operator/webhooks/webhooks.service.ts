@@ -67,7 +67,7 @@ export class WebhooksService {
         .execute();
       return (raw as { id: number }[])[0]!.id;
     });
-    this.audit.record({ event: 'webhook added', webhook_id: id, host: url.host });
+    this.audit.record({ event: 'webhook.created', webhook_id: id, host: url.host });
     return { id, secret: `whsec_${secret.toString('base64')}` };
   }
 
@@ -78,7 +78,7 @@ export class WebhooksService {
   /** False: there is none with this id. */
   async remove(id: number): Promise<boolean> {
     const { affected } = await this.webhooks.delete({ id });
-    if (affected) this.audit.record({ event: 'webhook removed', webhook_id: id });
+    if (affected) this.audit.record({ event: 'webhook.deleted', webhook_id: id });
     return affected === 1;
   }
 
@@ -115,7 +115,7 @@ export class WebhooksService {
   /** Ends a webhook that answered 410 Gone. */
   async end(id: number): Promise<void> {
     if ((await this.database.rows(END, [id])).length === 0) return;
-    this.audit.record({ event: 'webhook ended', webhook_id: id });
+    this.audit.record({ event: 'webhook.disabled', webhook_id: id });
   }
 
   private opened({ id, url, secret }: Pick<Webhook, 'id' | 'url' | 'secret'>): Buffer {

@@ -67,7 +67,7 @@ const deletionOf = ({ table }: ChangeTable) =>
 export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly pollStatement: Statement<Poll>;
   private readonly deletion: Statement;
-  private readonly counters: Record<'quiet' | 'changed' | 'failed', Counter>;
+  private readonly counters: Record<'unchanged' | 'changed' | 'failed', Counter>;
   private timer: NodeJS.Timeout | undefined;
   private polling: Promise<void> | undefined;
   private lastRead = -Infinity;
@@ -87,7 +87,11 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     measurements: Measurements,
     private readonly changeTable: ChangeTable,
   ) {
-    this.counters = measurements.counters(...changeTable.metric, 'result', ['quiet', 'changed', 'failed']);
+    this.counters = measurements.counters(...changeTable.metric, 'result', [
+      'unchanged',
+      'changed',
+      'failed',
+    ]);
     this.pollStatement = pollOf(changeTable);
     this.deletion = deletionOf(changeTable);
   }
@@ -170,13 +174,13 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     }
   }
 
-  private compare({ server, changed }: Poll, at: number): 'quiet' | 'changed' {
+  private compare({ server, changed }: Poll, at: number): 'unchanged' | 'changed' {
     const { last, changeTable } = this;
     // On another server, transaction ids that were lost with the old one may be used again.
     if (last?.server !== server || at - last.at >= MAX_POLL_GAP || changed.length === changeTable.maxSubjects)
       this.distrustAll();
     else if (changed.length > 0) this.note(changed);
-    else return 'quiet';
+    else return 'unchanged';
     return 'changed';
   }
 

@@ -33,7 +33,7 @@ export class BrokenRequests {
   ) {
     this.counters = measurements.counters(
       'gamewharf_http_broken_requests_total',
-      'Requests that the HTTP parser refused',
+      'Requests rejected by the HTTP parser',
       'status',
       ['400', '401', '405', '408', '431'],
     );

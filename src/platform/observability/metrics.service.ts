@@ -28,18 +28,18 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     for (const state of ['busy', 'idle'] as const)
       measurements.gauge(
         'gamewharf_database_connections',
-        'Connections of this process',
+        'Database connections of this process',
         () => database.connections[state],
         { state },
       );
     measurements.gauge(
       'gamewharf_database_pool_size',
-      'Connections that this process may have',
+      'Maximum number of database connections of this process',
       () => settings.DATABASE_POOL_SIZE,
     );
     measurements.gauge(
       'gamewharf_database_waiting',
-      'Statements waiting for a connection',
+      'Statements waiting for a database connection',
       () => database.connections.waiting,
     );
   }

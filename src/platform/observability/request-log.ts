@@ -161,7 +161,7 @@ export class RequestDurations {
         { metricName: `${name}_count`, labels, value: total },
       ];
     });
-    return { name, help: 'Time to answer, by route', type: 'histogram', values, aggregator: 'sum' };
+    return { name, help: 'Response time by route', type: 'histogram', values, aggregator: 'sum' };
   }
 }
 

@@ -49,17 +49,19 @@ export class RateLimitsService implements OnApplicationShutdown {
         'sign-in': new Guesses(this, 'sign-in-networks', rates['sign-in']),
       };
     }
-    measurements.gauge('gamewharf_rate_limit_counters', 'Counters kept by this process', () =>
-      this.all.reduce((sum, { counters }) => sum + counters.size, 0),
+    measurements.gauge(
+      'gamewharf_rate_limit_counters',
+      'Rate limit counters in the memory of this process',
+      () => this.all.reduce((sum, { counters }) => sum + counters.size, 0),
     );
     measurements.gauge(
       'gamewharf_rate_limit_shared',
-      'Whether the counters are shared through Redis now',
+      '1 if the counters are shared through Redis, otherwise 0',
       () => (this.shared?.available ? 1 : 0),
     );
     this.fallbacks = measurements.counter(
       'gamewharf_rate_limit_fallbacks_total',
-      'Decisions made without Redis although it is configured',
+      'Rate limit decisions made without Redis while it was unavailable',
     );
   }
 
@@ -155,7 +157,7 @@ export class RateLimitsService implements OnApplicationShutdown {
 
   private measure(limit: string): Limit['decisions'] {
     const counter = (decision: string) =>
-      this.measurements.counter('gamewharf_rate_limit_decisions_total', 'Decisions of the rate limits', {
+      this.measurements.counter('gamewharf_rate_limit_decisions_total', 'Rate limit decisions', {
         limit,
         decision,
       });
