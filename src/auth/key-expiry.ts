@@ -2,7 +2,7 @@ const DAY = 24 * 60 * 60 * 1000;
 
 export const MAX_DAYS = 3650;
 
-export const EXPIRY_RULE = `Give “never”, a number of days up to ${MAX_DAYS}, or a date to come as YYYY-MM-DD.`;
+export const EXPIRY_RULE = `Use “never”, a number of days up to ${MAX_DAYS}, or a future date as YYYY-MM-DD.`;
 
 /** When a key ends, from `never`, a number of days, or its last day in UTC; null: never, undefined: none of these. */
 export function expiryOf(text: string, now: number): string | null | undefined {

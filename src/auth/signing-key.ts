@@ -32,7 +32,7 @@ export function readPem(pem: string): Key[] {
     try {
       privateKey = createPrivateKey(block);
     } catch {
-      throw new OperatorError('SIGNING_KEYS holds a private key that cannot be read.');
+      throw new OperatorError('SIGNING_KEYS contains a private key that cannot be read.');
     }
     if (privateKey.asymmetricKeyType !== 'ed25519')
       throw new OperatorError(
@@ -48,6 +48,6 @@ export function readPem(pem: string): Key[] {
       verifies_until: Infinity,
     };
   });
-  if (keys.length === 0) throw new OperatorError('SIGNING_KEYS holds no private key in PEM form.');
+  if (keys.length === 0) throw new OperatorError('SIGNING_KEYS contains no private key in PEM format.');
   return keys;
 }

@@ -15,12 +15,12 @@ const MAX_LENGTH = 1000;
 
 /** Returns the group of commands about accounts. */
 export function registerAccountCommands(program: Command, run: CommandRunner): Command {
-  const users = program.command('users').description('User accounts.');
+  const users = program.command('users').description('Manage user accounts.');
   users
     .command('set-password')
-    .argument('<name>', 'user name')
+    .argument('<name>', 'username')
     .description(
-      'Set the password of a user, read from the terminal or from standard input; all sessions of the user end.',
+      'Set the password of a user, read from the terminal or standard input, and end all sessions of the user.',
     )
     .action((name: string) =>
       run(async (app) => {
@@ -38,7 +38,7 @@ export function registerAccountCommands(program: Command, run: CommandRunner): C
           .returning('id')
           .execute();
         const [user] = raw as Pick<User, 'id'>[];
-        if (!user) throw new OperatorError(`There is no user ${name}.`);
+        if (!user) throw new OperatorError(`User ${name} doesn't exist.`);
         await app.get(SessionsService).endAllOf(user.id);
         app.get(Audit).record({ event: 'user.password_set', user_id: user.id });
         console.log(`The password of ${name} is set.`);
@@ -51,14 +51,14 @@ export function registerAccountCommands(program: Command, run: CommandRunner): C
 async function readPassword(): Promise<string> {
   if (!process.stdin.isTTY) return firstLine();
   const password = await ask('New password: ');
-  if ((await ask('Again: ')) !== password) throw new OperatorError('The two passwords differ.');
+  if ((await ask('Repeat the password: ')) !== password) throw new OperatorError('The two passwords differ.');
   return password;
 }
 
 async function firstLine(): Promise<string> {
   const lines = createInterface({ input: process.stdin });
   for await (const line of lines) return line;
-  throw new OperatorError('No password came on standard input.');
+  throw new OperatorError('Standard input contains no password.');
 }
 
 /** Node's line editor, without its output: arrow keys and the like edit the line, and nothing shows what is typed. */

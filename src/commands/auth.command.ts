@@ -23,20 +23,22 @@ import { TokenRevocations } from '../auth/token-revocations.service';
 import { TokensService } from '../auth/tokens.service';
 
 export function registerAuthCommands(program: Command, run: CommandRunner): void {
-  registerKeys(program.command('keys').description('API keys'), run);
-  const tokens = program.command('tokens').description('JWTs, such as a launched game gets');
+  registerKeys(program.command('keys').description('Manage API keys.'), run);
+  const tokens = program
+    .command('tokens')
+    .description('Create and revoke JWTs, as a launched game receives them.');
   registerTokens(tokens, run);
-  registerSigningKeys(program.command('signing-keys').description('The keys that JWTs are signed with'), run);
+  registerSigningKeys(program.command('signing-keys').description('Manage the keys that sign JWTs.'), run);
   registerOperatorTokens(
     program
       .command('operator-tokens')
-      .description('Tokens of your own programs, for the routes under /operator/'),
+      .description('Manage the tokens that your own programs use for the routes under /operator/.'),
     run,
   );
-  registerAudit(program.command('audit').description('Who did what to accounts and keys'), run);
+  registerAudit(program.command('audit').description('Read the audit log.'), run);
   program
     .command('scopes')
-    .description('List all scopes, and which scope each route needs.')
+    .description('List all scopes and the scope that each route requires.')
     .action(() =>
       run(
         (app) => {
@@ -59,11 +61,15 @@ export function registerAuthCommands(program: Command, run: CommandRunner): void
 function registerKeys(keys: Command, run: CommandRunner): void {
   keys
     .command('create')
-    .description('Make an API key and print it. It is shown this once.')
-    .requiredOption('--user <username>', 'whom it acts for')
-    .option('--label <text>', 'what it is for')
-    .option('--scope <scopes>', 'limit it to these scopes, with spaces between', scopesIn)
-    .option('--expires <when>', 'never, in so many days, or after a date such as 2027-12-31', expiryIn)
+    .description('Create an API key and print it. The key is shown only once.')
+    .requiredOption('--user <username>', 'username of the key owner')
+    .option('--label <text>', 'label that the owner sees')
+    .option('--scope <scopes>', 'scopes of the key, separated by spaces; default: all', scopesIn)
+    .option(
+      '--expires <when>',
+      'expiry: never, a number of days, or the last day, such as 2027-12-31',
+      expiryIn,
+    )
     .action((given: { user: string; label?: string; scope?: string[]; expires?: { at: string | null } }) =>
       run(async (app) => {
         const { user, label, scope, expires } = given;
@@ -71,15 +77,17 @@ function registerKeys(keys: Command, run: CommandRunner): void {
         const more = { label, scopes: scope, expires_at: expires?.at };
         const { id, key } = await app.get(ApiKeysService).create(user_id, more);
         app.get(Audit).record({ event: 'api_key.created', user_id, api_key_id: id });
-        const ends = expires?.at ? `, good until ${expires.at.slice(0, 19)}Z` : '';
-        console.error(`Key ${id} of ${user}${ends}; \`${commandName()} keys revoke ${id}\` ends it.`);
+        const ends = expires?.at ? `, valid until ${expires.at.slice(0, 19)}Z` : '';
+        console.error(
+          `Key ${id} of ${user}${ends}. To revoke it, run \`${commandName()} keys revoke ${id}\`.`,
+        );
         console.log(key);
       }),
     );
   keys
     .command('list')
     .description("List a user's API keys.")
-    .requiredOption('--user <username>')
+    .requiredOption('--user <username>', 'username of the key owner')
     .action(({ user }: { user: string }) =>
       run(async (app) => {
         const rows = await app.get(ApiKeysService).keysOf(await userNamed(app, user));
@@ -101,14 +109,14 @@ function registerKeys(keys: Command, run: CommandRunner): void {
     );
   keys
     .command('revoke')
-    .description('End an API key and all JWTs made from it.')
-    .argument('<id>', 'as `keys list` shows it', idIn)
+    .description('Revoke an API key and all JWTs created with it.')
+    .argument('<id>', 'ID of the key, from `keys list`', idIn)
     .action((id: number) =>
       run(async (app) => {
         if (!(await app.get(ApiKeysService).revoke(id, null)))
-          throw new OperatorError(`There is no live API key ${id}.`);
+          throw new OperatorError(`API key ${id} doesn't exist or is already revoked.`);
         app.get(Audit).record({ event: 'api_key.revoked', api_key_id: id });
-        console.log(`Key ${id} is revoked: running servers refuse it within a second.`);
+        console.log(`Key ${id} is revoked. Running servers reject it within a second.`);
       }),
     );
 }
@@ -116,36 +124,36 @@ function registerKeys(keys: Command, run: CommandRunner): void {
 function registerTokens(tokens: Command, run: CommandRunner): void {
   tokens
     .command('create')
-    .description('Make the JWT that a game would get when this user launches it, and print it.')
-    .requiredOption('--user <username>', 'the player')
-    .requiredOption('--game <id>', 'the game', idIn)
-    .option('--scope <scopes>', 'with spaces between', scopesIn, ['profile:me'])
-    .option('--lifetime <seconds>', 'how long it is good; default: JWT_LIFETIME', lifetimeIn)
+    .description('Create and print the JWT that a game receives when this user launches it.')
+    .requiredOption('--user <username>', 'username of the player')
+    .requiredOption('--game <id>', 'ID of the game', idIn)
+    .option('--scope <scopes>', 'scopes of the JWT, separated by spaces', scopesIn, ['profile:me'])
+    .option('--lifetime <seconds>', 'validity in seconds; default: JWT_LIFETIME', lifetimeIn)
     .action(
       ({ user, game, scope, lifetime }: { user: string; game: number; scope: string[]; lifetime?: number }) =>
         run(async (app) => {
           const user_id = await userNamed(app, user);
           if (!(await app.get(EntityManager).existsBy(Game, { id: game })))
-            throw new OperatorError(`There is no game ${game}.`);
+            throw new OperatorError(`Game ${game} doesn't exist.`);
           const tokens = app.get(TokensService);
           const order = { user_id, game_id: game, scopes: scope, api_key_id: null, lifetime };
           const { key, expires_at } = await tokens.issue(order);
           app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id: game });
-          // A server that was started with another PORT or PUBLIC_URL than this command has refuses the token.
-          console.error(`Good until ${timeOf(expires_at)}, at ${tokens.issuer}.`);
+          // A server that was started with another PORT or PUBLIC_URL than this command has rejects the token.
+          console.error(`Valid until ${timeOf(expires_at)}, issued by ${tokens.issuer}.`);
           console.log(key);
         }),
     );
   tokens
     .command('revoke')
-    .description('End all JWTs of a user, of every game.')
-    .requiredOption('--user <username>', 'the player')
+    .description('Revoke all JWTs of a user, for every game.')
+    .requiredOption('--user <username>', 'username of the player')
     .action(({ user }: { user: string }) =>
       run(async (app) => {
         const user_id = await userNamed(app, user);
         await app.get(TokenRevocations).revokeAllOf(user_id);
         app.get(Audit).record({ event: 'jwt.revoked', user_id });
-        console.log(`All JWTs of ${user} are revoked: running servers refuse them within a second.`);
+        console.log(`All JWTs of ${user} are revoked. Running servers reject them within a second.`);
       }),
     );
 }
@@ -153,8 +161,8 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
 function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
   signingKeys
     .command('rotate')
-    .description('Publish a new key now, which signs from ten minutes later, when everybody knows it.')
-    .option('--now', 'sign with it at once: for an old key that is not trusted any more')
+    .description('Publish a new signing key. It signs after ten minutes, when all clients have fetched it.')
+    .option('--now', 'sign with the new key immediately, for example if the old key was compromised')
     .action(({ now = false }: { now?: boolean }) =>
       run(async (app) => {
         const key = await app.get(SigningKeysService).rotate({ at_once: now });
@@ -164,7 +172,7 @@ function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
     );
   signingKeys
     .command('list')
-    .description('List the published keys.')
+    .description('List the published signing keys.')
     .action(() =>
       run(async (app) => {
         const service = app.get(SigningKeysService);
@@ -183,13 +191,13 @@ function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
     );
   signingKeys
     .command('revoke')
-    .description('Remove a key that somebody else has, and with it all JWTs that it signed.')
-    .argument('<kid>')
+    .description('Revoke a compromised signing key and all JWTs that it signed.')
+    .argument('<kid>', 'ID of the key, from `signing-keys list`')
     .action((kid: string) =>
       run(async (app) => {
         await app.get(SigningKeysService).revoke(kid);
         app.get(Audit).record({ event: 'signing_key.revoked', kid });
-        console.log(`Key ${kid} is gone: running servers refuse its tokens within seconds.`);
+        console.log(`Key ${kid} is revoked. Running servers reject its tokens within seconds.`);
       }),
     );
 }
@@ -197,11 +205,11 @@ function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
 function registerAudit(audit: Command, run: CommandRunner): void {
   audit
     .command('list')
-    .description('List the newest events.')
-    .option('--user <username>', 'only of this user')
-    .option('--event <event>', 'only of this kind, such as api_key.created')
-    .option('--count <number>', 'how many', eventCountIn, 50)
-    .option('--json', 'one JSON object a line')
+    .description('List the newest audit events.')
+    .option('--user <username>', 'only events of this user')
+    .option('--event <event>', 'only events of this type, such as api_key.created')
+    .option('--count <number>', 'number of events', eventCountIn, 50)
+    .option('--json', 'print one JSON object per line')
     .action(
       ({ user, event, count, json }: { user?: string; event?: string; count: number; json?: boolean }) =>
         run(async (app) => {
@@ -233,12 +241,12 @@ const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) 
 
 async function userNamed(app: INestApplicationContext, username: string): Promise<number> {
   const user = await app.get(EntityManager).findOneBy(User, { username: ignoringCase(username) });
-  if (!user) throw new OperatorError(`There is no user ${username}.`);
+  if (!user) throw new OperatorError(`User ${username} doesn't exist.`);
   return user.id;
 }
 
-const eventCountIn = wholeNumber(1, 100_000, 'Give a number, from 1 to 100000.');
-const lifetimeIn = wholeNumber(1, 86_400, 'Give seconds, from 1 to 86400.');
+const eventCountIn = wholeNumber(1, 100_000, 'Use a number from 1 to 100000.');
+const lifetimeIn = wholeNumber(1, 86_400, 'Use a number of seconds from 1 to 86400.');
 
 // An object: commander takes null for a missing value.
 function expiryIn(text: string): { at: string | null } {
@@ -251,6 +259,6 @@ function scopesIn(text: string): string[] {
   const scopes = text.split(/[\s,]+/).filter((scope) => scope !== '');
   const unknown = scopes.filter((scope) => !(scope in SCOPES));
   if (scopes.length === 0 || unknown.length > 0)
-    throw new InvalidArgumentError('`gamewharf scopes` lists all scopes.');
+    throw new InvalidArgumentError('Unknown scope. `gamewharf scopes` lists all scopes.');
   return scopes;
 }

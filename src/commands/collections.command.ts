@@ -8,19 +8,19 @@ import { type ResanitiseProgress, ResanitiseService } from '../collections/resan
 const SECOND = 1000;
 
 export function registerCollectionCommands(program: Command, run: CommandRunner): void {
-  const collections = program.command('collections').description('Collections of games');
+  const collections = program.command('collections').description('Manage collections of games.');
   collections
     .command('show')
-    .description('Show a collection, who may edit it, and on whose profile it is.')
-    .argument('<ID>', 'the id of the collection', idIn)
+    .description('Show a collection, its editors, and whether it is on their profiles.')
+    .argument('<ID>', 'ID of the collection', idIn)
     .action((id: number) =>
       run(async (app) => {
         const found = await app.get(CollectionsService).withEditors(id);
-        if (!found) throw new OperatorError(`There is no collection ${id}.`);
+        if (!found) throw new OperatorError(`Collection ${id} doesn't exist.`);
         const { collection, editors } = found;
         printTable([
           ['title', collection.title],
-          ['address', collection.url],
+          ['url', collection.url],
           ['games', String(collection.games_count)],
           ['private', collection.private ? 'yes' : 'no'],
           ['layout', collection.layout],
@@ -37,7 +37,7 @@ export function registerCollectionCommands(program: Command, run: CommandRunner)
     );
   collections
     .command('resanitise')
-    .description('Bring stored descriptions and blurbs to the list of allowed HTML of this version.')
+    .description('Sanitize stored descriptions and blurbs again with the HTML rules of this version.')
     .action(() =>
       run(async (app, signal) => {
         let shown = Date.now();
@@ -50,7 +50,7 @@ export function registerCollectionCommands(program: Command, run: CommandRunner)
         if (done.too_long.length > 0)
           throw new OperatorError(
             [
-              'These would be longer than is allowed, and are unchanged:',
+              'These texts are unchanged because they would exceed the maximum length:',
               ...done.too_long.map(({ collection_id, game_id }) =>
                 game_id === null
                   ? `  the description of collection ${collection_id}`
@@ -63,4 +63,4 @@ export function registerCollectionCommands(program: Command, run: CommandRunner)
 }
 
 const summary = ({ looked_at, changed }: ResanitiseProgress) =>
-  `${looked_at.toLocaleString('en-US')} texts looked at, ${changed.toLocaleString('en-US')} changed.`;
+  `${looked_at.toLocaleString('en-US')} texts checked, ${changed.toLocaleString('en-US')} changed.`;

@@ -14,8 +14,8 @@ const SHELLS = { bash: forBash, zsh: forZsh, fish: forFish };
 export function registerCompletion(program: Command): void {
   program
     .command('completion')
-    .description('Print a script that completes commands and options in your shell.')
-    .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(SHELLS)))
+    .description('Print a shell completion script for commands and options.')
+    .addArgument(new Argument('<shell>', 'name of your shell').choices(Object.keys(SHELLS)))
     .addHelpText('after', HELP)
     .action((shell: keyof typeof SHELLS) => console.log(SHELLS[shell](placesOf(program))));
 }

@@ -13,14 +13,16 @@ import { restore } from '../platform/database/backup/restore';
 import { migrate } from '../platform/database/migrate';
 import { openDatabase, type OpenDatabase, requireStore } from '../dev/open-database';
 
-// Made on this machine where no setting has them. Without them the rows of a backup are of no use.
+// Generated on this machine if no setting contains them. A backup is unusable without them.
 const SECRET_FILES = ['api-key-pepper', 'demo-api-key', 'demo-password'];
 const say = (line: string) => console.error(line);
 
 export function registerDatabaseCommands(program: Command): void {
   program
     .command('migrate')
-    .description('Bring the database to the schema of this version; safe while older replicas serve.')
+    .description(
+      'Migrate the database to the schema of this version. Safe while replicas of the previous version run.',
+    )
     .action(() =>
       withDatabase(async ({ settings }) => {
         const done = await migrate(settings, say);
@@ -32,13 +34,16 @@ export function registerDatabaseCommands(program: Command): void {
 
   program
     .command('backup')
-    .description('Write the whole store to a file, as it is at this moment, while the service runs.')
-    .argument('<FILE>', 'where to; it holds secrets, and only its owner can read it; - for standard output')
+    .description('Write a consistent backup of the whole store to a file. The service can keep running.')
+    .argument(
+      '<FILE>',
+      'path of the backup, or - for standard output; contains secrets, so only its owner can read it',
+    )
     .action((file: string) => {
       requireStore(settingsOfThisProcess());
       const toOutput = file === '-';
       if (toOutput && process.stdout.isTTY)
-        throw new OperatorError('Standard output is a terminal: send it to a file or a program.');
+        throw new OperatorError('Standard output is a terminal. Redirect it to a file or a program.');
       return withDatabase(async ({ settings, embedded }, signal) => {
         const write = (target: Writable) =>
           backUp(settings, embedded ? keptIn(settings.DATA_DIR) : {}, target, signal);
@@ -53,13 +58,13 @@ export function registerDatabaseCommands(program: Command): void {
 
   program
     .command('restore')
-    .description('Put a backup of this version or an earlier one in the place of an empty store.')
-    .argument('<FILE>', 'what `gamewharf backup` wrote; - for standard input')
-    .option('--replace', 'also in the place of a store that is not empty, which is then gone')
+    .description('Restore a backup of this or an earlier version into an empty store.')
+    .argument('<FILE>', 'path of the backup, or - for standard input')
+    .option('--replace', 'delete the existing store first')
     .action((file: string, { replace = false }: { replace?: boolean }) =>
       withDatabase(async ({ settings, embedded, joined }) => {
-        // The service may have no connection at the moment, which restore would refuse.
-        if (joined) throw new OperatorError('The service is running: stop it first.');
+        // The service may have no connection at the moment, which restore would reject.
+        if (joined) throw new OperatorError('The service is running. Stop it first.');
         let source: Readable | undefined;
         try {
           source = file === '-' ? process.stdin : (await open(file)).createReadStream();
@@ -70,11 +75,11 @@ export function registerDatabaseCommands(program: Command): void {
             { replace, say },
           );
           if (embedded) keep(settings.DATA_DIR, secrets);
-          console.log(`The store is as it was at ${created_at}.`);
+          console.log(`Restored the store as of ${created_at}.`);
           if (webhooks > 0)
             console.log(
-              `It has ${webhooks} webhook${webhooks === 1 ? '' : 's'}, which will hear of what it sells. Is this a copy? ` +
-                `Then remove them before you start the service: \`${commandName()} webhooks list\`.`,
+              `It has ${webhooks} webhook${webhooks === 1 ? '' : 's'}. If this is a copy of a live store, remove ` +
+                `${webhooks === 1 ? 'it' : 'them'} before you start the service: \`${commandName()} webhooks list\`.`,
             );
         } catch (error) {
           throw fileError(error, file, true);
@@ -124,7 +129,7 @@ function keep(folder: string, secrets: Record<string, string>): void {
 
 function fileError(error: unknown, file: string, reading: boolean): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException;
-  if (reading && code === 'ENOENT') return new OperatorError(`There is no file ${file}.`);
+  if (reading && code === 'ENOENT') return new OperatorError(`File ${file} doesn't exist.`);
   const ofTheFile = syscall === 'open' || syscall === 'rename' || syscall === 'write' || syscall === 'read';
   return ofTheFile ? new OperatorError(`${file} cannot be used (${code}).`) : error;
 }

@@ -27,9 +27,9 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
   program
     .command('import')
     .description(
-      'Import records from a file, or from standard input: all of them, or none where one is wrong.',
+      'Import records from a file or standard input. If one record is invalid, nothing is imported.',
     )
-    .argument('<FILE>', 'newline-delimited JSON; - for standard input')
+    .argument('<FILE>', 'path of a file with newline-delimited JSON, or - for standard input')
     .action(async (file: string) => {
       const { source, bytes } =
         file === '-' ? { source: process.stdin, bytes: undefined } : await opened(file);
@@ -40,7 +40,7 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
             .get(ImportService)
             .run(source, { signal, progress: (state) => display.report(state) });
           display.stop();
-          console.log(summaryLines(summary).join('\n') || 'There was no record to import.');
+          console.log(summaryLines(summary).join('\n') || 'The input contains no records.');
         } catch (error) {
           display.stop();
           if (signal.aborted) console.error('Interrupted: nothing was imported.');
@@ -53,18 +53,18 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
 
   program
     .command('delete')
-    .description('Delete a record with what hangs on it, unless something of value does. Asks first.')
-    .argument('<TYPE>', TYPES.join(', '))
-    .argument('<ID>', 'the id; of an api_key the key, of an oauth_application the client_id')
-    .option('--yes', 'without asking')
+    .description('Delete a record and its dependents. Fails if purchases or keys depend on it.')
+    .argument('<TYPE>', `record type: ${TYPES.join(', ')}`)
+    .argument('<ID>', 'ID of the record; for an api_key the key, for an oauth_application the client_id')
+    .option('--yes', 'skip the confirmation')
     .action((type: string, id: string, { yes = false }: { yes?: boolean }) =>
       runCommand((app, signal) => deleteRecord(app.get(ImportService), type, id, yes, signal)),
     );
 
   program
     .command('reset')
-    .description('Make the demo store anew, as `npm start` made it. Asks first.')
-    .option('--yes', 'without asking')
+    .description('Reset the demo store to its initial state.')
+    .option('--yes', 'skip the confirmation')
     .action(({ yes = false }: { yes?: boolean }) =>
       runCommand(async (app, signal) => {
         await reset(app.get(Settings), app.get(OwnAddress).url, yes, signal);
@@ -73,14 +73,14 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
 
   const demo = program
     .command('demo')
-    .description('Write a demo store, the same for the same options, as records to import.')
-    .argument('<FILE>', 'where to; - for standard output');
-  const anyCount = wholeNumber(0, 999_999_999, 'It must be a whole number.');
+    .description('Write the records of a demo store to import. The same options produce the same records.')
+    .argument('<FILE>', 'path of the file, or - for standard output');
+  const anyCount = wholeNumber(0, 999_999_999, 'Use a whole number.');
   for (const [name, [fallback, what]] of Object.entries(DEMO_NUMBERS))
     demo.option(`--${name.replace('_', '-')} <N>`, what, anyCount, fallback);
   demo
-    .option('--api-key <KEY>', 'the API key of the first developer')
-    .option('--password <PASSWORD>', 'with which the first three users sign in')
+    .option('--api-key <KEY>', 'API key of the first developer')
+    .option('--password <PASSWORD>', 'password of the first three users')
     .action(async (file: string, options: Record<string, unknown>) => {
       const named = Object.fromEntries(
         Object.entries(options).map(([name, value]) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), value]),
@@ -93,12 +93,12 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
 async function reset(settings: Settings, url: string, yes: boolean, signal: AbortSignal): Promise<void> {
   if (!(await loadDemoStore(settings)))
     throw new OperatorError('This is not the demo store, so nothing was deleted.');
-  const without = 'Nothing was deleted: --yes resets the demo store without asking.';
-  const question = 'This deletes every account, game and purchase of this store. Type reset to go on:';
+  const without = 'Nothing was deleted. Use --yes to reset the demo store without confirmation.';
+  const question = 'This deletes every account, game and purchase of this store. Type reset to continue:';
   if (!yes && (await ask(question, without, signal)) !== 'reset')
     throw new OperatorError('Nothing was deleted.');
   const demo = await resetDemoStore(settings);
-  console.log('The demo store is new.');
+  console.log('The demo store was reset.');
   if (demo) console.log(`curl -H "Authorization: Bearer ${demo.api_key}" "${url}/profile/games"`);
 }
 
@@ -110,19 +110,21 @@ async function deleteRecord(
   signal: AbortSignal,
 ): Promise<void> {
   const found = ALL_TYPES.find(({ name }) => name === type);
-  if (!found) throw new OperatorError(`There is no type ${type}. The types are ${TYPES.join(', ')}.`);
+  if (!found) throw new OperatorError(`Unknown record type ${type}. The types are ${TYPES.join(', ')}.`);
   const isNumber = found.key === 'id';
-  if (isNumber && !/^[1-9]\d{0,15}$/.test(id)) throw new OperatorError(`${id} is no id.`);
+  if (isNumber && !/^[1-9]\d{0,15}$/.test(id)) throw new OperatorError(`${id} isn't a valid ID.`);
   // A key is secret.
   const [what, nothing] =
-    type === 'api_key' ? ['the API key', 'such API key'] : [`${type} ${id}`, `${type} ${id}`];
-  const without = 'Nothing was deleted: --yes deletes without asking.';
-  if (!yes && (await ask(`This deletes ${what}. Type yes to go on:`, without, signal)) !== 'yes')
+    type === 'api_key'
+      ? ['the API key', 'The API key']
+      : [`${type} ${id}`, `${type[0]!.toUpperCase()}${type.slice(1).replaceAll('_', ' ')} ${id}`];
+  const without = 'Nothing was deleted. Use --yes to delete without confirmation.';
+  if (!yes && (await ask(`This deletes ${what}. Type yes to continue:`, without, signal)) !== 'yes')
     throw new OperatorError('Nothing was deleted.');
   const record = { type, [found.fields[0]!.name]: isNumber ? Number(id) : id, deleted: true };
   try {
     const summary = await imports.run(Readable.from([Buffer.from(JSON.stringify(record))]), { signal });
-    console.log(summary[found.table]!.deleted ? `Deleted ${what}.` : `There was no ${nothing}.`);
+    console.log(summary[found.table]!.deleted ? `Deleted ${what}.` : `${nothing} doesn't exist.`);
   } catch (error) {
     if (!(error instanceof ImportProblems)) throw error;
     throw new OperatorError(error.lines.map((line) => line.replace(/^line 1: /, '')).join('\n'));
@@ -134,7 +136,7 @@ async function opened(file: string) {
     const handle = await open(file);
     const stats = await handle.stat();
     await handle.close();
-    if (stats.isDirectory()) throw new OperatorError(`${file} is a folder, not a file to import.`);
+    if (stats.isDirectory()) throw new OperatorError(`${file} is a folder. Specify a file.`);
     return {
       source: createReadStream(file, { highWaterMark: CHUNK }),
       bytes: stats.isFile() ? stats.size : undefined,
@@ -142,7 +144,7 @@ async function opened(file: string) {
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw new OperatorError(`There is no file ${file}.`);
+    if (code === 'ENOENT') throw new OperatorError(`File ${file} doesn't exist.`);
     throw new OperatorError(`${file} cannot be read (${code}).`);
   }
 }
@@ -154,8 +156,7 @@ async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<v
     if (file === '-') await pipeline(records, process.stdout, { end: false });
     else await pipeline(records, createWriteStream(file));
   } catch (error) {
-    if (error instanceof RangeError)
-      throw new OperatorError(`These options make no demo store: ${error.message}.`);
+    if (error instanceof RangeError) throw new OperatorError(`Invalid options: ${error.message}.`);
     const { code } = error as NodeJS.ErrnoException;
     // The reader, such as `head`, closed the pipe.
     if (code === 'EPIPE') return;

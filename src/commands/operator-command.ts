@@ -24,5 +24,5 @@ export const wholeNumber =
     return number;
   };
 
-export const idIn = wholeNumber(1, Number.MAX_SAFE_INTEGER, 'Give an id.');
-export const countIn = wholeNumber(1, 1000, 'Give a number, from 1 to 1000.');
+export const idIn = wholeNumber(1, Number.MAX_SAFE_INTEGER, 'Use a numeric ID.');
+export const countIn = wholeNumber(1, 1000, 'Use a number from 1 to 1000.');

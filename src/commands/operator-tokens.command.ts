@@ -7,36 +7,36 @@ import { Audit } from '../auth/audit';
 import { ALL_RIGHTS, OPERATOR_RIGHTS, type OperatorRight } from '../operator/tokens/operator-rights';
 import { OperatorTokensService } from '../operator/tokens/operator-tokens.service';
 
-// Small letters only: OPERATOR_TOKEN is the name of the setting's token in audit events.
+// Lowercase only: OPERATOR_TOKEN is the name of the setting's token in audit events.
 const NAME = /^[a-z0-9][a-z0-9._-]{0,49}$/;
 
 export function registerOperatorTokens(tokens: Command, run: CommandRunner): void {
   tokens
     .command('create')
-    .description('Make a token and print it. It is shown this once.')
-    .argument('<name>', 'whose it is, such as checkout: audit events have it', nameIn)
-    .requiredOption('--may <rights>', `what it may do: ${ALL_RIGHTS.join(', ')}`, rightsIn)
+    .description('Create an operator token and print it. The token is shown only once.')
+    .argument('<name>', 'name of the program that uses it, such as checkout; appears in audit events', nameIn)
+    .requiredOption('--may <rights>', `permissions, separated by commas: ${ALL_RIGHTS.join(', ')}`, rightsIn)
     .addHelpText('after', () => {
       const lines = Object.entries(OPERATOR_RIGHTS).map(([right, text]) => `  ${right.padEnd(11)}${text}`);
-      return ['', 'Rights:', ...lines].join('\n');
+      return ['', 'Permissions:', ...lines].join('\n');
     })
     .action((name: string, { may }: { may: OperatorRight[] }) =>
       run(async (app) => {
         const token = await app.get(OperatorTokensService).create(name, may);
         app.get(Audit).record({ event: 'operator_token.created', operator: name });
         console.error(
-          `Token ${name} may ${may.join(', ')}; \`${commandName()} operator-tokens revoke ${name}\` ends it.`,
+          `Token ${name} has the permissions ${may.join(', ')}. To revoke it, run \`${commandName()} operator-tokens revoke ${name}\`.`,
         );
         console.log(token);
       }),
     );
   tokens
     .command('list')
-    .description('List all tokens, revoked ones included.')
+    .description('List all operator tokens, including revoked ones.')
     .action(() =>
       run(async (app) => {
         printTable([
-          ['NAME', 'TOKEN', 'MAY', 'CREATED', 'LAST USED', 'REVOKED'],
+          ['NAME', 'TOKEN', 'PERMISSIONS', 'CREATED', 'LAST USED', 'REVOKED'],
           ...(await app.get(OperatorTokensService).list()).map((row) => [
             row.name,
             `${row.hint}...`,
@@ -50,21 +50,23 @@ export function registerOperatorTokens(tokens: Command, run: CommandRunner): voi
     );
   tokens
     .command('revoke')
-    .description('End a token.')
-    .argument('<name>', 'as `operator-tokens list` shows it')
+    .description('Revoke an operator token.')
+    .argument('<name>', 'name of the token, from `operator-tokens list`')
     .action((name: string) =>
       run(async (app) => {
         if (!(await app.get(OperatorTokensService).revoke(name)))
-          throw new OperatorError(`There is no live token ${name}.`);
+          throw new OperatorError(`Token ${name} doesn't exist or is already revoked.`);
         app.get(Audit).record({ event: 'operator_token.revoked', operator: name });
-        console.log(`Token ${name} is revoked: running servers refuse it within a second.`);
+        console.log(`Token ${name} is revoked. Running servers reject it within a second.`);
       }),
     );
 }
 
 function nameIn(text: string): string {
   if (!NAME.test(text))
-    throw new InvalidArgumentError('Give up to 50 small letters, digits, and - . _ after the first.');
+    throw new InvalidArgumentError(
+      'Use up to 50 lowercase letters, digits, -, . and _, starting with a letter or digit.',
+    );
   return text;
 }
 
@@ -72,6 +74,6 @@ function rightsIn(text: string): OperatorRight[] {
   const given = text.split(/[\s,]+/).filter((right) => right !== '');
   const rights = ALL_RIGHTS.filter((right) => given.includes(right));
   if (given.length === 0 || given.some((right) => !(right in OPERATOR_RIGHTS)))
-    throw new InvalidArgumentError(`The rights are ${ALL_RIGHTS.join(', ')}.`);
+    throw new InvalidArgumentError(`The permissions are ${ALL_RIGHTS.join(', ')}.`);
   return rights;
 }

@@ -24,12 +24,12 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
     users
       .command(name)
       .description(description)
-      .argument('[name]', 'user name')
-      .option('--email <ADDRESS>', 'in place of the name; the address may belong to no account');
+      .argument('[name]', 'username')
+      .option('--email <ADDRESS>', 'email address instead of a username, with or without an account');
 
   about(
     'export',
-    'Write all that is stored about a person to standard output, as newline-delimited JSON.',
+    'Write all data stored about a person to standard output, as newline-delimited JSON.',
   ).action((name: string | undefined, options: Options) =>
     run(async (app) => {
       const person = await whoIs(app, name, options);
@@ -42,8 +42,11 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
     }),
   );
 
-  about('erase', 'Make a person unknowable. Purchases keep amounts, dates and games for the books.')
-    .option('--yes', 'without asking')
+  about(
+    'erase',
+    'Erase the personal data of a user or buyer. Purchases keep amounts, dates and games for accounting.',
+  )
+    .option('--yes', 'skip the confirmation')
     .action((name: string | undefined, options: Options) =>
       run(async (app, signal) => {
         const person = await whoIs(app, name, options);
@@ -52,7 +55,7 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
         const counts = withoutZeros(erased);
         app.get(OperatorEvents).record('user.erased', {}, { counts, user_id: person.user_id ?? undefined });
         const rows = Object.entries(counts);
-        if (rows.length === 0) console.log('Nothing was left to erase.');
+        if (rows.length === 0) console.log('There is no data to erase.');
         else printTable([['ERASED', 'ROWS'], ...rows.map(([table, count]) => [table, String(count)])]);
       }),
     );
@@ -64,25 +67,25 @@ async function whoIs(
   { email }: Options,
 ): Promise<Person> {
   if ((name === undefined) === (email === undefined))
-    throw new OperatorError('Give a user name, or --email ADDRESS.');
+    throw new OperatorError('Specify either a username or --email ADDRESS.');
   if (email !== undefined) {
     const address = readEmailAddress(email);
-    if (address instanceof InvalidValue) throw new OperatorError(`"${email}" isn't an email address.`);
+    if (address instanceof InvalidValue) throw new OperatorError(`${email} isn't a valid email address.`);
     return app.get(People).withAddress(address);
   }
   const person = await app.get(People).withName(name!);
-  if (!person) throw new OperatorError(`There is no user ${name!}.`);
+  if (!person) throw new OperatorError(`User ${name!} doesn't exist.`);
   return person;
 }
 
 async function confirm({ user_id, username, addresses }: Person, signal: AbortSignal): Promise<void> {
   const who = username === null ? addresses.join(', ') : `${username} (user ${user_id})`;
   if (!process.stdin.isTTY)
-    throw new OperatorError(`Nothing was erased: --yes erases ${who} without asking.`);
+    throw new OperatorError(`Nothing was erased. Use --yes to erase ${who} without confirmation.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const expected = username ?? addresses[0] ?? '';
-    const typed = await terminal.question(`This erases ${who}, for ever. Type ${expected} to go on: `, {
+    const typed = await terminal.question(`This permanently erases ${who}. Type ${expected} to continue: `, {
       signal,
     });
     if (typed.trim() !== expected) throw new OperatorError('Nothing was erased.');

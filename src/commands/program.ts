@@ -14,14 +14,14 @@ import { registerWebhookCommands } from './webhooks.command';
 import { registerFileCommands } from './files.command';
 import { registerImportCommands } from './import.command';
 
-/** The command `gamewharf`, with all that it can do. */
+/** The `gamewharf` command with its subcommands. */
 export const program = new Command('gamewharf')
-  .description('Starts a Gamewharf store, and looks after it.')
+  .description('Run and manage a Gamewharf store.')
   .version(versionOfThis(), '-v, --version', 'print the version');
 
 program
   .command('start')
-  .description('Start the service, with the embedded database where DATABASE_URL is not set. The default.')
+  .description('Start the service (default command). Uses the embedded database if DATABASE_URL is not set.')
   .action(serve);
 registerDatabaseCommands(program);
 registerAuthCommands(program, runCommand);

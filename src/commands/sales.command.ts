@@ -27,18 +27,21 @@ interface SaleOptions {
 /** Sales on a page of the API. */
 const MAX_PAGE = 500;
 
-const GAME = ['--game <GAME>', 'as owner/slug, such as ash-beetle/brave-arcade, or its id'] as const;
-const TO = ['--to <BUYER>', 'an e-mail address, or the name of an account'] as const;
+const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;
+const TO = ['--to <BUYER>', 'email address or username of the buyer'] as const;
 
 export function registerSellingCommands(program: Command, run: CommandRunner): void {
   program
     .command('sell')
-    .description('Sell a game, and print its download key.')
+    .description('Sell a game and print its download key.')
     .option(...GAME)
     .option(...TO)
-    .option('--price <PRICE>', "such as 4.99; default: the game's own")
-    .option('--currency <CODE>', 'ISO 4217', 'USD')
-    .option('--reference <TEXT>', "the checkout's name for the sale: the same again sells nothing")
+    .option('--price <PRICE>', "price such as 4.99; default: the game's minimum price")
+    .option('--currency <CODE>', 'ISO 4217 currency code', 'USD')
+    .option(
+      '--reference <TEXT>',
+      "the checkout's unique name for the sale; a repeated reference creates no second purchase",
+    )
     .action((options: SaleOptions) =>
       run(async (app, signal) => {
         const till = new Till(app);
@@ -56,28 +59,28 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
         console.log(
           `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
         );
-        for (const { key } of download_keys) console.log(`Its download key: ${key}`);
+        for (const { key } of download_keys) console.log(`Download key: ${key}`);
         console.log(await till.request(game, 'purchases', buyer));
       }),
     );
 
   program
     .command('refund')
-    .description('Take a purchase back, and revoke its download keys.')
-    .argument('[purchase]', 'its id, as `purchases list` shows it')
-    .option('--keep-keys', 'leave the buyer the download keys')
+    .description('Refund a purchase and revoke its download keys.')
+    .argument('[purchase]', 'ID of the purchase, from `purchases list`')
+    .option('--keep-keys', 'keep the download keys valid')
     .action((given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) =>
       run(async (app, signal) => {
-        const which = 'Say which purchase, by its id.';
-        const id = idIn(given ?? (await ask('Which purchase, by its id?', which, signal)));
+        const which = 'The ID of the purchase is missing.';
+        const id = idIn(given ?? (await ask('ID of the purchase:', which, signal)));
         const order = { purchase_id: id, keep_keys: keepKeys };
         const { purchase } = await app
           .get(SalesService)
           .refund(Object.assign(new RefundRequest(), order), {})
           .catch(explained);
         console.log(
-          `Purchase ${id} of ${printable(purchase.email)} is refunded: ${purchase.price}.` +
-            (keepKeys ? ' Its keys are left as they were.' : ' Its keys are revoked.'),
+          `Refunded ${purchase.price} to ${printable(purchase.email)} for purchase ${id}.` +
+            (keepKeys ? ' Its download keys stay valid.' : ' Its download keys are revoked.'),
         );
         const till = new Till(app);
         const game = await till.game(String([purchase.game_id].flat()[0]));
@@ -87,7 +90,7 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
 
   program
     .command('give')
-    .description('Give somebody a download key without a sale, and print it.')
+    .description('Create a download key without a purchase and print it.')
     .option(...GAME)
     .option(...TO)
     .action((options: SaleOptions) =>
@@ -100,18 +103,18 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
         const given = { email: null, user_id: null, ...buyer };
         await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
         app.get(OperatorEvents).record('download_key.created', {}, { counts: { games: 1, keys: 1 } });
-        console.log(`Gave ${printable(to)} a key to ${printable(game.title)}: ${key}`);
+        console.log(`Created a download key of ${printable(game.title)} for ${printable(to)}: ${key}`);
         console.log(await till.request(game, 'download_keys', buyer));
       }),
     );
 
   program
     .command('purchases')
-    .description('What was sold.')
+    .description('Read the purchases of a game.')
     .command('list')
     .description('List the newest purchases of a game.')
     .option(...GAME)
-    .option('--count <number>', 'how many', countIn, 50)
+    .option('--count <number>', 'number of purchases', countIn, 50)
     .action((options: SaleOptions & { count: number }) =>
       run(async (app, signal) => {
         const till = new Till(app);
@@ -134,18 +137,18 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
 
   program
     .command('sales')
-    .description('The figures of the sales pages.')
+    .description('Maintain the totals of the Sales page.')
     .command('recount')
     .description(
-      'Count the sales of days and months anew from the purchases, where they differ; safe while the service runs.',
+      'Recalculate daily and monthly sales totals that differ from the purchases. Safe while the service runs.',
     )
     .action(() =>
       run(async (app, signal) => {
         const games = await recountSales(app.get(Settings), signal);
         console.log(
           games === 0
-            ? 'The figures of all games are right.'
-            : `Counted anew: ${games === 1 ? '1 game' : `${games} games`}.`,
+            ? 'The totals of all games are correct.'
+            : `Corrected the totals of ${games === 1 ? '1 game' : `${games} games`}.`,
         );
       }),
     );
@@ -153,14 +156,11 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
 
 const gameOf = ({ game }: SaleOptions, signal: AbortSignal) =>
   game ??
-  ask(
-    'Which game, as owner/slug or by its id?',
-    'Say which game, with --game ash-beetle/brave-arcade.',
-    signal,
-  );
+  ask('Game, as owner/slug or ID:', 'The game is missing. Use --game ash-beetle/brave-arcade.', signal);
 
 const buyerOf = ({ to }: SaleOptions, signal: AbortSignal) =>
-  to ?? ask('To whom: an e-mail address or an account?', 'Say to whom, with --to me@example.com.', signal);
+  to ??
+  ask('Email address or username of the buyer:', 'The buyer is missing. Use --to me@example.com.', signal);
 
 function explained(error: unknown): never {
   throw error instanceof ApiError ? new OperatorError(`Nothing was changed: ${error.message}.`) : error;
@@ -168,6 +168,7 @@ function explained(error: unknown): never {
 
 function idIn(text: string): number {
   const id = Number(text);
-  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id)) throw new OperatorError(`${text} is no id.`);
+  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id))
+    throw new OperatorError(`${text} isn't a valid ID.`);
   return id;
 }

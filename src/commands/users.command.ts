@@ -27,14 +27,14 @@ interface ListedUser extends Pick<User, 'id' | 'username' | 'developer' | 'creat
 export function registerUserCommands(users: Command, run: CommandRunner): void {
   users
     .command('create')
-    .description('Make an account. `users set-password` gives it a password.')
-    .argument('[name]', 'user name')
-    .option('--display-name <TEXT>', 'default: the user name')
-    .option('--developer', 'it makes games')
-    .option('--email <ADDRESS>', 'an address that is known to be theirs')
+    .description('Create an account. Set its password with `users set-password`.')
+    .argument('[name]', 'username')
+    .option('--display-name <TEXT>', 'display name; default: the username')
+    .option('--developer', 'mark the account as a developer')
+    .option('--email <ADDRESS>', 'verified email address')
     .action((given: string | undefined, options: CreateOptions) =>
       run(async (app, signal) => {
-        const name = given ?? (await ask('Which user name?', 'Say which user name.', signal));
+        const name = given ?? (await ask('Username:', 'The username is missing.', signal));
         requireValid(name, options);
         const id = await app
           .get(Database)
@@ -43,7 +43,7 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
             throw taken(error, name, options) ?? error;
           });
         console.log(
-          `User ${id} is ${name}. \`${commandName()} users set-password ${name}\` lets them sign in.`,
+          `Created user ${id} (${name}). To let them sign in, run \`${commandName()} users set-password ${name}\`.`,
         );
         showRequest(app, name);
       }),
@@ -51,8 +51,8 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
 
   users
     .command('list')
-    .description('List the newest accounts, with the addresses that they have verified.')
-    .option('--count <number>', 'how many', countIn, 50)
+    .description('List the newest accounts with their verified email addresses.')
+    .option('--count <number>', 'number of accounts', countIn, 50)
     .action(({ count }: { count: number }) =>
       run(async (app) => {
         const rows = await app.get(EntityManager).query<ListedUser[]>(
@@ -62,7 +62,7 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
           [count],
         );
         printTable([
-          ['ID', 'NAME', 'DEVELOPER', 'CREATED', 'ADDRESSES'],
+          ['ID', 'NAME', 'DEVELOPER', 'CREATED', 'EMAIL ADDRESSES'],
           ...rows.map((row) => [
             String(row.id),
             row.username,
@@ -76,7 +76,7 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
     );
 }
 
-/** What to type to see an account as the API shows it. */
+/** Prints the commands that show an account as the API returns it. */
 function showRequest(app: INestApplicationContext, name: string): void {
   console.log(`GAMEWHARF_KEY=$(${commandName()} keys create --user ${name})`);
   console.log(`curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${app.get(OwnAddress).announced}/profile"`);
@@ -84,13 +84,13 @@ function showRequest(app: INestApplicationContext, name: string): void {
 
 function requireValid(name: string, { displayName, email }: CreateOptions): void {
   if (!/^[A-Za-z0-9_-]{1,63}$/.test(name))
-    throw new OperatorError('A user name has up to 63 letters, digits, _ and -.');
+    throw new OperatorError('A username has up to 63 letters, digits, _ and -.');
   if (/^erased-\d+(-|$)/i.test(name))
     throw new OperatorError('Names such as erased-7 are reserved for erased users.');
   if (displayName === '' || [...(displayName ?? '')].length > 200)
     throw new OperatorError('A display name has up to 200 characters.');
   if (email !== undefined && (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254))
-    throw new OperatorError(`${email} is not an e-mail address.`);
+    throw new OperatorError(`${email} isn't a valid email address.`);
 }
 
 async function create(
@@ -108,7 +108,7 @@ async function create(
 function taken(error: unknown, name: string, { email }: CreateOptions): OperatorError | undefined {
   if (!(error instanceof QueryFailedError)) return undefined;
   const { constraint } = error.driverError as { constraint?: string };
-  if (constraint === 'users_username_key') return new OperatorError(`There is a user ${name} already.`);
+  if (constraint === 'users_username_key') return new OperatorError(`The username ${name} is already taken.`);
   if (constraint === 'user_emails_verified_key')
     return new OperatorError(`Another user has verified ${email}.`);
   return undefined;

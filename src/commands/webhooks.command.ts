@@ -9,17 +9,19 @@ import { WEBHOOK_EVENTS, type WebhookEvent } from '../operator/webhooks/announce
 import { WebhooksService } from '../operator/webhooks/webhooks.service';
 
 export function registerWebhookCommands(program: Command, run: CommandRunner): void {
-  const webhooks = program.command('webhooks').description('Addresses that are told of sales');
+  const webhooks = program.command('webhooks').description('Manage webhooks for sales and refunds.');
   webhooks
     .command('add')
-    .description(
-      'Add an address, and print the secret that its messages are signed with. It is shown this once.',
+    .description('Add a webhook and print its signing secret. The secret is shown only once.')
+    .argument('<url>', 'URL of the receiver, such as https://example.com/hook')
+    .option(
+      '--events <events>',
+      `events, separated by commas: ${WEBHOOK_EVENTS.join(', ')}; default: all`,
+      eventsIn,
     )
-    .argument('<url>', 'where to, such as https://example.com/hook')
-    .option('--events <events>', `which: ${WEBHOOK_EVENTS.join(', ')}; default: all`, eventsIn)
     .option(
       '--game <GAME>',
-      'only sales of this game, as owner/slug, such as ash-beetle/brave-arcade, or its id',
+      'only purchases of this game, as owner/slug, such as ash-beetle/brave-arcade, or its ID',
     )
     .action(
       (url: string, { events = [...WEBHOOK_EVENTS], game }: { events?: WebhookEvent[]; game?: string }) =>
@@ -27,18 +29,18 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
           const game_id = game === undefined ? null : (await gameNamed(app.get(EntityManager), game)).id;
           const { id, secret } = await app.get(WebhooksService).add(url, events, game_id);
           console.error(
-            `Webhook ${id} hears of ${events.join(', ')}; \`${commandName()} webhooks remove ${id}\` ends it.`,
+            `Webhook ${id} is subscribed to ${events.join(', ')}. To remove it, run \`${commandName()} webhooks remove ${id}\`.`,
           );
           console.log(secret);
         }),
     );
   webhooks
     .command('list')
-    .description('List the addresses, the outcome of the last attempt, and how many messages wait.')
+    .description('List webhooks with the result of the last attempt and the number of waiting messages.')
     .action(() =>
       run(async (app) => {
         printTable([
-          ['ID', 'URL', 'EVENTS', 'GAME', 'CREATED', 'LAST TRIED', 'OUTCOME', 'WAITING', 'ENDED'],
+          ['ID', 'URL', 'EVENTS', 'GAME', 'CREATED', 'LAST ATTEMPT', 'RESULT', 'WAITING', 'DISABLED'],
           ...(await app.get(WebhooksService).list()).map((row) => [
             String(row.id),
             row.url.replace(/\?.*/, '?...'),
@@ -55,21 +57,21 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
     );
   webhooks
     .command('remove')
-    .description('Remove an address, and the messages that wait for it.')
-    .argument('<id>', 'as `webhooks list` shows it', idIn)
+    .description('Remove a webhook and its waiting messages.')
+    .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
     .action((id: number) =>
       run(async (app) => {
         if (!(await app.get(WebhooksService).remove(id)))
-          throw new OperatorError(`There is no webhook ${id}.`);
-        console.log(`Webhook ${id} is removed.`);
+          throw new OperatorError(`Webhook ${id} doesn't exist.`);
+        console.log(`Removed webhook ${id}.`);
       }),
     );
   webhooks
     .command('test')
-    .description('Send a message of the type webhook.test now, and print the status of the answer.')
-    .argument('<id>', 'as `webhooks list` shows it', idIn)
+    .description('Send a webhook.test message and print the status of the response.')
+    .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
     .action((id: number) =>
-      run(async (app) => console.log(`Answered ${await app.get(WebhooksService).test(id)}.`)),
+      run(async (app) => console.log(`The receiver responded ${await app.get(WebhooksService).test(id)}.`)),
     );
 }
 

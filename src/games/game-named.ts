@@ -10,7 +10,7 @@ export async function gameNamed(entities: EntityManager, name: string): Promise<
     Game,
     owner === undefined ? { id: idIn(name) } : { owner_name: ignoringCase(owner), slug },
   );
-  if (!game) throw new OperatorError(`There is no game ${name}.`);
+  if (!game) throw new OperatorError(`Game ${name} doesn't exist.`);
   return game;
 }
 

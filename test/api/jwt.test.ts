@@ -726,9 +726,9 @@ describe('signing keys', () => {
     ).rejects.toThrow('SIGNING_KEYS must hold Ed25519 keys');
     await expect(
       replica({ SIGNING_KEYS: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' }),
-    ).rejects.toThrow('SIGNING_KEYS holds a private key that cannot be read.');
+    ).rejects.toThrow('SIGNING_KEYS contains a private key that cannot be read.');
     await expect(replica({ SIGNING_KEYS: '-----BEGIN PRIVATE KEY-----' })).rejects.toThrow(
-      'SIGNING_KEYS holds no private key in PEM form.',
+      'SIGNING_KEYS contains no private key in PEM format.',
     );
     await expect(after.get(SigningKeysService).revoke('nonsense')).rejects.toThrow('add the new key after');
   });

@@ -38,9 +38,7 @@ test('the first sale goes as the page says', async () => {
   await expectAsPrinted(before!, env);
   const sold = await gamewharf(/gamewharf -- (sell .*)/);
   const [, id] =
-    /^Sold Brave Arcade to me@example\.com for \$4\.99: purchase (\d+)\.\nIts download key: gwdl_/.exec(
-      sold,
-    )!;
+    /^Sold Brave Arcade to me@example\.com for \$4\.99: purchase (\d+)\.\nDownload key: gwdl_/.exec(sold)!;
   await expectAsPrinted(after!, env);
   await gamewharf(/gamewharf -- (refund \d+)/, id);
   expect((await run(after!, env)).stdout).toBe('');

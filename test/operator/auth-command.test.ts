@@ -62,7 +62,9 @@ test('keys create, list, revoke', async () => {
   expect(list.join()).not.toContain(key);
   await gamewharf('keys', 'revoke', String(id));
   expect(await owner.with(key).get('/profile')).toEqual(failure(401, 'invalid key'));
-  await expect(gamewharf('keys', 'revoke', String(id))).rejects.toThrow(`There is no live API key ${id}.`);
+  await expect(gamewharf('keys', 'revoke', String(id))).rejects.toThrow(
+    `API key ${id} doesn't exist or is already revoked.`,
+  );
   expect((await gamewharf('keys', 'list', '--user', owner.username))[1]).toMatch(/Z +my laptop$/);
 });
 
@@ -92,7 +94,9 @@ test('keys create --expires', async () => {
   const short = await create('30');
   expect(Math.round((Date.parse(short.expires_at!) - theClock().now()) / 86_400_000)).toBe(30);
   expect(hints).toEqual([
-    expect.stringMatching(/, good until \d{4}-\d\d-\d\dT[\d:]{8}Z; `gamewharf keys revoke \d+` ends it\.$/),
+    expect.stringMatching(
+      /, valid until \d{4}-\d\d-\d\dT[\d:]{8}Z\. To revoke it, run `gamewharf keys revoke \d+`\.$/,
+    ),
   ]);
   const year = new Date().getUTCFullYear() + 1;
   expect(await create(`${year}-02-28`)).toMatchObject({ expires_at: `${year}-02-28 23:59:59+00` });
@@ -112,7 +116,7 @@ test('tokens create makes what a launched game gets', async () => {
   expect(await owner.with(token).get('/credentials/info')).toMatchObject({
     body: { type: 'jwt', scopes: ['profile:me'] },
   });
-  expect(hints).toEqual([expect.stringMatching(/^Good until \S+Z, at http:\/\/127\.0\.0\.1:\d+\.$/)]);
+  expect(hints).toEqual([expect.stringMatching(/^Valid until \S+Z, issued by http:\/\/127\.0\.0\.1:\d+\.$/)]);
   const [short] = await gamewharf(
     ...['tokens', 'create', '--user', owner.username, '--game', String(game.id)],
     ...['--scope', 'profile', '--lifetime', '60'],
@@ -126,10 +130,12 @@ test('tokens revoke ends those of a user', async () => {
   const [token] = await gamewharf('tokens', 'create', '--user', owner.username, '--game', String(game.id));
   expect((await owner.with(token).get('/profile')).status).toBe(200);
   expect(await gamewharf('tokens', 'revoke', '--user', owner.username.toUpperCase())).toEqual([
-    `All JWTs of ${owner.username.toUpperCase()} are revoked: running servers refuse them within a second.`,
+    `All JWTs of ${owner.username.toUpperCase()} are revoked. Running servers reject them within a second.`,
   ]);
   expect(await owner.with(token).get('/profile')).toEqual(failure(401, 'invalid token'));
-  await expect(gamewharf('tokens', 'revoke', '--user', 'nobody')).rejects.toThrow('There is no user nobody.');
+  await expect(gamewharf('tokens', 'revoke', '--user', 'nobody')).rejects.toThrow(
+    "User nobody doesn't exist.",
+  );
 });
 
 test('signing-keys list, rotate, revoke', async () => {
@@ -155,7 +161,7 @@ test('scopes lists the words and what each route needs', async () => {
 });
 
 test.each([
-  ['keys create --user nobody', 'There is no user nobody.'],
+  ['keys create --user nobody', "User nobody doesn't exist."],
   ['keys create', "required option '--user <username>' not specified"],
   ['keys create --user USER --scope profile:you', '`gamewharf scopes` lists all scopes.'],
   ['keys create --user USER --scope ,', '`gamewharf scopes` lists all scopes.'],
@@ -164,13 +170,13 @@ test.each([
   ['keys create --user USER --expires 2013-01-01', 'Give “never”'],
   ['keys create --user USER --expires 2031-02-30', 'Give “never”'],
   ['keys create --user USER --expires soon', 'Give “never”'],
-  ['keys list --user nobody', 'There is no user nobody.'],
-  ['keys revoke x', 'Give an id.'],
-  ['keys revoke 0', 'Give an id.'],
-  ['keys revoke 9007199254740993', 'Give an id.'],
-  ['tokens create --user USER --game 4000000', 'There is no game 4000000.'],
-  ['tokens create --user USER --game 1 --lifetime 0', 'Give seconds, from 1 to 86400.'],
-  ['tokens create --user USER --game 1 --lifetime 86401', 'Give seconds, from 1 to 86400.'],
+  ['keys list --user nobody', "User nobody doesn't exist."],
+  ['keys revoke x', 'Use a numeric ID.'],
+  ['keys revoke 0', 'Use a numeric ID.'],
+  ['keys revoke 9007199254740993', 'Use a numeric ID.'],
+  ['tokens create --user USER --game 4000000', "Game 4000000 doesn't exist."],
+  ['tokens create --user USER --game 1 --lifetime 0', 'Use a number of seconds from 1 to 86400.'],
+  ['tokens create --user USER --game 1 --lifetime 86401', 'Use a number of seconds from 1 to 86400.'],
   ['signing-keys revoke nonsense', 'There is no signing key nonsense.'],
 ])('%s: %s', async (line, message) => {
   const words = line.replace('USER', owner.username).split(' ');

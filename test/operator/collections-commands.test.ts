@@ -37,7 +37,7 @@ describe('collections show', () => {
     expect((await run('collections', 'show', String(id))).printed).toBe(
       [
         'title        Train rides',
-        `address      https://gamewharf.example/c/${id}/train-rides`,
+        `url          https://gamewharf.example/c/${id}/train-rides`,
         'games        0',
         'private      no',
         'layout       grid',
@@ -55,7 +55,7 @@ describe('collections show', () => {
   test('one that does not exist', async () => {
     expect(await run('collections', 'show', '999999')).toEqual({
       printed: '',
-      failed: 'There is no collection 999999.',
+      failed: "Collection 999999 doesn't exist.",
     });
   });
 });
@@ -78,7 +78,7 @@ describe('collections resanitise', () => {
       await sql(`SELECT xmin::text, blurb FROM collection_games WHERE collection_id = $1`, [clean.id]),
     ];
     const before = await rest();
-    expect(await run('collections', 'resanitise')).toEqual({ printed: '7 texts looked at, 3 changed.' });
+    expect(await run('collections', 'resanitise')).toEqual({ printed: '7 texts checked, 3 changed.' });
     expect(await rest()).toEqual(before);
     expect(
       await sql('SELECT id, description FROM collections WHERE id = ANY($1) ORDER BY id', [
@@ -94,7 +94,7 @@ describe('collections resanitise', () => {
         games[1]!.id,
       ]),
     ).toEqual([{ blurb: 'z' }]);
-    expect(await run('collections', 'resanitise')).toEqual({ printed: '6 texts looked at, 0 changed.' });
+    expect(await run('collections', 'resanitise')).toEqual({ printed: '6 texts checked, 0 changed.' });
   });
 
   test('more than a batch, and what would be too long', async () => {
@@ -106,9 +106,9 @@ describe('collections resanitise', () => {
     const link = '<a href="https://x.example">x</a>';
     const { id } = await make.collection({ owner, description: link.repeat(600) });
     const { printed, failed } = await run('collections', 'resanitise');
-    expect(printed).toMatch(/^1,\d{3} texts looked at, 1,200 changed\.$/);
+    expect(printed).toMatch(/^1,\d{3} texts checked, 1,200 changed\.$/);
     expect(failed).toBe(
-      `These would be longer than is allowed, and are unchanged:\n  the description of collection ${id}`,
+      `These texts are unchanged because they would exceed the maximum length:\n  the description of collection ${id}`,
     );
     expect(
       await sql(`SELECT FROM collections WHERE title = 'Many' AND description !~ '^<i>\\d+<u></u></i>$'`),

@@ -106,18 +106,18 @@ describe('a small file', () => {
 test('an empty file is none', async () => {
   const file = join(folder, 'empty.ndjson');
   await writeFile(file, '\n');
-  expect(await run('import', file)).toEqual(['There was no record to import.']);
+  expect(await run('import', file)).toEqual(['The input contains no records.']);
 });
 
 test('what cannot be read or written is one sentence', async () => {
   const missing = join(folder, 'missing.ndjson');
-  await expect(run('import', missing)).rejects.toThrow(`There is no file ${missing}.`);
+  await expect(run('import', missing)).rejects.toThrow(`File ${missing} doesn't exist.`);
   await expect(run('import', folder)).rejects.toThrow(`${folder} is a folder, not a file to import.`);
   await expect(run('demo', join(missing, 'x'))).rejects.toThrow(
     `${join(missing, 'x')} cannot be written (ENOENT).`,
   );
   await expect(run('demo', join(folder, 'x'), '--games', '2')).rejects.toThrow(
-    'These options make no demo store: a collection cannot have more games than there are.',
+    'Invalid options: a collection cannot have more games than there are.',
   );
   await expect(run('demo', join(folder, 'x'), '--games', '2x')).rejects.toThrow('It must be a whole number.');
 });
@@ -164,13 +164,13 @@ describe('delete', () => {
 
   test('what is wrong is one sentence, and nothing is asked', async () => {
     await expect(run('delete', 'nothing', '1', '--yes')).rejects.toThrow(
-      'There is no type nothing. The types are user, game, purchase,',
+      'Unknown record type nothing. The types are user, game, purchase,',
     );
-    await expect(run('delete', 'game', 'x-moon', '--yes')).rejects.toThrow('x-moon is no id.');
+    await expect(run('delete', 'game', 'x-moon', '--yes')).rejects.toThrow("x-moon isn't a valid ID.");
   });
 
   test('without a terminal nobody can be asked', async () => {
-    await expect(run('delete', 'build', '1')).rejects.toThrow('--yes deletes without asking.');
+    await expect(run('delete', 'build', '1')).rejects.toThrow('Use --yes to delete without confirmation.');
     expect(await builds()).toBe(1);
   });
 
@@ -181,10 +181,10 @@ describe('delete', () => {
   test('a record is deleted, and twice is once', async () => {
     expect(await run('delete', 'build', '1', '--yes')).toEqual(['Deleted build 1.']);
     expect(await builds()).toBe(0);
-    expect(await run('delete', 'build', '1', '--yes')).toEqual(['There was no build 1.']);
+    expect(await run('delete', 'build', '1', '--yes')).toEqual(["Build 1 doesn't exist."]);
   });
 
   test('an API key is not quoted', async () => {
-    expect(await run('delete', 'api_key', 'no-such-key', '--yes')).toEqual(['There was no such API key.']);
+    expect(await run('delete', 'api_key', 'no-such-key', '--yes')).toEqual(["The API key doesn't exist."]);
   });
 });

@@ -74,13 +74,13 @@ describe('without any token', () => {
 describe('gamewharf operator-tokens', () => {
   test.each([
     [['create', 'checkout'], "error: required option '--may <rights>' not specified"],
-    [['create', 'checkout', '--may', ','], 'The rights are import, purchases, users, metrics.'],
+    [['create', 'checkout', '--may', ','], 'The permissions are import, purchases, users, metrics.'],
     [
       ['create', 'checkout', '--may', 'purchases,refunds'],
-      'The rights are import, purchases, users, metrics.',
+      'The permissions are import, purchases, users, metrics.',
     ],
-    [['create', 'OPERATOR_TOKEN', '--may', 'import'], 'Give up to 50 small letters, digits, and - . _ after'],
-    [['create', 'x'.repeat(51), '--may', 'import'], 'Give up to 50 small letters, digits, and - . _ after'],
+    [['create', 'OPERATOR_TOKEN', '--may', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
+    [['create', 'x'.repeat(51), '--may', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
   ])('%j is refused', async (words, problem) => {
     await expect(gamewharf(...words)).rejects.toThrow();
     expect(hints.join()).toContain(problem);
@@ -88,18 +88,20 @@ describe('gamewharf operator-tokens', () => {
   });
 
   test('revoke: an unknown name', async () => {
-    await expect(gamewharf('revoke', 'checkout')).rejects.toThrow('There is no live token checkout.');
+    await expect(gamewharf('revoke', 'checkout')).rejects.toThrow(
+      "Token checkout doesn't exist or is already revoked.",
+    );
   });
 
   test('create shows the token once, and stores its hash alone', async () => {
     const token = await made('checkout', 'purchases', 'import');
     expect(token).toMatch(/^gwo_[0-9A-Za-z]{38}$/);
     expect(hints).toEqual([
-      'Token checkout may import, purchases; `gamewharf operator-tokens revoke checkout` ends it.',
+      'Token checkout has the permissions import, purchases. To revoke it, run `gamewharf operator-tokens revoke checkout`.',
     ]);
     expect(await openapi(token)).toBe(200);
     const list = await gamewharf('list');
-    expect(list[0]).toMatch(/^NAME +TOKEN +MAY +CREATED +LAST USED +REVOKED$/);
+    expect(list[0]).toMatch(/^NAME +TOKEN +PERMISSIONS +CREATED +LAST USED +REVOKED$/);
     expect(list[1]).toMatch(/^checkout +gwo_\w{4}\.\.\. +import purchases +\S+Z +\S+ +-$/);
     const stored = JSON.stringify(await sql('SELECT t::text FROM operator_tokens t'));
     for (const text of [list.join(), stored, logged.join()]) expect(text).not.toContain(token);

@@ -807,11 +807,11 @@ describe('the command', () => {
 
   test('who it is must be said once, and exist', async () => {
     for (const action of ['export', 'erase']) {
-      expect(await users(action)).toBe('Give a user name, or --email ADDRESS.');
+      expect(await users(action)).toBe('Specify either a username or --email ADDRESS.');
       expect(await users(action, 'leaf', '--email', 'a@b.example')).toBe(
-        'Give a user name, or --email ADDRESS.',
+        'Specify either a username or --email ADDRESS.',
       );
-      expect(await users(action, 'nobody')).toBe('There is no user nobody.');
+      expect(await users(action, 'nobody')).toBe("User nobody doesn't exist.");
     }
   });
 
@@ -832,7 +832,7 @@ describe('the command', () => {
     // The first export is an event of theirs now.
     expect(linesOf(await users('export', '--email', email))).toHaveLength(5);
     expect(await users('erase', 'lumi-vane')).toBe(
-      `Nothing was erased: --yes erases lumi-vane (user ${user.id}) without asking.`,
+      `Nothing was erased. Use --yes to erase lumi-vane (user ${user.id}) without confirmation.`,
     );
     expect(await searched(['lumi-vane'])).not.toEqual([]);
     expect((await users('erase', 'lumi-vane', '--yes')).split(/\s+/)).toEqual(
@@ -840,7 +840,7 @@ describe('the command', () => {
     );
     expect(await searched(['lumi-vane', email])).toEqual([]);
     for (const words of [[`erased-${user.id}`], ['--email', email]])
-      expect(await users('erase', ...words, '--yes')).toBe('Nothing was left to erase.\n');
+      expect(await users('erase', ...words, '--yes')).toBe('There is no data to erase.\n');
     expect(logged.join('')).not.toContain('lumi');
   });
 });

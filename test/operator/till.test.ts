@@ -103,8 +103,7 @@ async function gamewharf(words: string[], ...typed: string[]): Promise<string> {
   const said: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line));
   const prompt = jest.spyOn(process.stderr, 'write').mockImplementation((text) => {
-    if (String(text).trimEnd().endsWith('?') || String(text).includes('go on:'))
-      setImmediate(() => terminal.write(`${typed.shift()}\n`));
+    if (String(text).trimEnd().endsWith(':')) setImmediate(() => terminal.write(`${typed.shift()}\n`));
     return true;
   });
   const terminal = Object.assign(new PassThrough(), { isTTY: typed.length > 0 });
@@ -139,8 +138,8 @@ async function asShown(printed: string) {
 const sell = (...words: string[]) => gamewharf(['sell', '--game', name, '--to', 'me@example.com', ...words]);
 
 test.each<[string[], string]>([
-  [['sell'], 'Say which game, with --game ash-beetle/brave-arcade.'],
-  [['sell', '--game', 'no/game'], 'There is no game no/game.'],
+  [['sell'], 'The game is missing. Use --game ash-beetle/brave-arcade.'],
+  [['sell', '--game', 'no/game'], "Game no/game doesn't exist."],
   [
     ['sell', '--game', 'nothing'],
     'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not nothing.',
@@ -149,9 +148,9 @@ test.each<[string[], string]>([
     ['sell', '--game', 'no/game/at/all'],
     'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not no/game/at/all.',
   ],
-  [['sell', '--game', '1'], 'Say to whom, with --to me@example.com.'],
-  [['sell', '--game', '1', '--to', 'nobody'], 'There is no user nobody.'],
-  [['sell', '--game', '1', '--to', 'a@b@c'], 'a@b@c is not an e-mail address.'],
+  [['sell', '--game', '1'], 'The buyer is missing. Use --to me@example.com.'],
+  [['sell', '--game', '1', '--to', 'nobody'], "User nobody doesn't exist."],
+  [['sell', '--game', '1', '--to', 'a@b@c'], "a@b@c isn't a valid email address."],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '4,99'],
     '4,99 is no price in USD: give one such as 4.99.',
@@ -170,17 +169,17 @@ test.each<[string[], string]>([
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5', '--currency', 'QQQ'],
-    'QQQ is no currency: give an ISO 4217 code such as USD.',
+    "QQQ isn't a valid currency. Use an ISO 4217 code such as USD.",
   ],
-  [['refund'], 'Say which purchase, by its id.'],
-  [['refund', 'x'], 'x is no id.'],
+  [['refund'], 'The ID of the purchase is missing.'],
+  [['refund', 'x'], "x isn't a valid ID."],
   [['refund', '999999'], 'Nothing was changed: invalid purchase.'],
-  [['give', '--game', '1'], 'Say to whom, with --to me@example.com.'],
-  [['purchases', 'list'], 'Say which game, with --game ash-beetle/brave-arcade.'],
-  [['users', 'create'], 'Say which user name.'],
-  [['users', 'create', 'a b'], 'A user name has up to 63 letters, digits, _ and -.'],
-  [['users', 'create', 'new', '--email', 'nobody'], 'nobody is not an e-mail address.'],
-  [['reset'], 'Nothing was deleted: --yes resets the demo store without asking.'],
+  [['give', '--game', '1'], 'The buyer is missing. Use --to me@example.com.'],
+  [['purchases', 'list'], 'The game is missing. Use --game ash-beetle/brave-arcade.'],
+  [['users', 'create'], 'The username is missing.'],
+  [['users', 'create', 'a b'], 'A username has up to 63 letters, digits, _ and -.'],
+  [['users', 'create', 'new', '--email', 'nobody'], "nobody isn't a valid email address."],
+  [['reset'], 'Nothing was deleted. Use --yes to reset the demo store without confirmation.'],
 ])('%j', async (words, problem) => {
   expect(await gamewharf(words)).toBe(problem);
 });
@@ -188,7 +187,7 @@ test.each<[string[], string]>([
 test("sells at the game's own price or another, and shows it", async () => {
   const printed = await sell();
   expect(printed).toMatch(
-    /^Sold .+ to me@example.com for \$7\.99: purchase \d+\.\nIts download key: gwdl_[\w-]{24}\ncurl /,
+    /^Sold .+ to me@example.com for \$7\.99: purchase \d+\.\nDownload key: gwdl_[\w-]{24}\ncurl /,
   );
   const { body } = await asShown(printed);
   expect((body as { purchases: object[] }).purchases[0]).toMatchObject({
@@ -223,13 +222,15 @@ test('lists purchases and takes them back', async () => {
   expect((body as { sales: object[] }).sales).toEqual([expect.objectContaining({ id: Number(id) })]);
   const refunded = await gamewharf(['refund', id!]);
   expect(refunded).toMatch(
-    new RegExp(`^Purchase ${id} of me@example.com is refunded: \\$7\\.99\\. Its keys are revoked\\.\ncurl `),
+    new RegExp(
+      `^Refunded \\$7\\.99 to me@example.com for purchase ${id}\\. Its download keys are revoked\\.\ncurl `,
+    ),
   );
   expect((await asShown(refunded)).status).toBe(200);
   expect(await gamewharf(['purchases', 'list', '--game', name])).toMatch(
     new RegExp(`^${id} .* refunded`, 'm'),
   );
-  expect(await gamewharf(['refund', '--keep-keys'], id!)).toContain('Its keys are left as they were.');
+  expect(await gamewharf(['refund', '--keep-keys'], id!)).toContain('Its download keys stay valid.');
   expect(await salesAsKept()).toEqual(await salesByDefinition());
 });
 
@@ -237,7 +238,7 @@ test('gives a key to an address or an account, and shows it', async () => {
   const friend = await make.user();
   for (const to of ['friend@example.com', friend.username]) {
     const printed = await gamewharf(['give', '--game', name, '--to', to]);
-    const [, key] = new RegExp(`^Gave ${to} a key to .+: (gwdl_[\\w-]{24})\n`).exec(printed)!;
+    const [, key] = new RegExp(`^Created a download key of .+ for ${to}: (gwdl_[\\w-]{24})\n`).exec(printed)!;
     expect(await asShown(printed)).toMatchObject({ status: 200, body: { download_key: { key } } });
   }
   expect(await wrongAccounts()).toEqual([]);
@@ -257,14 +258,16 @@ test('makes and lists accounts', async () => {
     ['users', 'create', '--display-name', 'Bo', '--developer', '--email', 'Bo@example.com'],
     'bosun',
   );
-  expect(made).toMatch(/^User \d+ is bosun\. `gamewharf users set-password bosun` lets them sign in\./);
-  expect(await gamewharf(['users', 'create', 'BOSUN'])).toBe('There is a user BOSUN already.');
+  expect(made).toMatch(
+    /^Created user \d+ \(bosun\)\. To let them sign in, run `gamewharf users set-password bosun`\./,
+  );
+  expect(await gamewharf(['users', 'create', 'BOSUN'])).toBe('The username BOSUN is already taken.');
   expect(await gamewharf(['users', 'create', 'other', '--email', 'bo@EXAMPLE.com'])).toBe(
     'Another user has verified bo@EXAMPLE.com.',
   );
   expect(await sql(`SELECT FROM users WHERE username = 'other'`)).toEqual([]);
   const [head, first, ...request] = (await gamewharf(['users', 'list', '--count', '1'])).split('\n');
-  expect(head).toMatch(/^ID +NAME +DEVELOPER +CREATED +ADDRESSES$/);
+  expect(head).toMatch(/^ID +NAME +DEVELOPER +CREATED +EMAIL ADDRESSES$/);
   expect(first).toMatch(/^\d+ +bosun +yes +\S+Z +bo@example\.com$/);
   expect(request).toEqual([
     'GAMEWHARF_KEY=$(gamewharf keys create --user bosun)',
@@ -298,7 +301,7 @@ test('makes the demo store anew, when it is told to and the store is one', async
   expect(await gamewharf(['reset'], 'no')).toBe('Nothing was deleted.');
   expect(await counts()).toEqual(before);
   const printed = await gamewharf(['reset'], 'reset');
-  expect(printed).toMatch(/^The demo store is new\.\ncurl /);
+  expect(printed).toMatch(/^The demo store was reset\.\ncurl /);
   expect(await counts()).toEqual([{ users: 24, references: 0 }]);
   expect(await asShown(printed)).toMatchObject({ status: 200 });
   expect(await sell()).toMatch(/^Sold /);
@@ -318,12 +321,12 @@ test('purchases that an older replica has imported are counted anew, and games w
   // Neither of them keeps days and months.
   await make.purchase({ games: [one!, two!], amount: 501, created_at: '2019-05-31T23:59:59Z' });
   await sql(`INSERT INTO sales_periods VALUES ($1, 'day', '2019-05-31', 'USD', 1, 250)`, [three!.id]);
-  expect(await gamewharf(['sales', 'recount'])).toBe('Counted anew: 3 games.');
+  expect(await gamewharf(['sales', 'recount'])).toBe('Corrected the totals of 3 games.');
   const periods = (rows: Record<string, unknown>[]) => rows.map((row) => row.periods);
   expect(periods(await salesAsKept())).toEqual(periods(await salesByDefinition()));
   expect(right).toHaveLength(2);
   expect(await kept()).toEqual(right);
-  expect(await gamewharf(['sales', 'recount'])).toBe('The figures of all games are right.');
+  expect(await gamewharf(['sales', 'recount'])).toBe('The totals of all games are correct.');
 });
 
 withoutPooler.test(

@@ -68,7 +68,7 @@ test('on a terminal it is typed twice, without an echo; arrow keys and backspace
   const { username } = await make.user();
   const [left, backspace] = ['\u001b[D', '\u007f'];
   expect(await typePassword(username, `open-sezameX${backspace}${left}!\r`, 'open-sezam!e\r')).toBe(
-    `New password: \nAgain: \nThe password of ${username} is set.`,
+    `New password: \nRepeat the password: \nThe password of ${username} is set.`,
   );
   expect((await new Browser().signIn(username, 'open-sezam!e')).status).toBe(303);
 });
@@ -84,12 +84,12 @@ test('on a terminal Ctrl-C changes nothing', async () => {
 test.each([
   ['too short', 'seven77\n', 'The password must have at least 8 characters.'],
   ['too long', `${'x'.repeat(1001)}\n`, 'The password must have at most 1000 characters.'],
-  ['missing', '', 'No password came on standard input.'],
+  ['missing', '', 'Standard input contains no password.'],
 ])('a password that is %s', async (_, input, problem) => {
   const { username } = await make.user();
   expect(await setPassword(username, input)).toBe(problem);
 });
 
 test('a user that nobody is', async () => {
-  expect(await setPassword('nobody', 'a new password\n')).toBe('There is no user nobody.');
+  expect(await setPassword('nobody', 'a new password\n')).toBe("User nobody doesn't exist.");
 });

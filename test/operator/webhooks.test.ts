@@ -215,14 +215,14 @@ describe('gamewharf webhooks', () => {
       ['add', 'https://example.com/', '--events', 'sale'],
       'The events are purchase.completed, purchase.refunded.',
     ],
-    [['add', 'https://example.com/', '--game', 'no/game'], 'There is no game no/game.'],
+    [['add', 'https://example.com/', '--game', 'no/game'], "Game no/game doesn't exist."],
     [
       ['add', 'https://example.com/', '--game', 'no/game/at/all'],
       'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not no/game/at/all.',
     ],
-    [['remove', '7'], 'There is no webhook 7.'],
-    [['remove', '-'], 'Give an id.'],
-    [['test', '7'], 'There is no webhook 7.'],
+    [['remove', '7'], "Webhook 7 doesn't exist."],
+    [['remove', '-'], 'Use a numeric ID.'],
+    [['test', '7'], "Webhook 7 doesn't exist."],
   ])('%j is refused', async (words, problem) => {
     expect((await webhooks(...words))[0]).toContain(problem);
   });
@@ -247,13 +247,13 @@ describe('gamewharf webhooks', () => {
       /^(\d+) +https:\/\/example\.com\/1\?\.\.\. +purchase\.completed purchase\.refunded +all /.exec(
         lines[1]!,
       )!;
-    expect(await webhooks('remove', id!)).toEqual([`Webhook ${id} is removed.`]);
+    expect(await webhooks('remove', id!)).toEqual([`Removed webhook ${id}.`]);
     expect(await webhooks('list')).toHaveLength(20);
     await until(
       async () => (await sql(`SELECT FROM audit_events WHERE event = 'webhook.deleted'`)).length > 0,
     );
     const events = await sql(
-      `SELECT event, details FROM audit_events WHERE event LIKE 'webhook %' AND details->>'webhook_id' = $1 ORDER BY id`,
+      `SELECT event, details FROM audit_events WHERE event LIKE 'webhook.%' AND details->>'webhook_id' = $1 ORDER BY id`,
       [id],
     );
     expect(events).toEqual([
@@ -265,7 +265,7 @@ describe('gamewharf webhooks', () => {
 
   test('sends a message for a test, and says what was answered', async () => {
     const receiver = await Receiver.added(status(202));
-    expect(await webhooks('test', String(receiver.id))).toEqual(['Answered 202.']);
+    expect(await webhooks('test', String(receiver.id))).toEqual(['The receiver responded 202.']);
     const [message] = await receiver.heard(1);
     expect(message).toMatchObject({ genuine: true, type: 'webhook.test', data: {} });
     receiver.close();

@@ -20,7 +20,7 @@ test('every problem is listed at once', () => {
     problemsOf({ PORT: 'http', STORE_URL: 'somewhere', LENIENT_CLIENTS: 'perhaps', OPERATOR_TOKEN: 'short' }),
   ).toEqual([
     'PORT must be a whole number from 0 to 65535',
-    'STORE_URL must be an http or https address',
+    'STORE_URL must be an http or https URL',
     'LENIENT_CLIENTS must be true or false',
     'OPERATOR_TOKEN must be longer than or equal to 16 characters',
   ]);
@@ -28,7 +28,7 @@ test('every problem is listed at once', () => {
 
 test('a token that may do little is not made one that may do everything', () => {
   expect(problemsOf({ OPERATOR_TOKEN: `gwo_${'a'.repeat(38)}` })).toEqual([
-    'OPERATOR_TOKEN may do everything, and begins like a token of `operator-tokens create`, which may not: keep that one elsewhere',
+    'OPERATOR_TOKEN must not begin with gwo_: use the tokens of `operator-tokens create` directly in your programs',
   ]);
 });
 
@@ -36,7 +36,7 @@ test('production insists on its own database and secrets', () => {
   expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
     'DATABASE_URL is required in production',
     'API_KEY_PEPPER is required in production: at least 32 random characters',
-    'PUBLIC_URL is required in production, or an http or https address as JWT_ISSUER: where clients reach this service',
+    'PUBLIC_URL is required in production, or an http or https URL as JWT_ISSUER',
   ]);
 });
 
@@ -100,7 +100,9 @@ describe('a secret in a file', () => {
 });
 
 test('.env.example names every setting and no other', () => {
-  const named = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=/gm)].map(([, name]) => name);
+  const named = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=/gm)].map(
+    ([, name]) => name,
+  );
   expect(named.toSorted()).toEqual(SETTING_NAMES.toSorted());
 });
 

@@ -307,7 +307,7 @@ describe('the command', () => {
     const before = await digestOf(other.url);
     expect(await run('backup', mine)).toMatch(/^\d+ rows of \d+ tables in .*mine\.gz$/);
     expect(statSync(mine).mode & 0o777).toBe(0o600);
-    expect(await run('restore', mine, '--replace')).toMatch(/^The store is as it was at \d{4}-/);
+    expect(await run('restore', mine, '--replace')).toMatch(/^Restored the store as of \d{4}-/);
     expect(await digestOf(other.url)).toEqual(before);
   });
 
@@ -324,7 +324,7 @@ describe('the command', () => {
          CASE WHEN i = 1 THEN now() END FROM generate_series(1, 2) i`,
     );
     expect(await restored()).toEqual([
-      'It has 1 webhook, which will hear of what it sells. Is this a copy? Then remove them before you start the service: `gamewharf webhooks list`.',
+      'It has 1 webhook. If this is a copy of a live store, remove it before you start the service: `gamewharf webhooks list`.',
     ]);
     await rowsOf(other.url, 'DELETE FROM webhooks');
   });
@@ -343,7 +343,7 @@ describe('the command', () => {
       expect(output.writableEnded).toBe(false);
       expect(said.mock.calls.flat()).toEqual([expect.stringMatching(/^\d+ rows of \d+ tables$/)]);
       instead('stdin', Readable.from([Buffer.concat(bytes)]));
-      expect(await run('restore', '-', '--replace')).toMatch(/^The store is as it was at /);
+      expect(await run('restore', '-', '--replace')).toMatch(/^Restored the store as of /);
       instead('stdout', Object.assign(new PassThrough(), { isTTY: true }));
       await expect(run('backup', '-')).rejects.toThrow('Standard output is a terminal');
     } finally {
@@ -357,7 +357,7 @@ describe('the command', () => {
 
   test('says what is wrong with a file', async () => {
     const missing = join(folder, 'missing', 'x');
-    await expect(run('restore', missing)).rejects.toThrow(`There is no file ${missing}.`);
+    await expect(run('restore', missing)).rejects.toThrow(`File ${missing} doesn't exist.`);
     await expect(run('backup', missing)).rejects.toThrow(`${missing} cannot be used (ENOENT).`);
     await expect(run('backup', folder)).rejects.toThrow(`${folder} cannot be used (`);
     expect(existsSync(`${folder}.unfinished`)).toBe(false);

@@ -289,11 +289,17 @@ atTerminal.describe('gamewharf delete at a terminal', () => {
       {
         name: 'the end of input',
         keys: CTRL_D,
-        said: 'Nothing was deleted: --yes deletes',
+        said: 'Nothing was deleted. Use --yes to delete',
         status: 1,
         deletes: false,
       },
-      { name: 'Ctrl-C', keys: CTRL_C, said: 'Nothing was deleted: --yes deletes', status: 1, deletes: false },
+      {
+        name: 'Ctrl-C',
+        keys: CTRL_C,
+        said: 'Nothing was deleted. Use --yes to delete',
+        status: 1,
+        deletes: false,
+      },
     ].map((one, i) => ({ ...one, build: i + 1 })),
   )(
     '$name',
@@ -301,7 +307,7 @@ atTerminal.describe('gamewharf delete at a terminal', () => {
       expect(await isThere(build)).toBe(true);
       const answer = await ask(build, keys);
       expect(answer).toEqual({
-        shown: expect.stringContaining(`This deletes build ${build}. Type yes to go on: `),
+        shown: expect.stringContaining(`This deletes build ${build}. Type yes to continue: `),
         status,
       });
       expect(answer.shown).toContain(said);
@@ -319,7 +325,7 @@ atTerminal.describe('gamewharf delete at a terminal', () => {
     });
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: 'Nothing was deleted: --yes deletes without asking.\n',
+      stderr: 'Nothing was deleted. Use --yes to delete without confirmation.\n',
     });
     expect(await isThere(9)).toBe(true);
   });

@@ -24,7 +24,9 @@ const { SCOPES } = load('../../dist/src/auth/scopes.js');
 /** Each setting of .env.example with its comment. */
 function describedSettings() {
   const described = {};
-  for (const [, comment, name] of readFileSync('.env.example', 'utf8').matchAll(/((?:^# .*\n)+)([A-Z0-9_]+)=/gm))
+  for (const [, comment, name] of readFileSync('.env.example', 'utf8').matchAll(
+    /((?:^# .*\n)+)([A-Z0-9_]+)=/gm,
+  ))
     described[name] = comment.replace(/^# /gm, '').trim().replaceAll('\n', ' ');
   return described;
 }
@@ -37,10 +39,13 @@ function allowed(name) {
   const words = rules.flatMap(({ name: rule, constraints, message }) => {
     if (rule === 'isIn') return [constraints[0].join(', ')];
     if (rule === 'rateLimits') return ['off, or limits'];
-    if (rule === 'addressRanges') return ['addresses, ranges or their names'];
+    if (rule === 'addressRanges') return ['IP addresses, ranges or their names'];
     if (typeof message === 'string')
       return [
-        message.replace(/^\$property must (be )?| in \$property/g, '').replace(/^(start|hold)\b/, '$1s'),
+        message
+          .replace(/^\$property must (be )?| in \$property/g, '')
+          .replace(/^(start|contain)\b/, '$1s')
+          .replace(/^not begin with (\S+):.*/, 'not beginning with $1'),
       ];
     return rule === 'minLength' && constraints[0] > 1 ? [`at least ${constraints[0]} characters`] : [];
   });
@@ -59,12 +64,12 @@ function settingsPage() {
 
 ${WRITTEN}
 
-A setting is an environment variable, or a line of the file \`.env\` in the folder where the service starts. The environment comes
-first. An empty value means the default. The service does not start with a wrong value, and lists all that are wrong.
+A setting is an environment variable or a line of the file \`.env\` in the working directory of the service. The environment takes
+precedence. An empty value selects the default. If a value is invalid, the service doesn't start and lists all invalid values.
 
-${table(['setting', 'default', 'allowed', 'what it does'], ...rows)}
+${table(['setting', 'default', 'allowed values', 'description'], ...rows)}
 
-These can come from a file, whose path is in the setting of that name with \`_FILE\` after it: ${SECRET_NAMES.map(code).join(', ')}.
+To read a secret from a file, set its name followed by \`_FILE\` to the path. This is supported for ${SECRET_NAMES.map(code).join(', ')}.
 `;
 }
 
@@ -91,7 +96,7 @@ function commandsPage() {
           `## ${words}`,
           help.commandDescription(command),
           `    ${usage}`,
-          names.length + flags.length > 0 && table(['argument or option', 'meaning'], ...names, ...flags),
+          names.length + flags.length > 0 && table(['argument or option', 'description'], ...names, ...flags),
         ]
           .filter(Boolean)
           .join('\n\n'),
@@ -104,8 +109,8 @@ function commandsPage() {
 
 ${WRITTEN}
 
-From a checkout a command begins with \`npm run --silent gamewharf --\`, from the package with \`gamewharf\`. Each has \`--help\`, and
-\`gamewharf --version\` prints the version. Commands read the same [settings](settings.md) as the service.
+In a clone of the repository, run commands with \`npm run --silent gamewharf --\`; with the package, run \`gamewharf\`. All commands have \`--help\`, and
+\`gamewharf --version\` prints the version. Commands use the same [settings](settings.md) as the service.
 
 ${sections.join('\n\n')}
 `;
@@ -131,16 +136,16 @@ function scopesPage() {
 
 ${WRITTEN}
 
-A scope says what a credential may do. It covers itself and every scope that begins with it and a colon: \`game:view\` covers
-\`game:view:ownership\`. [Credentials](credentials.md) has the rules.
+A scope limits what a credential can do. It includes every scope that begins with its name and a colon: \`game:view\` includes
+\`game:view:ownership\`. For details, see [Credentials](credentials.md).
 
-${table(['scope', 'meaning', 'routes that ask for it'], ...Object.entries(SCOPES).map(([scope, text]) => [code(scope), text, of(scope)]))}
+${table(['scope', 'description', 'routes that require it'], ...Object.entries(SCOPES).map(([scope, text]) => [code(scope), text, of(scope)]))}
 
-These routes ask for something else. Rights that begin with \`operator\` are those of [operator tokens](operator-tokens.md).
+These routes require something else. Permissions that begin with \`operator\` are those of [operator tokens](operator-tokens.md).
 
-${table(['route', 'asks for'], ...others.map(([method, path, access]) => [code(`${method} ${path}`), access]))}
+${table(['route', 'requires'], ...others.map(([method, path, access]) => [code(`${method} ${path}`), access]))}
 
-These are public:
+These routes are public:
 
 ${routes
   .filter(([, , access]) => access === 'public')
@@ -166,6 +171,6 @@ for (const [path, text] of Object.entries(pages)) {
   else if (readFileSync(path, 'utf8') !== formatted) stale.push(path);
 }
 if (stale.length > 0) {
-  console.error(`Run npm run docs:reference: the code has changed under ${stale.join(', ')}.`);
+  console.error(`Run npm run docs:reference: the code has changed for ${stale.join(', ')}.`);
   process.exitCode = 1;
 }

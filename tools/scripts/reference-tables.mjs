@@ -30,7 +30,7 @@ export async function metricsPage() {
   const { RequestDurations } = of('platform/observability/request-log');
   const { createLogger } = of('platform/observability/logger');
   const settings = Object.assign(new Settings(), { API_KEY_PEPPER: 'nothing is hashed with it' });
-  // Its parts register what they measure when they are made; nothing is started.
+  // Providers register their metrics in their constructors, so nothing has to start.
   const app = await of('create-app').createApp(settings, createLogger('silent'));
   const measured = new RequestDurations();
   measured.observe({}, { statusCode: 200 }, 1);
@@ -50,12 +50,12 @@ export async function metricsPage() {
 
 ${WRITTEN}
 
-What a process says at \`/metrics\`. [Observability](observability.md) has the port, what the labels mean and what to do about them.
+The metrics that each process exposes at \`/metrics\`. [Observability](observability.md) describes the port, the labels and the alerts.
 
-${table(['metric', 'type', 'labels', 'what it says'], ...families)}
+${table(['metric', 'type', 'labels', 'description'], ...families)}
 
-Labels without values take theirs from what happens: a \`route\` is the template of a route, a \`currency\` one of the store. All metrics that begin with
-\`process_\` and \`nodejs_\` are those of prom-client: memory, processor, event loop delay, garbage collection.
+Labels without listed values are open-ended: \`route\` is a route template, and \`currency\` is a currency of the store's purchases. Metrics that begin with
+\`process_\` and \`nodejs_\` come from prom-client: memory, CPU, event loop delay and garbage collection.
 `;
 }
 
@@ -65,10 +65,10 @@ export function eventsPage() {
 
 ${WRITTEN}
 
-Each event is a line of the log with \`"audit":true\`. It is a row of \`audit_events\` as well, which \`gamewharf audit list\` shows, unless it is in the log alone.
-[Observability](observability.md#audit-events) says what the rows hold and for how long.
+Each event is a log line with \`"audit":true\`. Unless the table says otherwise, it is also a row of \`audit_events\`, which \`gamewharf audit list\` shows.
+[Observability](observability.md#audit-events) describes the fields and the retention.
 
-${table(['event', 'when'], ...Object.entries(EVENTS).map(([event, when]) => [code(event), when]))}
+${table(['event', 'description'], ...Object.entries(EVENTS).map(([event, when]) => [code(event), when]))}
 `;
 }
 
@@ -88,62 +88,58 @@ export function limitsPage() {
   const concurrency = of('platform/http/concurrency-limit');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
-  const limits = (...rows) => table(['limit', 'value', 'what is beyond it'], ...rows);
+  const limits = (...rows) => table(['limit', 'value', 'beyond the limit'], ...rows);
   const rates = Object.entries(of('platform/config/rate-limits').rateLimitsOf(''));
   return `# Limits
 
 ${WRITTEN}
 
-What one caller may send, hold and ask for. The service reads these values from its code, and so does this page. [The API's rules](api-design.md)
-say how it refuses, and the [document of the API](../guides/clients.md) has the limits of each parameter.
+The limits of requests, stored data and concurrent work. [API design](api-design.md) describes the error responses, and the
+[API description](../guides/clients.md) lists the limits of each parameter.
 
-## A request
+## Requests
 
 ${limits(
   ['body', kib(MAX_BODY), '413'],
-  ['form of a page', kib(MAX_FORM), '413'],
-  ['fields of a body', number(MAX_FIELDS), '413'],
-  ['values of a JSON body', number(of('platform/http/json').MAX_VALUES), '413'],
-  ['levels of a JSON body', number(of('platform/http/json').MAX_DEPTH), '400'],
-  ['ids in a list', number(of('platform/http/readers').MAX_IDS), '400'],
-  ['bytes of all headers', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '431'],
+  ['HTML form', kib(MAX_FORM), '413'],
+  ['fields in a body', number(MAX_FIELDS), '413'],
+  ['values in a JSON body', number(of('platform/http/json').MAX_VALUES), '413'],
+  ['nesting levels in a JSON body', number(of('platform/http/json').MAX_DEPTH), '400'],
+  ['IDs in a list', number(of('platform/http/readers').MAX_IDS), '400'],
+  ['total size of the headers', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '431'],
   ['headers', number(front.MAX_HEADERS), '431'],
-  ['time for a body to arrive', seconds(flight.BODY_TIMEOUT), '408'],
-  ['time for an answer', seconds(flight.ANSWER_TIMEOUT), '503'],
-  ['time to read an answer', seconds(flight.READ_TIMEOUT), 'the connection is closed'],
+  ['time to receive a body', seconds(flight.BODY_TIMEOUT), '408'],
+  ['time to respond', seconds(flight.ANSWER_TIMEOUT), '503'],
+  ['time without reading a response', seconds(flight.READ_TIMEOUT), 'the connection is closed'],
 )}
 
 ## Texts and lists
 
 ${limits(
   ['title of a collection', `${of('collections/collection.dto').MAX_TITLE} characters`, '400'],
-  ['description or blurb, sanitised', `${number(MAX_HTML_CHARACTERS)} characters`, '400'],
-  ['collections of a user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
-  ['API keys of a user', number(of('dashboard/settings/keys.service').MAX_KEYS), 'the page says so'],
+  ['description or blurb after sanitization', `${number(MAX_HTML_CHARACTERS)} characters`, '400'],
+  ['collections per user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
+  ['API keys per user', number(of('dashboard/settings/keys.service').MAX_KEYS), 'error on the page'],
+  ['apps per user', number(of('auth/oauth/applications.service').MAX_APPLICATIONS), 'error on the page'],
   [
-    'applications of a user',
-    number(of('auth/oauth/applications.service').MAX_APPLICATIONS),
-    'the page says so',
-  ],
-  [
-    'redirect addresses of an application',
+    'redirect URIs per app',
     number(of('dashboard/settings/application-draft').MAX_ADDRESSES),
     'the page says so',
   ],
   [
-    'answers kept for an `Idempotency-Key`',
-    `${of('platform/idempotency/answer-room').MAX_STORED / 2 ** 20} MiB of a user in 24 hours, in each process`,
+    'responses stored for `Idempotency-Key`s',
+    `${of('platform/idempotency/answer-room').MAX_STORED / 2 ** 20} MiB per user in 24 hours, per process`,
     '429',
   ],
-  ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'the command says so'],
+  ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'error of the command'],
   [
-    'keys with purchases whose claims the page of sales counts',
-    `the newest ${number(of('dashboard/sales/sales-report.service').MAX_KEYS)} of a game`,
-    'is left out; the page says so',
+    'purchased keys counted on the Sales page',
+    `the newest ${number(of('dashboard/sales/sales-report.service').MAX_KEYS)} per game`,
+    'not counted; the page shows a note',
   ],
   [
-    'long lists at once',
-    `${lists.LONG_LISTS.each} of an IP address, ${lists.LONG_LISTS.running} of a process`,
+    'concurrent long lists',
+    `${lists.LONG_LISTS.each} per IP address, ${lists.LONG_LISTS.running} per process`,
     'waits, then 503',
   ],
 )}
@@ -151,39 +147,43 @@ ${limits(
 ## Imports
 
 ${limits(
-  ['a line', kib(of('operator/import/import-records').MAX_LINE), '400'],
-  ['games of a bundle', number(of('operator/import/record-types/purchase').MAX_BUNDLE), '400'],
-  ['problems in an answer', number(of('operator/import/problems').MAX_LISTED), 'are counted'],
-  ['records of a small import', number(MAX_RECORDS), 'is a large import'],
-  ['bytes of a small import', kib(MAX_BYTES), 'is a large import'],
-  ['a line of a small import', kib(MAX_LINE), 'is a large import, unless all of it is as short'],
-  ['small imports that wait', `${number(waiting.MAX_WAITING)}, ${kib(waiting.MAX_WAITING_BYTES)}`, '503'],
-  ['time that a small import waits', seconds(waiting.MAX_WAIT_MS), '503'],
-  ['large imports over HTTP', `1 of a process; ${room.MAX_LARGE - 1} more wait`, '503'],
-  ['bytes read of imports that may be small', `${kib(room.MAX_HELD_BYTES)} of a process`, '503'],
+  ['length of a line', kib(of('operator/import/import-records').MAX_LINE), '400'],
+  ['games in a bundle', number(of('operator/import/record-types/purchase').MAX_BUNDLE), '400'],
+  ['problems listed in a response', number(of('operator/import/problems').MAX_LISTED), 'only counted'],
+  ['records in a small import', number(MAX_RECORDS), 'runs as a large import'],
+  ['size of a small import', kib(MAX_BYTES), 'runs as a large import'],
+  [
+    'length of a line in a small import',
+    kib(MAX_LINE),
+    'runs as a large import unless the whole import is this short',
+  ],
+  ['waiting small imports', `${number(waiting.MAX_WAITING)}, ${kib(waiting.MAX_WAITING_BYTES)}`, '503'],
+  ['wait of a small import', seconds(waiting.MAX_WAIT_MS), '503'],
+  ['large imports over HTTP', `1 per process, and ${room.MAX_LARGE - 1} waiting`, '503'],
+  ['buffered import data', `${kib(room.MAX_HELD_BYTES)} per process`, '503'],
 )}
 
 ## Webhooks
 
-[Receive a webhook](../guides/webhooks.md) says what a message is.
+[Receive a webhook](../guides/webhooks.md) describes the messages.
 
 ${limits(
-  ['webhooks', number(of('operator/webhooks/webhooks.service').MAX_WEBHOOKS), 'the command says so'],
-  ['messages to one webhook at a time', `${deliveries.MAX_AT_ONCE} of a process`, 'waits'],
-  ['time for an answer', seconds(of('operator/webhooks/send').TIMEOUT), 'is sent again'],
-  ['time in which a message is sent again', `${deliveries.MAX_AGE / 86_400} days`, 'is given up'],
-  ['messages that wait for one webhook', number(deliveries.MAX_WAITING), 'drops the oldest'],
+  ['webhooks', number(of('operator/webhooks/webhooks.service').MAX_WEBHOOKS), 'error of the command'],
+  ['concurrent messages to one webhook', `${deliveries.MAX_AT_ONCE} per process`, 'waits'],
+  ['time to respond', seconds(of('operator/webhooks/send').TIMEOUT), 'sent again'],
+  ['retry period of a message', `${deliveries.MAX_AGE / 86_400} days`, 'dropped'],
+  ['waiting messages per webhook', number(deliveries.MAX_WAITING), 'the oldest is dropped'],
 )}
 
-## Requests in a time
+## Request rates
 
-[Rate limits](rate-limits.md) says what each counts. What is beyond it is 429. \`RATE_LIMIT\` changes them.
+[Rate limits](rate-limits.md) describes what each limit counts. Requests beyond a limit get 429. Change the limits with \`RATE_LIMIT\`.
 
 ${table(['limit', 'default'], ...rates.map(([name, one]) => [code(name), rate(one)]))}
 
 ## Concurrency
 
-[Overload](rate-limits.md#overload) says what each counts. Requests beyond them get 503.
+[Overload](rate-limits.md#overload) describes what each limit counts. Requests beyond a limit get 503.
 
 ${table(
   ['limit', 'value'],
@@ -193,9 +193,9 @@ ${table(
   [code('connections'), `${number(MAX_CONNECTIONS)}, set by \`MAX_CONNECTIONS\``],
   ['requests in flight on one connection', number(front.MAX_PIPELINED)],
   ['running requests of one IP address, while others send requests', number(concurrency.PER_CLIENT)],
-  ['time for which a request may wait to begin', seconds(flight.WAIT_TIMEOUT)],
+  ['wait before a request starts', seconds(flight.WAIT_TIMEOUT)],
   [
-    'rate at which a client reads a long response',
+    'minimum read rate of a long response',
     `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT)}`,
   ],
 )}
@@ -219,7 +219,7 @@ function fieldsTable(fields) {
   return table(['field', 'default', 'value', 'meaning'], ...rows);
 }
 
-/** The page of the import, with the table of each record's fields written anew. */
+/** The import page with regenerated tables of fields. */
 export function importingPage(page) {
   const { recordTypes } = of('operator/import/record-types');
   const { ENTRY_FIELDS } = of('operator/import/record-types/collection');

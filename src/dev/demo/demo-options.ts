@@ -1,16 +1,16 @@
-/** What a demo store has of each, unless an option of the command says otherwise, and what that option says. */
+/** The defaults and help texts of the options of `demo`. */
 export const DEMO_NUMBERS = {
-  seed: [1, 'another number makes another store'],
-  users: [24, 'accounts, of which every tenth makes games'],
+  seed: [1, 'seed of the generator; another number produces another store'],
+  users: [24, 'accounts; every tenth is a developer'],
   games: [18, 'games'],
   purchases: [80, 'purchases'],
   download_keys: [40, 'download keys'],
   recent_sales: [0, 'sales of the last 18 months, each with a download key'],
   collections: [6, 'collections'],
   collection_size: [7, 'games in each collection'],
-  large_collection: [0, 'games in one more collection; 0: without it'],
+  large_collection: [0, 'games in one additional collection; 0: none'],
   builds: [90, 'builds'],
-  api_keys: [0, 'API keys that anybody can compute from the seed: for tests only'],
+  api_keys: [0, 'API keys, which anyone can derive from the seed; for tests only'],
 } as const;
 
 export interface DemoOptions extends Record<keyof typeof DEMO_NUMBERS, number> {

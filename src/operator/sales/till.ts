@@ -29,11 +29,11 @@ export class Till {
   async buyer(to: string): Promise<{ email: string } | { user_id: number }> {
     if (to.includes('@')) {
       if (/^[^\s@]+@[^\s@]+$/.test(to) && to.length <= 254) return { email: to };
-      throw new OperatorError(`${to} is not an e-mail address.`);
+      throw new OperatorError(`${to} isn't a valid email address.`);
     }
     const user = await this.entities.findOneBy(User, { username: ignoringCase(to) });
     if (!user || user.username.startsWith(`erased-${user.id}`))
-      throw new OperatorError(`There is no user ${to}.`);
+      throw new OperatorError(`User ${to} doesn't exist.`);
     return { user_id: user.id };
   }
 
@@ -61,7 +61,7 @@ export class Till {
 /** Minor units: 499 for 4.99 dollars. */
 export function amountOf(price: string, currency: string): number {
   if (!CURRENCIES.includes(currency))
-    throw new OperatorError(`${currency} is no currency: give an ISO 4217 code such as USD.`);
+    throw new OperatorError(`${currency} isn't a valid currency. Use an ISO 4217 code such as USD.`);
   const unit = minorUnitsOf(currency);
   const digits = String(unit).length - 1;
   const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(price) ?? [];

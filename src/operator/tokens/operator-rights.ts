@@ -1,8 +1,8 @@
 /** What an operator's token may do. */
 export const OPERATOR_RIGHTS = {
-  import: 'Import records; with `users` also what lets somebody in: passwords, API keys, OAuth applications',
-  purchases: 'Sell, and take a sale back',
-  users: 'Export and erase what is stored about a person',
+  import: 'Import records; with `users`, also passwords, API keys and OAuth applications',
+  purchases: 'Create and refund purchases',
+  users: 'Export and erase personal data',
   metrics: 'Read the metrics',
 } as const;
 

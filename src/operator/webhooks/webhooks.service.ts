@@ -85,7 +85,7 @@ export class WebhooksService {
   /** Sends a message at once; the status of the answer. */
   async test(id: number): Promise<number> {
     const webhook = await this.webhooks.findOneBy({ id });
-    if (!webhook) throw new OperatorError(`There is no webhook ${id}.`);
+    if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
     const now = new Date(this.clock.now());
     const timestamp = now.toISOString().replace(/\.\d+Z$/, 'Z');
     const message = { id: `msg_test_${now.getTime()}`, type: 'webhook.test', timestamp, data: {} };

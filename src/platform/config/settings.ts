@@ -17,7 +17,7 @@ import { OperatorError } from './operator-error';
 import { addressRangesOf, isAddressRange } from './address-ranges';
 import { rateLimitsOf } from './rate-limits';
 
-/** Reads a text from the environment. A text that cannot be read stays as it is, for the validator to refuse. */
+/** Reads a text from the environment. A text that cannot be read stays as it is, so that the validator reports it. */
 const Read = (read: (text: string) => unknown) =>
   Transform(({ value }) => (typeof value === 'string' ? read(value) : (value as unknown)));
 const Satisfies = (name: string, validate: (value: unknown) => boolean, rule: string) =>
@@ -50,7 +50,7 @@ const IsPortOrOff = () =>
     ),
   );
 const SplitAt = (separator: RegExp) => Read((text) => text.split(separator).filter((part) => part !== ''));
-const IsWebAddress = () => IsUrl(WEB_ADDRESS, { message: '$property must be an http or https address' });
+const IsWebAddress = () => IsUrl(WEB_ADDRESS, { message: '$property must be an http or https URL' });
 const IsPostgresAddress = () =>
   Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' });
 
@@ -127,11 +127,11 @@ export class Settings {
   @IsOptional()
   @Read((text) => text.toLowerCase())
   @Matches(/^([a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[[0-9a-f:.]+\])$/, {
-    message: '$property must be a host name alone, without scheme and port',
+    message: '$property must be a host name without scheme and port',
   })
   LEGACY_HOST?: string = undefined;
 
-  // Seconds for which clients and caches may reuse the answer of wharf/latest.
+  // Seconds for which clients and caches may reuse the response of wharf/latest.
   @WholeNumber(0, 3600)
   LATEST_MAX_AGE: number = 10;
 
@@ -152,7 +152,7 @@ export class Settings {
   @Satisfies(
     'addressRanges',
     (value) => addressRangesOf(String(value)).every(isAddressRange),
-    'list addresses or ranges such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
+    'list IP addresses or ranges such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
   )
   TRUSTED_PROXIES: string = '';
 
@@ -160,7 +160,7 @@ export class Settings {
   @WholeNumber(1, 100_000)
   MAX_IN_FLIGHT: number = 500;
 
-  // Open connections; more are closed. One address may have three quarters of them.
+  // Open connections; more are closed. One IP address can have three quarters of them.
   @WholeNumber(1, 1_000_000)
   MAX_CONNECTIONS: number = 10_000;
 
@@ -216,13 +216,13 @@ export class Settings {
   @YesOrNo()
   OTEL_SDK_DISABLED: boolean = false;
 
-  // Seconds between SIGTERM and the first refused connection, for the load balancer to notice.
+  // Seconds between SIGTERM and the first rejected connection, for the load balancer to notice.
   // Default: 5 in production, else 0.
   @IsOptional()
   @WholeNumber(0, 600)
   DRAIN_SECONDS?: number = undefined;
 
-  // Webhooks to addresses of the operator's own networks.
+  // Webhooks to IP addresses of the operator's own networks.
   @YesOrNo()
   WEBHOOKS_ALLOW_PRIVATE: boolean = false;
 
@@ -230,7 +230,7 @@ export class Settings {
   @MinLength(16)
   @Matches(/^(?!gwo_)/, {
     message:
-      '$property may do everything, and begins like a token of `operator-tokens create`, which may not: keep that one elsewhere',
+      '$property must not begin with gwo_: use the tokens of `operator-tokens create` directly in your programs',
   })
   OPERATOR_TOKEN?: string = undefined;
 
@@ -239,14 +239,14 @@ export class Settings {
   @MinLength(32)
   API_KEY_PEPPER?: string = undefined;
 
-  // Previous peppers, one a line: their keys still work, and move to the current pepper when used.
+  // Previous peppers, one per line: their keys stay valid and move to the current pepper when used.
   @SplitAt(/\r?\n/)
   @MinLength(32, { each: true, message: 'each pepper in $property must have at least 32 characters' })
   API_KEY_PEPPER_PREVIOUS: string[] = [];
 
   // Private Ed25519 keys in PEM form, in place of keys in the database; the first one signs.
   @IsOptional()
-  @Matches(/-----BEGIN PRIVATE KEY-----/, { message: '$property must hold private keys in PEM form' })
+  @Matches(/-----BEGIN PRIVATE KEY-----/, { message: '$property must contain private keys in PEM format' })
   SIGNING_KEYS?: string = undefined;
 
   // The claims of JWTs. Default: PUBLIC_URL, else http://HOST:PORT; the audience is the issuer.
@@ -262,7 +262,7 @@ export class Settings {
   @WholeNumber(60, 86_400)
   JWT_LIFETIME: number = 3600;
 
-  // The scopes that a game's manifest may ask for.
+  // The scopes that a game's manifest can request.
   @SplitAt(/[\s,]+/)
   @IsString({ each: true })
   MANIFEST_SCOPES: string[] = ['profile:me', 'game:view:ownership'];
@@ -306,14 +306,10 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
       problems.push('API_KEY_PEPPER is required in production: at least 32 random characters');
     if (isWebAddress(settings.JWT_ISSUER)) settings.PUBLIC_URL ??= withoutSlash(settings.JWT_ISSUER);
     else if (!settings.PUBLIC_URL)
-      problems.push(
-        'PUBLIC_URL is required in production, or an http or https address as JWT_ISSUER: where clients reach this service',
-      );
+      problems.push('PUBLIC_URL is required in production, or an http or https URL as JWT_ISSUER');
   }
   if (problems.length > 0)
-    throw new OperatorError(
-      ['The configuration is wrong:', ...problems.map((line) => `  ${line}`)].join('\n'),
-    );
+    throw new OperatorError(['Invalid settings:', ...problems.map((line) => `  ${line}`)].join('\n'));
   settings.METRICS_PORT ??= production ? 9464 : 'off';
   settings.DRAIN_SECONDS ??= production ? 5 : 0;
   settings.DEMO_DATA ??= !production;

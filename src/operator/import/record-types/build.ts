@@ -7,7 +7,7 @@ export const BUILD = recordType({
   name: 'build',
   table: 'builds',
   fields: [
-    required('id', ownId, { meaning: 'the highest of a channel is the newest build' }),
+    required('id', ownId, { meaning: 'the highest ID of a channel is the newest build' }),
     required('game_id', idOf('game')),
     required('channel_name', text({ max: 200 })),
     optional('user_version', text({ max: 200 })),
@@ -15,7 +15,7 @@ export const BUILD = recordType({
     timeOrNow('created_at'),
     optional('file', file, NO_FILE, {
       columns: FILE_COLUMNS,
-      meaning: 'what players of the channel download',
+      meaning: 'file that players of the channel download',
     }),
   ],
   hasUpdatedAt: true,

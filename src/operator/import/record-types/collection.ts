@@ -13,7 +13,7 @@ const counted: Kind = {
 
 const fields = [
   required('id', ownId),
-  required('user_id', idOf('user'), { meaning: 'its owner' }),
+  required('user_id', idOf('user'), { meaning: 'owner' }),
   required('title', title(60, { pattern: /^\P{Cc}*$/u, form: 'not contain control characters' })),
   optional('private', boolean, 'f'),
   optional('description', html),
@@ -22,7 +22,7 @@ const fields = [
   // Entries have their own staging table: a collection may have a hundred thousand.
   optional('games', counted, '0', {
     columns: [{ name: 'games_count', sql: 'integer' }],
-    meaning: 'in the order of display; replaces the stored list',
+    meaning: 'games in display order; replaces the stored list',
   }),
   timeOrNow('created_at'),
   timeOrNow('updated_at'),
@@ -32,7 +32,9 @@ const fields = [
 export const ENTRY_FIELDS = [
   required('game_id', idOf('game')),
   optional('blurb', html),
-  optional('user_id', idOf('user'), NULL, { meaning: 'who added it; otherwise the owner of the collection' }),
+  optional('user_id', idOf('user'), NULL, {
+    meaning: 'user who added the game; default: the owner of the collection',
+  }),
   timeOrNow('created_at'),
 ];
 

@@ -9,21 +9,21 @@ const count = integer(0, Number.MAX_SAFE_INTEGER);
 
 const fields = [
   required('id', ownId),
-  required('user_id', idOf('user'), { meaning: 'its owner' }),
+  required('user_id', idOf('user'), { meaning: 'owner' }),
   required('slug', slug),
   required('title', title(500)),
   optional('short_text', text({ max: 1000 })),
   // `type` is the type of record, so the game's type has another name.
   optional('game_type', oneOf(GAME_TYPES), 'default', {
     columns: [{ name: 'type', sql: 'text' }],
-    meaning: 'what the API shows as `type`',
+    meaning: '`type` in the API',
   }),
   optional('classification', oneOf(GAME_CLASSIFICATIONS), 'game'),
   optional('traits', texts({ max: 100, known: GAME_TRAITS }), '{}'),
   optional('visibility', oneOf(GAME_VISIBILITIES), 'public'),
   time('published_at', 'without it the game is not published'),
   timeOrNow('created_at'),
-  optional('min_price', minorUnits, '0', { meaning: 'in minor units' }),
+  optional('min_price', minorUnits, '0', { meaning: 'minimum price in minor units' }),
   optional('cover_url', url),
   optional('views_count', count, '0'),
   optional('downloads_count', count, '0'),

@@ -30,8 +30,12 @@ export const OAUTH_APPLICATION = recordType({
     required('user_id', idOf('user')),
     required('name', title(100)),
     required('redirect_uris', redirectUris),
-    required('scopes', scopes, { meaning: 'those that it may ask for' }),
-    optional('implicit_allowed', boolean, 'f', { meaning: 'it takes tokens in the redirect address' }),
-    optional('may_start_games', boolean, 'f', { meaning: 'it asks its users to start games as them' }),
+    required('scopes', scopes, { meaning: 'scopes that the app can request' }),
+    optional('implicit_allowed', boolean, 'f', {
+      meaning: 'allows the implicit flow, with the token in the redirect URI',
+    }),
+    optional('may_start_games', boolean, 'f', {
+      meaning: 'can request permission to start games for its users',
+    }),
   ],
 });

@@ -24,32 +24,32 @@ const fields = [
   required('game_id', idOrIdsOf('game', MAX_BUNDLE), {
     columns: [{ name: 'game_ids', sql: 'bigint[]' }],
     elsewhere: true,
-    meaning: 'a list is a bundle',
+    meaning: 'a list makes the purchase a bundle',
   }),
   optional('purchase_type', oneOf(PURCHASE_TYPES), 'game', {
     implied: (record) => (Array.isArray(record.game_id) ? 'bundle' : undefined),
     meaning: '`bundle` for a list',
   }),
-  required('email', text(email), { meaning: 'of the buyer' }),
-  optional('user_id', idOf('user'), NULL, { meaning: 'the account of the buyer' }),
+  required('email', text(email), { meaning: 'email address of the buyer' }),
+  optional('user_id', idOf('user'), NULL, { meaning: 'account of the buyer' }),
   timeOrNow('created_at'),
   required('source', text({ max: 100 }), {
-    meaning:
-      'where it was sold, such as `card` or `store`; lists of sales show it, and nothing depends on it',
+    meaning: 'where the game was sold, such as `card` or `store`; for information only',
   }),
   required('currency', text({ max: 3, pattern: /^[A-Z]{3}$/, form: 'be an ISO 4217 code such as USD' })),
-  required('amount', minorUnits, { meaning: 'what was paid for all of it, in minor units' }),
-  optional('sale_rate', number(0, 100), '0', { meaning: 'percent off the price' }),
-  optional('quantity', integer(1, MAX_INTEGER, 'integer'), '1', { meaning: 'copies' }),
+  required('amount', minorUnits, { meaning: 'total price paid, in minor units' }),
+  optional('sale_rate', number(0, 100), '0', { meaning: 'discount in percent' }),
+  optional('quantity', integer(1, MAX_INTEGER, 'integer'), '1', { meaning: 'number of copies' }),
   optional('status', oneOf(PURCHASE_STATUSES), 'complete'),
   optional('donation', boolean, 'f'),
   optional('reference', text({ max: 200 }), NULL, {
     elsewhere: true,
-    meaning: "the checkout's own name for the sale, unique; a purchase with one may do without `id`",
+    meaning: "the checkout's unique name for the sale; makes `id` optional",
   }),
   optional('with_key', boolean, 'f', {
     elsewhere: true,
-    meaning: 'true: each game of a complete purchase that has no download key gets one; none is taken away',
+    meaning:
+      'creates a download key for each game of a complete purchase that has none; existing keys are kept',
   }),
 ];
 

@@ -26,22 +26,22 @@ const filename = text({
 const fields = [
   required('id', ownId),
   required('game_id', idOf('game')),
-  required('filename', filename, { meaning: 'the name under which players save it' }),
+  required('filename', filename, { meaning: 'file name that players see' }),
   optional('display_name', text({ max: 500 })),
   // `type` is the type of record, so the upload's type has another name.
   optional('upload_type', oneOf(UPLOAD_TYPES), 'default', {
     columns: [{ name: 'type', sql: 'text' }],
-    meaning: 'what the API shows as `type`',
+    meaning: '`type` in the API',
   }),
   optional('traits', texts({ max: 100, known: UPLOAD_TRAITS }), '{}', {
-    meaning: 'its platforms, and `demo` for a file that everyone may download',
+    meaning: 'platforms, and `demo` for a file that everyone can download',
   }),
-  optional('position', integer(0, MAX_POSITION), '0', { meaning: 'its place in the list of the game' }),
+  optional('position', integer(0, MAX_POSITION), '0', { meaning: 'position in the list of uploads' }),
   optional('channel_name', text({ max: 200 }), NULL, {
-    meaning: 'players download the newest completed build of this channel that has a file',
+    meaning: 'channel; players download its newest completed build that has a file',
   }),
-  optional('file', file, NO_FILE, { columns: FILE_COLUMNS, meaning: 'a file in the bucket or at a URL' }),
-  optional('external_url', httpsUrl, NULL, { meaning: 'a page of another store or site' }),
+  optional('file', file, NO_FILE, { columns: FILE_COLUMNS, meaning: 'file in the bucket or at a URL' }),
+  optional('external_url', httpsUrl, NULL, { meaning: 'page of another store or site' }),
   timeOrNow('created_at'),
   timeOrNow('updated_at'),
 ];

@@ -22,7 +22,7 @@ const fields = [
   optional('cover_url', url),
   optional('password', password, NULL, {
     columns: [{ name: 'password_hash', sql: 'text' }],
-    meaning: 'plain here, stored as a hash',
+    meaning: 'plain text; stored as a hash',
   }),
   optional('emails', emails, '{}\t{}', {
     columns: [
