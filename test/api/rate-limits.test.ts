@@ -70,6 +70,29 @@ describe('in one process', () => {
   });
   afterEach(() => app.close());
 
+  test('an address starts at most 60 device grants in their lifetime', async () => {
+    await sql(
+      `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
+       VALUES ('device-client', $1, 'Game', '{}', '{profile}') ON CONFLICT DO NOTHING`,
+      [user.id],
+    );
+    const replica = await open({ RATE_LIMIT: 'address=1000/1s' });
+    const at = await replica.getUrl();
+    const start = async (from: string) => {
+      const { status } = await fetch(`${at}/oauth/device`, {
+        method: 'POST',
+        headers: { 'x-forwarded-for': from },
+        body: new URLSearchParams({ client_id: 'device-client', scope: 'profile:me' }),
+      });
+      return status;
+    };
+    const started = await times(61, () => start('192.0.2.1'));
+    const rows = await sql('SELECT FROM oauth_device_requests');
+    expect({ started: started.sort().slice(-2), rows: rows.length }).toEqual({ started: [200, 429], rows: 60 });
+    expect(await start('192.0.2.2')).toBe(200);
+    await replica.close();
+  });
+
   test('a credential has its share, wherever it asks from, and is told how much is left', async () => {
     const first = await ask('/profile', { key: user.key });
     expect(first.status).toBe(200);

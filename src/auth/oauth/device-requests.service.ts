@@ -12,8 +12,8 @@ import { hashOf, randomToken } from '../sign-in/sealed';
 
 // Without vowels, which could spell words, and without letters that look like digits.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
-// Seconds.
-const LIFETIME = 600;
+/** Seconds. */
+export const LIFETIME = 600;
 const INTERVAL = 5;
 const MAX_INTERVAL = 60;
 

@@ -7,6 +7,7 @@ import {
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger';
+import { Throttle } from '@nestjs/throttler';
 import type { Request } from 'express';
 import { Public } from '../access';
 import { SCOPES } from '../scopes';
@@ -17,7 +18,7 @@ import { Params } from '../../platform/http/params.decorator';
 import { ApplicationsService } from './applications.service';
 import { CHALLENGE } from './authorization-requests.service';
 import { BasicClientGuard } from './basic-client.guard';
-import { DeviceRequestsService } from './device-requests.service';
+import { DeviceRequestsService, LIFETIME } from './device-requests.service';
 import {
   DeviceAuthorizationResponse,
   DeviceAuthorizationRequest,
@@ -133,6 +134,8 @@ export class OauthController {
   /** Starts a device grant, for a program without a browser. */
   @Post('oauth/device')
   @ForClients()
+  // Each stores a row: this bounds the live requests of one IP address.
+  @Throttle({ device: { limit: 60, ttl: LIFETIME * 1000 } })
   @ApiOkResponse({ type: DeviceAuthorizationResponse })
   async device(
     @Req() req: Request,
