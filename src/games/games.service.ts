@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
 import { longRead, read, statement } from '../platform/database/statement';
+import type { GameUserRow } from './embedded-game.dto';
 import { GAME_ROW, GAME_WITH_USER_ROW, type GameRow, type GameWithUserRow } from './game.row';
 import { invalidGame } from './errors';
 import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
@@ -38,6 +39,12 @@ const SLICE = longRead<Packed>(
    WHERE ${canEdit('g', '$1')} ORDER BY listed.place`,
 );
 
+const OWNERS = longRead<GameUserRow & { game_id: number }>(
+  'owners_of_games',
+  `SELECT g.id AS game_id, u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
+   FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = ANY ($1::bigint[])`,
+);
+
 export const VIEWABLE_GAME = read(
   'viewable_game',
   `SELECT g.id FROM games g WHERE g.id = $1 AND ${canView('g', '$2')}`,
@@ -66,6 +73,28 @@ export class GamesService {
   async editableBy(user_id: number): Promise<Rows<GameRow>> {
     const games = await this.database.rows(EDITABLE_GAMES, [user_id]);
     return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.slicesOf(user_id);
+  }
+
+  /** The same games, each with its owner. */
+  async editableWithOwners(user_id: number): Promise<Rows<GameRow & GameUserRow>> {
+    const games = await this.editableBy(user_id);
+    return Array.isArray(games) ? this.withOwners(games) : this.slicesWithOwners(games);
+  }
+
+  private async *slicesWithOwners(
+    slices: AsyncIterable<GameRow[]>,
+  ): AsyncGenerator<(GameRow & GameUserRow)[]> {
+    for await (const games of slices) yield await this.withOwners(games);
+  }
+
+  /** Leaves out games that were deleted in the meantime. */
+  private async withOwners(games: GameRow[]): Promise<(GameRow & GameUserRow)[]> {
+    const owners = await this.database.rows(OWNERS, [games.map(({ id }) => id)]);
+    const ownerOf = new Map(owners.map((owner) => [owner.game_id, owner]));
+    return games.flatMap((game) => {
+      const owner = ownerOf.get(game.id);
+      return owner ? [{ ...game, ...owner }] : [];
+    });
   }
 
   /** The first statement selects and orders the games; the others read them. */

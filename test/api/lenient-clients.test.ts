@@ -391,3 +391,24 @@ describe('wharf/latest under /api/1/KEY/', () => {
     }
   });
 });
+
+test('/profile/games has the owner of each game', async () => {
+  const [owner, admin] = [await make.user(), await make.user()];
+  const mine = await make.game({ owner: admin });
+  const theirs = await make.game({ owner, admins: [admin] });
+  const { strict, lenient } = await both('/profile/games', { headers: bearer(admin) });
+  type Games = { games: { id: number; user?: { id: number } }[] };
+  const owners = ({ games }: Games) => games.map(({ id, user }) => [id, user?.id]);
+  expect(new Map(owners(lenient.body as Games) as [number, number][])).toEqual(
+    new Map([
+      [mine.id, admin.id],
+      [theirs.id, owner.id],
+    ]),
+  );
+  const expected = await owner.get(`/games/${theirs.id}`);
+  const shown = (lenient.body as Games).games.find(({ id }) => id === theirs.id)!;
+  expect(shown.user).toEqual((expected.body as { game: { user: object } }).game.user);
+  // The other fields and the order are the same.
+  const without = (lenient.body as Games).games.map(({ user: _, ...game }) => game);
+  expect(strict.body).toEqual({ games: without });
+});
