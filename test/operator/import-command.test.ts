@@ -112,7 +112,7 @@ test('an empty file is none', async () => {
 test('what cannot be read or written is one sentence', async () => {
   const missing = join(folder, 'missing.ndjson');
   await expect(run('import', missing)).rejects.toThrow(`File ${missing} doesn't exist.`);
-  await expect(run('import', folder)).rejects.toThrow(`${folder} is a folder, not a file to import.`);
+  await expect(run('import', folder)).rejects.toThrow(`${folder} is a folder. Specify a file.`);
   await expect(run('demo', join(missing, 'x'))).rejects.toThrow(
     `${join(missing, 'x')} cannot be written (ENOENT).`,
   );
