@@ -119,7 +119,7 @@ test('what cannot be read or written is one sentence', async () => {
   await expect(run('demo', join(folder, 'x'), '--games', '2')).rejects.toThrow(
     'Invalid options: a collection cannot have more games than there are.',
   );
-  await expect(run('demo', join(folder, 'x'), '--games', '2x')).rejects.toThrow('It must be a whole number.');
+  await expect(run('demo', join(folder, 'x'), '--games', '2x')).rejects.toThrow('Use a whole number.');
 });
 
 test('a terminal sees a bar with rate and time left', () => {
