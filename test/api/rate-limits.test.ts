@@ -88,7 +88,10 @@ describe('in one process', () => {
     };
     const started = await times(61, () => start('192.0.2.1'));
     const rows = await sql('SELECT FROM oauth_device_requests');
-    expect({ started: started.sort().slice(-2), rows: rows.length }).toEqual({ started: [200, 429], rows: 60 });
+    expect({ started: started.sort().slice(-2), rows: rows.length }).toEqual({
+      started: [200, 429],
+      rows: 60,
+    });
     expect(await start('192.0.2.2')).toBe(200);
     await replica.close();
   });

@@ -184,6 +184,7 @@ const deliveries = (app = theApp()) => app.get(WebhookDeliveries);
 /** As if the time of the next attempt had come. */
 async function again(app = theApp()): Promise<void> {
   await sql('UPDATE webhook_deliveries SET due_at = now()');
+  await sql('UPDATE webhooks SET paused_until = NULL');
   deliveries(app).wake();
 }
 const results = async () =>
@@ -447,6 +448,27 @@ test.each<[string, number, () => object, [least: number, most: number]]>([
   );
   expect(row!.seconds).toBeGreaterThanOrEqual(least);
   expect(row!.seconds).toBeLessThanOrEqual(most);
+});
+
+test('while a receiver fails, its other deliveries wait', async () => {
+  const receiver = await Receiver.added(status(500));
+  const well = await Receiver.added();
+  await sold();
+  await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
+  for (let i = 0; i < 10; i++) await sold();
+  deliveries().poll();
+  await well.heard(11);
+  expect(receiver.messages).toHaveLength(1);
+  receiver.answer = ok;
+  await sql(`UPDATE webhooks SET paused_until = now() WHERE paused_until > now() + interval '8 seconds'`);
+  deliveries().poll();
+  expect(await receiver.heard(11)).toHaveLength(11);
+  // One failure after a success may be of the message alone, and delays only this one.
+  receiver.answer = (res, attempt) => (attempt === 12 ? status(500)(res, attempt) : ok(res, attempt));
+  await sold();
+  await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
+  await sold();
+  expect(await receiver.heard(13)).toHaveLength(13);
 });
 
 test('an answer without an end counts by its status', async () => {

@@ -24,6 +24,8 @@ const LEASE = 2 * TIMEOUT;
 /** Seconds until the next attempt; the last one again and again. */
 const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
 const MAX_DELAY = DELAYS.at(-1)!;
+/** Seconds for which a failing receiver gets nothing else. Not its messages' delays: it may recover much sooner. */
+const PAUSE = 10;
 /** Retry-After counts only with these: with others it is for a browser. */
 const BUSY_STATUSES = [429, 503];
 /** Seconds after which an attempt that fails is the last. */
@@ -55,7 +57,8 @@ const CLAIM = statement<Due>(
   'claim_webhook_deliveries',
   `WITH due AS MATERIALIZED (
      SELECT d.id FROM webhooks w CROSS JOIN LATERAL (
-       SELECT id FROM webhook_deliveries WHERE webhook_id = w.id AND due_at <= now() ORDER BY due_at
+       SELECT id FROM webhook_deliveries
+       WHERE webhook_id = w.id AND due_at <= now() AND coalesce(w.paused_until <= now(), true) ORDER BY due_at
        LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($1::bigint[]) AS busy (id) WHERE busy.id = w.id))
        FOR UPDATE SKIP LOCKED) d
    )
@@ -66,14 +69,23 @@ const CLAIM = statement<Due>(
      extract(epoch FROM now() - d.created_at)::float8 AS age`,
 );
 
-const NOTE_OUTCOME = 'UPDATE webhooks SET last_at = now(), last_outcome = $2 WHERE id = $3';
+const SET_OUTCOME = 'UPDATE webhooks SET last_at = now(), last_outcome = $2';
 const FINISH = statement(
   'webhook_delivery_done',
-  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1) ${NOTE_OUTCOME}`,
+  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1)
+   ${SET_OUTCOME}, paused_until = NULL WHERE id = $3`,
 );
+const GIVE_UP = statement(
+  'webhook_delivery_given_up',
+  `WITH done AS (DELETE FROM webhook_deliveries WHERE id = $1)
+   ${SET_OUTCOME} WHERE id = $3`,
+);
+// Without a Retry-After, one failure after a success doesn't pause the receiver: the message may be the cause.
 const POSTPONE = statement(
   'webhook_delivery_later',
-  `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $4) WHERE id = $1) ${NOTE_OUTCOME}`,
+  `WITH later AS (UPDATE webhook_deliveries SET due_at = now() + make_interval(secs => $4) WHERE id = $1)
+   ${SET_OUTCOME}, paused_until = CASE WHEN last_outcome LIKE '2__' AND $5::float8 = 0 THEN paused_until
+     ELSE greatest(paused_until, now() + make_interval(secs => greatest($5, ${PAUSE}))) END WHERE id = $3`,
 );
 
 // ARRAY: with IN, a table without statistics may be joined row by row, which takes minutes for 100,000 deliveries.
@@ -202,12 +214,12 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     if (age < MAX_AGE) {
       const pause = (DELAYS[attempts - 1] ?? MAX_DELAY) * (0.9 + Math.random() / 5);
       const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY) : 0;
-      await this.database.rows(POSTPONE, [id, status, webhook_id, Math.max(pause, asked)]);
+      await this.database.rows(POSTPONE, [id, status, webhook_id, Math.max(pause, asked), asked]);
       return;
     }
     this.results.given_up.value++;
     this.log.warn(`Message ${id} to webhook ${webhook_id} is given up; the last attempt: ${status}`);
-    await this.database.rows(FINISH, [id, status, webhook_id]);
+    await this.database.rows(GIVE_UP, [id, status, webhook_id]);
   }
 
   private async drop(): Promise<void> {

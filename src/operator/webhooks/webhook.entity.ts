@@ -38,6 +38,10 @@ export class Webhook {
   @Column('text', { nullable: true })
   last_outcome: string | null;
 
+  /** The receiver is failing: no delivery begins before this time. Null: the last delivery was successful. */
+  @TimestampColumn({ nullable: true })
+  paused_until: string | null;
+
   /** When the receiver answered 410 Gone: nothing is sent to it since. */
   @TimestampColumn({ nullable: true })
   ended_at: string | null;
