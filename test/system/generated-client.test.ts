@@ -62,7 +62,9 @@ test('it makes every call', async () => {
   const player = await make.user({ emails: [{ email, verified: true }] });
   const game = await make.game({ owner });
   const other = await make.game({ owner });
-  await make.build({ game, user_version: '1.0' });
+  const file = { file_url: 'https://files.example/game.zip', size: 1 };
+  const build = await make.build({ game, user_version: '1.0', ...file });
+  const upload = await make.upload({ game, channel_name: 'windows' });
   const purchase = await make.purchase({ games: [game], user_id: player.id, email });
   const { key: download_key } = await make.downloadKey({ game, purchase_id: purchase.id });
   const client_id = 'generated-client';
@@ -87,6 +89,8 @@ test('it makes every call', async () => {
     jwt: (body as { key: string }).key,
     game_id: game.id,
     other_game_id: other.id,
+    upload_id: upload.id,
+    build_id: build.id,
     user_id: player.id,
     email,
     download_key,

@@ -29,9 +29,9 @@ test('whatever else is wrong is said as well', async () => {
     status: 400,
     body: {
       errors: [
+        'title must be at most 60 characters',
         'description must be at most 20000 characters',
         'private must be a boolean',
-        'title must be at most 60 characters',
       ],
     },
   });

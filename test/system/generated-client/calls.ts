@@ -11,6 +11,8 @@ export interface Store {
   jwt: string;
   game_id: number;
   other_game_id: number;
+  upload_id: number;
+  build_id: number;
   user_id: number;
   email: string;
   download_key: string;
@@ -42,9 +44,13 @@ function dataOf<T>({ data, error, response }: Answered<T>): T {
   return data;
 }
 
+function redirected({ response }: { response: Response }): void {
+  if (response.status !== 302) throw new Error(`${response.url} ${response.status}`);
+}
+
 /** Makes every call; the answer names each as `GET /profile`. */
 export async function callEverything(store: Store): Promise<string[]> {
-  const { game_id, other_game_id, user_id, email, download_key } = store;
+  const { game_id, other_game_id, upload_id, build_id, user_id, email, download_key } = store;
   const called = new Set<string>();
   const counting: Middleware = {
     onRequest: ({ request, schemaPath }) => void called.add(`${request.method} ${schemaPath}`),
@@ -96,6 +102,31 @@ export async function callEverything(store: Store): Promise<string[]> {
     download_key?.claimed_by satisfies { username: string } | null | undefined;
     status satisfies 'complete' | 'refunded';
   }
+
+  dataOf(await client.GET('/users/{user_id}', { params: { path: { user_id } } })).user
+    .username satisfies string;
+  const listed = await client.GET('/games/{game_id}/uploads', { params: { path: { game_id } } });
+  for (const { filename, size } of dataOf(listed).uploads) {
+    filename satisfies string;
+    size satisfies number | null | undefined;
+  }
+  dataOf(await client.GET('/uploads/{upload_id}', { params: { path: { upload_id } } }));
+  dataOf(await client.GET('/uploads/{upload_id}/builds', { params: { path: { upload_id } } }));
+  dataOf(await client.GET('/builds/{build_id}', { params: { path: { build_id } } }));
+  const session = await client.POST('/games/{game_id}/download-sessions', { params: { path: { game_id } } });
+  const { uuid } = dataOf(session);
+  redirected(
+    await client.GET('/uploads/{upload_id}/download', {
+      params: { path: { upload_id }, query: { uuid } },
+      redirect: 'manual',
+    }),
+  );
+  redirected(
+    await client.GET('/builds/{build_id}/download/{file_type}/{sub_type}', {
+      params: { path: { build_id, file_type: 'archive', sub_type: 'default' } },
+      redirect: 'manual',
+    }),
+  );
 
   const made = dataOf(
     await client.POST('/collections', {
@@ -167,6 +198,15 @@ export async function callEverything(store: Store): Promise<string[]> {
   dataOf(await open.GET('/wharf/latest', { params: { query: { ...query, game_id } } }));
   dataOf(await open.GET('/wharf/latest', { params: { query: { ...query, target: store.target } } }));
 
+  dataOf(await client.GET('/wharf/status'));
+  const { channels } = dataOf(await client.GET('/wharf/channels', { params: { query: { game_id } } }));
+  channels.windows!.name satisfies string;
+  dataOf(
+    await client.GET('/wharf/channels/{channel_name}', {
+      params: { path: { channel_name: 'windows' }, query: { target: store.target } },
+    }),
+  );
+
   // The key in the path, and no header.
   const legacy = { KEY: store.key };
   dataOf(await open.GET('/api/1/{KEY}/credentials/info', { params: { path: legacy } }));
@@ -174,6 +214,12 @@ export async function callEverything(store: Store): Promise<string[]> {
   dataOf(await open.GET('/api/1/{KEY}/my-games', { params: { path: legacy } }));
   dataOf(await open.GET('/api/1/{KEY}/my-owned-keys', { params: { path: legacy } }));
   dataOf(await open.GET('/api/1/{KEY}/game/{game_id}', { params: { path: { ...legacy, game_id } } }));
+  dataOf(await open.GET('/api/1/{KEY}/game/{game_id}/uploads', { params: { path: { ...legacy, game_id } } }));
+  dataOf(
+    await open.GET('/api/1/{KEY}/upload/{upload_id}/download', {
+      params: { path: { ...legacy, upload_id } },
+    }),
+  ).url satisfies string;
   const ofGame = { params: { path: { ...legacy, game_id }, query: { user_id } } };
   dataOf(await open.GET('/api/1/{KEY}/game/{game_id}/download_keys', ofGame));
   dataOf(await open.GET('/api/1/{KEY}/game/{game_id}/purchases', ofGame));
