@@ -1,6 +1,7 @@
-// Finds dead links, marked blocks that no test runs, and figures without a source.
+// Finds dead links, marked blocks that no test runs, figures without a source, and terms that docs/contributing/style.md replaces.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
+import { prose, termsIn } from './terms.mjs';
 
 const pages = [
   ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'].filter((page) => existsSync(page)),
@@ -28,6 +29,9 @@ const SOURCE = /\]\([^)]*\)|`(npm run|test\/|tools\/|npx|src\/)[^`]*`/;
 /** Pages whose figures were measured; elsewhere a figure is a limit, which the code sets. */
 const isMeasured = (page) => /README|performance|scaling|decisions\//.test(page);
 
+/** Pages whose wording is not checked yet. */
+const hasOldTerms = (page) => page.startsWith('docs/explanation/') || page === 'docs/guides/change.md';
+
 const problems = [];
 for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(one))) {
   const text = readFileSync(page, 'utf8');
@@ -50,6 +54,9 @@ for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(
     else if (!readFileSync(match[1], 'utf8').includes(page.split('/').at(-1)))
       say(line, `${match[1]} does not read this page`);
   }
+
+  if (!hasOldTerms(page))
+    for (const [line, found, instead] of termsIn(prose(text))) say(line, `“${found}”: use ${instead}`);
 
   if (isMeasured(page)) {
     let line = 1;

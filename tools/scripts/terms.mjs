@@ -34,6 +34,8 @@ export const prose = (markdown) =>
   markdown
     .replace(/^(```+)[^]*?^\1$/gm, (block) => block.replace(/[^\n]/g, ''))
     .replace(/^(?: {4}|\t).*$/gm, '')
+    // Tables that quote the rules of the import, as its error messages do.
+    .replace(/<!-- fields of [^]*?<!-- end -->/g, (block) => block.replace(/[^\n]/g, ''))
     .replace(/<!--[^]*?-->/g, (comment) => comment.replace(/[^\n]/g, ''))
     .replace(/`[^`\n]*`/g, '')
     .replace(/\]\([^)]*\)/g, ']');
