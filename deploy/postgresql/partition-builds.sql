@@ -1,12 +1,12 @@
--- Makes builds a table of partitions by id, with the rows that are there as the first one. See docs/explanation/scaling.md.
--- Readers and writers go on. A step that cannot have its lock within 200 ms fails and changes nothing: run it again.
--- 1000000000 is the first id of the next partition: above every id in use, with room for what comes meanwhile.
+-- Makes builds a table of partitions by id, with the existing rows as the first one. See docs/explanation/scaling.md.
+-- Reads and writes continue. A step that cannot acquire its lock within 200 ms fails and changes nothing: run it again.
+-- 1000000000 is the first id of the next partition: above every ID in use, with a margin for new rows.
 
--- Step 1: promise that no row of the first partition lies beyond it.
+-- Step 1: declare that no row of the first partition is beyond it.
 SET lock_timeout = '200ms';
 ALTER TABLE builds ADD CONSTRAINT builds_0_range CHECK (id < 1000000000) NOT VALID;
 
--- Step 2: prove it. Reads the table, blocks nobody.
+-- Step 2: validate it. Reads the table without blocking.
 ALTER TABLE builds VALIDATE CONSTRAINT builds_0_range;
 
 -- Step 3: put the partitioned table in its place. Holds its locks for milliseconds, whatever the size.

@@ -1,12 +1,12 @@
--- Makes purchases a table of partitions by id, with the rows that are there as the first one. See docs/explanation/scaling.md.
--- Readers and writers go on. A step that cannot have its lock within 200 ms fails and changes nothing: run it again.
--- 1000000000 is the first id of the next partition: above every id in use, with room for what comes meanwhile.
+-- Makes purchases a table of partitions by id, with the existing rows as the first one. See docs/explanation/scaling.md.
+-- Reads and writes continue. A step that cannot acquire its lock within 200 ms fails and changes nothing: run it again.
+-- 1000000000 is the first id of the next partition: above every ID in use, with a margin for new rows.
 
--- Step 1: promise that no row of the first partition lies beyond it.
+-- Step 1: declare that no row of the first partition is beyond it.
 SET lock_timeout = '200ms';
 ALTER TABLE purchases ADD CONSTRAINT purchases_0_range CHECK (id < 1000000000) NOT VALID;
 
--- Step 2: prove it. Reads the table, blocks nobody.
+-- Step 2: validate it. Reads the table without blocking.
 ALTER TABLE purchases VALIDATE CONSTRAINT purchases_0_range;
 
 -- Step 3: put the partitioned table in its place. What points at the old one, three foreign keys and a view, is pointed
@@ -56,7 +56,7 @@ END
 $$;
 COMMIT;
 
--- Step 4: prove the three foreign keys for the old rows. Reads the tables, blocks nobody.
+-- Step 4: prove the three foreign keys for the old rows. Reads the tables without blocking.
 ALTER TABLE purchase_games VALIDATE CONSTRAINT purchase_games_purchase_id_fkey;
 ALTER TABLE download_keys VALIDATE CONSTRAINT download_keys_purchase_id_fkey;
 ALTER TABLE purchase_references VALIDATE CONSTRAINT purchase_references_purchase_id_fkey;
