@@ -51,10 +51,14 @@ function timeNow(): string {
   return `${prefix}${String(milliseconds).padStart(3, '0')}Z`;
 }
 
+const MAX_REJECTED_CLIENTS = 10_000;
+
 /** Logs requests, by route template and never by URL, and unexpected errors. */
 export class RequestLog {
   private readonly lines: DestinationStream;
   private readonly routes = new Map<string, string>();
+  /** Rejected requests of each client since the last flush, without the first one, which has a line of its own. */
+  private readonly rejected = new Map<string, number>();
 
   constructor(private readonly logger: Logger) {
     this.lines = (logger as Logger & Record<typeof symbols.streamSym, DestinationStream>)[symbols.streamSym];
@@ -65,6 +69,8 @@ export class RequestLog {
     const path = req.route?.path;
     const level = typeof path === 'string' && path.startsWith(HEALTH_PATH) ? 'debug' : 'info';
     if (!this.logger.isLevelEnabled(level)) return;
+    const isRejected = res.statusCode === 429 || res.statusCode === 503;
+    if (isRejected && !this.isFirstRejection(req.exchange.client.network)) return;
     const trace_id = req.trace_id ?? traceParentOf(req.headers.traceparent)?.trace_id;
     this.lines.write(
       `{"level":"${level}","time":"${timeNow()}","request_id":"${req.id}",` +
@@ -73,6 +79,24 @@ export class RequestLog {
         `"ms":${Math.round(ms * 100) / 100},"msg":"request"}\n`,
     );
   };
+
+  /** Writes how many more requests of each client were rejected; called every second while there are any. */
+  flushRejected(): void {
+    const counts = [...this.rejected.values()].filter((count) => count > 0);
+    this.rejected.clear();
+    for (const count of counts)
+      this.lines.write(
+        `{"level":"info","time":"${timeNow()}","count":${count},"msg":"more rejected requests of one client"}\n`,
+      );
+  }
+
+  private isFirstRejection(network: string): boolean {
+    if (this.rejected.size === 0) setTimeout(() => this.flushRejected(), FLUSH_INTERVAL).unref();
+    const client = this.rejected.size < MAX_REJECTED_CLIENTS || this.rejected.has(network) ? network : '';
+    const count = this.rejected.get(client);
+    this.rejected.set(client, count === undefined ? 0 : count + 1);
+    return count === undefined;
+  }
 
   private quoted(route: string): string {
     let text = this.routes.get(route);

@@ -1,0 +1,23 @@
+import { RequestLog } from '../../src/platform/observability/request-log';
+import { logged, make, theApp, useStore } from '../support/store';
+
+useStore({ RATE_LIMIT: 'address=3/60s' });
+
+const lines = () =>
+  logged
+    .join('')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { status?: number; count?: number });
+
+test('of the rejected requests of a client the first is logged, and then a count', async () => {
+  const user = (await make.user()).with(undefined);
+  logged.length = 0;
+  const statuses: number[] = [];
+  for (let n = 0; n < 12; n++) statuses.push((await user.get('/wharf/latest')).status);
+  const rejected = statuses.filter((status) => status === 429).length;
+  expect(rejected).toBeGreaterThan(4);
+  expect(lines().filter(({ status }) => status === 429)).toHaveLength(1);
+  theApp().get(RequestLog).flushRejected();
+  expect(lines().flatMap(({ count }) => count ?? [])).toEqual([rejected - 1]);
+});
