@@ -92,10 +92,7 @@ export async function openApp(
   builder.setLogger(new NestLogger(logger)).overrideProvider(Clock).useValue(clock);
   const module = await override(builder).compile();
   const replica = configured(
-    module.createNestApplication<NestExpressApplication>(
-      adapterFor(settings, gate),
-      optionsWith(logger),
-    ),
+    module.createNestApplication<NestExpressApplication>(adapterFor(settings, gate), optionsWith(logger)),
   );
   opened.push(replica);
   await replica.listen(settings.PORT, settings.HOST);
