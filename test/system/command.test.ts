@@ -136,8 +136,8 @@ describe('gamewharf', () => {
   });
 
   test.each([
-    ['zsh', "'keys create '*)", "'--user:whom it acts for'"],
-    ['fish', "__gamewharf_at 'keys create'", "-l user -r -d 'whom it acts for'"],
+    ['zsh', "'keys create '*)", "'--user:username of the key owner'"],
+    ['fish', "__gamewharf_at 'keys create'", "-l user -r -d 'username of the key owner'"],
   ])('completion %s has every command and option', (shell, place, option) => {
     const { stdout } = gamewharf('completion', shell);
     expect(stdout.replaceAll("\\'", "'")).toContain(place);
