@@ -1,6 +1,9 @@
 /** They succeed only after a user's consent, which test/api covers. */
 const AFTER_CONSENT = ['POST /oauth/token', 'POST /oauth/device/poll'];
 
+/** Downloads succeed with a redirect. */
+const SUCCESSES = [200, 302];
+
 /** How often each operation was answered with which status. */
 export class Coverage {
   private readonly counts = new Map<string, Map<number, number>>();
@@ -18,7 +21,9 @@ export class Coverage {
   /** Operations of the description that no request reached with a success. */
   get unreached(): string[] {
     return this.operations.filter(
-      (operation) => !this.counts.get(operation)!.has(200) && !AFTER_CONSENT.includes(operation),
+      (operation) =>
+        !SUCCESSES.some((status) => this.counts.get(operation)!.has(status)) &&
+        !AFTER_CONSENT.includes(operation),
     );
   }
 

@@ -159,6 +159,10 @@ const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = 
   game_id: games,
   user_id: (tenant) => USERS.flatMap((n): Json[] => [tenant.user(n), String(tenant.user(n))]),
   collection_id: (tenant) => [1, 2].map((n) => String(tenant.base + n)),
+  upload_id: (tenant) => [1, 2].map((n) => String(tenant.base + n)),
+  build_id: (tenant) => [1, 2].map((n) => String(tenant.base + n)),
+  file_type: () => ['archive'],
+  sub_type: () => ['default'],
   email: (tenant) => [
     ...USERS.flatMap((n) => addressesOf(tenant, n).map(({ email }) => email)),
     tenant.email(1).toUpperCase(),

@@ -253,6 +253,12 @@ export const BUILDS: Build[] = [
   { game: 5, channel_name: 'osx', user_version: '5.0.0', state: 'started' },
 ];
 
+/** Of the first game. */
+const UPLOADS = [
+  { filename: 'soundtrack.zip', external_url: 'https://files.fuzz.example/soundtrack.zip' },
+  { filename: 'game.zip', channel_name: 'windows' },
+];
+
 export interface BaseCollection {
   id: number;
   user_id: number;
@@ -324,6 +330,14 @@ export function recordsOf(tenant: Tenant): JsonObject[] {
       ...build,
       id: base + index + 1,
       game_id: base + game,
+      ...(build.state === 'completed' && { file: { url: 'https://files.fuzz.example/build.zip', size: 42 } }),
+      created_at: CREATED,
+    })),
+    ...UPLOADS.map((upload, index) => ({
+      type: 'upload',
+      ...upload,
+      id: base + index + 1,
+      game_id: base + 1,
       created_at: CREATED,
     })),
     ...USERS.map((n) => ({ type: 'api_key', key: tenant.key(n), user_id: tenant.user(n) })),
