@@ -151,7 +151,8 @@ const OWNERSHIP = `
 const allLive = (condition: string) =>
   `SELECT k.id, k.created_at FROM download_keys k WHERE ${condition} AND k.revoked_at IS NULL`;
 const OWNED_KEYS = `
-  SELECT k.id AS key_id, k.purchase_id, k.created_at, k.downloads, ${GAME_WITH_USER}
+  SELECT k.id AS key_id, k.purchase_id, k.created_at, coalesce(k.updated_at, k.created_at) AS updated_at,
+    k.downloads, ${GAME_WITH_USER}
   FROM (SELECT id FROM (${keysOf('$1', allLive)}) owned
         ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3) page
   JOIN download_keys k ON k.id = page.id
@@ -309,6 +310,7 @@ const ownedKeyOf = (row: Row) => ({
   game_id: row.id,
   purchase_id: row.purchase_id,
   created_at: modern(row.created_at),
+  updated_at: modern(row.updated_at),
   downloads: row.downloads,
   game: gameWithUserOf(row),
 });

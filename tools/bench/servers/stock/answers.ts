@@ -127,6 +127,7 @@ export class OwnedKeyResponse {
   @Expose() game_id: number;
   @Expose() purchase_id: number | null;
   @Expose() @Modern() created_at: Date;
+  @Expose() @Modern() updated_at: Date;
   @Expose() downloads: number;
   @Expose() @Type(() => GameWithUserResponse) game: GameWithUserResponse;
 }

@@ -85,7 +85,11 @@ export class StoreService {
       relations: { user: true },
     });
     const byId = new Map(games.map((game) => [game.id, game]));
-    return keys.map((key) => ({ ...key, game: byId.get(key.game_id) }));
+    return keys.map((key) => ({
+      ...key,
+      updated_at: key.updated_at ?? key.created_at,
+      game: byId.get(key.game_id),
+    }));
   }
 
   async downloadKey(
