@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { ApiKey } from '../auth/api-key.entity';
 import { OauthModule } from '../auth/oauth/oauth.module';
 import { SignInModule } from '../auth/sign-in/sign-in.module';
+import { UploadsModule } from '../uploads/uploads.module';
 import { CollectionsModule } from '../collections/collections.module';
 import { PeopleModule } from '../operator/people/people.module';
 import { TokensModule } from '../operator/tokens/tokens.module';
@@ -40,6 +41,7 @@ import { Visitors } from './layout/visitors';
     TokensModule,
     PurchasesModule,
     SignInModule,
+    UploadsModule,
     TypeOrmModule.forFeature([ApiKey, User]),
   ],
   controllers: [

@@ -20,7 +20,7 @@ import { PurchasesRequest } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchase.row';
 import { PurchasesService } from '../purchases/purchases.service';
 import { DownloadsService } from '../uploads/downloads.service';
-import { DownloadUploadRequest, UploadsRequest } from '../uploads/upload.dto';
+import { DownloadUploadRequest, UploadsRequest } from '../uploads/download.dto';
 import { UploadsService } from '../uploads/uploads.service';
 import { userAnswer } from '../users/user.dto';
 import { UsersService } from '../users/users.service';

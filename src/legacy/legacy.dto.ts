@@ -12,7 +12,8 @@ import { downloadKeyAnswer, DownloadKeyObject } from '../purchases/download-key.
 import type { DownloadKeyRow } from '../purchases/download-key.row';
 import { OwnedKeyObject } from '../purchases/owned-key.dto';
 import type { OwnedKeyRow } from '../purchases/owned-key.row';
-import { BuildResponse, buildResponse, sourceOf, UploadResponse } from '../uploads/upload.dto';
+import { BuildResponse, buildResponse } from '../uploads/build.dto';
+import { sourceOf, UploadResponse } from '../uploads/upload.dto';
 import type { BuildRow, UploadRow } from '../uploads/upload.row';
 import { PurchaseObject } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchase.row';

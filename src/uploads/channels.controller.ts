@@ -12,7 +12,7 @@ import {
   ChannelsResponse,
   OneChannelResponse,
   WharfStatusResponse,
-} from './upload.dto';
+} from './channel.dto';
 
 @ApiTags('Builds')
 @Controller('wharf')

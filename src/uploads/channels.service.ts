@@ -4,7 +4,7 @@ import { longRead, read } from '../platform/database/statement';
 import { apiError } from '../platform/http/api-error';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
-import type { ChannelsRequest } from './upload.dto';
+import type { ChannelsRequest } from './channel.dto';
 import {
   BUILD_ROW,
   type BuildRow,

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import type { Credential } from '../auth/credential';
 import { apiError } from '../platform/http/api-error';
 import { IdempotencyService, type RetryKey } from '../platform/idempotency/idempotency.service';
 import { type AccessRow, keyUsed } from './download-access';
@@ -12,8 +11,8 @@ import type {
   DownloadSessionResponse,
   DownloadUploadRequest,
   UploadsRequest,
-} from './upload.dto';
-import { UploadsService } from './uploads.service';
+} from './download.dto';
+import { type Downloader, UploadsService } from './uploads.service';
 
 interface StoredFile {
   file_key: string | null;
@@ -30,7 +29,7 @@ export class DownloadsService {
   ) {}
 
   /** The URL of an upload's file, for a user who may download it. */
-  async upload(request: DownloadUploadRequest, credential: Credential, req: Request): Promise<string> {
+  async upload(request: DownloadUploadRequest, credential: Downloader, req: Request): Promise<string> {
     const upload = await this.uploads.one(request, credential);
     const url = upload.external_url ?? this.urlOf(upload, upload.filename);
     this.count(upload, upload.game_id, request.uuid, req);
@@ -38,7 +37,7 @@ export class DownloadsService {
   }
 
   /** The URL of a build's archive, for a user who may download it. */
-  async build(request: DownloadBuildRequest, credential: Credential, req: Request): Promise<string> {
+  async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
     const build = await this.uploads.build(request, credential);
     if (request.file_type !== 'archive' || request.sub_type !== 'default' || build.size === null)
       throw apiError(404, 'invalid build file');
@@ -50,7 +49,7 @@ export class DownloadsService {
   /** Nothing is stored until a download of the session is counted. */
   async session(
     request: UploadsRequest,
-    credential: Credential,
+    credential: Downloader,
     key: RetryKey | undefined,
   ): Promise<DownloadSessionResponse> {
     await this.uploads.requireGame(request.game_id, credential);

@@ -9,21 +9,16 @@ import { Params } from '../platform/http/params.decorator';
 import { OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
 import { DownloadsService } from './downloads.service';
 import { RedirectsToFile } from './redirects-to-file';
+import { buildResponse, BuildsResponse, buildWithFiles, OneBuildResponse } from './build.dto';
 import {
   BuildRequest,
-  buildResponse,
-  BuildsResponse,
-  buildWithFiles,
   DownloadBuildRequest,
   DownloadSessionResponse,
   DownloadUploadRequest,
-  OneBuildResponse,
-  OneUploadResponse,
   UploadRequest,
-  uploadResponse,
   UploadsRequest,
-  UploadsResponse,
-} from './upload.dto';
+} from './download.dto';
+import { OneUploadResponse, uploadResponse, UploadsResponse } from './upload.dto';
 import { UploadsService } from './uploads.service';
 
 const MUST_BUY = 'you must buy this game to download';

@@ -13,7 +13,7 @@ import {
   mayDownload,
   requireDownload,
 } from './download-access';
-import type { UploadRequest, UploadsRequest, BuildRequest } from './upload.dto';
+import type { BuildRequest, UploadRequest, UploadsRequest } from './download.dto';
 import {
   BUILD_ROW,
   BUILD_ROW_IN_CHANNEL,
@@ -26,15 +26,27 @@ import {
 } from './upload.row';
 
 const MAX_UPLOADS = 1000;
+/** Files of a game on the page that lists a player's games. */
+export const MAX_SHOWN = 30;
 const MAX_BUILDS = 200;
+
+const listed = (max: number) =>
+  `${uploadsWith('f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)')}
+   ORDER BY f.position, f.id LIMIT ${max}`;
 
 /** A row of nulls: the game has no uploads. */
 export const UPLOADS = longRead<AccessRow & (FlatUploadRow | { id: null })>(
   'uploads',
   `SELECT ${ACCESS_COLUMNS}, f.*
-   FROM games g ${ACCESS}
-   LEFT JOIN LATERAL (${uploadsWith('f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)')}) f ON true
-   WHERE g.id = $1 AND ${MAY_SEE} ORDER BY f.position, f.id LIMIT ${MAX_UPLOADS}`,
+   FROM games g ${ACCESS} LEFT JOIN LATERAL (${listed(MAX_UPLOADS)}) f ON true
+   WHERE g.id = $1 AND ${MAY_SEE} ORDER BY f.position, f.id`,
+);
+
+export const UPLOADS_OF_GAMES = longRead<AccessRow & FlatUploadRow>(
+  'uploads_of_games',
+  `SELECT ${ACCESS_COLUMNS}, f.*
+   FROM games g ${ACCESS} JOIN LATERAL (${listed(MAX_SHOWN + 1)}) f ON true
+   WHERE g.id = ANY ($1::bigint[]) AND ${MAY_SEE} ORDER BY f.position, f.id`,
 );
 
 export const UPLOAD = read<AccessRow & FlatUploadRow>(
@@ -78,6 +90,9 @@ const VISIBLE_GAME = read(
   `SELECT g.id FROM games g ${ACCESS} WHERE g.id = $1 AND ${MAY_SEE}`,
 );
 
+/** The user of a credential, or of a session. */
+export type Downloader = Pick<Credential, 'user_id' | 'game_id'>;
+
 export const invalidUpload = () => apiError(404, 'invalid upload');
 export const invalidBuild = () => apiError(404, 'invalid build');
 
@@ -86,7 +101,7 @@ export class UploadsService {
   constructor(private readonly database: Database) {}
 
   /** The uploads of a game that the user may download, by position. */
-  async list({ game_id, download_key_id }: UploadsRequest, credential: Credential): Promise<UploadRow[]> {
+  async list({ game_id, download_key_id }: UploadsRequest, credential: Downloader): Promise<UploadRow[]> {
     const rows = await this.database.rows(UPLOADS, parameters(game_id, credential, download_key_id));
     if (rows.length === 0 || !isFor(credential, game_id)) throw invalidGame();
     return rows.flatMap((row) =>
@@ -94,15 +109,21 @@ export class UploadsService {
     );
   }
 
+  /** The first uploads of each game that the user may download: one more than MAX_SHOWN if there are more. */
+  async ofGames(game_ids: number[], user: Downloader): Promise<UploadRow[]> {
+    const rows = await this.database.rows(UPLOADS_OF_GAMES, parameters(game_ids, user, undefined));
+    return rows.filter((row) => mayDownload(row, row.traits, undefined)).map(uploadRow);
+  }
+
   /** An upload that the user may download. */
-  async one(request: UploadRequest, credential: Credential): Promise<UploadRow & AccessRow> {
+  async one(request: UploadRequest, credential: Downloader): Promise<UploadRow & AccessRow> {
     const row = await this.find(request, credential);
     if (!isListed(row)) throw invalidUpload();
     return row;
   }
 
   /** The builds of an upload's channel: completed ones, and all of them for editors of the game. */
-  async builds(request: UploadRequest, credential: Credential): Promise<BuildRow[]> {
+  async builds(request: UploadRequest, credential: Downloader): Promise<BuildRow[]> {
     const row = await this.find(request, credential);
     if (!isListed(row) && !row.edits) throw invalidUpload();
     if (row.channel_name === null) return [];
@@ -112,7 +133,7 @@ export class UploadsService {
   /** A build that the user may download. */
   async build(
     { build_id, download_key_id }: BuildRequest,
-    credential: Credential,
+    credential: Downloader,
   ): Promise<OneBuildRow & AccessRow> {
     const row = await this.database.row(BUILD, parameters(build_id, credential, download_key_id));
     if (!row || !isFor(credential, row.game_id) || (row.state !== 'completed' && !row.edits))
@@ -122,12 +143,12 @@ export class UploadsService {
   }
 
   /** Throws unless the user may view or owns the game. */
-  async requireGame(game_id: number, credential: Credential): Promise<void> {
-    if (!(await this.database.row(VISIBLE_GAME, parameters(game_id, credential, undefined))))
-      throw invalidGame();
+  async requireGame(game_id: number, credential: Downloader): Promise<void> {
+    const found = await this.database.row(VISIBLE_GAME, parameters(game_id, credential, undefined));
+    if (!found || !isFor(credential, game_id)) throw invalidGame();
   }
 
-  private async find({ upload_id, download_key_id }: UploadRequest, credential: Credential) {
+  private async find({ upload_id, download_key_id }: UploadRequest, credential: Downloader) {
     const row = await this.database.row(UPLOAD, parameters(upload_id, credential, download_key_id));
     if (!row || !isFor(credential, row.game_id)) throw invalidUpload();
     requireDownload(row, row.traits, download_key_id);
@@ -135,11 +156,11 @@ export class UploadsService {
   }
 }
 
-const parameters = (id: number, { user_id }: Credential, download_key_id: number | undefined) => [
+const parameters = (id: number | number[], { user_id }: Downloader, download_key_id: number | undefined) => [
   id,
   user_id,
   download_key_id ?? null,
 ];
 
 /** A game's JWT, whose scopes may cover this one, is for that game alone. */
-const isFor = ({ game_id: own }: Credential, game_id: number) => own === undefined || own === game_id;
+const isFor = ({ game_id: own }: Downloader, game_id: number) => own === undefined || own === game_id;

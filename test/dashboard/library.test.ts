@@ -1,7 +1,8 @@
-import { type Browser, browserOf } from '../support/browser';
-import { type Actor, actors, make, sql, useStore } from '../support/store';
+import { DownloadCounts } from '../../src/uploads/download-counts.service';
+import { Browser, browserOf } from '../support/browser';
+import { type Actor, actors, make, sql, theApp, useStore } from '../support/store';
 
-useStore();
+useStore({ FILES_DIR: '/nonexistent' });
 
 const GAMES = '/user/games';
 const REDEEM = `${GAMES}/redeem`;
@@ -57,6 +58,59 @@ test('the library lists keys with their receipts, purchases without a key, and n
   expect(mine.words).toContain('Gift');
   expect(mine.words).not.toContain('revoked-key');
   expect(mine.words).not.toContain(foreign.key);
+});
+
+test('each owned game has its files, which the player downloads and nobody else', async () => {
+  const reader = await make.user();
+  const [owned, other] = [
+    await make.game({ owner, title: 'Tin Comet', min_price: 500 }),
+    await make.game({ owner, min_price: 500 }),
+  ];
+  const key = await make.downloadKey({ game: owned, user_id: reader.id, account_id: reader.id });
+  const hosted = await make.upload({
+    game: owned,
+    filename: 'comet <1>.zip',
+    traits: ['p_osx'],
+    file_key: 'comet/1.zip',
+    size: 1_234_567,
+  });
+  await make.build({ game: owned, file_key: 'comet/2.zip', size: 999, user_version: '2.0' });
+  await make.upload({ game: owned, channel_name: 'windows', display_name: 'Tin Comet for Windows' });
+  await make.upload({ game: owned, external_url: 'https://shop.example/comet' });
+  await make.upload({ game: owned, channel_name: 'empty', display_name: 'Nothing yet' });
+  const foreign = await make.upload({ game: other, filename: 'foreign.zip' });
+  const mine = await browserOf(reader);
+  await mine.get(GAMES);
+  expect(mine.words).toMatch(/comet <1>\.zip macOS · 1\.2 MB/);
+  expect(mine.words).toMatch(/Tin Comet for Windows version 2\.0 · 999 bytes/);
+  expect(mine.words).toMatch(/moon\.zip opens shop\.example/);
+  expect(mine.words).not.toMatch(/Nothing yet|foreign/);
+
+  const link = `${GAMES}/downloads/${hosted.id}`;
+  expect(mine.page.text).toContain(`href="${link}"`);
+  const { status, headers, location } = await mine.get(link);
+  expect([status, headers.get('cache-control')]).toEqual([303, 'no-store']);
+  expect(location).toMatch(/\/files\/[\w.-]+\/comet/);
+  await theApp().get(DownloadCounts).flush();
+  expect(await sql('SELECT downloads FROM download_keys WHERE id = $1', [key.id])).toEqual([
+    { downloads: 1 },
+  ]);
+  expect((await mine.get(`${GAMES}/downloads/${foreign.id}`)).status).toBe(403);
+  expect(mine.words).toContain('you must buy this game to download');
+  for (const id of ['4000000', 'x']) expect((await mine.get(`${GAMES}/downloads/${id}`)).status).toBe(404);
+  expect((await new Browser().get(link)).location).toMatch(/^\/login/);
+});
+
+test('a game with many files shows the first of them, and says so', async () => {
+  const reader = await make.user();
+  const many = await make.game({ owner });
+  await make.downloadKey({ game: many, user_id: reader.id, account_id: reader.id });
+  for (let n = 0; n < 31; n++) await make.upload({ game: many, filename: `part-${n}.zip` });
+  const mine = await browserOf(reader);
+  await mine.get(GAMES);
+  expect(mine.words).toContain('part-29.zip');
+  expect(mine.words).not.toContain('part-30.zip');
+  expect(mine.words).toContain('Only the first 30 files are listed.');
 });
 
 test('a key that nobody has is redeemed once, by its text or its download URL', async () => {

@@ -1,4 +1,4 @@
-import { Controller, Get, Req } from '@nestjs/common';
+import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
@@ -7,19 +7,23 @@ import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { formOf, queryOf } from '../../platform/http/form';
 import { Post } from '../../platform/http/routes';
 import { LibraryService } from '../../purchases/library.service';
+import { DownloadsService } from '../../uploads/downloads.service';
+import { UploadsService } from '../../uploads/uploads.service';
 import { Layout, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
-import { pageOf } from '../layout/parts';
+import { idOf, pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { tooManyAttempts } from '../sign-in/sign-in.controller';
 import { LIBRARY_PATH, LibraryPage, MAX_KEY } from './library.page';
 
-/** The games that a player owns, and the form that redeems a key. */
+/** The games that a player owns with their files, and the form that redeems a key. */
 @Pages()
 @Controller('user/games')
 export class LibraryController {
   constructor(
     private readonly library: LibraryService,
+    private readonly uploads: UploadsService,
+    private readonly downloads: DownloadsService,
     private readonly attempts: AttemptsService,
     private readonly sessions: SessionsService,
     private readonly page: LibraryPage,
@@ -31,9 +35,25 @@ export class LibraryController {
   @SignedIn()
   async list(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const page = pageOf(queryOf(req).text('page'));
-    const rows = await this.library.page(visitor.user.id, page);
+    const user_id = visitor.user.id;
+    const rows = await this.library.page(user_id, page);
+    const files = await this.uploads.ofGames(
+      rows.map(({ game_id }) => game_id),
+      { user_id },
+    );
     const { done } = await this.sessions.takeNotice(visitor.token);
-    return this.layout.show(visitor, this.page.list(rows, page, done));
+    return this.layout.show(visitor, this.page.list(rows, files, page, done));
+  }
+
+  @Get('downloads/:upload_id')
+  @SignedIn()
+  async download(
+    @Param('upload_id') text: string,
+    @Req() req: Request,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const request = { upload_id: idOf(text) };
+    return seeOther(await this.downloads.upload(request, { user_id: visitor.user.id }, req));
   }
 
   @Get('redeem')

@@ -3,6 +3,9 @@ import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/http/form';
 import { GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library.service';
+import { sizeOf } from '../../platform/formats/sizes';
+import type { UploadRow } from '../../uploads/upload.row';
+import { MAX_SHOWN } from '../../uploads/uploads.service';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
 import { alert, copyable, day, done, pageLinks } from '../layout/parts';
@@ -19,11 +22,13 @@ const PLATFORMS: Record<string, string> = {
   p_android: 'Android',
 };
 
+const platformsOf = (traits: readonly string[]) => traits.flatMap((trait) => PLATFORMS[trait] ?? []);
+
 @Injectable()
 export class LibraryPage {
   constructor(private readonly links: StoreLinks) {}
 
-  list(rows: LibraryRow[], page: number, notice: string | undefined): Page {
+  list(rows: LibraryRow[], files: UploadRow[], page: number, notice: string | undefined): Page {
     const shown = rows.slice(0, GAMES_ON_A_PAGE);
     return {
       section: LIBRARY_PATH,
@@ -39,7 +44,12 @@ export class LibraryPage {
                 ${page === 1 ? 'You don’t own any games yet. Games that you buy appear here.' : 'There are no more games.'}
               </p>`
             : html`<ul class="library">
-                ${shown.map((row) => this.game(row))}
+                ${shown.map((row) =>
+                  this.game(
+                    row,
+                    files.filter(({ game_id }) => game_id === row.game_id),
+                  ),
+                )}
               </ul>`
         }
         ${pageLinks({
@@ -82,19 +92,10 @@ export class LibraryPage {
     };
   }
 
-  private game({
-    game_id,
-    title,
-    slug,
-    owner_name,
-    developer,
-    traits,
-    created_at,
-    key,
-    purchase,
-  }: LibraryRow): Html {
+  private game(row: LibraryRow, files: UploadRow[]): Html {
+    const { game_id, title, slug, owner_name, developer, traits, created_at, key, purchase } = row;
     const id = `key-${key === null ? `none-${game_id}` : (purchase?.id ?? game_id)}-${game_id}`;
-    const platforms = traits.flatMap((trait) => PLATFORMS[trait] ?? []);
+    const platforms = platformsOf(traits);
     return html`<li class="card stack">
       <div>
         <h2>
@@ -102,7 +103,7 @@ export class LibraryPage {
         </h2>
         <p class="muted">by ${developer}${platforms.length > 0 && ` · ${platforms.join(', ')}`}</p>
       </div>
-      ${key !== null && copyable(id, 'Download key', key)}
+      ${files.length > 0 && filesOf(title, files)} ${key !== null && copyable(id, 'Download key', key)}
       <p class="muted">
         ${
           purchase
@@ -114,4 +115,24 @@ export class LibraryPage {
       </p>
     </li> `;
   }
+}
+
+const filesOf = (title: string, files: UploadRow[]): Html =>
+  html`<ul class="files" aria-label="Files of ${title}">
+      ${files.slice(0, MAX_SHOWN).map(fileOf)}
+    </ul>
+    ${files.length > MAX_SHOWN && html`<p class="muted">Only the first ${MAX_SHOWN} files are listed.</p>`}`;
+
+function fileOf(file: UploadRow): Html {
+  const { id, filename, display_name, traits, external_url, size, build } = file;
+  const details = [
+    ...platformsOf(traits),
+    ...(traits.includes('demo') ? ['demo'] : []),
+    ...(build?.user_version ? [`version ${build.user_version}`] : []),
+    external_url === null ? sizeOf(size!) : `opens ${new URL(external_url).host}`,
+  ];
+  return html`<li>
+    <a href="${LIBRARY_PATH}/downloads/${id}">${display_name ?? filename}</a>
+    <small class="muted">${details.join(' · ')}</small>
+  </li> `;
 }
