@@ -9,6 +9,8 @@ export class FaultyProxy {
   bytes_per_second = Infinity;
   /** How often a client sent something after the server had: with a delay, what is sent together arrives together. */
   roundTrips = 0;
+  /** Whether a round trip that begins with these bytes counts. */
+  counts: (sent: Buffer) => boolean = () => true;
   private readonly sockets = new Set<Socket>();
   private server: Server | undefined;
   private port = 0;
@@ -86,7 +88,7 @@ export class FaultyProxy {
       ] as const) {
         this.sockets.add(from);
         from.on('data', (chunk) => {
-          if (from === near && last === far) this.roundTrips++;
+          if (from === near && last === far && this.counts(chunk)) this.roundTrips++;
           last = from;
           this.pass(from, to, chunk);
         });
