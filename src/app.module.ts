@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { AccountsModule } from './dashboard/dashboard.module';
 import { NoSuchPageFilter } from './dashboard/layout/no-such-page.filter';
 import { AuthModule } from './auth/auth.module';
@@ -9,7 +9,7 @@ import { ConfigModule } from './platform/config/config.module';
 import type { Settings } from './platform/config/settings';
 import { CredentialsModule } from './credentials/credentials.module';
 import { DatabaseModule } from './platform/database/database.module';
-import { BodyInterceptor } from './platform/http/body.interceptor';
+import { BodyGuard } from './platform/http/body.guard';
 import { ErrorFilter } from './platform/http/error.filter';
 import type { RequestGate } from './platform/http/request-gate';
 import { HttpModule } from './platform/http/http.module';
@@ -49,7 +49,7 @@ import { WharfModule } from './wharf/wharf.module';
     { provide: APP_GUARD, useExisting: RateLimitGuard },
     { provide: APP_GUARD, useClass: ScopesGuard },
     { provide: APP_GUARD, useClass: CredentialLimitGuard },
-    { provide: APP_INTERCEPTOR, useClass: BodyInterceptor },
+    { provide: APP_GUARD, useClass: BodyGuard },
     { provide: APP_PIPE, useClass: ParameterPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },
     // The last one that catches an error is asked first.

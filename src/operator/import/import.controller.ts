@@ -5,7 +5,7 @@ import { OperatorMay } from '../tokens/operator-may';
 import { type By, CurrentOperator } from '../tokens/operator-events';
 import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
 import { ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
-import { StreamedBody } from '../../platform/http/body.interceptor';
+import { StreamedBody } from '../../platform/http/body.guard';
 import { Fails, Post } from '../../platform/http/routes';
 import { OperatorError } from '../../platform/config/operator-error';
 import { ImportResponse, TypeCountsResponse } from './import.dto';

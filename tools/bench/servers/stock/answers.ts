@@ -4,12 +4,10 @@ const HOST = 'gamewharf.example';
 // Made of others, and needed by others.
 const Shown = () => Expose({ toPlainOnly: true });
 const Used = () => Expose({ toClassOnly: true });
-const Modern = () =>
-  Transform(({ value }) => (value instanceof Date ? `${value.toISOString().slice(0, 19)}Z` : value));
-const Legacy = () =>
-  Transform(({ value }) =>
-    value instanceof Date ? value.toISOString().slice(0, 19).replace('T', ' ') : value,
-  );
+const Formatted = (format: (iso: string) => string) =>
+  Transform(({ value }) => (value === null ? null : format(new Date(value as string).toISOString())));
+const Modern = () => Formatted((iso) => `${iso.slice(0, 19)}Z`);
+const Legacy = () => Formatted((iso) => iso.slice(0, 19).replace('T', ' '));
 
 function money(amount: number, currency: string): string {
   const format = new Intl.NumberFormat('en-US', { style: 'currency', currency });

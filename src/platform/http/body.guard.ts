@@ -1,0 +1,22 @@
+import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
+import type { Request } from 'express';
+import { parseBody } from './body';
+
+const STREAMED = 'gamewharf:streamed-body';
+
+/** On a handler that reads the body itself, as a stream. */
+export const StreamedBody = () => SetMetadata(STREAMED, true);
+
+/**
+ * The last guard: parses the body into `req.body`, so that no body of an unauthorized client is read. An interceptor would
+ * cost every request an Observable: docs/explanation/decisions/beside-the-framework.md.
+ */
+@Injectable()
+export class BodyGuard implements CanActivate {
+  canActivate(context: ExecutionContext): true | Promise<true> {
+    const req = context.switchToHttp().getRequest<Request>();
+    const isStreamed = () => Reflect.hasMetadata(STREAMED, context.getHandler());
+    const parsed = req.bodyParsed ?? (req.method === 'GET' || isStreamed() ? undefined : parseBody(req));
+    return parsed ? parsed.then(() => true) : true;
+  }
+}
