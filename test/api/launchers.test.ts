@@ -1,44 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { get as httpGet } from 'node:http';
+import { get as httpGet, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
-import { sendRaw } from '../support/raw';
-import { type Actor, actors, baseUrl, make, send, sql, theApp, useStore } from '../support/store';
+import { type Browser, browserOf, cookieOf } from '../support/browser';
+import { addressOf, application, asksForCode, pkce, tokensFor } from '../support/oauth';
+import { S3Double } from '../support/s3';
+import { type Actor, actors, baseUrl, make, openApp, send, sql, theApp, useStore } from '../support/store';
 
 // The requests of existing clients, from a player's owned keys to the bytes on disk.
-const environment: Record<string, string> = { LENIENT_CLIENTS: 'true' };
-let folder = '';
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gamewharf-launchers-'));
-  environment.FILES_DIR = join(folder, 'files');
-  await mkdir(join(environment.FILES_DIR, 'moon'), { recursive: true });
-});
-useStore(environment);
-afterAll(() => rm(folder, { recursive: true }));
 
 // Larger than what the connection buffers, so that a cut comes in the middle.
 const CONTENT = randomBytes(8 * 2 ** 20);
 const md5Of = (content: Buffer) => createHash('md5').update(content).digest('hex');
-
-let player: Actor;
-let game: { id: number };
-let key: { id: number };
-let upload: { id: number };
-let build: { id: number };
-
-beforeAll(async () => {
-  const { owner, stranger } = await actors();
-  player = stranger;
-  game = await make.game({ owner, min_price: 500 });
-  key = await make.downloadKey({ game, user_id: player.id, account_id: player.id });
-  const stored = { file_key: 'moon/moon.zip', size: CONTENT.length, md5_hash: md5Of(CONTENT) };
-  await writeFile(join(environment.FILES_DIR!, stored.file_key), CONTENT);
-  upload = await make.upload({ game, traits: ['p_windows'], ...stored });
-  build = await make.build({ game, user_version: '1.2.0', ...stored });
-  await make.upload({ game, channel_name: 'windows', traits: ['p_windows'], position: 1 });
-});
+const FILE_KEY = 'moon/a b+ø.zip';
 
 interface File {
   id: number;
@@ -46,51 +22,118 @@ interface File {
   md5_hash: string;
   filename: string;
   storage: string;
-  build_id?: number;
 }
 interface OwnedKey {
   id: number;
   game_id: number;
+  updated_at: string;
+}
+interface Sent {
+  path: string;
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
 }
 
-async function json<T>(path: string, headers: Record<string, string> = player.headers): Promise<T> {
-  const { status, body } = await send('GET', path, { headers });
-  expect([path, status]).toEqual([path, 200]);
-  return body as T;
-}
+/** The columns of the compatibility matrix in docs/guides/clients.md. */
+const CLIENTS = [
+  'launcher',
+  'tool, key in the header',
+  'tool, key in the query',
+  'GET with a body',
+  'legacy client',
+  'upload tool',
+] as const;
+type Client = (typeof CLIENTS)[number];
 
-/** The keys of the player, page by page until one is empty. */
-async function ownedKeys(path: string, headers?: Record<string, string>): Promise<OwnedKey[]> {
-  const found: OwnedKey[] = [];
-  for (let page = 1; ; page++) {
-    const { owned_keys } = await json<{ owned_keys: OwnedKey[] }>(`${path}?page=${page}`, headers);
-    if (!owned_keys.length) return found;
-    found.push(...owned_keys);
+/** What each client sent, by the endpoint as the matrix spells it. */
+const sent = new Map<string, Partial<Record<Client, Sent>>>();
+
+/** A client that sends these headers with each request. */
+class Program {
+  constructor(
+    private readonly client: Client,
+    private readonly headers: Record<string, string>,
+  ) {}
+
+  async json<T>(path: string, { method = 'GET', body }: Partial<Sent> = {}): Promise<T> {
+    const { status, body: received } = await this.send(path, { method, body });
+    expect([path, status]).toEqual([path, 200]);
+    return received as T;
+  }
+
+  /** The keys of the player, page by page until one is empty. */
+  async ownedKeys(path = '/profile/owned-keys', query = ''): Promise<OwnedKey[]> {
+    const found: OwnedKey[] = [];
+    for (let page = 1; ; page++) {
+      const { owned_keys } = await this.json<{ owned_keys: OwnedKey[] }>(`${path}?page=${page}${query}`);
+      if (!owned_keys.length) return found;
+      found.push(...owned_keys);
+    }
+  }
+
+  async uploads(path: string): Promise<File[]> {
+    return (await this.json<{ uploads: File[] }>(path)).uploads;
+  }
+
+  /** Requests the redirect, follows it, and writes what arrives at the position of the range. */
+  async download(path: string, to: string, range?: [from: number, to: number | '']): Promise<number> {
+    const more: Record<string, string> = range ? { range: `bytes=${range.join('-')}` } : {};
+    const response = await fetch(await this.locationOf(path, more), { headers: more });
+    const content = Buffer.from(await response.arrayBuffer());
+    const file = await open(to, range ? 'r+' : 'w');
+    await file.write(content, 0, content.length, range?.[0] ?? 0).finally(() => file.close());
+    return response.status;
+  }
+
+  async locationOf(path: string, headers: Record<string, string> = {}): Promise<string> {
+    const { status, headers: received } = await this.send(path, { headers });
+    expect([path, status]).toEqual([path, 302]);
+    return received.get('location')!;
+  }
+
+  private send(path: string, { method = 'GET', headers = {}, body }: Partial<Sent> = {}) {
+    const all: Record<string, string> = { ...this.headers, ...headers };
+    if (body !== undefined) all['content-type'] = 'application/x-www-form-urlencoded';
+    record(this.client, { path, method, headers: all, body });
+    return method === 'GET' && body !== undefined
+      ? getWithBody(path, all, body)
+      : send(method, path, { headers: all, body });
   }
 }
 
-/** Follows the redirect as the program does, with its headers, and writes what arrives at the position of the range. */
-async function download(path: string, to: string, { range, headers }: Part = {}): Promise<number> {
-  const response = await fetch(baseUrl() + path, {
-    headers: { ...(headers ?? player.headers), ...(range && { range: `bytes=${range.join('-')}` }) },
-  });
-  const content = Buffer.from(await response.arrayBuffer());
-  const file = await open(to, range ? 'r+' : 'w');
-  await file.write(content, 0, content.length, range?.[0] ?? 0).finally(() => file.close());
-  return response.status;
+function record(client: Client, one: Sent): void {
+  const path = one.path
+    .replace(/\?.*/, '')
+    .replace(/\/\d+(?=\/|$)/g, '/ID')
+    .replace(/^\/api\/ID\/[^/]+/, '/api/1/KEY')
+    .replace(/channels\/.+/, 'channels/NAME');
+  const endpoint = `${one.method} ${path}`;
+  sent.set(endpoint, { ...sent.get(endpoint), [client]: one });
 }
-interface Part {
-  range?: [from: number, to: number | ''];
-  headers?: Record<string, string>;
+
+/** `fetch` sends no body with a GET. */
+async function getWithBody(path: string, headers: Record<string, string>, body: string, base = baseUrl()) {
+  const length = { 'content-length': String(body.length) };
+  return new Promise<{ status: number; body: unknown; headers: Headers }>((resolve, reject) => {
+    httpRequest(base + path, { headers: { ...headers, ...length } }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, body: JSON.parse(text), headers: new Headers() }),
+      );
+    })
+      .on('error', reject)
+      .end(body);
+  });
 }
 
 /** Writes what arrives until the connection is cut after so many bytes. */
-async function cutDownload(path: string, to: string, after: number): Promise<void> {
-  const { headers } = await send('GET', path, { headers: player.headers });
+async function cutDownload(location: string, to: string, after: number): Promise<void> {
   const content = await new Promise<Buffer>((resolve, reject) => {
     const pieces: Buffer[] = [];
     let bytes = 0;
-    const request = httpGet(headers.get('location')!, (response) => {
+    const request = httpGet(location, (response) => {
       response.on('data', (piece: Buffer) => {
         pieces.push(piece);
         if ((bytes += piece.length) >= after) request.destroy();
@@ -107,107 +150,215 @@ async function expectComplete(path: string, { size, md5_hash }: Pick<File, 'size
   expect([content.length, md5Of(content)]).toEqual([size, md5_hash]);
 }
 
+let folder = '';
 const onDisk = (name: string) => join(folder, name);
+beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'gamewharf-launchers-'))));
+afterAll(() => rm(folder, { recursive: true }));
 
-async function downloadsOf(): Promise<number> {
-  await theApp().get(DownloadCounts).flush();
-  const [row] = await sql<{ downloads: number }>('SELECT downloads FROM download_keys WHERE id = $1', [
-    key.id,
-  ]);
-  return row!.downloads;
-}
+describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
+  const environment: Record<string, string> = { LENIENT_CLIENTS: 'true' };
+  let bucket: S3Double | undefined;
+  beforeAll(() => sent.clear());
+  beforeAll(async () => {
+    if (storage === 'bucket') {
+      bucket = await S3Double.open();
+      bucket.objects.set(FILE_KEY, CONTENT);
+      Object.assign(environment, bucket.settings);
+    } else {
+      environment.FILES_DIR = join(folder, 'files');
+      await mkdir(dirname(join(environment.FILES_DIR, FILE_KEY)), { recursive: true });
+      await writeFile(join(environment.FILES_DIR, FILE_KEY), CONTENT);
+    }
+  });
+  useStore(environment);
+  afterAll(() => bucket?.close());
 
-test('a launcher: eight connections, one download', async () => {
-  const [owned] = await ownedKeys('/profile/owned-keys');
-  expect(owned).toMatchObject({ id: key.id, game_id: game.id });
-  const { uploads } = await json<{ uploads: File[] }>(
-    `/games/${owned!.game_id}/uploads?download_key_id=${owned!.id}`,
-  );
-  const hosted = uploads.find(({ storage }) => storage === 'hosted')!;
-  const before = await downloadsOf();
-  const { body } = await player.post(`/games/${game.id}/download-sessions`, { download_key_id: key.id });
-  const { uuid } = body as { uuid: string };
-  const path = `/uploads/${hosted.id}/download?download_key_id=${key.id}&uuid=${uuid}`;
-  await writeFile(onDisk('parallel.zip'), '');
-  const part = hosted.size / 8;
-  const statuses = await Promise.all(
-    Array.from({ length: 8 }, (_, i) =>
-      download(path, onDisk('parallel.zip'), { range: [i * part, (i + 1) * part - 1] }),
-    ),
-  );
-  expect(statuses).toEqual(Array(8).fill(206));
-  await expectComplete(onDisk('parallel.zip'), hosted);
-  expect(await downloadsOf()).toBe(before + 1);
-});
+  let owner: Actor;
+  let player: Actor;
+  let browser: Browser;
+  let game: { id: number; slug: string };
+  let key: { id: number };
+  let upload: { id: number };
+  let build: { id: number };
 
-test('a launcher: a build of a channel', async () => {
-  const { uploads } = await json<{ uploads: File[] }>(`/games/${game.id}/uploads?download_key_id=${key.id}`);
-  const channel = uploads.find(({ storage }) => storage === 'build')!;
-  const { builds } = await json<{ builds: { id: number; user_version: string }[] }>(
-    `/uploads/${channel.id}/builds?download_key_id=${key.id}`,
-  );
-  expect(builds.map(({ id }) => id)).toEqual([build.id]);
-  const found = await json<{ build: { files: { type: string; sub_type: string; size: number }[] } }>(
-    `/builds/${build.id}?download_key_id=${key.id}`,
-  );
-  const [file] = found.build.files;
-  expect(file).toMatchObject({ type: 'archive', sub_type: 'default', size: CONTENT.length });
-  const path = `/builds/${build.id}/download/archive/default?download_key_id=${key.id}`;
-  expect(await download(path, onDisk('build.zip'))).toBe(200);
-  await expectComplete(onDisk('build.zip'), channel);
-});
+  beforeAll(async () => {
+    ({ owner, stranger: player } = await actors());
+    browser = await browserOf(player);
+    game = await make.game({ owner, min_price: 500 });
+    key = await make.downloadKey({ game, user_id: player.id, account_id: player.id });
+    const stored = { file_key: FILE_KEY, size: CONTENT.length, md5_hash: md5Of(CONTENT) };
+    upload = await make.upload({ game, traits: ['p_windows'], filename: 'møøn +1.zip', ...stored });
+    build = await make.build({ game, user_version: '1.2.0', ...stored });
+    await make.upload({ game, channel_name: 'windows', traits: ['p_windows'], position: 1 });
+  });
 
-test('a download tool with its key in the query: resumes a file after a cut', async () => {
-  const [owned] = await ownedKeys('/profile/owned-keys');
-  const { uploads } = await json<{ uploads: File[] }>(
-    `/games/${game.id}/uploads?api_key=${player.key}&download_key_id=${owned!.id}`,
-  );
-  const hosted = uploads[0]!;
-  const path = `/uploads/${hosted.id}/download?api_key=${player.key}&download_key_id=${owned!.id}`;
-  await cutDownload(path, onDisk('resumed.zip'), 1_000_000);
-  const { size } = await stat(onDisk('resumed.zip'));
-  expect(size).toBeGreaterThanOrEqual(1_000_000);
-  expect(size).toBeLessThan(hosted.size);
-  const rest = { range: [size, ''] as [number, ''], headers: {} };
-  expect(await download(path, onDisk('resumed.zip'), rest)).toBe(206);
-  await expectComplete(onDisk('resumed.zip'), hosted);
-});
-
-test('a download tool with a bearer token: every file, and its MD5', async () => {
-  const [owned] = await ownedKeys('/profile/owned-keys');
-  const { uploads } = await json<{ uploads: File[] }>(
-    `/games/${owned!.game_id}/uploads?download_key_id=${owned!.id}`,
-  );
-  for (const file of uploads) {
-    const path = `/uploads/${file.id}/download?download_key_id=${owned!.id}`;
-    expect(await download(path, onDisk(file.filename))).toBe(200);
-    await expectComplete(onDisk(file.filename), file);
+  /** Signs the player in through the consent page, which lists these meanings of the scope. */
+  async function signedIn(client: Client, scope: string, ...meanings: string[]): Promise<Program> {
+    const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
+    const path = addressOf(asksForCode(client_id, pkce().code_challenge, { scope }));
+    record(client, { method: 'GET', path, headers: cookieOf(browser) });
+    await browser.get(path);
+    for (const meaning of meanings) expect(browser.words).toContain(meaning);
+    const { key: token } = await tokensFor(client_id, { scope }, browser);
+    expect(token.created_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/);
+    return new Program(client, { authorization: token.key });
   }
+
+  async function downloads(): Promise<number> {
+    await theApp().get(DownloadCounts).flush();
+    const [row] = await sql<{ downloads: number }>('SELECT downloads FROM download_keys WHERE id = $1', [
+      key.id,
+    ]);
+    return row!.downloads;
+  }
+
+  test('a launcher that requests the scope itch: eight connections, one download', async () => {
+    const launcher = await signedIn(
+      'launcher',
+      'itch',
+      'See everything on your profile',
+      'Everything about your collections',
+      'See games and which of them you own, and download their files',
+    );
+    const { user } = await launcher.json<{ user: { id: number } }>('/profile');
+    expect(user.id).toBe(player.id);
+    const [owned] = await launcher.ownedKeys();
+    expect(owned).toMatchObject({ id: key.id, game_id: game.id, updated_at: expect.any(String) as string });
+    const uploads = await launcher.uploads(`/games/${owned!.game_id}/uploads?download_key_id=${owned!.id}`);
+    const hosted = uploads.find((one) => one.storage === 'hosted')!;
+    const before = await downloads();
+    const { uuid } = await launcher.json<{ uuid: string }>(`/games/${game.id}/download-sessions`, {
+      method: 'POST',
+      body: `download_key_id=${key.id}`,
+    });
+    const path = `/uploads/${hosted.id}/download?download_key_id=${key.id}&uuid=${uuid}`;
+    await writeFile(onDisk('parallel.zip'), '');
+    const part = hosted.size / 8;
+    const statuses = await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        launcher.download(path, onDisk('parallel.zip'), [i * part, (i + 1) * part - 1]),
+      ),
+    );
+    expect(statuses).toEqual(Array(8).fill(206));
+    await expectComplete(onDisk('parallel.zip'), hosted);
+    expect(await downloads()).toBe(before + 1);
+  });
+
+  test('a launcher: a build of a channel', async () => {
+    const launcher = await signedIn('launcher', 'itch');
+    const uploads = await launcher.uploads(`/games/${game.id}/uploads?download_key_id=${key.id}`);
+    const channel = uploads.find((one) => one.storage === 'build')!;
+    const { builds } = await launcher.json<{ builds: { id: number; user_version: string }[] }>(
+      `/uploads/${channel.id}/builds?download_key_id=${key.id}`,
+    );
+    expect(builds.map(({ id }) => id)).toEqual([build.id]);
+    const found = await launcher.json<{
+      build: { files: { type: string; sub_type: string; size: number }[] };
+    }>(`/builds/${build.id}?download_key_id=${key.id}`);
+    const [file] = found.build.files;
+    expect(file).toMatchObject({ type: 'archive', sub_type: 'default', size: CONTENT.length });
+    const path = `/builds/${build.id}/download/archive/default?download_key_id=${key.id}`;
+    expect(await launcher.download(path, onDisk('build.zip'))).toBe(200);
+    await expectComplete(onDisk('build.zip'), channel);
+  });
+
+  test('a download tool with its key in the query: resumes a file after a cut', async () => {
+    const tool = new Program('tool, key in the query', {});
+    const query = `&api_key=${player.key}`;
+    const [owned] = await tool.ownedKeys('/profile/owned-keys', query);
+    const [hosted] = await tool.uploads(`/games/${game.id}/uploads?download_key_id=${owned!.id}${query}`);
+    const path = `/uploads/${hosted!.id}/download?download_key_id=${owned!.id}${query}`;
+    await cutDownload(await tool.locationOf(path), onDisk('resumed.zip'), 1_000_000);
+    const { size } = await stat(onDisk('resumed.zip'));
+    expect(size).toBeGreaterThanOrEqual(1_000_000);
+    expect(size).toBeLessThan(hosted!.size);
+    expect(await tool.download(path, onDisk('resumed.zip'), [size, ''])).toBe(206);
+    await expectComplete(onDisk('resumed.zip'), hosted!);
+  });
+
+  test('a download tool with a bearer token: every file, and its MD5', async () => {
+    const tool = new Program('tool, key in the header', player.headers);
+    const [owned] = await tool.ownedKeys();
+    for (const file of await tool.uploads(`/games/${owned!.game_id}/uploads?download_key_id=${owned!.id}`)) {
+      const path = `/uploads/${file.id}/download?download_key_id=${owned!.id}`;
+      expect(await tool.download(path, onDisk(file.filename))).toBe(200);
+      await expectComplete(onDisk(file.filename), file);
+    }
+  });
+
+  test('a library with parameters in the body of a GET', async () => {
+    const library = new Program('GET with a body', player.headers);
+    const body = `download_key_id=${key.id}`;
+    const path = `/games/${game.id}/uploads`;
+    const { uploads } = await library.json<{ uploads: File[] }>(path, { body });
+    const { upload: one } = await library.json<{ upload: File }>(`/uploads/${upload.id}`, { body });
+    expect(uploads).toContainEqual(one);
+    expect(await library.download(`/uploads/${one.id}/download`, onDisk('body.zip'))).toBe(200);
+    await expectComplete(onDisk('body.zip'), one);
+  });
+
+  test('a game manager with the legacy routes', async () => {
+    const manager = new Program('legacy client', {});
+    const base = `/api/1/${player.key}`;
+    const [owned] = await manager.ownedKeys(`${base}/my-owned-keys`);
+    const { uploads } = await manager.json<{ uploads: (File & { p_windows: boolean })[] }>(
+      `${base}/game/${owned!.game_id}/uploads?download_key_id=${owned!.id}`,
+    );
+    const windows = uploads.find(({ p_windows }) => p_windows)!;
+    const { url } = await manager.json<{ url: string }>(
+      `${base}/upload/${windows.id}/download?download_key_id=${owned!.id}`,
+    );
+    await writeFile(onDisk('legacy.zip'), Buffer.from(await (await fetch(url)).arrayBuffer()));
+    await expectComplete(onDisk('legacy.zip'), windows);
+  });
+
+  test('an upload tool that requests the scope wharf', async () => {
+    const tool = await signedIn('upload tool', 'wharf');
+    expect(await tool.json('/wharf/status')).toEqual({ success: true });
+    const edited = await make.game({ owner: player });
+    await make.build({ game: edited, file_key: FILE_KEY, size: CONTENT.length });
+    const target = `${player.username}/${edited.slug}`;
+    const { channels } = await tool.json<{ channels: object }>(`/wharf/channels?target=${target}`);
+    expect(Object.keys(channels)).toEqual(['windows']);
+    const one = await tool.json<{ channel: { name: string } }>(`/wharf/channels/windows?target=${target}`);
+    expect(one.channel.name).toBe('windows');
+  });
+
+  test('the compatibility matrix in the guide is what these clients send and need', async () => {
+    const strict = await openApp({ ...environment, LENIENT_CLIENTS: 'false' });
+    const base = await strict.getUrl();
+    const works = async ({ path, method, headers, body }: Sent) => {
+      const { status, headers: received } =
+        method === 'GET' && body !== undefined
+          ? await getWithBody(path, headers, body, base)
+          : await fetch(base + path, { method, headers, body, redirect: 'manual' });
+      return status < 400 && !received.get('location')?.includes('error=');
+    };
+    const rows = [['endpoint', ...CLIENTS]];
+    for (const [endpoint, clients] of [...sent].toSorted(([a], [b]) => a.localeCompare(b))) {
+      const cells = CLIENTS.map(async (client) => {
+        const one = clients[client];
+        if (!one) return '';
+        return (await works(one)) ? 'yes' : 'lenient';
+      });
+      rows.push([`\`${endpoint}\``, ...(await Promise.all(cells))]);
+    }
+    expect(matrixIn(await readFile('docs/guides/clients.md', 'utf8'))).toEqual(rows);
+  });
 });
 
-test('a library with parameters in the body of a GET', async () => {
-  const body = `download_key_id=${key.id}`;
-  const bytes =
-    `GET /games/${game.id}/uploads HTTP/1.1\r\nhost: h\r\nconnection: close\r\nauthorization: Bearer ${player.key}\r\n` +
-    `content-type: application/x-www-form-urlencoded\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-  const { uploads } = JSON.parse((await sendRaw(bytes)).body) as { uploads: File[] };
-  const { upload: one } = await json<{ upload: File }>(`/uploads/${upload.id}`);
-  expect(uploads).toContainEqual(one);
-  expect(await download(`/uploads/${one.id}/download`, onDisk('body.zip'))).toBe(200);
-  await expectComplete(onDisk('body.zip'), one);
-});
-
-test('a game manager with the legacy routes', async () => {
-  const [owned] = await ownedKeys('/profile/owned-keys');
-  const { uploads } = await json<{ uploads: (File & { p_windows: boolean })[] }>(
-    `/api/1/${player.key}/game/${owned!.game_id}/uploads?download_key_id=${owned!.id}`,
-    {},
-  );
-  const windows = uploads.find(({ p_windows }) => p_windows)!;
-  const { url } = await json<{ url: string }>(
-    `/api/1/${player.key}/upload/${windows.id}/download?download_key_id=${owned!.id}`,
-    {},
-  );
-  await writeFile(onDisk('legacy.zip'), Buffer.from(await (await fetch(url)).arrayBuffer()));
-  await expectComplete(onDisk('legacy.zip'), windows);
-});
+/** The table below the heading "Compatibility". */
+const matrixIn = (page: string): string[][] =>
+  page
+    .slice(page.indexOf('## Compatibility'))
+    .split('\n\n')
+    .find((part) => part.startsWith('| endpoint'))!
+    .trim()
+    .split('\n')
+    .filter((line) => !/^\| -/.test(line))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    );

@@ -61,6 +61,9 @@ export class S3Double {
 
   private async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const url = new URL(req.url!, `http://${req.headers.host}`);
+    // As S3: a client that follows a redirect must not send the credential of the store.
+    if (url.searchParams.has('X-Amz-Signature') && req.headers.authorization)
+      return end(res, 400, 'InvalidArgument');
     const problem = url.searchParams.has('X-Amz-Signature')
       ? await this.problemOfQuery(req, url)
       : await this.problemOfHeaders(req, url);
