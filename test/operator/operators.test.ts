@@ -61,6 +61,9 @@ describe('without any token', () => {
     ['GET', '/operator/openapi.json'],
     ['GET', '/operator/'],
     ['POST', '/operator/nothing'],
+    ['GET', '/operator/import'],
+    ['OPTIONS', '/operator/import'],
+    ['DELETE', '/operator/purchases/1/refund'],
   ])('%s %s does not exist', async (method, path) => {
     for (const headers of [undefined, { authorization: 'Bearer undefined' }])
       expect(await send(method, path, { headers })).toMatchObject(failure(404, 'invalid api endpoint'));

@@ -3,11 +3,10 @@ import type { Request, Response } from 'express';
 import { accessOf, isForOperators } from '../../auth/access';
 import { authorizationOf } from '../../auth/credential';
 import { authenticationRequired, insufficientRight, invalidToken } from '../../auth/errors';
-import { apiError } from '../../platform/http/api-error';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { OperatorTokensService } from './operator-tokens.service';
 
-/** Checks the token of routes with `@OperatorMay`. While no token exists, these routes do not exist either. */
+/** Checks the token of routes with `@OperatorMay`. */
 @Injectable()
 export class OperatorGuard implements CanActivate {
   constructor(
@@ -41,7 +40,6 @@ export class OperatorGuard implements CanActivate {
   private async reject(req: Request, res: Response, token: string): Promise<never> {
     this.limits.guesses?.address.check(req, res);
     await this.limits.spendAddress(req, res);
-    if (!(await this.tokens.exist())) throw apiError(404, 'invalid api endpoint');
     if (token === '') throw authenticationRequired();
     this.limits.guesses?.address.failed(req);
     throw invalidToken();

@@ -1,7 +1,8 @@
-import { Module } from '@nestjs/common';
+import { type MiddlewareConsumer, Module, type NestModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { OperationsController } from './operations.controller';
 import { OperatorEvents } from './operator-events';
+import { OperatorPathsMiddleware } from './operator-paths.middleware';
 import { OperatorToken } from './operator-token.entity';
 import { OperatorTokensService } from './operator-tokens.service';
 
@@ -11,4 +12,8 @@ import { OperatorTokensService } from './operator-tokens.service';
   providers: [OperatorEvents, OperatorTokensService],
   exports: [OperatorEvents, OperatorTokensService],
 })
-export class TokensModule {}
+export class TokensModule implements NestModule {
+  configure(consumer: MiddlewareConsumer): void {
+    consumer.apply(OperatorPathsMiddleware).forRoutes('operator/*path');
+  }
+}

@@ -40,7 +40,8 @@ export function isRouted(req: Request): boolean {
 
 /** For a request without a route: 405 if the path has routes of other methods, else 404. */
 export function notFound(req: Request, error: unknown): unknown {
-  if (answerFor(error).status !== 404) return error;
+  // A middleware decided it, and not the router.
+  if (error instanceof ApiError || answerFor(error).status !== 404) return error;
   const Allow = methodsOf(req);
   return Allow === undefined
     ? new ApiError(404, ['invalid api endpoint'])

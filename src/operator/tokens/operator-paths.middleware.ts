@@ -1,0 +1,17 @@
+import { Injectable, type NestMiddleware } from '@nestjs/common';
+import type { NextFunction, Request, Response } from 'express';
+import { apiError } from '../../platform/http/api-error';
+import { OperatorTokensService } from './operator-tokens.service';
+
+/** While no token exists, no path under `/operator` exists, whatever the method: the router alone would return 405 for some. */
+@Injectable()
+export class OperatorPathsMiddleware implements NestMiddleware {
+  constructor(private readonly tokens: OperatorTokensService) {}
+
+  async use(req: Request, res: Response, next: NextFunction): Promise<void> {
+    if (await this.tokens.exist()) return next();
+    // Without waiting for the rest of the body, which may be an import.
+    if (!req.complete) req.exchange.connection.closeAfter(res);
+    throw apiError(404, 'invalid api endpoint');
+  }
+}
