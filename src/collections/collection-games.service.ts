@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../platform/config/store-links';
 import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
-import { bind, longRead, read, statement, type Write } from '../platform/database/statement';
+import { bind, longRead, statement, type Write } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
@@ -155,8 +155,8 @@ export const ORDER = statement<CollectionAccess>(
    SELECT collection.editable FROM collection`,
 );
 
-// The position is counted from the end, where games are added.
-export const ENTRY = read<Packed>(
+// Counts the games behind it for the position: from the end, where games are added.
+export const ENTRY = longRead<Packed>(
   'collection_game',
   `SELECT ${COLLECTION_GAME_ROW.sql}
    FROM (

@@ -5,7 +5,7 @@ import { Collection } from './collection.entity';
 import { ProfileCollection } from './profile-collection.entity';
 import { canEditCollection } from './visibility';
 import { Database } from '../platform/database/database';
-import { read, statement } from '../platform/database/statement';
+import { longRead, statement } from '../platform/database/statement';
 
 const COLUMNS = ['id', 'title', 'private', 'games_count'] as const satisfies (keyof Collection)[];
 
@@ -17,7 +17,7 @@ export type ShownCollection = Pick<Collection, (typeof COLUMNS)[number]> & {
 export const PER_PAGE = 50;
 
 // Raw SQL for the UNION, which uses the indexes of both tables.
-const COLLECTIONS_OF = read<ShownCollection>(
+const COLLECTIONS_OF = longRead<ShownCollection>(
   'collections_to_show',
   `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, c.user_id = $1 AS own,
           EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile

@@ -21,20 +21,14 @@ export interface Plan {
   pages: number;
 }
 
+interface Explained {
+  Plan: Node;
+  'Execution Time': number;
+}
+
 /** How PostgreSQL runs a prepared statement with these values, for whichever values it is planned. */
-export async function planOf(client: Client, { name, text }: Statement, values: unknown[]): Promise<Plan> {
-  await client.query(`SET plan_cache_mode = force_generic_plan`);
-  await client.query(`PREPARE "${name}" AS ${text}`);
-  const literals = values.map((value) =>
-    value === null
-      ? 'NULL'
-      : client.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)),
-  );
-  const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Node }[] }>(
-    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE "${name}" (${literals.join()})`,
-  );
-  await client.query(`DEALLOCATE "${name}"`);
-  const root = rows[0]!['QUERY PLAN'][0]!.Plan;
+export async function planOf(client: Client, statement: Statement, values: unknown[]): Promise<Plan> {
+  const [{ Plan: root }] = await explained(client, statement, values, 1);
   const nodes = nodesOf(root);
   return {
     scanned: nodes
@@ -50,3 +44,33 @@ export async function planOf(client: Client, { name, text }: Statement, values: 
 const READS_ROWS = /Seq Scan$|^Index Scan$|^Bitmap Heap Scan$/;
 
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+/** In milliseconds, the shortest of several executions: other work on the machine makes them longer. */
+export async function timeOf(client: Client, statement: Statement, values: unknown[]): Promise<number> {
+  const all = await explained(client, statement, values, 9);
+  return Math.min(...all.map((one) => one['Execution Time']));
+}
+
+async function explained(
+  client: Client,
+  { name, text }: Statement,
+  values: unknown[],
+  times: number,
+): Promise<[Explained, ...Explained[]]> {
+  await client.query(`SET plan_cache_mode = force_generic_plan`);
+  await client.query(`PREPARE "${name}" AS ${text}`);
+  const literals = values.map((value) =>
+    value === null
+      ? 'NULL'
+      : client.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)),
+  );
+  const all: Explained[] = [];
+  while (all.length < times) {
+    const { rows } = await client.query<{ 'QUERY PLAN': [Explained] }>(
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE "${name}" ${literals.length > 0 ? `(${literals.join()})` : ''}`,
+    );
+    all.push(rows[0]!['QUERY PLAN'][0]);
+  }
+  await client.query(`DEALLOCATE "${name}"`);
+  return all as [Explained, ...Explained[]];
+}

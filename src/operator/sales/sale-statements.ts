@@ -1,4 +1,4 @@
-import { bind, type BoundStatement, read, statement } from '../../platform/database/statement';
+import { bind, type BoundStatement, longRead, read, statement } from '../../platform/database/statement';
 import { addSales, countPurchases, takeSales } from '../../purchases/earnings';
 import type { Purchase } from '../../purchases/purchase.entity';
 import { PURCHASE, type PurchaseRow } from '../../purchases/purchase.row';
@@ -166,7 +166,7 @@ export const GIVE = statement(
   'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4)',
 );
 
-export const NEWEST_SALES = read<
+export const NEWEST_SALES = longRead<
   Pick<Purchase, 'id' | 'created_at' | 'email' | 'amount' | 'currency' | 'status'> & {
     reference: string | null;
   }
