@@ -19,7 +19,7 @@ export interface Order {
 
 export interface Outcome {
   answers: number;
-  /** Answers that were not 200, by status; and lost connections as 0. */
+  /** Responses other than 2xx and redirects, by status; lost connections as 0. */
   failures: Record<string, number>;
   bytes: number;
   seconds: number;
@@ -101,7 +101,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
         }
         head = undefined;
         const text = chunk.toString('latin1', 0, end);
-        if (text.charCodeAt(9) !== 0x32) fail(Number(text.slice(9, 12)));
+        if (text[9] !== '2' && text[9] !== '3') fail(Number(text.slice(9, 12)));
         missing = end + 4 + Number(LENGTH.exec(text)?.[1] ?? 0) - chunk.length;
         if (missing === 0) {
           missing = -1;

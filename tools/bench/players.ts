@@ -5,7 +5,7 @@ import type { DemoOptions } from '../../src/dev/demo/demo-options';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 
 export const PLAYERS = 10;
-const GAMES_OF_PLAYER = 2000;
+export const GAMES_OF_PLAYER = 2000;
 const START = Date.UTC(2014, 0, 1);
 const HOUR = 60 * 60 * 1000;
 // A prime, so that no game comes twice.

@@ -6,6 +6,7 @@ import { freePort } from '../../src/dev/embedded/server';
 import type { Order, Outcome, Told } from './load';
 import type { Usage } from './probe';
 import type { Store } from './store';
+import { BUCKET } from './uploads';
 
 export type ServerName = 'ours' | 'floor' | 'stock' | 'before';
 
@@ -67,6 +68,7 @@ export class MeasuredServer {
         API_KEY_PEPPER: store.pepper,
         RATE_LIMIT: NOT_REACHED,
         METRICS_PORT: String(await freePort()),
+        ...BUCKET,
         ...environment,
       },
     });

@@ -12,6 +12,7 @@ import { ndjsonOf } from '../../src/dev/demo/demo-file';
 import type { DemoOptions } from '../../src/dev/demo/demo-options';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { addPlayers } from './players';
+import { addUploads } from './uploads';
 
 export const SEED = 1;
 
@@ -135,7 +136,7 @@ async function prewarm(url: string, folder: string): Promise<void> {
   }
 }
 
-/** A store that an older version made has no players yet. */
+/** A store that an older version created has no players or uploads yet. */
 export async function fill(
   url: string,
   folder: string,
@@ -145,6 +146,7 @@ export async function fill(
 ): Promise<Store['import']> {
   const made = await importDemo(url, folder, size, pepper, say);
   await addPlayers(url, { ...size, seed: SEED }, pepper, say);
+  await addUploads(url, size, say);
   return made;
 }
 

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { demoApiKey } from '../../src/dev/demo/demo';
-import { keyOfPlayer, PLAYERS } from './players';
+import { GAMES_OF_PLAYER, keyOfPlayer, PLAYERS } from './players';
 import { SEED, type Store } from './store';
 
 /** One request of a workload: a path, and the number of the demo key that asks; 0: nobody's. */
@@ -111,6 +111,16 @@ export const READS: Endpoint[] = [
     },
   },
   {
+    name: 'games/ID/uploads',
+    asks: (client, { size }, count) =>
+      ofPlayers(client, size, count, 'game_id', (id) => `/games/${id}/uploads`),
+  },
+  {
+    name: 'uploads/ID/download',
+    asks: (client, { size }, count) =>
+      ofPlayers(client, size, count, 'u.id', (id) => `/uploads/${id}/download`),
+  },
+  {
     name: 'download_keys by key',
     asks: (client, { size }, count) =>
       found(
@@ -196,6 +206,25 @@ export const READS: Endpoint[] = [
   keyed('legacy me', '/api/1/key/me'),
   keyed('legacy my-games', '/api/1/key/my-games'),
 ];
+
+/** Games that the players own, or uploads `u` of those. */
+async function ofPlayers(
+  client: Client,
+  size: Store['size'],
+  count: number,
+  column: string,
+  path: (id: string) => string,
+): Promise<Ask[]> {
+  await client.query(`SELECT setseed(0.7)`);
+  const { rows } = await client.query<{ id: string; player: string }>(
+    `SELECT id, player FROM (
+       SELECT DISTINCT ${column} AS id, 1 + (dk.id - $1 - 1) / ${GAMES_OF_PLAYER} AS player
+       FROM download_keys dk JOIN uploads u USING (game_id) WHERE dk.id > $1) owned
+     ORDER BY random() LIMIT $2`,
+    [size.download_keys, count],
+  );
+  return rows.map(({ id, player }) => ({ path: path(id), key: keyOfPlayer(size, Number(player)) }));
+}
 
 async function visibleGames(
   client: Client,

@@ -6,6 +6,7 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Pool, types } from 'pg';
+import { uploadAnswers } from './floor-uploads';
 
 const { DATABASE_URL, API_KEY_PEPPER, DATABASE_POOL_SIZE = '10', PORT = '0' } = process.env;
 const HOST = 'gamewharf.example';
@@ -26,7 +27,7 @@ export const pool = new Pool({
 });
 
 /** All columns of all statements. */
-interface Row {
+export interface Row {
   [column: string]: unknown;
   username: string;
   owner_name: string;
@@ -139,12 +140,12 @@ const GAME = `
   SELECT ${GAME_WITH_USER} FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = $1 AND ${CAN_VIEW}`;
 
 // Nobody may view a game that is not public and that they do not own. OFFSET 0: found out once, and not for the condition again.
+const OWNS = `(${CAN_EDIT} OR EXISTS (${keysOf('$2')}) OR EXISTS (
+  SELECT FROM (${boughtBy('$2')}) bought
+  JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'))`;
 const OWNERSHIP = `
   SELECT owns FROM (
-    SELECT g.visibility = 'public' AND g.published_at IS NOT NULL AS public,
-      ${CAN_EDIT} OR EXISTS (${keysOf('$2')}) OR EXISTS (
-        SELECT FROM (${boughtBy('$2')}) bought
-        JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
+    SELECT g.visibility = 'public' AND g.published_at IS NOT NULL AS public, ${OWNS} AS owns
     FROM games g WHERE g.id = $1 OFFSET 0) asked
   WHERE owns OR public`;
 
@@ -179,6 +180,8 @@ const LATEST = `
     SELECT id, user_version FROM builds
     WHERE game_id = g.id AND channel_name = $2 AND state = 'completed' ORDER BY id DESC LIMIT 1) b ON true
   WHERE g.id = $1 AND g.visibility <> 'private'`;
+
+const uploads = uploadAnswers(many, OWNS);
 
 const modern = (text: string) => `${text.slice(0, 10)}T${text.slice(11, 19)}Z`;
 const legacy = (text: string) => text.slice(0, 19);
@@ -449,6 +452,8 @@ export async function answer(
   const [, what, id, part] = path.split('/');
   if (what === 'games' && part === undefined) return answers.game(user, Number(id));
   if (what === 'games' && part === 'ownership') return answers.ownership(user, Number(id));
+  if (what === 'games' && part === 'uploads') return uploads.list(user, Number(id));
+  if (what === 'uploads' && part === 'download') return uploads.download(user, Number(id));
   if (what === 'games' && part === 'download_keys') return answers.downloadKey(user, Number(id), query);
   if (what === 'games' && part === 'purchases') return answers.purchases(user, Number(id), query);
   if (what === 'collections' && part === 'collection-games') return answers.entries(user, Number(id), query);
@@ -467,6 +472,8 @@ if (require.main === module) {
     answer(req.url!, req.headers.authorization).then(
       (found) => {
         if (found === 401) send(res, 401, { errors: ['invalid key'] });
+        else if (found && 'location' in found)
+          res.writeHead(302, { Location: String(found.location), 'Content-Length': 0 }).end();
         else if (found) send(res, 200, found);
         else send(res, 404, { errors: ['not found'] });
       },

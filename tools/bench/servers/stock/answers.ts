@@ -131,6 +131,51 @@ export class OwnedKeyResponse {
 }
 
 @Exclude()
+class BuildResponse {
+  @Expose() id: number;
+  @Expose() upload_id: number;
+  @Expose() game_id: number;
+  @Expose() parent_build_id: number;
+  @Expose() version: number;
+  @Expose() user_version: string | null;
+  @Expose() state: string;
+  @Expose() @Modern() created_at: Date;
+  @Expose() @Modern() updated_at: Date;
+}
+
+@Exclude()
+export class UploadResponse {
+  @Expose() id: number;
+  @Expose() game_id: number;
+  @Expose() position: number;
+  @Expose() type: string;
+  @Expose() traits: string[];
+  @Expose() filename: string;
+  @Expose() display_name: string | null;
+  @Expose() @Modern() created_at: Date;
+  @Expose() @Modern() updated_at: Date;
+  @Shown() get storage(): string {
+    return this.external_url !== null ? 'external' : this.build === null ? 'hosted' : 'build';
+  }
+  @Used() external_url: string | null;
+  @Shown() get host(): string | undefined {
+    return this.external_url === null ? undefined : new URL(this.external_url).host;
+  }
+  @Expose() size: number;
+  @Expose() md5_hash: string | null;
+  @Shown() get build_id(): number | undefined {
+    return this.build?.id;
+  }
+  @Transform(({ value }: { value: string | null }) => value ?? undefined)
+  @Expose()
+  channel_name?: string;
+  @Transform(({ value }: { value: BuildResponse | null }) => value ?? undefined, { toPlainOnly: true })
+  @Expose()
+  @Type(() => BuildResponse)
+  build: BuildResponse | null;
+}
+
+@Exclude()
 export class DownloadKeyResponse {
   @Expose() id: number;
   @Expose() @Modern() created_at: Date;

@@ -8,6 +8,7 @@ import {
   Param,
   ParseIntPipe,
   Query,
+  Redirect,
   UseGuards,
   ValidationPipe,
 } from '@nestjs/common';
@@ -31,6 +32,7 @@ import { PurchaseGame } from '../../../../src/purchases/purchase-game.entity';
 import { Purchase } from '../../../../src/purchases/purchase.entity';
 import { UserEmail } from '../../../../src/auth/accounts/user-email.entity';
 import { User } from '../../../../src/auth/accounts/user.entity';
+import { Upload } from '../../../../src/uploads/upload.entity';
 import { Build } from '../../../../src/wharf/build.entity';
 import {
   answered,
@@ -42,9 +44,11 @@ import {
   LegacyGameResponse,
   OwnedKeyResponse,
   PurchaseResponse,
+  UploadResponse,
   UserResponse,
 } from './answers';
 import { BearerStrategy, CurrentKey } from './auth';
+import { signedUrl } from './signed-url';
 import { StoreService } from './store.service';
 
 class LookupQuery {
@@ -111,6 +115,19 @@ class StoreController {
   @Get('games/:id/ownership')
   async ownership(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
     return { owns: await this.store.ownership(key.user_id, id) };
+  }
+
+  @Get('games/:id/uploads')
+  async uploads(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
+    const uploads = await this.store.uploadsOf(key.user_id, id);
+    return { uploads: uploads.map((upload) => answered(UploadResponse, upload)) };
+  }
+
+  @Get('uploads/:id/download')
+  @Redirect(undefined, 302)
+  async download(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
+    const { file_key, filename } = await this.store.upload(key.user_id, id);
+    return { url: signedUrl(file_key!, filename) };
   }
 
   @Get('games/:id/download_keys')
@@ -180,6 +197,7 @@ const TABLES = [
   CollectionAdmin,
   CollectionGame,
   Build,
+  Upload,
 ];
 
 @Module({

@@ -1,6 +1,6 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Brackets, In, Not, Repository } from 'typeorm';
+import { Brackets, In, IsNull, LessThan, LessThanOrEqual, Not, Repository } from 'typeorm';
 import { CollectionAdmin } from '../../../../src/collections/collection-admin.entity';
 import { CollectionGame } from '../../../../src/collections/collection-game.entity';
 import { Collection } from '../../../../src/collections/collection.entity';
@@ -10,6 +10,7 @@ import { Game } from '../../../../src/games/game.entity';
 import { DownloadKey } from '../../../../src/purchases/download-key.entity';
 import { PurchaseGame } from '../../../../src/purchases/purchase-game.entity';
 import { UserEmail } from '../../../../src/auth/accounts/user-email.entity';
+import { Upload } from '../../../../src/uploads/upload.entity';
 import { Build } from '../../../../src/wharf/build.entity';
 
 /** The ordinary way: a repository for each table, and relations where rows belong together. */
@@ -26,6 +27,7 @@ export class StoreService {
     @InjectRepository(CollectionAdmin) private readonly collectionAdmins: Repository<CollectionAdmin>,
     @InjectRepository(CollectionGame) private readonly entries: Repository<CollectionGame>,
     @InjectRepository(Build) private readonly builds: Repository<Build>,
+    @InjectRepository(Upload) private readonly uploads: Repository<Upload>,
   ) {}
 
   async editableGames(user_id: number) {
@@ -69,6 +71,57 @@ export class StoreService {
       (await this.hasPurchase(user_id, id));
     if (!owns && (game.visibility !== 'public' || game.published_at === null)) throw new NotFoundException();
     return owns;
+  }
+
+  async uploadsOf(user_id: number, game_id: number) {
+    const owns = await this.ownership(user_id, game_id);
+    const { min_price } = await this.games.findOneByOrFail({ id: game_id });
+    const all = await this.uploads.find({ where: { game_id }, order: { position: 'ASC', id: 'ASC' } });
+    const mine = all.filter(({ traits }) => owns || min_price === 0 || traits.includes('demo'));
+    const found = await Promise.all(mine.map((upload) => this.withBuild(upload)));
+    return found.filter(({ channel_name, build }) => channel_name === null || build !== null);
+  }
+
+  async upload(user_id: number, id: number) {
+    const upload = await this.uploads.findOneBy({ id });
+    const [found] = upload
+      ? (await this.uploadsOf(user_id, upload.game_id)).filter((one) => one.id === id)
+      : [];
+    if (!found) throw new NotFoundException();
+    return found;
+  }
+
+  private async withBuild(upload: Upload) {
+    const { game_id, channel_name } = upload;
+    if (channel_name === null) return { ...upload, build: null };
+    const build = await this.builds.findOne({
+      where: { game_id, channel_name, state: 'completed', size: Not(IsNull()) },
+      order: { id: 'DESC' },
+    });
+    if (!build) return { ...upload, build };
+    const before = await this.builds.findOne({
+      where: { game_id, channel_name, id: LessThan(build.id) },
+      order: { id: 'DESC' },
+    });
+    const version = await this.builds.countBy({ game_id, channel_name, id: LessThanOrEqual(build.id) });
+    const shown = await this.uploads.findOneOrFail({
+      where: { game_id, channel_name },
+      order: { id: 'ASC' },
+    });
+    const { file_key, size, md5_hash } = build;
+    return {
+      ...upload,
+      file_key,
+      size,
+      md5_hash,
+      build: {
+        ...build,
+        upload_id: shown.id,
+        parent_build_id: before?.id ?? -1,
+        version,
+        updated_at: build.updated_at ?? build.created_at,
+      },
+    };
   }
 
   async ownedKeys(user_id: number, page: number, per_page: number) {

@@ -1,0 +1,129 @@
+import { createHash, createHmac } from 'node:crypto';
+import type { Row } from './floor';
+
+const {
+  FILES_S3_ENDPOINT = '',
+  FILES_S3_BUCKET = '',
+  FILES_S3_REGION = '',
+  FILES_S3_ACCESS_KEY_ID = '',
+  FILES_S3_SECRET_ACCESS_KEY = '',
+} = process.env;
+const { origin, host } = new URL(FILES_S3_ENDPOINT || 'http://localhost');
+
+const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
+const encoded = (text: string) =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+
+let signing = { day: '', key: Buffer.alloc(0) };
+
+/** The key of a day, which signs all URLs of that day. */
+function signingKey(day: string): Buffer {
+  if (signing.day === day) return signing.key;
+  let key = hmac(`AWS4${FILES_S3_SECRET_ACCESS_KEY}`, day);
+  for (const part of [FILES_S3_REGION, 's3', 'aws4_request']) key = hmac(key, part);
+  signing = { day, key };
+  return key;
+}
+
+/** A presigned GET, Signature Version 4. */
+function presigned(file_key: string, filename: string): string {
+  const date = `${new Date().toISOString().slice(0, 19).replace(/[-:]/g, '')}Z`;
+  const scope = `${date.slice(0, 8)}/${FILES_S3_REGION}/s3/aws4_request`;
+  const path = `/${FILES_S3_BUCKET}/${file_key.split('/').map(encoded).join('/')}`;
+  const query =
+    `X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=${encoded(`${FILES_S3_ACCESS_KEY_ID}/${scope}`)}` +
+    `&X-Amz-Date=${date}&X-Amz-Expires=300&X-Amz-SignedHeaders=host` +
+    `&response-content-disposition=${encoded(`attachment; filename="${filename}"`)}`;
+  const canonical = `GET\n${path}\n${query}\nhost:${host}\n\nhost\nUNSIGNED-PAYLOAD`;
+  const hash = createHash('sha256').update(canonical).digest('hex');
+  const signature = hmac(signingKey(date.slice(0, 8)), `AWS4-HMAC-SHA256\n${date}\n${scope}\n${hash}`);
+  return `${origin}${path}?${query}&X-Amz-Signature=${signature.toString('hex')}`;
+}
+
+const IN_CHANNEL = 'o.game_id = b.game_id AND o.channel_name = b.channel_name';
+const FILES = `
+  SELECT f.id, f.game_id, f.position, f.type, f.traits, f.filename, f.display_name, f.external_url, f.channel_name,
+    f.created_at, f.updated_at, coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.size, b.size) AS size,
+    coalesce(f.md5_hash, b.md5_hash) AS md5_hash, b.id AS build_id, b.user_version, b.state,
+    b.created_at AS built_at, coalesce(b.updated_at, b.created_at) AS rebuilt_at,
+    (SELECT min(o.id) FROM uploads o WHERE ${IN_CHANNEL}) AS upload_id,
+    (SELECT max(o.id) FROM builds o WHERE ${IN_CHANNEL} AND o.id < b.id) AS parent_build_id,
+    (SELECT count(*) FROM builds o WHERE ${IN_CHANNEL} AND o.id <= b.id) AS version
+  FROM uploads f
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name
+      AND o.state = 'completed' AND o.size IS NOT NULL
+    ORDER BY o.id DESC LIMIT 1) b ON true
+  WHERE (f.channel_name IS NULL OR b.id IS NOT NULL)`;
+
+const MAY_DOWNLOAD = `(owns OR free OR 'demo' = ANY (traits))`;
+
+const modern = (text: unknown) => `${String(text).slice(0, 10)}T${String(text).slice(11, 19)}Z`;
+
+function sourceOf(row: Row) {
+  if (row.external_url !== null) return { storage: 'external', host: new URL(String(row.external_url)).host };
+  const { size, md5_hash } = row;
+  if (row.channel_name === null) return { storage: 'hosted', size, md5_hash };
+  const build = {
+    id: row.build_id,
+    upload_id: row.upload_id,
+    game_id: row.game_id,
+    parent_build_id: row.parent_build_id ?? -1,
+    version: row.version,
+    user_version: row.user_version,
+    state: row.state,
+    created_at: modern(row.built_at),
+    updated_at: modern(row.rebuilt_at),
+  };
+  return {
+    storage: 'build',
+    size,
+    md5_hash,
+    build_id: row.build_id,
+    channel_name: row.channel_name,
+    build,
+  };
+}
+
+const uploadOf = (row: Row) => ({
+  id: row.id,
+  game_id: row.game_id,
+  position: row.position,
+  type: row.type,
+  traits: row.traits,
+  filename: row.filename,
+  display_name: row.display_name,
+  created_at: modern(row.created_at),
+  updated_at: modern(row.updated_at),
+  ...sourceOf(row),
+});
+
+/** `owns`: SQL for whether the user $2 owns the game `g`. */
+export function uploadAnswers(
+  many: (name: string, text: string, values: unknown[]) => Promise<Row[]>,
+  owns: string,
+) {
+  const access = (game: string) => `
+    SELECT * FROM (
+      SELECT g.visibility = 'public' AND g.published_at IS NOT NULL AS public, g.min_price = 0 AS free, ${owns} AS owns
+      FROM games g WHERE g.id = ${game} OFFSET 0) asked
+    WHERE owns OR public`;
+  const LIST = `
+    SELECT f.* FROM (${access('$1')}) access
+    LEFT JOIN LATERAL (SELECT * FROM (${FILES} AND f.game_id = $1) f WHERE ${MAY_DOWNLOAD}) f ON true
+    ORDER BY f.position, f.id`;
+  const ONE = `
+    SELECT f.* FROM (${FILES} AND f.id = $1) f CROSS JOIN LATERAL (${access('f.game_id')}) access
+    WHERE ${MAY_DOWNLOAD}`;
+  return {
+    async list(user: number, game_id: number) {
+      const rows = await many('uploads', LIST, [game_id, user]);
+      if (rows.length === 0) return undefined;
+      return { uploads: rows[0]!.id === null ? [] : rows.map(uploadOf) };
+    },
+    async download(user: number, id: number) {
+      const [row] = await many('upload', ONE, [id, user]);
+      return row && { location: presigned(String(row.file_key), String(row.filename)) };
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { connectTo } from '../../src/operator/import/import-records';
+import type { StoreSize } from './store';
+
+/** A bucket that exists nowhere: URLs are signed without a request to it. */
+export const BUCKET = {
+  FILES_S3_ENDPOINT: 'https://files.gamewharf.example',
+  FILES_S3_BUCKET: 'games',
+  FILES_S3_REGION: 'eu-central-1',
+  FILES_S3_ACCESS_KEY_ID: 'AKIABENCH',
+  FILES_S3_SECRET_ACCESS_KEY: 'secret-of-the-benchmark',
+};
+
+/** The games that the players own, whose rows follow those of the demo. */
+const OWNED = `SELECT DISTINCT game_id FROM download_keys WHERE id > $1`;
+
+/** Adds two files to each game of a player, and one for a channel if the game has builds. */
+export async function addUploads(url: string, { download_keys }: StoreSize, say: (line: string) => void) {
+  const client = await connectTo({ DATABASE_URL: url });
+  try {
+    const { rows } = await client.query('SELECT FROM uploads LIMIT 1');
+    if (rows.length > 0) return;
+    say('adding uploads to the games of the players: this happens once');
+    const file = (id: string) => `${id} || '/moon.zip', 48211093, md5(${id}::text)`;
+    await client.query(
+      `UPDATE builds b SET (file_key, size, md5_hash) = (SELECT ${file('b.id')})
+       WHERE b.id IN (SELECT max(id) FROM builds WHERE state = 'completed' AND game_id IN (${OWNED}) GROUP BY game_id)`,
+      [download_keys],
+    );
+    await client.query(
+      `INSERT INTO uploads (game_id, filename, traits, position, file_key, size, md5_hash, created_at, updated_at)
+       SELECT game_id, 'moon (' || platform || ').zip', ARRAY['p_' || platform], place, ${file('game_id')},
+         '2020-01-01', '2020-01-02'
+       FROM (${OWNED}) owned, (VALUES ('windows', 1), ('linux', 2)) AS platforms (platform, place)`,
+      [download_keys],
+    );
+    await client.query(
+      `INSERT INTO uploads (game_id, filename, traits, channel_name, created_at, updated_at)
+       SELECT game_id, 'moon.zip', ARRAY['p_osx'], channel_name, '2020-01-01', '2020-01-02'
+       FROM builds WHERE size IS NOT NULL`,
+    );
+    await client.query('VACUUM (ANALYZE)');
+  } finally {
+    await client.end();
+  }
+}
