@@ -187,7 +187,7 @@ export const legacyOwnedKey = (row: OwnedKeyRow, links: StoreLinks): LegacyOwned
   game_id: row.id,
   purchase_id: row.purchase_id,
   created_at: legacyTimestamp(row.key_created_at),
-  updated_at: legacyTimestamp(row.key_updated_at),
+  updated_at: legacyTimestamp(row.key_updated_at ?? row.key_created_at),
   downloads: row.downloads,
   game: legacyGameWithUser(row, links),
 });

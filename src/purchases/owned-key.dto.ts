@@ -64,7 +64,7 @@ export const ownedKeyAnswer = (row: OwnedKeyRow, links: StoreLinks): OwnedKeyObj
   game_id: row.id,
   purchase_id: row.purchase_id,
   created_at: modernTimestamp(row.key_created_at),
-  updated_at: modernTimestamp(row.key_updated_at),
+  updated_at: modernTimestamp(row.key_updated_at ?? row.key_created_at),
   downloads: row.downloads,
   game: gameWithUserAnswer(row, links),
 });

@@ -1,5 +1,5 @@
 import { GAME_WITH_USER } from '../games/game.row';
-import { nullableNumber, number, PackedRow, type RowOf, text } from '../platform/database/packed-row';
+import { nullableNumber, nullableText, number, PackedRow, type RowOf, text } from '../platform/database/packed-row';
 
 /** A key, and its game. */
 export const OWNED_KEY_ROW = new PackedRow({
@@ -7,7 +7,8 @@ export const OWNED_KEY_ROW = new PackedRow({
   key_id: number('k.id'),
   purchase_id: nullableNumber('k.purchase_id'),
   key_created_at: text('k.created_at'),
-  key_updated_at: text('coalesce(k.updated_at, k.created_at)'),
+  /** Null until the key is changed. */
+  key_updated_at: nullableText('k.updated_at'),
   downloads: number('k.downloads'),
 });
 
