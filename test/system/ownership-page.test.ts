@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -21,7 +21,8 @@ import {
 import { runIf } from '../support/run-if';
 import { type Actor, baseUrl, sql, theApp, useStore } from '../support/store';
 
-useStore();
+const folder = mkdtempSync(join(tmpdir(), 'gamewharf-ownership-'));
+useStore({ FILES_DIR: join(folder, 'files') });
 
 const CONSENT = 'Sign in with a device code';
 const REFUND = 'After a refund';
@@ -33,7 +34,6 @@ const examples = [
   'guides/ownership-engines.md',
 ].flatMap(examplesOf);
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'ownership.md'), 'utf8');
-const folder = mkdtempSync(join(tmpdir(), 'gamewharf-ownership-'));
 let env: Record<string, string>;
 let player_id: number;
 
@@ -125,8 +125,22 @@ describe('docs/guides/launcher.md', () => {
     const [first, ...rest] = await launch('Allow');
     expect(first).toMatch(/^Sign in: http/);
     expect(rest).toEqual(shown);
+    const [downloaded] = readdirSync(folder).filter((name) => name.endsWith('.zip'));
+    expect(readFileSync(join(folder, downloaded!)).subarray(0, 2).toString()).toBe('PK');
     expect(await launch('Cancel')).toEqual(shown);
     if (process.platform !== 'win32') expect(statSync(session).mode & 0o777).toBe(0o600);
+  });
+
+  test('an interrupted download continues, and a damaged one is rejected', async () => {
+    const [name] = readdirSync(folder).filter((one) => one.endsWith('.zip'));
+    const [zip, part] = [readFileSync(join(folder, name!)), join(folder, `${name}.part`)];
+    rmSync(join(folder, name!));
+    writeFileSync(part, zip.subarray(0, 50));
+    expect(await launch('Cancel')).toEqual(shown);
+    expect(readFileSync(join(folder, name!)).equals(zip)).toBe(true);
+    writeFileSync(part, Buffer.concat([Buffer.from('??'), zip.subarray(2, 50)]));
+    expect((await launch('Cancel')).join('\n')).toContain(`${name} is damaged`);
+    expect(existsSync(part)).toBe(false);
   });
 
   test('a token that has ended is replaced, and a sign-in that has ended is made anew', async () => {

@@ -329,6 +329,7 @@ class DemoStore {
         'profile:collections',
         'profile:owned',
         'game:view:ownership',
+        'game:view:uploads',
         'collection:view',
       ],
       implicit_allowed: true,
