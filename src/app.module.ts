@@ -3,6 +3,7 @@ import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { AccountsModule } from './dashboard/dashboard.module';
 import { NoSuchPageFilter } from './dashboard/layout/no-such-page.filter';
 import { AuthModule } from './auth/auth.module';
+import { CredentialLimitGuard, RateLimitGuard } from './auth/rate-limit.guard';
 import { ScopesGuard } from './auth/scopes.guard';
 import { CollectionsModule } from './collections/collections.module';
 import { ConfigModule } from './platform/config/config.module';
@@ -16,8 +17,8 @@ import { HttpModule } from './platform/http/http.module';
 import { ParameterPipe } from './platform/http/parameter.pipe';
 import { ImportingModule } from './operator/import/importing.module';
 import { LegacyModule } from './legacy/legacy.module';
-import { CredentialLimitGuard, RateLimitGuard } from './platform/rate-limits/rate-limit.guard';
 import { OperationsModule } from './platform/operations.module';
+import { RateLimitsModule } from './platform/rate-limits/rate-limits.module';
 import { PeopleModule } from './operator/people/people.module';
 import { OperatorGuard } from './operator/tokens/operator.guard';
 import { TokensModule } from './operator/tokens/tokens.module';
@@ -43,6 +44,7 @@ import { WharfModule } from './wharf/wharf.module';
     TokensModule,
     ImportingModule,
     OperationsModule,
+    RateLimitsModule,
   ],
   providers: [
     { provide: APP_GUARD, useClass: OperatorGuard },

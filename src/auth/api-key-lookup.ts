@@ -9,7 +9,7 @@ import { batched } from '../platform/database/batched';
 import { read, statement } from '../platform/database/statement';
 import { hashApiKey, mayBeApiKey, peppersOf } from './api-key';
 import { ApiKey } from './api-key.entity';
-import { type Credential, limitedAs, type LimitedAs } from './credential';
+import { type Credential, trackersOf, type Trackers } from './credential';
 import { ROOT_SCOPES } from './scopes';
 
 /** Days without use after which a token of the implicit grant expires. */
@@ -42,7 +42,7 @@ interface LiveKey extends Pick<ApiKey, 'id' | 'user_id' | 'scopes'> {
 /** A live key. Times are those of `Clock.monotonic()`. */
 export interface KnownKey {
   credential: Credential & { api_key_id: number };
-  limited_as: LimitedAs;
+  trackers: Trackers;
   /** When the lookup was sent. */
   readAt: number;
   ends: number;
@@ -154,7 +154,7 @@ export class ApiKeyLookup {
     };
     const known: KnownKey = {
       credential,
-      limited_as: limitedAs(credential),
+      trackers: trackersOf(credential),
       readAt,
       ends: readAt + (lives_ms ?? Infinity),
       used: readAt - (unused_ms ?? Infinity),

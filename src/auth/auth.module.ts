@@ -10,6 +10,8 @@ import { AuditEventRow } from './audit-event.entity';
 import { BearerStrategy } from './bearer.strategy';
 import { ExpiredRows } from '../platform/database/expired-rows';
 import { KeyChanges } from './key-changes';
+import { RateLimitGuard } from './rate-limit.guard';
+import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 import { requireAccess } from './routes';
 import { SigningKey } from './signing-key.entity';
 import { SigningKeysService } from './signing-keys.service';
@@ -23,6 +25,7 @@ let applications = 0;
   imports: [
     // The name under which passport finds the strategy of this application: see BearerStrategy.
     PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${++applications}` }) }),
+    RateLimitsModule,
     TypeOrmModule.forFeature([ApiKey, AuditEventRow, SigningKey]),
   ],
   providers: [
@@ -31,6 +34,7 @@ let applications = 0;
     ApiKeysService,
     Audit,
     KeyChanges,
+    RateLimitGuard,
     SigningKeysService,
     TokenRevocations,
     TokensService,
@@ -40,6 +44,7 @@ let applications = 0;
     PassportModule,
     ApiKeysService,
     Audit,
+    RateLimitGuard,
     SigningKeysService,
     TokenRevocations,
     TokensService,

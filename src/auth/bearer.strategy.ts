@@ -7,7 +7,7 @@ import { ExpiringCache, SingleFlight } from '../platform/cache/expiring-cache';
 import { Clock } from '../platform/config/clock';
 import { type Counter, Measurements } from '../platform/observability/measurements';
 import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
-import { type Credential, hasFormOfJwt, limitedAs, type LimitedAs, type Presented } from './credential';
+import { type Credential, hasFormOfJwt, trackersOf, type Trackers, type Presented } from './credential';
 import { KeyChanges } from './key-changes';
 import { invalidKey } from './errors';
 import { LEEWAY } from './signing-keys.service';
@@ -24,7 +24,7 @@ const MAX_KEYS = 100_000;
 
 interface KnownToken {
   credential: Credential;
-  limited_as: LimitedAs;
+  trackers: Trackers;
   /** When it was verified, by `Clock.monotonic()`. */
   readAt: number;
 }
@@ -80,8 +80,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   }
 
   /** Chooses the rate limits by a credential that was valid before; does not authenticate. */
-  limitedAs({ text, type }: Presented): LimitedAs | undefined {
-    return (type === 'key' ? this.keys : this.tokens).peek(text)?.limited_as;
+  trackersOf({ text, type }: Presented): Trackers | undefined {
+    return (type === 'key' ? this.keys : this.tokens).peek(text)?.trackers;
   }
 
   /** After a revocation: forgets these keys and their JWTs (without ids: all), and ignores lookups that are running. */
@@ -155,7 +155,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   private async learnToken(text: string): Promise<Credential> {
     const readAt = this.clock.monotonic();
     const credential = await this.issuer.credentialOf(text);
-    this.tokens.set(text, { credential, limited_as: limitedAs(credential), readAt }, readAt);
+    this.tokens.set(text, { credential, trackers: trackersOf(credential), readAt }, readAt);
     return credential;
   }
 }

@@ -1,10 +1,10 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { type ApiError, badRequest } from '../platform/http/api-error';
-import type { LimitedAs, Presented } from '../platform/http/request';
+import type { Trackers, Presented } from '../platform/http/request';
 import { invalidKey, invalidToken } from './errors';
 
-export type { LimitedAs, Presented };
+export type { Trackers, Presented };
 
 /** A verified credential. */
 export interface Credential {
@@ -20,9 +20,10 @@ export interface Credential {
   expires_at?: number;
 }
 
-export const limitedAs = ({ api_key_id, user_id }: Credential): LimitedAs => ({
+export const trackersOf = ({ api_key_id, user_id }: Credential) => ({
   credential: api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`,
   user: `user ${user_id}`,
+  default: `user ${user_id}`,
 });
 
 /** The credential of the request, which the guard has verified. */

@@ -32,9 +32,11 @@ import { Demo } from './layout/demo';
 import { Layout } from './layout/layout';
 import { NoSuchPageFilter } from './layout/no-such-page.filter';
 import { Visitors } from './layout/visitors';
+import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
   imports: [
+    RateLimitsModule,
     CollectionsModule,
     OauthModule,
     PeopleModule,

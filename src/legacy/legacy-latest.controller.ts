@@ -4,6 +4,7 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { Params } from '../platform/http/params.decorator';
 import { Fails } from '../platform/http/routes';
+import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
 import { LatestRequest, LatestResponse } from '../wharf/latest.dto';
 import { LatestShortcut } from '../wharf/latest-shortcut';
 
@@ -21,6 +22,7 @@ export class LegacyLatestController {
 
   @Get('wharf/latest')
   @Public()
+  @LimitFailedLookups()
   @ApiOperation({
     deprecated: true,
     summary: 'See /wharf/latest',

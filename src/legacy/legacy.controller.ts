@@ -1,6 +1,5 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { Throttle } from '@nestjs/throttler';
 import type { Request } from 'express';
 import { AnyCredential, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
@@ -41,6 +40,8 @@ import {
   legacyUpload,
   LegacyUploadsResponse,
 } from './legacy.dto';
+import { DownloadCost } from '../uploads/redirects-to-file';
+import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
 
 /** The first version of this API: other names and formats, the same services. */
 @ApiTags('Legacy')
@@ -119,7 +120,7 @@ export class LegacyController {
 
   @Get('game/:game_id/download_keys')
   @Scopes('game:view:purchases')
-  @Throttle({ misses: {} })
+  @LimitFailedLookups()
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/download_keys' })
   @ApiOkResponse({ type: LegacyDownloadKeyResponse })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
@@ -133,7 +134,7 @@ export class LegacyController {
 
   @Get('game/:game_id/purchases')
   @Scopes('game:view:purchases')
-  @Throttle({ misses: {} })
+  @LimitFailedLookups()
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/purchases' })
   @ApiOkResponse({ type: LegacyPurchasesResponse })
   @Fails(404, 'invalid game')
@@ -146,6 +147,7 @@ export class LegacyController {
   }
 
   @Get('game/:game_id/uploads')
+  @DownloadCost()
   @Scopes('game:view:uploads')
   @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/uploads' })
   @ApiOkResponse({ type: LegacyUploadsResponse })
@@ -158,6 +160,7 @@ export class LegacyController {
   }
 
   @Get('upload/:upload_id/download')
+  @DownloadCost()
   @Scopes('game:view:uploads')
   @ApiOperation({ deprecated: true, summary: 'See /uploads/{upload_id}/download' })
   @ApiOkResponse({ type: LegacyDownloadResponse })

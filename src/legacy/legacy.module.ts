@@ -7,8 +7,11 @@ import { UsersModule } from '../users/users.module';
 import { WharfModule } from '../wharf/wharf.module';
 import { LegacyLatestController } from './legacy-latest.controller';
 import { LegacyController } from './legacy.controller';
+import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
-@Module({ imports: [UsersModule, GamesModule, PurchasesModule, UploadsModule, WharfModule] })
+@Module({
+  imports: [RateLimitsModule, UsersModule, GamesModule, PurchasesModule, UploadsModule, WharfModule],
+})
 export class LegacyModule {
   static with({ LENIENT_CLIENTS }: Pick<Settings, 'LENIENT_CLIENTS'>): DynamicModule {
     return {

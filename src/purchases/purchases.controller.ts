@@ -1,6 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Throttle } from '@nestjs/throttler';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
@@ -12,6 +11,7 @@ import { DownloadKeysService } from './download-keys.service';
 import { purchaseAnswer, PurchasesResponse, PurchasesRequest } from './purchase.dto';
 import type { PurchaseRow } from './purchase.row';
 import { PurchasesService } from './purchases.service';
+import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
 
 @ApiTags('Purchases')
 @Controller('games/:game_id')
@@ -29,7 +29,7 @@ export class PurchasesController {
     description: 'Looks up a key, purchased or claimed; the newest where there are several.',
   })
   @Scopes('game:view:purchases')
-  @Throttle({ misses: {} })
+  @LimitFailedLookups()
   @ApiOkResponse({ type: DownloadKeyResponse })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
@@ -47,7 +47,7 @@ export class PurchasesController {
       'Completed purchases, newest first, under all linked verified addresses. An unknown address has none.',
   })
   @Scopes('game:view:purchases')
-  @Throttle({ misses: {} })
+  @LimitFailedLookups()
   @ApiOkResponse({ type: PurchasesResponse })
   @Fails(404, 'invalid game')
   async purchasesOf(

@@ -8,8 +8,10 @@ import { OwnershipController } from './ownership.controller';
 import { OwnershipService } from './ownership.service';
 import { PurchasesController } from './purchases.controller';
 import { PurchasesService } from './purchases.service';
+import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
+  imports: [RateLimitsModule],
   controllers: [GameSalesController, OwnershipController, PurchasesController],
   providers: [
     DownloadKeysService,

@@ -7,6 +7,7 @@ import { ApiError, apiError, serviceUnavailable } from '../platform/http/api-err
 import { Params } from '../platform/http/params.decorator';
 import { NonEmptyText } from '../platform/http/parameters';
 import { attachment } from './storage/attachment';
+import { DownloadCost } from './redirects-to-file';
 import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
 
@@ -36,6 +37,7 @@ export class FilesController {
   constructor(private readonly storage: FileStorage) {}
 
   @Get(':token/:filename')
+  @DownloadCost()
   @Public()
   async file(@Params() { token, filename }: FileRequest, @Res() res: Response): Promise<void> {
     const { storage } = this;

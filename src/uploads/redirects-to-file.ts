@@ -1,5 +1,9 @@
 import { applyDecorators, Redirect } from '@nestjs/common';
 import { ApiResponse } from '@nestjs/swagger';
+import { RequestCost } from '../platform/rate-limits/rate-limits.decorators';
+
+/** Clients open several connections for a file and request the URL for each. */
+export const DownloadCost = () => RequestCost(0.1);
 
 /** On a handler that returns the URL of a file. Always 302: some clients treat 307 and 308 as errors. */
 export const RedirectsToFile = () =>

@@ -8,8 +8,8 @@ import { Fails, Post } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
 import { DownloadsService } from './downloads.service';
-import { RedirectsToFile } from './redirects-to-file';
 import { buildResponse, BuildsResponse, buildWithFiles, OneBuildResponse } from './build.dto';
+import { DownloadCost, RedirectsToFile } from './redirects-to-file';
 import {
   BuildRequest,
   DownloadBuildRequest,
@@ -33,6 +33,7 @@ export class UploadsController {
   ) {}
 
   @Get('games/:game_id/uploads')
+  @DownloadCost()
   @ApiOperation({
     summary: "List a game's files",
     description:
@@ -109,6 +110,7 @@ export class UploadsController {
   }
 
   @Get('uploads/:upload_id/download')
+  @DownloadCost()
   @ApiOperation({ summary: 'Download an upload', description: 'Redirects to a signed URL that expires.' })
   @Scopes('game:view:uploads')
   @RedirectsToFile()
@@ -123,6 +125,7 @@ export class UploadsController {
   }
 
   @Get('builds/:build_id/download/:file_type/:sub_type')
+  @DownloadCost()
   @ApiOperation({ summary: 'Download a build', description: 'Redirects to a signed URL that expires.' })
   @Scopes('game:view:uploads')
   @RedirectsToFile()

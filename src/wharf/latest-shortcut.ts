@@ -1,7 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Injectable } from '@nestjs/common';
+import type { ServerResponse } from 'node:http';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Settings } from '../platform/config/settings';
+import { ApiError } from '../platform/http/api-error';
 import { answerError, type Cacheable, sendCacheable } from '../platform/http/answer';
 import { hasBody } from '../platform/http/body';
 import { RequestGate } from '../platform/http/request-gate';
@@ -10,7 +11,8 @@ import { RateLimitsService } from '../platform/rate-limits/rate-limits.service';
 import { BuildsService } from './builds.service';
 import type { LatestRequest } from './latest.dto';
 
-const PATH = '/wharf/latest?';
+const ROUTE = { path: '/wharf/latest', methods: { get: true } };
+const PATH = `${ROUTE.path}?`;
 // URLs without anything to decode. The route reads all others.
 const PLAIN_URL =
   /^\/wharf\/latest\?(?:game_id=([1-9]\d{0,14})|target=([\w.-]+\/[\w.-]+))&channel_name=([\w.-]+)$/;
@@ -26,21 +28,22 @@ function requestIn(url: string): LatestRequest | undefined {
  * of every game asks. Limits, log and metrics are those of the route.
  */
 @Injectable()
-export class LatestShortcut {
+export class LatestShortcut implements OnApplicationBootstrap {
   private readonly cacheControl: string;
   private readonly log: RequestLog;
-  /** The matched route, for log, metrics and traces. */
-  route: Request['route'];
 
   constructor(
     private readonly builds: BuildsService,
     private readonly limits: RateLimitsService,
     settings: Settings,
-    gate: RequestGate,
+    private readonly gate: RequestGate,
   ) {
     this.cacheControl = `public, max-age=${settings.LATEST_MAX_AGE}`;
     this.log = gate.log;
-    gate.shortcut = { prefix: PATH, answers: (req, res) => this.answers(req as Request, res) };
+  }
+
+  onApplicationBootstrap(): void {
+    this.gate.shortcut = { prefix: PATH, answers: (req, res) => this.answers(req as Request, res) };
   }
 
   /** For a request that the router took. */
@@ -52,40 +55,26 @@ export class LatestShortcut {
   }
 
   private answers(req: Request, res: ServerResponse): boolean {
-    if (!this.route || req.method !== 'GET' || hasBody(req)) return false;
+    if (req.method !== 'GET' || hasBody(req)) return false;
     const found = this.builds.cached(req.url) ?? requestIn(req.url);
     if (!found) return false;
-    req.route = this.route;
-    try {
-      // A cached answer is no guess.
-      if (!('body' in found)) this.limits.guesses?.address.check(req, res);
-      const spent = this.limits.spendAddress(req, res);
-      if (spent instanceof Promise)
-        spent.then(
-          () => this.answer(req, res, found),
-          (error: unknown) => answerError(this.log, res, error),
-        );
-      else this.answer(req, res, found);
-    } catch (error) {
-      answerError(this.log, res, error);
-    }
+    req.route = ROUTE;
+    this.answer(req, res, found).catch((error: unknown) => answerError(this.log, res, error));
     return true;
   }
 
-  private answer(req: Request, res: ServerResponse, found: Cacheable | LatestRequest): void {
-    if ('body' in found) this.send(req, res, found);
-    else
-      this.builds.latest(found, req.url).then(
-        (answer) => this.send(req, res, answer),
-        (error: unknown) => {
-          answerError(this.log, res, error);
-          if (res.statusCode === 404) this.limits.guesses?.address.failed(req);
-        },
-      );
-  }
-
-  private send(req: IncomingMessage, res: ServerResponse, answer: Cacheable): void {
-    // The deadline may have answered already.
-    if (!res.headersSent) sendCacheable(req, res, answer, this.cacheControl);
+  private async answer(req: Request, res: ServerResponse, found: Cacheable | LatestRequest): Promise<void> {
+    const isCached = 'body' in found;
+    // A cached answer is no guess.
+    if (!isCached) this.limits.check('address', req, res);
+    await this.limits.spendAddress(req, res);
+    try {
+      const answer = isCached ? found : await this.builds.latest(found, req.url);
+      // The deadline may have answered already.
+      if (!res.headersSent) sendCacheable(req, res, answer, this.cacheControl);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) void this.limits.failed('address', req);
+      throw error;
+    }
   }
 }

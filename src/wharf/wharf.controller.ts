@@ -1,12 +1,12 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import { Throttle } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/access';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { LatestShortcut } from './latest-shortcut';
 import { LatestResponse, LatestRequest } from './latest.dto';
+import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
 
 @ApiTags('Builds')
 @Controller('wharf')
@@ -19,12 +19,11 @@ export class WharfController {
     description: 'Anyone may ask, of any game that is not private.',
   })
   @Public()
-  @Throttle({ misses: {} })
+  @LimitFailedLookups()
   @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
   @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
   @Fails(404, 'invalid game', 'invalid channel')
-  async latest(@Params() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
-    this.shortcut.route = req.route as unknown;
-    await this.shortcut.serve(request, req, res);
+  latest(@Params() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
+    return this.shortcut.serve(request, req, res);
   }
 }

@@ -3,8 +3,10 @@ import { BuildChanges } from './build-changes';
 import { BuildsService } from './builds.service';
 import { LatestShortcut } from './latest-shortcut';
 import { WharfController } from './wharf.controller';
+import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
+  imports: [RateLimitsModule],
   controllers: [WharfController],
   providers: [BuildsService, BuildChanges, LatestShortcut],
   exports: [BuildsService, LatestShortcut],

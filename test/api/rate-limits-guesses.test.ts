@@ -12,8 +12,6 @@ import {
 } from '../support/store';
 import { until } from '../support/time';
 
-jest.retryTimes(2);
-
 useStore();
 
 const tooMuch = failure(429, 'rate limit exceeded');

@@ -1,11 +1,7 @@
-import type { ServerResponse } from 'node:http';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Redis } from 'ioredis';
-import { loadSettings } from '../../src/platform/config/settings';
 import { Measurements } from '../../src/platform/observability/measurements';
-import { LocalCounters } from '../../src/platform/rate-limits/rate-limits.service';
-import { RateLimitsService } from '../../src/platform/rate-limits/rate-limits.service';
-import { SharedCounters } from '../../src/platform/rate-limits/shared-counters';
+import { MemoryStorage } from '../../src/platform/rate-limits/memory-storage';
+import { TestClock } from '../support/clock';
 import { TestRedis, withRedis } from '../support/redis';
 import {
   type Actor,
@@ -16,12 +12,10 @@ import {
   make,
   openApp,
   sql,
+  theClock,
   useStore,
 } from '../support/store';
-import { moment, until } from '../support/time';
-
-// What is promised in milliseconds is measured here, on machines that others use too.
-jest.retryTimes(2);
+import { until } from '../support/time';
 
 useStore();
 
@@ -64,6 +58,7 @@ describe('in one process', () => {
   let user: Actor;
 
   beforeEach(async () => {
+    theClock().stop();
     app = await open();
     url = await app.getUrl();
     user = await make.user();
@@ -109,8 +104,7 @@ describe('in one process', () => {
     );
     const refused = await ask('/profile', { key: user.key, from: '192.0.2.9' });
     expect({ status: refused.status, body: refused.body }).toEqual(tooMuch);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(3);
-    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(4);
+    expect(refused.headers.get('retry-after')).toBe('4');
     expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
 
     const other = await make.user();
@@ -244,8 +238,7 @@ describe('by setting', () => {
   test('off: nobody warns of it, at a start or at a command', async () => {
     const before = logged.length;
     app = await open({ RATE_LIMIT: 'off' });
-    // Lines are gathered for a second.
-    await moment(1200);
+    await app.close();
     expect(logged.slice(before).filter((line) => line.includes('"level":"warn"'))).toEqual([]);
   });
 
@@ -262,10 +255,14 @@ describe('by setting', () => {
   test('what was spent comes back: after Retry-After, one more is allowed', async () => {
     app = await open({ RATE_LIMIT: 'address=2/2s' });
     url = await app.getUrl();
+    theClock().stop();
     await times(3, () => ask('/wharf/latest'));
     const refused = await ask('/wharf/latest');
     expect(refused.status).toBe(429);
-    await moment(Number(refused.headers.get('retry-after')) * 1000);
+    const wait = Number(refused.headers.get('retry-after')) * 1000;
+    theClock().advance(wait - 1);
+    expect((await ask('/wharf/latest')).status).toBe(429);
+    theClock().advance(1);
     expect((await ask('/wharf/latest')).status).toBe(400);
   });
 
@@ -286,7 +283,7 @@ withRedis.describe('shared by replicas through Redis', () => {
 
   beforeEach(async () => {
     redis = await TestRedis.start();
-    const shared = { REDIS_URL: redis.url, RATE_LIMIT: 'credential=5/20s,address=50/20s' };
+    const shared = { REDIS_URL: redis.url, RATE_LIMIT: 'credential=5/900s,address=50/900s' };
     apps = await Promise.all([open(shared), open(shared)]);
     urls = await Promise.all(apps.map((one) => one.getUrl()));
     user = await make.user();
@@ -342,34 +339,6 @@ withRedis.describe('shared by replicas through Redis', () => {
     expect((await ask('/profile', { ...here, at: urls[1] })).status).toBe(200);
   });
 
-  test('a Redis that hangs adds at most 60 ms', async () => {
-    const counters = await SharedCounters.open(redis.url);
-    await until(() => counters.available);
-    const { address } = serviceWith('address=5/1s').limits!;
-    const ask = () => counters.count([address], { network: 'a' }, 1, 'refusable');
-    expect([await ask(), Math.round((await ask())![0]! / 100)]).toEqual([[0], 2]);
-    redis.hang();
-    for (let i = 0; i < 20; i++) {
-      // What a timer is late by on this machine now is nobody's fault.
-      const [asked, late] = await Promise.all([
-        timed(ask),
-        timed(() => moment(30)).then(({ ms }) => ms - 30),
-      ]);
-      expect(asked.value).toBeUndefined();
-      // Two such questions are the most that one request asks.
-      expect(asked.ms - late).toBeLessThan(30);
-    }
-    counters.close();
-  });
-
-  test('control: a client that waits has no answer', async () => {
-    const client = new Redis(redis.url);
-    await client.ping();
-    redis.hang();
-    expect(await Promise.race([client.ping(), moment(300).then(() => 'no answer')])).toBe('no answer');
-    client.disconnect();
-  });
-
   test('a Redis that is gone changes nothing either, and counts for all again when it is back', async () => {
     await redis.stop();
     expect(statuses(await times(6, () => ask('/profile', { key: user.key, at: urls[0] })))).toEqual([
@@ -390,83 +359,66 @@ async function keyId({ id }: Actor): Promise<number> {
   return key!.id;
 }
 
-async function timed<T>(work: () => Promise<T>): Promise<{ value: T; ms: number }> {
-  const started = performance.now();
-  return { value: await work(), ms: performance.now() - started };
-}
-
-const serviceWith = (RATE_LIMIT: string) =>
-  new RateLimitsService(loadSettings({ RATE_LIMIT }), new Measurements(), null);
-
-describe('a limit of 10 a second', () => {
-  let service: RateLimitsService;
-  let now: number;
-  const caller = { network: '192.0.2.1' };
+describe('counters of a process', () => {
+  let clock: TestClock;
+  let measurements: Measurements;
+  const TEN_A_SECOND = { name: 'address', key: 'a', limit: 10, ttl: 1000 };
 
   beforeEach(() => {
-    service = serviceWith('address=10/1s');
-    now = 5000;
-    jest.spyOn(performance, 'now').mockImplementation(() => now);
+    clock = new TestClock();
+    clock.stop();
+    measurements = new Measurements();
   });
-  afterEach(() => jest.restoreAllMocks());
-
-  const isAllowed = () => {
-    try {
-      void service.spend(
-        { setRateLimit: () => undefined } as unknown as ServerResponse,
-        [service.limits!.address],
-        caller,
-      );
-      return true;
-    } catch {
-      return false;
-    }
+  const remaining = async (storage: MemoryStorage, key = 'a') => {
+    const { limit, ttl, name } = TEN_A_SECOND;
+    const { isBlocked, totalHits } = await storage.increment(key, ttl, limit, 0, name);
+    return isBlocked ? 'none' : limit - totalHits;
   };
-  const remaining = () => {
-    const { address } = service.limits!;
-    return address.remaining(address.counters.spent(caller.network, now));
-  };
+  const size = async () =>
+    Number(/^gamewharf_rate_limit_counters (\d+)$/m.exec(await measurements.registry.metrics())![1]);
 
-  test('allows no double share at the border of two periods', () => {
+  test('allow no double share at the border of two periods', async () => {
+    const storage = new MemoryStorage(clock, measurements);
     let allowed = 0;
-    for (now = 900; now < 1100; now++) if (isAllowed()) allowed++;
+    for (let i = 0; i < 200; i++) {
+      if ((await remaining(storage)) !== 'none') allowed++;
+      clock.advance(1);
+    }
     expect(allowed).toBe(11);
   });
 
-  test('gives back what it is told to, and never more than all', () => {
-    const giveBack = () => service.add([service.limits!.address], caller, -1);
-    isAllowed();
-    expect(remaining()).toBe(9);
-    for (let i = 0; i < 2; i++) {
-      void giveBack();
-      expect(remaining()).toBe(10);
+  test('are refunded, and never more than all', async () => {
+    const storage = new MemoryStorage(clock, measurements);
+    expect(await remaining(storage)).toBe(9);
+    for (let i = 0; i < 3; i++) await storage.add(TEN_A_SECOND, -1);
+    expect(await remaining(storage)).toBe(9);
+  });
+
+  test('count failed attempts also beyond the limit: many at once cost as much as one after the other', async () => {
+    const storage = new MemoryStorage(clock, measurements);
+    for (let i = 0; i < 30; i++) await storage.add(TEN_A_SECOND, 1);
+    clock.advance(2099);
+    expect(storage.blocked(TEN_A_SECOND)).toMatchObject({ timeToBlockExpire: 1 });
+    clock.advance(1);
+    expect(storage.blocked(TEN_A_SECOND)).toBeUndefined();
+    expect(await remaining(storage)).toBe(0);
+  });
+
+  test('are bounded in number, and the most recent ones stay', async () => {
+    const storage = new MemoryStorage(clock, measurements, 100);
+    for (let i = 0; i < 10_000; i++) await remaining(storage, `address ${i}`);
+    expect(await size()).toBe(100);
+    expect(await remaining(storage, 'address 9999')).toBe(8);
+  });
+
+  test('are deleted after two minutes without use, and not while they are in use', async () => {
+    const storage = new MemoryStorage(clock, measurements);
+    for (let i = 0; i < 50; i++) await remaining(storage, `idle ${i}`);
+    for (let i = 0; i <= 1200; i++) {
+      await remaining(storage, 'busy');
+      clock.advance(500);
     }
-  });
-
-  test('counts what failed also beyond what is left: many at once cost as much as one after the other', () => {
-    for (let i = 0; i < 30; i++) void service.add([service.limits!.address], caller, 1);
-    now += 1900;
-    expect(isAllowed()).toBe(false);
-    now += 200;
-    expect(isAllowed()).toBe(true);
-  });
-});
-
-describe('counters of a process', () => {
-  test('are few, however many are asked for, and the last ones stay', () => {
-    const counters = new LocalCounters(1000, 100);
-    for (let i = 0; i < 10_000; i++) counters.of(`address ${i}`, 5000).full_at = 6000;
-    expect(counters.size).toBe(100);
-    expect(counters.spent('address 9999', 5000)).toBe(1000);
-  });
-
-  test('are forgotten when they tell nothing any more, and not while they are in use', () => {
-    const counters = new LocalCounters(1000);
-    const use = (name: string, now: number) => (counters.of(name, now).full_at = now + 900);
-    for (let i = 0; i < 50; i++) use(`idle ${i}`, 0);
-    for (let now = 0; now <= 600_000; now += 500) use('busy', now);
-    for (let i = 0; i < 10; i++) use(`new ${i}`, 600_000);
-    expect(counters.size).toBe(11);
-    expect(counters.spent('busy', 600_000)).toBe(900);
+    for (let i = 0; i < 10; i++) await remaining(storage, `new ${i}`);
+    expect(await size()).toBe(11);
   });
 });

@@ -2,11 +2,10 @@ import { Controller, Get, Module, type Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SkipThrottle, Throttle } from '@nestjs/throttler';
 import { AnyCredential, Public } from '../../src/auth/access';
+import { RequestCost } from '../../src/platform/rate-limits/rate-limits.decorators';
 import { TestRedis, withRedis } from '../support/redis';
 import { databaseUrl, type Environment, failure, make, openApp, useStore } from '../support/store';
 import { until } from '../support/time';
-
-jest.retryTimes(2);
 
 // An extension as somebody would write it who knows @nestjs/throttler and not this service.
 useStore();
@@ -38,6 +37,13 @@ class ExtensionController {
   @Public()
   @Throttle({ address: { limit: 1, ttl: 900_000 } })
   dear() {
+    return { found: true };
+  }
+
+  @Get('cheap')
+  @AnyCredential()
+  @RequestCost(0.1)
+  cheap() {
     return { found: true };
   }
 
@@ -148,42 +154,35 @@ test('@SkipThrottle: all limits, one of them, and not after all', async () => {
   ]);
 });
 
-test('decorators are read once', async () => {
+test('@RequestCost: a request counts as a part of one, and the headers count such requests', async () => {
   const url = await open();
-  await ask(url, 'open');
-  const read = jest.spyOn(Reflect, 'getMetadata');
-  const ofLimits = () => read.mock.calls.filter(([key]) => String(key).startsWith('THROTTLER')).length;
-  await ask(url, 'open');
-  expect(ofLimits()).toBe(0);
-  read.mockRestore();
+  const { key } = await make.user();
+  await ask(url, 'mine', { key });
+  const first = await ask(url, 'cheap', { key });
+  expect(first.headers.get('x-ratelimit-limit')).toBe('50');
+  expect(first.headers.get('x-ratelimit-remaining')).toBe('39');
+  const answers = await statuses(40, () => ask(url, 'cheap', { key }));
+  expect(answers.filter((status) => status === 200)).toHaveLength(39);
+  expect(answers.at(-1)).toBe(429);
+  expect((await ask(url, 'mine', { key })).status).toBe(429);
 });
 
 test.each([
-  [
-    'a number that comes from a function',
-    { default: { limit: () => 2, ttl: 1000 } },
-    'must have limit and ttl, as numbers',
-  ],
-  ['no period', { default: { limit: 2 } }, 'must have limit and ttl, as numbers'],
-  [
-    'another way to tell callers apart',
-    { default: { limit: 2, ttl: 1000, getTracker: () => 'all' } },
-    'and not TRACKER',
-  ],
-])('what is not understood ends the start and names the handler: %s', async (_, options, problem) => {
+  ['@Throttle', Throttle({ sing_in: { limit: 2, ttl: 1000 } }), 'sing_in'],
+  ['@SkipThrottle', SkipThrottle({ users: true }), 'users'],
+])('%s: a limit that does not exist ends the start and names the handler', async (_, decorator, name) => {
   @Controller('wrong')
   class WrongController {
     @Get()
     @Public()
-    @Throttle(options)
+    @(decorator as MethodDecorator)
     list() {
       return {};
     }
   }
   @Module({ controllers: [WrongController] })
   class WrongModule {}
-  await expect(open({}, WrongModule)).rejects.toThrow(problem);
-  await expect(open({}, WrongModule)).rejects.toThrow('WrongController.list');
+  await expect(open({}, WrongModule)).rejects.toThrow(`${name} in WrongController.list`);
 });
 
 withRedis.test('@Throttle: replicas share the limit through Redis', async () => {

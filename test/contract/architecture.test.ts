@@ -20,11 +20,7 @@ const ORDER = [
 // Imports against the order that are still to be removed. This list only gets shorter.
 const PENDING = [
   'platform/idempotency/idempotency.service.ts -> auth/credential',
-  'platform/rate-limits/handler-limits.ts -> auth/access',
   'platform/lifecycle/health.controller.ts -> auth/access',
-  'platform/rate-limits/rate-limit.guard.ts -> auth/credential',
-  'platform/rate-limits/rate-limit.guard.ts -> auth/bearer.strategy',
-  'platform/rate-limits/rate-limits.service.ts -> auth/credential',
   'platform/openapi/reference.controller.ts -> auth/access',
 ];
 
@@ -39,7 +35,6 @@ const PENDING_CYCLES = [
     'platform/http/request.ts',
     'platform/observability/request-log.ts',
   ],
-  ['platform/rate-limits/rate-limits.service.ts', 'platform/rate-limits/shared-counters.ts'],
 ];
 
 // These enter, correct and erase records of every kind; all other folders write to their own tables alone.

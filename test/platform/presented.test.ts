@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { authorizationOf, limitedAs, presentCredential } from '../../src/auth/credential';
+import { authorizationOf, trackersOf, presentCredential } from '../../src/auth/credential';
 
 /** What a request presents, and the header that passport reads. */
 function normalized(authorization: string | undefined, KEY?: string, rawHeaders: string[] = []) {
@@ -75,7 +75,7 @@ test('the header has the form that passport reads; other schemes are left alone'
 });
 
 test('a JWT counts for the key that it was made from, and for its user', () => {
-  const of = (api_key_id: number | null) => limitedAs({ type: 'jwt', user_id: 3, api_key_id, scopes: [] });
-  expect(of(7)).toEqual({ credential: 'key 7', user: 'user 3' });
-  expect(of(null)).toEqual({ credential: 'user 3', user: 'user 3' });
+  const of = (api_key_id: number | null) => trackersOf({ type: 'jwt', user_id: 3, api_key_id, scopes: [] });
+  expect(of(7)).toEqual({ credential: 'key 7', user: 'user 3', default: 'user 3' });
+  expect(of(null)).toEqual({ credential: 'user 3', user: 'user 3', default: 'user 3' });
 });

@@ -12,7 +12,7 @@ import { InFlight } from '../../src/platform/http/in-flight';
 import { Database } from '../../src/platform/database/database';
 import { statement } from '../../src/platform/database/statement';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
-import { SharedCounters } from '../../src/platform/rate-limits/shared-counters';
+import { RedisStorage } from '../../src/platform/rate-limits/redis-storage';
 
 const PROTECTIONS = {
   /** Nothing ends a wait for the database. */
@@ -47,7 +47,7 @@ const PROTECTIONS = {
       await redis.incr(key);
       return undefined;
     };
-    Object.assign(SharedCounters.prototype, { count });
+    Object.assign(RedisStorage.prototype, { count });
   },
   /** A message is forgotten when it is sent, and not when it is answered. */
   outbox() {

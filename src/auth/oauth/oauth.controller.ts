@@ -135,7 +135,7 @@ export class OauthController {
   @Post('oauth/device')
   @ForClients()
   // Each stores a row: this bounds the live requests of one IP address.
-  @Throttle({ device: { limit: 60, ttl: LIFETIME * 1000 } })
+  @Throttle({ default: { limit: 60, ttl: LIFETIME * 1000 } })
   @ApiOkResponse({ type: DeviceAuthorizationResponse })
   async device(
     @Req() req: Request,

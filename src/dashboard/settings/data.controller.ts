@@ -1,5 +1,4 @@
 import { Controller, Get, Req } from '@nestjs/common';
-import { Throttle } from '@nestjs/throttler';
 import type { Request } from 'express';
 import { tooManyAttempts } from '../sign-in/sign-in.controller';
 import { SignInService } from '../sign-in/sign-in.service';
@@ -14,6 +13,7 @@ import { Audit } from '../../auth/audit';
 import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { Settings } from '../../platform/config/settings';
 import { Post } from '../../platform/http/routes';
+import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { ExportService } from '../../operator/people/export.service';
 import { People } from '../../operator/people/person';
@@ -43,7 +43,7 @@ export class DataController {
 
   @Post()
   @SignedIn()
-  @Throttle({ 'sign-in': {} })
+  @SignInAttempt()
   async export(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.page(visitor);
     const password = (await formOf(req)).text('password') ?? '';
@@ -58,7 +58,7 @@ export class DataController {
         address: req.exchange.client.network,
       });
       if (result.refused === 'wait') return this.page(visitor, tooManyAttempts(result.seconds));
-      this.limits.guesses?.['sign-in'].failed(req);
+      void this.limits.failed('sign-in', req);
       return this.page(visitor, { status: 403, problem: 'The password is wrong.' });
     }
     return this.exports.response(

@@ -1,9 +1,9 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { Throttle } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { Settings } from '../../platform/config/settings';
 import { Post } from '../../platform/http/routes';
+import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { Audit } from '../../auth/audit';
 import { AuthorizationRequests } from '../../auth/oauth/authorization-requests.service';
@@ -48,7 +48,7 @@ export class SignInController {
   @Post('login')
   @Public()
   @ForBrowsers()
-  @Throttle({ 'sign-in': {} })
+  @SignInAttempt()
   async signIn(
     @Req() req: Request,
     @Res({ passthrough: true }) res: Response,
@@ -80,7 +80,7 @@ export class SignInController {
     });
     if (result.refused === 'wait')
       return this.page(visitor, return_to, { name, ...tooManyAttempts(result.seconds) });
-    this.limits.guesses?.['sign-in'].failed(req);
+    void this.limits.failed('sign-in', req);
     return this.page(visitor, return_to, {
       name,
       status: 403,

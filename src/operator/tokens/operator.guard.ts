@@ -38,10 +38,10 @@ export class OperatorGuard implements CanActivate {
 
   /** Failed attempts count for the IP address. */
   private async reject(req: Request, res: Response, token: string): Promise<never> {
-    this.limits.guesses?.address.check(req, res);
+    this.limits.check('address', req, res);
     await this.limits.spendAddress(req, res);
     if (token === '') throw authenticationRequired();
-    this.limits.guesses?.address.failed(req);
+    void this.limits.failed('address', req);
     throw invalidToken();
   }
 }

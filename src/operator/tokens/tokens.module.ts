@@ -5,9 +5,10 @@ import { OperatorEvents } from './operator-events';
 import { OperatorPathsMiddleware } from './operator-paths.middleware';
 import { OperatorToken } from './operator-token.entity';
 import { OperatorTokensService } from './operator-tokens.service';
+import { RateLimitsModule } from '../../platform/rate-limits/rate-limits.module';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([OperatorToken])],
+  imports: [RateLimitsModule, TypeOrmModule.forFeature([OperatorToken])],
   controllers: [OperationsController],
   providers: [OperatorEvents, OperatorTokensService],
   exports: [OperatorEvents, OperatorTokensService],

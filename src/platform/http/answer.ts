@@ -157,6 +157,7 @@ export class OutgoingResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
   override fixed: readonly FixedHeader[] = [];
+  override requests_left = Infinity;
   private request_id = '';
   private rate_limit = '';
   private ending: Ending | undefined;
@@ -182,7 +183,10 @@ export class OutgoingResponse<
     this.request_id = headerLine('X-Request-Id', id);
   }
 
+  /** Of several limits the one with the fewest requests left is shown. */
   override setRateLimit(limit: number, remaining: number, reset_seconds: number): void {
+    if (remaining > this.requests_left) return;
+    this.requests_left = remaining;
     this.rate_limit =
       headerLine('X-RateLimit-Limit', limit) +
       headerLine('X-RateLimit-Remaining', remaining) +

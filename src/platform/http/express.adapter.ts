@@ -10,9 +10,6 @@ import type { ClientSocket } from './request';
 const SECOND = 1000;
 export const MAX_HEADER_BYTES = 16 * 1024;
 
-const isEmpty = (body: object) =>
-  Object.values(body).every((value) => Array.isArray(value) && value.length === 0);
-
 /** Classes with the prototypes that Express would set on each request, which would make V8 forget the request's shape. */
 function nativeClasses(app: express.Express) {
   class Request extends http.IncomingMessage {
@@ -93,7 +90,6 @@ export class GamewharfAdapter extends ExpressAdapter {
       super.reply(res, body, status);
       return;
     }
-    if (res.req.is_lookup && isEmpty(body)) res.found_nothing = true;
     sendJson(res, status ?? res.statusCode, JSON.stringify(body));
   }
 

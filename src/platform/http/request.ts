@@ -4,6 +4,7 @@ import type { ApiError } from './api-error';
 import type { Exchange } from './in-flight';
 import type { FixedHeader } from './answer';
 import type { Connection } from './connection';
+import type { Spending } from '../rate-limits/memory-storage';
 
 /** The credential of a request, not verified. */
 export interface Presented {
@@ -11,12 +12,11 @@ export interface Presented {
   text: string;
 }
 
-/** The names under which limits count a credential. */
-export interface LimitedAs {
-  /** The API key; JWTs count for the key that they were made from. */
-  credential: string;
-  user: string;
-}
+/**
+ * By the name of a rate limit: whose requests it counts. A limit without an entry doesn't apply. Verified credentials have a
+ * `user`, and a `credential`: their API key, also for JWTs that were made from it.
+ */
+export type Trackers = Readonly<Partial<Record<string, string>>>;
 
 /** An operator's token. */
 export interface Operator {
@@ -39,16 +39,14 @@ declare module 'node:http' {
     parametersInHeaders?: Record<string, string>;
     /** The credential, not verified, or what is wrong with it. */
     presented?: Presented | ApiError;
-    /** Set when the credential is known. */
-    limited_as?: LimitedAs;
+    /** Absent where no rate limits apply. */
+    trackers?: Trackers;
+    /** What it cost its IP address, refunded if its credential is valid. */
+    spent_address?: Spending;
     /** On paths under /operator/, where its token is good. */
     operator?: Operator;
-    /** The limit of lookups that find nothing: counted before the lookup, undone if it finds something. */
-    misses?: object;
     /** Resolves when the body has been parsed into `body`; absent before. */
     bodyParsed?: Promise<void>;
-    /** Lookups that find nothing are counted. */
-    is_lookup?: true;
     /** On account pages: a `Visitor` of accounts/web/visitor.ts. */
     visitor?: object;
   }
@@ -56,9 +54,9 @@ declare module 'node:http' {
     /** Default headers, which the answer may override. */
     fixed: readonly FixedHeader[];
     setRequestId(id: string): void;
+    /** As the rate limit headers say. */
+    requests_left: number;
     setRateLimit(limit: number, remaining: number, reset_seconds: number): void;
-    /** Every list in the answer is empty. */
-    found_nothing?: true;
   }
 }
 

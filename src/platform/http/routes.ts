@@ -1,7 +1,6 @@
 import { applyDecorators, HttpCode, Post as NestPost, SetMetadata } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { ApiResponse } from '@nestjs/swagger';
-import { THROTTLER_SKIP } from '@nestjs/throttler/dist/throttler.constants';
 
 /** A POST route with status 200; Nest's own has 201. */
 export const Post = (path?: string | string[]) => applyDecorators(NestPost(path), HttpCode(200));
@@ -22,12 +21,6 @@ export const Fails = (status: number, ...texts: string[]) =>
 export const BodyOnly = () => SetMetadata(BODY_ONLY, true);
 
 export const isBodyOnly = (handler: object): boolean => Reflect.getMetadata(BODY_ONLY, handler) === true;
-
-/** Whether `@SkipThrottle` turns the limit off; its name for all limits is `default`. */
-export const isUnlimited = (handler: object, controller: object, limit = 'default'): boolean =>
-  [handler, controller]
-    .map((target) => Reflect.getMetadata(THROTTLER_SKIP + limit, target) as boolean | undefined)
-    .find((skips) => skips !== undefined) ?? false;
 
 /** The routes below it, and no others, take operator tokens. */
 export const OPERATOR_PATH = '/operator/';

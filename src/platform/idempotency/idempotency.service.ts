@@ -3,7 +3,7 @@ import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request } from 'express';
 import type { ClientBase } from 'pg';
-import { type Credential, limitedAs } from '../../auth/credential';
+import { type Credential, trackersOf } from '../../auth/credential';
 import { Clock } from '../config/clock';
 import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
@@ -41,7 +41,7 @@ export const RetryKey = createParamDecorator(
 function credentialOf(req: Request): Pick<RetryKey, 'credential' | 'user_id'> {
   if (req.operator) return { credential: `operator ${req.operator.id ?? req.operator.name}`, user_id: null };
   const credential = req.user as Credential;
-  return { credential: limitedAs(credential).credential, user_id: credential.user_id };
+  return { credential: trackersOf(credential).credential, user_id: credential.user_id };
 }
 
 /** On a handler with a RetryKey: describes the header in OpenAPI. */

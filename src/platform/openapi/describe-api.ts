@@ -7,7 +7,8 @@ import { describeAnswers, ERRORS_SCHEMA, HEADERS } from './openapi-answers';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters, type Json } from './openapi-parameters';
 import { requestClassOf } from '../http/params.decorator';
-import { handlersOf, isBodyOnly, isUnlimited, OPERATOR_PATH } from '../http/routes';
+import { handlersOf, isBodyOnly, OPERATOR_PATH } from '../http/routes';
+import { isUnlimited } from '../rate-limits/rate-limits.decorators';
 
 export type Audience = 'everybody' | 'operator';
 

@@ -1,0 +1,124 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import {
+  InjectThrottlerOptions,
+  InjectThrottlerStorage,
+  ThrottlerGuard,
+  type ThrottlerModuleOptions,
+  type ThrottlerRequest,
+  ThrottlerStorage,
+} from '@nestjs/throttler';
+import type { Request, Response } from 'express';
+import { ApiError } from '../platform/http/api-error';
+import { RequestGate } from '../platform/http/request-gate';
+import type { Observer } from '../platform/http/request';
+import { isUnlimited, requestCostOf, signsIn } from '../platform/rate-limits/rate-limits.decorators';
+import { RateLimitsService } from '../platform/rate-limits/rate-limits.service';
+import { accessOf } from './access';
+import { BearerStrategy } from './bearer.strategy';
+import { type Credential, trackersOf } from './credential';
+
+/** Before the credential is verified: counts a cached one for its own limits, and any other request for its IP address. */
+@Injectable()
+export class RateLimitGuard extends ThrottlerGuard {
+  constructor(
+    @InjectThrottlerOptions() options: ThrottlerModuleOptions,
+    @InjectThrottlerStorage() storage: ThrottlerStorage,
+    reflector: Reflector,
+    private readonly limits: RateLimitsService,
+    private readonly credentials: BearerStrategy,
+    gate: RequestGate,
+  ) {
+    super(options, storage, reflector);
+    if (limits.rates) gate.observers.push(this.countRejected);
+  }
+
+  override async onModuleInit(): Promise<void> {
+    if (this.limits.rates) await super.onModuleInit();
+  }
+
+  override canActivate(context: ExecutionContext): Promise<boolean> {
+    const handler = context.getHandler();
+    const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
+    // Sales systems send as many requests as they sell games. What is too much for the service is 503.
+    if (!this.limits.rates || req.operator || isUnlimited(handler, context.getClass()))
+      return Promise.resolve(true);
+    const { network } = req.exchange.client;
+    const access = accessOf(handler);
+    if (access === 'public' || access === 'signed in') {
+      if (signsIn(handler)) this.limits.check('sign-in', req, res);
+      req.trackers = signsIn(handler)
+        ? { 'sign-in': network, default: network }
+        : { address: network, default: network };
+    } else {
+      const { presented } = req;
+      const isComplete = presented !== undefined && !(presented instanceof ApiError);
+      req.trackers = isComplete ? this.credentials.trackersOf(presented) : undefined;
+      if (!req.trackers) {
+        // Guesses are limited before they cost a query.
+        if (isComplete) this.limits.check('address', req, res);
+        req.trackers = { address: network };
+      }
+    }
+    return super.canActivate(context);
+  }
+
+  /** Called when the credential is verified. */
+  async verified(context: ExecutionContext, credential: Credential): Promise<boolean> {
+    const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
+    if (!req.trackers || req.trackers.user !== undefined) return true;
+    if (req.spent_address) void this.limits.refund(req.spent_address);
+    res.requests_left = Infinity;
+    req.trackers = trackersOf(credential);
+    return super.canActivate(context);
+  }
+
+  protected override async handleRequest({
+    context,
+    limit,
+    ttl,
+    throttler,
+    getTracker,
+    generateKey,
+  }: ThrottlerRequest): Promise<boolean> {
+    // The handler has no limit of its own.
+    if (limit === Infinity) return true;
+    const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
+    const name = throttler.name!;
+    const [handler, controller] = [context.getHandler(), context.getClass()];
+    const shared = generateKey(context, await getTracker(req, context), name);
+    const isShared = limit === throttler.limit && ttl === throttler.ttl;
+    const spending = {
+      name,
+      key: isShared ? shared : `${controller.name}.${handler.name}:${shared}`,
+      limit: limit / requestCostOf(handler),
+      ttl,
+    };
+    await this.limits.spend(res, spending);
+    if (name === 'address') req.spent_address = spending;
+    return true;
+  }
+
+  protected override generateKey(_context: ExecutionContext, tracker: string, name: string): string {
+    return `${name}:${tracker}`;
+  }
+
+  /** A rejected credential is a failed attempt. */
+  private readonly countRejected: Observer = (req, res) => {
+    const { presented, trackers } = req;
+    const isRejected = res.statusCode === 401 && presented !== undefined && !(presented instanceof ApiError);
+    if (isRejected && trackers && trackers.user === undefined) void this.limits.failed('address', req);
+  };
+}
+
+/** Runs after ScopesGuard: counts a request whose credential was not cached before. */
+@Injectable()
+export class CredentialLimitGuard implements CanActivate {
+  constructor(private readonly rateLimit: RateLimitGuard) {}
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const { user, trackers } = context.switchToHttp().getRequest<Request>();
+    if (user === undefined || trackers?.user !== undefined) return true;
+    return this.rateLimit.verified(context, user as Credential);
+  }
+}

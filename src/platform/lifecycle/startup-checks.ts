@@ -1,0 +1,75 @@
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { getOptionsToken } from '@nestjs/throttler';
+import { getMetadataStorage } from 'class-validator';
+import { OperatorError } from '../config/operator-error';
+import { requestClassOf } from '../http/params.decorator';
+import { handlersOf, type Named } from '../http/routes';
+import { limitNamesOf } from '../rate-limits/rate-limits.decorators';
+
+type Problem = (handler: Named, controller: Named) => string[];
+
+/** The service doesn't start with a declaration that would have no effect. */
+@Injectable()
+export class StartupChecks implements OnModuleInit {
+  constructor(
+    private readonly modules: ModulesContainer,
+    @Inject(getOptionsToken()) private readonly limits: { throttlers: { name?: string }[] },
+  ) {}
+
+  onModuleInit(): void {
+    const known = this.limits.throttlers.map(({ name }) => name!);
+    this.require(
+      `Name only existing limits in @Throttle and @SkipThrottle (${known.join(', ')})`,
+      (handler, controller) =>
+        [controller, handler].flatMap(limitNamesOf).filter((name) => !known.includes(name)),
+    );
+    this.require(
+      'Put a validator of class-validator on each property of a request class',
+      (handler, controller) =>
+        requestClassesOf(handler, controller).flatMap((request) =>
+          unvalidated(request).map((property) => `${request.name}.${property}`),
+        ),
+    );
+  }
+
+  private require(rule: string, problemsOf: Problem): void {
+    const found = handlersOf(this.modules).flatMap(({ controller, handler }) =>
+      [...new Set(problemsOf(handler, controller))].map(
+        (problem) => `${problem} in ${controller.name}.${handler.name}`,
+      ),
+    );
+    if (found.length > 0) throw new OperatorError(`${rule}: ${found.join('; ')}.`);
+  }
+}
+
+type RequestClass = Named & (new () => object);
+
+// The types of parameters from @Body(), @Query() and @Param(), as Nest stores them.
+const VALUES_OF_CLIENTS = /^[345]:(\d+)$/;
+
+/** The classes of the parameters that a client sends. */
+function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
+  const { prototype } = controller as unknown as { prototype: object };
+  const types = Reflect.getMetadata('design:paramtypes', prototype, handler.name) as unknown[] | undefined;
+  const parameters = Reflect.getMetadata('__routeArguments__', controller, handler.name) as
+    object | undefined;
+  const classes = Object.entries(parameters ?? {}).flatMap(
+    ([key, { data }]: [string, { data?: unknown }]) => {
+      const [, index] = VALUES_OF_CLIENTS.exec(key) ?? [];
+      // `@Body('name')` is a single value.
+      return index === undefined || data !== undefined ? [] : [types?.[Number(index)]];
+    },
+  );
+  return [requestClassOf(handler), ...classes].filter(
+    (type): type is RequestClass =>
+      typeof type === 'function' && ![Object, String, Number, Boolean, Array].includes(type as never),
+  );
+}
+
+/** The fields of a class are on each instance, since TypeScript compiles for ES2022 and later. */
+function unvalidated(request: RequestClass): string[] {
+  const rules = getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
+  const validated = new Set(rules.map(({ propertyName }) => propertyName));
+  return Object.keys(new request()).filter((property) => !validated.has(property));
+}

@@ -1,0 +1,152 @@
+import type { ThrottlerStorage } from '@nestjs/throttler';
+import { ExpiringCache } from '../cache/expiring-cache';
+import type { Clock } from '../config/clock';
+import type { RateLimit } from '../config/rate-limits';
+import type { Counter as Total, Measurements } from '../observability/measurements';
+
+export type LimitRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
+
+// 23 MB for each limit.
+const MAX_COUNTERS = 100_000;
+const MINUTE = 60_000;
+// Tolerance for rounding errors.
+const ROUNDING = 1e-6;
+
+const seconds = (ms: number) => Math.ceil(ms / 1000);
+
+/** Changed in place, so that a request allocates nothing. */
+interface Counter {
+  /** When the whole limit is available again. */
+  full_at: number;
+}
+
+/** A counter and its limit. `ttl`: its period in milliseconds, as throttler calls it. */
+export interface Spending {
+  name: string;
+  key: string;
+  limit: number;
+  ttl: number;
+}
+
+export const spendingOf = (name: string, tracker: string, { count, period_ms }: RateLimit): Spending => ({
+  name,
+  key: `${name}:${tracker}`,
+  limit: count,
+  ttl: period_ms,
+});
+
+/** The most recently used counters of one limit. */
+class Counters {
+  maxAge = MINUTE;
+  readonly cache: ExpiringCache<Counter>;
+
+  constructor(
+    readonly decisions: Record<'allowed' | 'limited', Total>,
+    maxCounters: number,
+  ) {
+    // A counter moves to the end of the cache only once a period, because that costs as much as several uses.
+    this.cache = new ExpiringCache(
+      { freshAfter: (now) => now - this.maxAge, staleUntil: (now) => now - 2 * this.maxAge },
+      maxCounters,
+    );
+  }
+
+  of({ key, ttl }: Spending, now: number): Counter {
+    if (ttl > this.maxAge) this.maxAge = ttl;
+    const fresh = this.cache.get(key, now);
+    if (fresh) return fresh;
+    const counter = this.cache.peek(key) ?? { full_at: now };
+    this.cache.set(key, counter, now);
+    return counter;
+  }
+}
+
+/**
+ * Throttler's storage in the memory of this process, by the generic cell rate algorithm: a limit refills evenly, and a counter
+ * is one number. Throttler's own storage keeps the time of every request.
+ */
+export class MemoryStorage implements ThrottlerStorage {
+  private readonly limits = new Map<string, Counters>();
+
+  constructor(
+    protected readonly clock: Clock,
+    private readonly measurements: Measurements,
+    private readonly maxCounters = MAX_COUNTERS,
+  ) {
+    measurements.gauge(
+      'gamewharf_rate_limit_counters',
+      'Rate limit counters in the memory of this process',
+      () => [...this.limits.values()].reduce((sum, { cache }) => sum + cache.size, 0),
+    );
+    measurements.gauge(
+      'gamewharf_rate_limit_shared',
+      '1 if the counters are shared through Redis, otherwise 0',
+      () => (this.isShared ? 1 : 0),
+    );
+  }
+
+  get isShared(): boolean {
+    return false;
+  }
+
+  /** Counts a request unless the limit is used up. */
+  increment(key: string, ttl: number, limit: number, _: number, name: string): Promise<LimitRecord> {
+    const now = this.clock.monotonic();
+    const counters = this.of(name);
+    const counter = counters.of({ name, key, limit, ttl }, now);
+    const before = recordOf(counter.full_at - now, { limit, ttl });
+    counters.decisions[before.isBlocked ? 'limited' : 'allowed'].value++;
+    if (before.isBlocked) return Promise.resolve(before);
+    counter.full_at = Math.max(now, counter.full_at) + ttl / limit;
+    return Promise.resolve({ ...recordOf(counter.full_at - now, { limit, ttl }), isBlocked: false });
+  }
+
+  /** Counts one more, also beyond the limit, or refunds one. */
+  add(spending: Spending, count: 1 | -1): Promise<void> {
+    const now = this.clock.monotonic();
+    const counter = this.of(spending.name).of(spending, now);
+    counter.full_at = Math.max(now, Math.max(now, counter.full_at) + (count * spending.ttl) / spending.limit);
+    return Promise.resolve();
+  }
+
+  /** The record of a limit that is used up, otherwise undefined. Counts no request and doesn't query Redis. */
+  blocked(spending: Spending): LimitRecord | undefined {
+    const { cache, decisions } = this.of(spending.name);
+    const record = recordOf((cache.peek(spending.key)?.full_at ?? 0) - this.clock.monotonic(), spending);
+    if (!record.isBlocked) return undefined;
+    decisions.limited.value++;
+    return record;
+  }
+
+  /** Replaces a counter by that of all processes, if it is known. Counting must follow at once: other requests learn too. */
+  protected learn(spending: Spending, spent: number | undefined): void {
+    const now = this.clock.monotonic();
+    if (spent !== undefined) this.of(spending.name).of(spending, now).full_at = now + spent;
+  }
+
+  private of(name: string): Counters {
+    let counters = this.limits.get(name);
+    if (!counters) {
+      const total = (decision: string) =>
+        this.measurements.counter('gamewharf_rate_limit_decisions_total', 'Rate limit decisions', {
+          limit: name,
+          decision,
+        });
+      counters = new Counters({ allowed: total('allowed'), limited: total('limited') }, this.maxCounters);
+      this.limits.set(name, counters);
+    }
+    return counters;
+  }
+}
+
+/** `spent`: milliseconds until the whole limit is available again. */
+function recordOf(spent: number, { limit, ttl }: Pick<Spending, 'limit' | 'ttl'>): LimitRecord {
+  const remaining = Math.max(0, Math.min(limit, Math.floor((1 - spent / ttl) * limit + ROUNDING)));
+  const wait = spent + ttl / limit - ttl;
+  return {
+    totalHits: limit - remaining,
+    timeToExpire: seconds(Math.max(0, spent)),
+    isBlocked: wait > ROUNDING,
+    timeToBlockExpire: Math.max(1, seconds(wait)),
+  };
+}

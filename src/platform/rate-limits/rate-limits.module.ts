@@ -1,0 +1,65 @@
+import { Module, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ThrottlerModule, type ThrottlerOptions } from '@nestjs/throttler';
+import type { NextFunction, Request, Response } from 'express';
+import { Clock } from '../config/clock';
+import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
+import { Settings } from '../config/settings';
+import { isPreflight } from '../http/request-gate';
+import { Measurements } from '../observability/measurements';
+import { MemoryStorage } from './memory-storage';
+import { RateLimitsService } from './rate-limits.service';
+import { RedisStorage } from './redis-storage';
+
+const MINUTE = 60_000;
+
+const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions => ({
+  name,
+  limit,
+  ttl,
+  skipIf: (context) => context.switchToHttp().getRequest<Request>().trackers?.[name] === undefined,
+  getTracker: (req) => (req as Request).trackers![name]!,
+});
+
+/** One for each limit; `default` counts only on handlers with `@Throttle({ default: ... })`. `misses`: see LookupInterceptor. */
+const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
+  ...Object.entries(rates).map(([name, { count, period_ms }]) => throttler(name, count, period_ms)),
+  throttler('default', Infinity, MINUTE),
+];
+
+@Module({
+  imports: [
+    ThrottlerModule.forRootAsync({
+      inject: [Settings, Clock, Measurements],
+      useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, measurements: Measurements) => {
+        const rates = rateLimitsOf(RATE_LIMIT);
+        return {
+          // RateLimitGuard uses none if RATE_LIMIT is off; the names are checked all the same.
+          throttlers: throttlersOf(rates ?? rateLimitsOf('')!),
+          storage:
+            rates && REDIS_URL
+              ? await RedisStorage.open(REDIS_URL, clock, measurements)
+              : new MemoryStorage(clock, measurements),
+        };
+      },
+    }),
+  ],
+  providers: [RateLimitsService],
+  exports: [RateLimitsService],
+})
+export class RateLimitsModule implements OnModuleInit {
+  constructor(
+    private readonly host: HttpAdapterHost,
+    private readonly limits: RateLimitsService,
+  ) {}
+
+  onModuleInit(): void {
+    if (!this.limits.rates) return;
+    // Requests that match no route pass no guard. Nest has registered all routes by now, and registers its 404 handler later.
+    this.host.httpAdapter?.use(async (req: Request, res: Response, next: NextFunction) => {
+      // A preflight doesn't count: the request after it does.
+      if (!isPreflight(req)) await this.limits.spendAddress(req, res);
+      next();
+    });
+  }
+}

@@ -1,0 +1,134 @@
+import { Logger, type OnApplicationShutdown } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import type { Clock } from '../config/clock';
+import type { Counter, Measurements } from '../observability/measurements';
+import { MemoryStorage, type Spending } from './memory-storage';
+
+/** A client with the script below as a command. */
+type CountingRedis = Redis & { count(key: string, ...rest: (string | number)[]): Promise<string> };
+
+// By the clock of the Redis server. Returns the milliseconds, before this request, until the whole limit is available again.
+const COUNT = `
+local period, interval, count, always = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == 'always'
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local spent = math.max(0, tonumber(redis.call('GET', KEYS[1]) or '0') - now)
+if always or spent + interval <= period + 0.000001 then
+  local after = math.max(0, spent + count * interval)
+  redis.call('SET', KEYS[1], string.format('%.3f', now + after), 'PX', math.max(1, math.ceil(after)))
+end
+return string.format('%.3f', spent)`;
+
+// In milliseconds. After three timeouts no request waits, so a Redis server that hangs adds at most 60 ms.
+const TIMEOUT = 20;
+const MAX_FAILURES = 3;
+const PAUSE = 1000;
+
+/** Counters in Redis, which all replicas share. While Redis fails, this process continues from the last known counters. */
+export class RedisStorage extends MemoryStorage implements OnApplicationShutdown {
+  private readonly log = new Logger('Redis');
+  private readonly fallbacks: Counter;
+  private failures = 0;
+  private pausedUntil = -Infinity;
+  private warned = false;
+
+  /** Imports the client here, so that it costs nothing where Redis is not configured. */
+  static async open(url: string, clock: Clock, measurements: Measurements): Promise<RedisStorage> {
+    const { Redis } = await import('ioredis');
+    const redis = new Redis(url, {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+      // For the client's own commands on a new connection.
+      commandTimeout: PAUSE,
+      connectTimeout: PAUSE,
+      // The default would delay the end of the process by two seconds.
+      disconnectTimeout: PAUSE / 10,
+      retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE),
+      scripts: { count: { lua: COUNT, numberOfKeys: 1 } },
+    });
+    return new RedisStorage(redis as CountingRedis, clock, measurements);
+  }
+
+  private constructor(
+    private readonly redis: CountingRedis,
+    clock: Clock,
+    measurements: Measurements,
+  ) {
+    super(clock, measurements);
+    this.fallbacks = measurements.counter(
+      'gamewharf_rate_limit_fallbacks_total',
+      'Rate limit decisions made without Redis while it was unavailable',
+    );
+    redis.on('error', (error: Error) => this.warn(error.message));
+    redis.on('ready', () => {
+      if (this.warned) this.log.log('Redis is available again. Rate limits are shared.');
+      this.warned = false;
+    });
+    redis.connect().catch(() => undefined);
+  }
+
+  override get isShared(): boolean {
+    return this.redis.status === 'ready' && this.clock.monotonic() >= this.pausedUntil;
+  }
+
+  override async increment(key: string, ttl: number, limit: number, block: number, name: string) {
+    const spending = { name, key, limit, ttl };
+    this.learn(spending, await this.count(spending, 1, 'unless limited'));
+    return super.increment(key, ttl, limit, block, name);
+  }
+
+  override async add(spending: Spending, count: 1 | -1): Promise<void> {
+    this.learn(spending, await this.count(spending, count, 'always'));
+    return super.add(spending, count);
+  }
+
+  onApplicationShutdown(): void {
+    this.redis.disconnect();
+  }
+
+  /** Returns the milliseconds spent before; undefined: Redis failed. */
+  private async count(
+    { key, ttl, limit }: Spending,
+    count: 1 | -1,
+    when: 'always' | 'unless limited',
+  ): Promise<number | undefined> {
+    if (!this.isShared) {
+      this.fallbacks.value++;
+      return undefined;
+    }
+    try {
+      const spent = await inTime(this.redis.count(`gamewharf:limit:${key}`, ttl, ttl / limit, count, when));
+      this.failures = 0;
+      return Number(spent);
+    } catch (error) {
+      this.fallbacks.value++;
+      this.failed(error as Error);
+      return undefined;
+    }
+  }
+
+  private failed(error: Error): void {
+    if (++this.failures < MAX_FAILURES || !this.isShared) return;
+    this.failures = 0;
+    this.pausedUntil = this.clock.monotonic() + PAUSE;
+    this.warn(error.message);
+    // Reconnects, since a server that hangs keeps its connection open.
+    this.redis.disconnect(true);
+  }
+
+  private warn(problem: string): void {
+    if (!this.warned)
+      this.log.warn(`Redis is unavailable, so each process counts rate limits on its own: ${problem}`);
+    this.warned = true;
+  }
+}
+
+/** Rejects after TIMEOUT. setImmediate: when this process was busy, the response may be waiting to be read. */
+function inTime<T>(response: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => setImmediate(() => reject(new Error('no response'))), TIMEOUT);
+    response.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,46 @@
+import { Redis } from 'ioredis';
+import { Clock } from '../../src/platform/config/clock';
+import { Measurements } from '../../src/platform/observability/measurements';
+import { RedisStorage } from '../../src/platform/rate-limits/redis-storage';
+import { TestRedis, withRedis } from '../support/redis';
+import { moment, until } from '../support/time';
+
+let redis: TestRedis;
+withRedis.describe('a Redis that hangs', () => {
+  beforeEach(async () => {
+    redis = await TestRedis.start();
+  });
+  afterEach(() => redis.stop());
+
+  const timed = async (work: () => Promise<unknown>): Promise<number> => {
+    const started = performance.now();
+    await work();
+    return performance.now() - started;
+  };
+
+  test('adds at most 60 ms to a request, which asks for three limits', async () => {
+    const storage = await RedisStorage.open(redis.url, new Clock(), new Measurements());
+    await until(() => storage.isShared);
+    const request = async () => {
+      for (const name of ['credential', 'user', 'default'])
+        await storage.increment(name, 900_000, 5, 0, name);
+    };
+    await request();
+    redis.hang();
+    for (let i = 0; i < 10; i++) {
+      // A timer of the same time is late on a busy machine too.
+      const [took, expected] = await Promise.all([timed(request), timed(() => moment(60))]);
+      expect(took).toBeLessThan(expected + 20);
+    }
+    expect((await storage.increment('user', 900_000, 5, 0, 'user')).isBlocked).toBe(true);
+    storage.onApplicationShutdown();
+  });
+
+  test('control: a client that waits gets no response', async () => {
+    const client = new Redis(redis.url);
+    await client.ping();
+    redis.hang();
+    expect(await Promise.race([client.ping(), moment(300).then(() => 'no response')])).toBe('no response');
+    client.disconnect();
+  });
+});
