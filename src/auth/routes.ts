@@ -13,8 +13,6 @@ export interface Route {
   /** Its controller is one of pages. */
   page: boolean;
   handler: string;
-  /** The status of a success, where the handler declares one. */
-  status: number | undefined;
 }
 
 /** Every route of the application, from its decorators. */
@@ -28,7 +26,6 @@ export const routesOf = (modules: ModulesContainer): Route[] =>
           access: accessOf(handler),
           page: Reflect.hasMetadata(PAGES, controller),
           handler: `${controller.name}.${handler.name}`,
-          status: Reflect.getMetadata('__httpCode__', handler) as number | undefined,
         })),
       ),
     )

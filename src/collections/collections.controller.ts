@@ -1,10 +1,10 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
-import { Fails, Post } from '../platform/http/routes';
+import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { IdempotencyService, OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
 import {

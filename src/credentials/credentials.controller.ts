@@ -1,10 +1,10 @@
-import { Controller, Get, Req } from '@nestjs/common';
+import { Controller, Get, Req, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { AnyApiKey, AnyCredential } from '../auth/access';
 import { Audit } from '../auth/audit';
 import { type Credential, CurrentCredential } from '../auth/credential';
-import { Fails, Post } from '../platform/http/routes';
+import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { modernTimestamp, timestampOf } from '../platform/formats/timestamps';
 import { CredentialsInfoResponse, SubkeyResponse, SubkeyRequest } from './credentials.dto';

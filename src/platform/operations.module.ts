@@ -10,7 +10,7 @@ import { TracingService } from './observability/tracing.service';
 @Global()
 @Module({
   controllers: [HealthController, ReferenceController],
-  providers: [ApiDescription, MetricsService, TracingService, Startup],
+  providers: [ApiDescription, MetricsService, TracingService, Startup, StartupChecks],
   exports: [ApiDescription, MetricsService],
 })
 export class OperationsModule {}

@@ -1,10 +1,10 @@
-import { Controller, Get, Req } from '@nestjs/common';
+import { Controller, Get, Req, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import { Fails, Post } from '../platform/http/routes';
+import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
 import { DownloadsService } from './downloads.service';

@@ -1,8 +1,10 @@
-import { Controller, Get, Module, Req, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, Module, Post, Req, UseGuards } from '@nestjs/common';
 import { AuthGuard } from '@nestjs/passport';
+import { IsString } from 'class-validator';
 import type { Request } from 'express';
 import { Public, Scopes, SignedIn } from '../../src/auth/access';
 import { CurrentCredential, type Credential } from '../../src/auth/credential';
+import { Params } from '../../src/platform/http/params.decorator';
 import { UsersService } from '../../src/users/users.service';
 import { failure, make, openApp, useStore } from '../support/store';
 
@@ -16,6 +18,12 @@ class ReviewsController {
   @UseGuards(AuthGuard('bearer'))
   mine(@Req() { user }: Request) {
     return { user_id: (user as Credential).user_id };
+  }
+
+  @Post()
+  @Public()
+  add() {
+    return { id: 1 };
   }
 
   @Get('of-collections')
@@ -75,6 +83,12 @@ test('an ordinary AuthGuard of passport and our own @Scopes both verify the cred
   );
 });
 
+test("a POST declared with Nest's decorator has the status of this API", async () => {
+  const app = await openApp({}, { imports: [ReviewsModule] });
+  const response = await fetch(`${await app.getUrl()}/reviews`, { method: 'POST' });
+  expect({ status: response.status, body: await response.json() }).toEqual({ status: 200, body: { id: 1 } });
+});
+
 test('the service does not start with a handler that does not say who may enter', async () => {
   await expect(openApp({}, { imports: [ForgottenModule] })).rejects.toThrow(
     'Say who may enter, with @Scopes, @OperatorMay or @Public: ForgottenController.list (GET /forgotten).',
@@ -100,4 +114,36 @@ test('a provider can be replaced', async () => {
     status: 200,
     body: { user: { id: 7 } },
   });
+});
+
+class UnvalidatedRequest {
+  @IsString()
+  name: string;
+
+  note: string;
+}
+
+@Controller('unvalidated')
+class UnvalidatedController {
+  @Post()
+  @Public()
+  add(@Body() request: UnvalidatedRequest) {
+    return request;
+  }
+
+  @Get()
+  @Public()
+  list(@Params() request: UnvalidatedRequest) {
+    return request;
+  }
+}
+
+@Module({ controllers: [UnvalidatedController] })
+class UnvalidatedModule {}
+
+test('the service does not start with a property of a request that nothing validates', async () => {
+  await expect(openApp({}, { imports: [UnvalidatedModule] })).rejects.toThrow(
+    'Put a validator of class-validator on each property of a request class: UnvalidatedRequest.note in ' +
+      'UnvalidatedController.add; UnvalidatedRequest.note in UnvalidatedController.list.',
+  );
 });

@@ -405,7 +405,7 @@ describe('counters of a process', () => {
   });
 
   test('are bounded in number, and the most recent ones stay', async () => {
-    const storage = new MemoryStorage(clock, measurements, 100);
+    const storage = new MemoryStorage(clock, measurements, [], 100);
     for (let i = 0; i < 10_000; i++) await remaining(storage, `address ${i}`);
     expect(await size()).toBe(100);
     expect(await remaining(storage, 'address 9999')).toBe(8);

@@ -1,4 +1,4 @@
-import { applyDecorators, Controller, Get, Header, Req, UseFilters, UseGuards } from '@nestjs/common';
+import { applyDecorators, Controller, Get, Header, Req, UseFilters, UseGuards, Post } from '@nestjs/common';
 import {
   ApiExtraModels,
   ApiOkResponse,
@@ -11,7 +11,7 @@ import { Throttle } from '@nestjs/throttler';
 import type { Request } from 'express';
 import { Public } from '../access';
 import { SCOPES } from '../scopes';
-import { BodyOnly, Post } from '../../platform/http/routes';
+import { BodyOnly } from '../../platform/http/routes';
 import { Settings } from '../../platform/config/settings';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Params } from '../../platform/http/params.decorator';

@@ -1,4 +1,4 @@
-import { Controller, Get, Req } from '@nestjs/common';
+import { Controller, Get, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { Public, SignedIn } from '../../auth/access';
 import { ApiKeysService } from '../../auth/api-keys.service';
@@ -6,7 +6,6 @@ import { Audit } from '../../auth/audit';
 import { covers } from '../../auth/credential';
 import { Database } from '../../platform/database/database';
 import { OwnAddress } from '../../platform/http/own-address';
-import { Post } from '../../platform/http/routes';
 import {
   type Asked,
   AuthorizationRequests,

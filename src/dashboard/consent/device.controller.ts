@@ -1,8 +1,7 @@
-import { Controller, Get, Req } from '@nestjs/common';
+import { Controller, Get, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { Database } from '../../platform/database/database';
-import { Post } from '../../platform/http/routes';
 import { AttemptsService, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
 import { Audit } from '../../auth/audit';
 import { consentPage } from './consent.page';

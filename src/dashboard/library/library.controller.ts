@@ -1,11 +1,10 @@
-import { Controller, Get, Param, Req } from '@nestjs/common';
+import { Controller, Get, Param, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { AttemptsService, guessAtDownloadKey } from '../../auth/sign-in/attempts.service';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { formOf, queryOf } from '../../platform/http/form';
-import { Post } from '../../platform/http/routes';
 import { LibraryService } from '../../purchases/library.service';
 import { DownloadsService } from '../../uploads/downloads.service';
 import { UploadsService } from '../../uploads/uploads.service';

@@ -1,10 +1,9 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Post } from '@nestjs/common';
 import { Public, SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { expiryOf } from '../../auth/key-expiry';
 import { Clock } from '../../platform/config/clock';
 import { OwnAddress } from '../../platform/http/own-address';
-import { Post } from '../../platform/http/routes';
 import { ApiDescription } from '../../platform/openapi/api-description';
 import { KeysService } from '../settings/keys.service';
 import { type Notice, SessionsService } from '../../auth/sign-in/sessions.service';

@@ -1,4 +1,4 @@
-import { Controller, Get, Param, Req } from '@nestjs/common';
+import { Controller, Get, Param, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import type { ApiKey } from '../../auth/api-key.entity';
@@ -7,7 +7,6 @@ import { covers } from '../../auth/credential';
 import { Clock } from '../../platform/config/clock';
 import { apiError } from '../../platform/http/api-error';
 import { OwnAddress } from '../../platform/http/own-address';
-import { Post } from '../../platform/http/routes';
 import { Audit } from '../../auth/audit';
 import { type KeyDraft, keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
 import { keyFacts, keyForm, keyRow, labelField, nameOf, newKey, PATH } from './key-parts';

@@ -1,4 +1,4 @@
-import { Controller, Get, Req } from '@nestjs/common';
+import { Controller, Get, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { tooManyAttempts } from '../sign-in/sign-in.controller';
 import { SignInService } from '../sign-in/sign-in.service';
@@ -12,7 +12,6 @@ import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { Settings } from '../../platform/config/settings';
-import { Post } from '../../platform/http/routes';
 import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { ExportService } from '../../operator/people/export.service';

@@ -1,7 +1,6 @@
-import { Controller, Get, Param } from '@nestjs/common';
+import { Controller, Get, Param, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import { apiError } from '../../platform/http/api-error';
-import { Post } from '../../platform/http/routes';
 import { Audit } from '../../auth/audit';
 import { TokenRevocations } from '../../auth/token-revocations.service';
 import { GrantsService, type ListedGrant } from '../../auth/oauth/grants.service';

@@ -1,9 +1,8 @@
-import { Controller, Get, Param, Req } from '@nestjs/common';
+import { Controller, Get, Param, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { StoreLinks } from '../../platform/config/store-links';
 import { apiError } from '../../platform/http/api-error';
-import { Post } from '../../platform/http/routes';
 import {
   PER_PAGE,
   ProfileCollectionsService,

@@ -1,8 +1,7 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
+import { Controller, Get, Req, Res, Post } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { Settings } from '../../platform/config/settings';
-import { Post } from '../../platform/http/routes';
 import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { Audit } from '../../auth/audit';

@@ -1,4 +1,4 @@
-import { Controller, Req, Res } from '@nestjs/common';
+import { Controller, Req, Res, Post } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
@@ -6,7 +6,7 @@ import { type By, CurrentOperator } from '../tokens/operator-events';
 import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
 import { ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
 import { StreamedBody } from '../../platform/http/body.guard';
-import { Fails, Post } from '../../platform/http/routes';
+import { Fails } from '../../platform/http/routes';
 import { OperatorError } from '../../platform/config/operator-error';
 import { ImportResponse, TypeCountsResponse } from './import.dto';
 import { ImportService } from './import.service';

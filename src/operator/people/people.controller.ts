@@ -1,10 +1,10 @@
-import { Controller, Req } from '@nestjs/common';
+import { Controller, Req, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
 import { type By, CurrentOperator, OperatorEvents } from '../tokens/operator-events';
 import { apiError } from '../../platform/http/api-error';
-import { Fails, Post } from '../../platform/http/routes';
+import { Fails } from '../../platform/http/routes';
 import { Params } from '../../platform/http/params.decorator';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';

@@ -1,10 +1,10 @@
-import { Controller } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { OperatorMay } from '../tokens/operator-may';
 import { type By, CurrentOperator } from '../tokens/operator-events';
 import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Params } from '../../platform/http/params.decorator';
-import { Fails, Post } from '../../platform/http/routes';
+import { Fails } from '../../platform/http/routes';
 import { RefundResponse, RefundRequest, SaleResponse, SaleRequest } from './sale.dto';
 import { SalesService } from './sales.service';
 

@@ -78,6 +78,11 @@ export class GamewharfAdapter extends ExpressAdapter {
     this.httpServer = server;
   }
 
+  /** Nest sets 201 before the handler of a POST runs. In this API, every success is 200. */
+  override status(res: express.Response, status: number): unknown {
+    return super.status(res, status === 201 ? 200 : status) as unknown;
+  }
+
   override reply(
     res: ServerResponse & express.Response,
     body: unknown,

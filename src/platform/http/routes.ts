@@ -1,9 +1,6 @@
-import { applyDecorators, HttpCode, Post as NestPost, SetMetadata } from '@nestjs/common';
+import { SetMetadata } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { ApiResponse } from '@nestjs/swagger';
-
-/** A POST route with status 200; Nest's own has 201. */
-export const Post = (path?: string | string[]) => applyDecorators(NestPost(path), HttpCode(200));
 
 const BODY_ONLY = 'gamewharf:body-only';
 

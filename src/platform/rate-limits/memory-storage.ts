@@ -66,13 +66,20 @@ class Counters {
  * is one number. Throttler's own storage keeps the time of every request.
  */
 export class MemoryStorage implements ThrottlerStorage {
+  protected readonly fallbacks: Total;
   private readonly limits = new Map<string, Counters>();
 
   constructor(
     protected readonly clock: Clock,
     private readonly measurements: Measurements,
+    names: readonly string[] = [],
     private readonly maxCounters = MAX_COUNTERS,
   ) {
+    for (const name of names) this.of(name);
+    this.fallbacks = measurements.counter(
+      'gamewharf_rate_limit_fallbacks_total',
+      'Rate limit decisions made without Redis while it was unavailable',
+    );
     measurements.gauge(
       'gamewharf_rate_limit_counters',
       'Rate limit counters in the memory of this process',

@@ -12,6 +12,7 @@ import { RateLimitsService } from './rate-limits.service';
 import { RedisStorage } from './redis-storage';
 
 const MINUTE = 60_000;
+const COUNTED_BY_RESULT = ['misses', 'address-networks', 'sign-in-networks'];
 
 const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions => ({
   name,
@@ -33,14 +34,14 @@ const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
       inject: [Settings, Clock, Measurements],
       useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, measurements: Measurements) => {
         const rates = rateLimitsOf(RATE_LIMIT);
-        return {
-          // RateLimitGuard uses none if RATE_LIMIT is off; the names are checked all the same.
-          throttlers: throttlersOf(rates ?? rateLimitsOf('')!),
-          storage:
-            rates && REDIS_URL
-              ? await RedisStorage.open(REDIS_URL, clock, measurements)
-              : new MemoryStorage(clock, measurements),
-        };
+        // RateLimitGuard uses none if RATE_LIMIT is off. Their names are checked all the same.
+        const throttlers = throttlersOf(rates ?? rateLimitsOf('')!);
+        const names = rates ? [...throttlers.map(({ name }) => name!), ...COUNTED_BY_RESULT] : [];
+        const storage =
+          rates && REDIS_URL
+            ? await RedisStorage.open(REDIS_URL, clock, measurements, names)
+            : new MemoryStorage(clock, measurements, names);
+        return { throttlers, storage };
       },
     }),
   ],

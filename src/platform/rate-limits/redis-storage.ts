@@ -1,8 +1,8 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import type { Clock } from '../config/clock';
-import type { Counter, Measurements } from '../observability/measurements';
 import { MemoryStorage, type Spending } from './memory-storage';
+
+type Dependencies = ConstructorParameters<typeof MemoryStorage>;
 
 /** A client with the script below as a command. */
 type CountingRedis = Redis & { count(key: string, ...rest: (string | number)[]): Promise<string> };
@@ -27,13 +27,12 @@ const PAUSE = 1000;
 /** Counters in Redis, which all replicas share. While Redis fails, this process continues from the last known counters. */
 export class RedisStorage extends MemoryStorage implements OnApplicationShutdown {
   private readonly log = new Logger('Redis');
-  private readonly fallbacks: Counter;
   private failures = 0;
   private pausedUntil = -Infinity;
   private warned = false;
 
   /** Imports the client here, so that it costs nothing where Redis is not configured. */
-  static async open(url: string, clock: Clock, measurements: Measurements): Promise<RedisStorage> {
+  static async open(url: string, ...rest: Dependencies): Promise<RedisStorage> {
     const { Redis } = await import('ioredis');
     const redis = new Redis(url, {
       lazyConnect: true,
@@ -48,19 +47,14 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
       retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE),
       scripts: { count: { lua: COUNT, numberOfKeys: 1 } },
     });
-    return new RedisStorage(redis as CountingRedis, clock, measurements);
+    return new RedisStorage(redis as CountingRedis, rest);
   }
 
   private constructor(
     private readonly redis: CountingRedis,
-    clock: Clock,
-    measurements: Measurements,
+    rest: Dependencies,
   ) {
-    super(clock, measurements);
-    this.fallbacks = measurements.counter(
-      'gamewharf_rate_limit_fallbacks_total',
-      'Rate limit decisions made without Redis while it was unavailable',
-    );
+    super(...rest);
     redis.on('error', (error: Error) => this.warn(error.message));
     redis.on('ready', () => {
       if (this.warned) this.log.log('Redis is available again. Rate limits are shared.');
