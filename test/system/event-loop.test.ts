@@ -134,7 +134,7 @@ test('no transaction that many small imports share', async () => {
     await holder.connect();
     await holder.query('BEGIN; SELECT FROM games FOR UPDATE');
     const options = { port, connections: 1000, key: OPERATOR_TOKEN, record: { ...record, amount: amount++ } };
-    const sender = spawn(process.execPath, ['test/support/sender.mjs', 'importing', JSON.stringify(options)]);
+    const sender = spawn(process.execPath, ['test/support/import-sender.mjs', JSON.stringify(options)]);
     const ended = once(sender, 'close');
     await once(sender.stdout, 'data');
     // What they cost until they wait is that of requests.

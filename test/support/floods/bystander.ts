@@ -1,29 +1,29 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { join } from 'node:path';
 import type { Tenant } from '../world/world';
 import type { Seen } from './bystander-client';
+import { Child } from './child';
 
 export const LEAST_SHARE = 0.95;
 /** Connections that are terminated once a second have to be made again. */
 const MOST_UNAVAILABLE = 0.2;
 
-export type ToBystander = { type: 'start'; base: string; tenant: number } | { type: 'stop' };
+export type ToBystander = { type: 'start'; base: string; tenant: number; in_time: number } | { type: 'stop' };
 export type FromBystander = { type: 'started' } | { type: 'stopped'; seen: Seen };
 
 /** Whoever asks beside the fuzzer, in a process of its own: what it waits for is the service, and not the fuzzer's event loop. */
 export class Bystander {
   private seen: Seen = { results: {}, slowest_ms: 0, wrong: '' };
 
-  private constructor(private readonly child: ChildProcess) {}
+  private readonly child = new Child<ToBystander, FromBystander>('bystander-process');
 
-  static async start(base: string, { number }: Tenant): Promise<Bystander> {
-    const bystander = new Bystander(fork(join(__dirname, 'bystander-process.js')));
-    await bystander.exchange({ type: 'start', base, tenant: number });
+  /** `in_time`: a response that takes longer, in milliseconds, is late. */
+  static async start(base: string, { number }: Tenant, in_time = 1000): Promise<Bystander> {
+    const bystander = new Bystander();
+    await bystander.child.exchange({ type: 'start', base, tenant: number, in_time });
     return bystander;
   }
 
   async stop(): Promise<this> {
-    const answer = await this.exchange({ type: 'stop' });
+    const answer = await this.child.exchange({ type: 'stop' });
     if (answer.type === 'stopped') this.seen = answer.seen;
     return this;
   }
@@ -49,20 +49,11 @@ export class Bystander {
     return Object.values(this.seen.results).reduce((sum, count) => sum + count, 0);
   }
 
-  private get share(): number {
-    return (this.seen.results.right ?? 0) / Math.max(1, this.total);
+  get slowest_ms(): number {
+    return this.seen.slowest_ms;
   }
 
-  private exchange(message: ToBystander): Promise<FromBystander> {
-    const { child } = this;
-    return new Promise((resolve, reject) => {
-      const ended = () => reject(new Error('the process of a bystander has ended'));
-      child.once('exit', ended);
-      child.once('message', (answer) => {
-        child.off('exit', ended);
-        resolve(answer as FromBystander);
-      });
-      child.send(message, (error) => error && reject(error));
-    });
+  private get share(): number {
+    return (this.seen.results.right ?? 0) / Math.max(1, this.total);
   }
 }

@@ -1,9 +1,8 @@
-import type { Pool } from 'pg';
 import { Bystander, LEAST_SHARE } from './bystander';
 import { type Metrics, Watch } from './metrics';
 import type { Tenant } from '../world/world';
-import { Attack } from './attack';
-import { SHAPES, type Shape, type ShapeName } from './shapes';
+import { Child } from './child';
+import type { ShapeName } from './shapes';
 
 /** One sender who does one thing to a replica for so long, while a bystander must be served. */
 export interface Flood {
@@ -11,6 +10,23 @@ export interface Flood {
   seconds: number;
   seed: number;
 }
+
+/** What a process floods with. `database`: the URL of the replica's database. */
+export interface AttackOrder extends Flood {
+  base: string;
+  database: string;
+}
+
+export interface AttackReport {
+  sent: string;
+  /** Responses with status 500. */
+  failed: number;
+  /** What the shape itself was promised. */
+  broken: string[];
+}
+
+export const attack = (order: AttackOrder) =>
+  new Child<AttackOrder, AttackReport>('attack-process').exchange(order);
 
 /** Around the flood the bystander is alone, as in better times. */
 const BEFORE = 300;
@@ -24,7 +40,7 @@ export interface Flooded {
   base: string;
   metrics: Metrics;
   bystander: Tenant;
-  sql: Pool;
+  database: string;
   isRunning: () => boolean;
 }
 
@@ -35,19 +51,16 @@ export interface Outcome {
 }
 
 export async function flood(at: Flooded, { shape, seconds, seed }: Flood): Promise<Outcome> {
-  const { base, metrics, sql, isRunning } = at;
-  const attack = new Attack(base, sql, seconds, seed);
+  const { base, database, metrics, isRunning } = at;
   const bystander = await Bystander.start(base, at.bystander);
   const watch = new Watch(metrics);
   await sleep(BEFORE);
-  attack.begin();
-  const broken = (await (SHAPES[shape] as Shape)(attack).finally(() => attack.end())) ?? [];
+  const { sent, failed, broken } = await attack({ base, database, shape, seconds, seed });
   await bystander.stop();
   const left = await metrics.lowest(SETTLED_WITHIN).catch(() => NaN);
   await watch.stop();
   const { resident_mb, delay_ms } = watch.most;
   const grown = resident_mb - (watch.first?.resident_mb ?? 0);
-  const failed = attack.seen.get(500) ?? 0;
   if (!isRunning()) broken.push('the process has ended');
   if (failed > 0) broken.push(`${failed} answers are 500`);
   if (!bystander.isServed({ busy: watch.isStarved }))
@@ -57,7 +70,7 @@ export async function flood(at: Flooded, { shape, seconds, seed }: Flood): Promi
   if (!watch.isStarved && delay_ms > MOST_DELAY)
     broken.push(`the event loop is held up for more than ${MOST_DELAY} ms`);
   return {
-    seen: `${attack}; bystander: ${bystander}; service: ${watch}, ${left} in flight afterwards`,
+    seen: `${sent}; bystander: ${bystander}; service: ${watch}, ${left} in flight afterwards`,
     broken,
   };
 }

@@ -114,7 +114,7 @@ const halfCloses: Shape = async (attack) => {
   });
 };
 
-/** They hang up while they are answered. */
+/** They hang up while they are answered, or while they send. */
 const aborts: Shape = async (attack) => {
   const requests = [
     get('/profile/collections', CAROL),
@@ -122,12 +122,36 @@ const aborts: Shape = async (attack) => {
     formMessage('/collections', { title: 'Aborted' }, [authorization(BOB)]),
     formMessage('/oauth/device', { client_id: ATTACKER.clientId, scope: 'profile' }),
   ].map((message) => bytesOf(message).toString());
+  const upload = headOf(500_000);
   await attack.every(TICK, () => {
     for (let i = 0; i < 10; i++) {
-      const socket = attack.open(attack.pick(requests).repeat(attack.pick([1, 4, 9])));
+      const half = upload + 'x'.repeat(attack.random(100_000));
+      const socket = attack.open(attack.pick([half, attack.pick(requests).repeat(attack.pick([1, 4, 9]))]));
       socket.on('connect', () => setTimeout(() => socket.resetAndDestroy(), attack.random(20)));
     }
   });
+};
+
+/** The largest page, and a large document, nine at a time and without a credential. */
+const docs: Shape = async (attack) => {
+  const nine = ['/docs', '/openapi.json'].map((path) => bytesOf(get(path)).toString().repeat(9));
+  for (let i = 0; i < 200; i++) attack.open(attack.pick(nine)).resume();
+  await attack.every(TICK, () => attack.open(attack.pick(nine)).resume());
+};
+
+const sales: Shape = (attack) =>
+  attack.clientsThat(100, () => get(`/games/${ATTACKER.base + 1}/sales?per_page=100`, ALICE));
+
+/** What a launcher requests before it downloads, and the download. */
+const downloads: Shape = (attack) => {
+  const game = ATTACKER.base + 1;
+  const paths = [
+    `/games/${game}/uploads`,
+    `/uploads/${game}`,
+    `/uploads/${game}/builds`,
+    `/uploads/${game}/download`,
+  ];
+  return attack.clientsThat(200, () => get(attack.pick(paths), ALICE));
 };
 
 export const SHAPES = {
@@ -140,6 +164,9 @@ export const SHAPES = {
   'tiny-chunks': tinyChunks,
   'slow-readers': slowReaders,
   health,
+  docs,
+  sales,
+  downloads,
   'largest-inputs': largestInputs,
   'many-collections': manyCollections,
   'long-collections': longCollections,

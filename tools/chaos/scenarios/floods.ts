@@ -1,4 +1,3 @@
-import { Pool } from 'pg';
 import { flood, type Flooded } from '../../../test/support/floods/flood';
 import { type ShapeName, SHAPES } from '../../../test/support/floods/shapes';
 import { Metrics } from '../../../test/support/floods/metrics';
@@ -37,25 +36,20 @@ export const floods: Scenario = {
       headers: { authorization: operatorAuthorization, 'content-type': 'application/x-ndjson' },
       body: ndjsonOf([ATTACKER, ...BYSTANDERS].flatMap(recordsOf)),
     });
-    const sql = new Pool({ connectionString: postgres.url, max: 1 });
     const at: Flooded = {
       base: service.url,
       metrics: new Metrics(`http://127.0.0.1:${service.metrics_port}`, service.pid),
       bystander: BYSTANDERS[0]!,
-      sql,
+      database: postgres.url,
       isRunning: () => service.running,
     };
     const happened: string[] = [];
     const broken: string[] = [];
-    try {
-      for (const shape of NAMES) {
-        const outcome = await flood(at, { shape, seconds, seed: SEED });
-        happened.push(`${shape}: ${outcome.seen}`);
-        broken.push(...outcome.broken.map((what) => `${shape}: ${what}`));
-        if (outcome.broken.length > 0) break;
-      }
-    } finally {
-      await sql.end();
+    for (const shape of NAMES) {
+      const outcome = await flood(at, { shape, seconds, seed: SEED });
+      happened.push(`${shape}: ${outcome.seen}`);
+      broken.push(...outcome.broken.map((what) => `${shape}: ${what}`));
+      if (outcome.broken.length > 0) break;
     }
     return { happened: happened.join('; '), broken };
   },

@@ -1,0 +1,17 @@
+import { Pool } from 'pg';
+import { Attack } from './attack';
+import type { AttackOrder, AttackReport } from './flood';
+import { type Shape, SHAPES } from './shapes';
+
+process.once('message', async ({ base, database, shape, seconds, seed }: AttackOrder) => {
+  const sql = new Pool({ connectionString: database, max: 1 });
+  const attack = new Attack(base, sql, seconds, seed);
+  attack.begin();
+  const broken = (await (SHAPES[shape] as Shape)(attack).finally(() => attack.end())) ?? [];
+  const report: AttackReport = { sent: String(attack), failed: attack.seen.get(500) ?? 0, broken };
+  process.send?.(report);
+  await sql.end();
+  process.disconnect();
+});
+// An attack whose test ended ends too.
+process.on('disconnect', () => process.exit());
