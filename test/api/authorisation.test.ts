@@ -173,6 +173,7 @@ const TABLE: Record<string, Row> = {
   'GET /login': open('/login'),
   'GET /profile/collections': own(() => on('/profile/collections')),
   'GET /user/games': page('/user/games'),
+  'GET /user/games/downloads/:upload_id': page('/user/games/downloads/1'),
   'GET /user/games/redeem': page('/user/games/redeem'),
   'POST /user/games/redeem': pageForm('/user/games/redeem'),
   'GET /user/oauth': open('/user/oauth', 400),
@@ -284,8 +285,9 @@ async function things(of: Actor = owner, admins: Actor[] = [admin]): Promise<Thi
 
 let shared: Promise<Things>;
 
-/** Reads share theirs; what may be changed or deleted is made anew. */
-const thingsFor = ({ method }: Route) => (method === 'GET' ? (shared ??= things()) : things());
+/** Reads share theirs, and so do download sessions, which change nothing. Other writes get new objects. */
+const thingsFor = ({ method, path }: Route) =>
+  method === 'GET' || path.endsWith('/download-sessions') ? (shared ??= things()) : things();
 
 /** An account may have 1,000 collections. */
 beforeEach(async () => {
