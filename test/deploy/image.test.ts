@@ -17,7 +17,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { onPosix } from '../support/run-if';
 
 jest.setTimeout(180_000);
 
@@ -194,7 +193,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     await onServer(`DROP DATABASE ${database} WITH (FORCE)`);
   });
 
-  onPosix.test('cannot write to itself', () => {
+  test('cannot write to itself', () => {
     const attempt = node('-e', "require('node:fs').writeFileSync('written', '')");
     expect(attempt.stderr).toContain('EACCES');
   });
@@ -209,7 +208,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
       expect([status, `${stdout}${stderr}`]).toEqual([0, expect.any(String)]);
     }
   });
-  onPosix.test('has the command as a program', () => {
+  test('has the command as a program', () => {
     const { status, stdout } = spawnSync(path.join(tree, 'dist', 'src', 'cli.js'), ['--help'], {
       encoding: 'utf8',
       env: { ...environment, PATH: `${path.dirname(nodeProgram)}:${environment.PATH}` },
@@ -232,7 +231,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     const answer = await get(environment.PORT, '/wharf/latest?game_id=1&channel_name=windows');
     expect([answer.status, await answer.json()]).toEqual([404, { errors: ['invalid game'] }]);
   });
-  onPosix.test('really is that user', () => {
+  test('really is that user', () => {
     const status = readFileSync(`/proc/${running.pid}/status`, 'utf8');
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).toBe(String(isRoot ? nobody.uid : process.getuid?.()));
   });
@@ -241,7 +240,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     expect(answer.status).toBe(200);
     expect(await answer.text()).toMatch(/^# TYPE \w+ (counter|gauge|histogram)$/m);
   });
-  onPosix.test('ends by itself, without an error, when it is told to', async () => {
+  test('ends by itself, without an error, when it is told to', async () => {
     expect(running.exitCode).toBeNull();
     const ended = once(running, 'exit');
     running.kill('SIGTERM');

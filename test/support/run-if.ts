@@ -25,5 +25,4 @@ function withReason(skip: Skip, reason: string) {
   return Object.assign(labelled(skip), { each }) as unknown as jest.Describe & jest.It;
 }
 
-export const onPosix = runIf(process.platform !== 'win32', 'needs a POSIX system');
 export const withoutPooler = runIf(!process.env.TEST_POOLER_URL, 'bypasses the connection pooler');

@@ -119,7 +119,7 @@ export class Postgres {
 
   async stop(): Promise<void> {
     const pid = await this.pid();
-    if (pid) await stopServer(this.template.native, this.cluster, pid);
+    if (pid) await stopServer(this.cluster, pid);
   }
 
   /** Of all clients; answers how many there were. */

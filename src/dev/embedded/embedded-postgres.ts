@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attach, Attached } from './attach';
-import { packagedBinaries } from './binaries';
 import { DataFolder } from './data-folder';
 import { isServerOf, readPostmasterPid, stopServer } from './server';
 import { ServerSession } from './server-session';
@@ -29,7 +28,7 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
   const folder = await DataFolder.open(options.dataDir);
   const stopping = new AbortController();
   const connect = (port?: number) =>
-    withStartMutex(folder.path, (exclusive) =>
+    withStartMutex(folder.path, () =>
       attach({
         accounts: ['postgres', 'nobody'],
         shelters: ['/var/lib/gamewharf', '/var/tmp/gamewharf'],
@@ -39,7 +38,6 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
         service: options.mode === 'serve',
         name: `process ${process.pid}${options.servingAt ? ` (${options.servingAt})` : ''}`,
         port,
-        exclusive,
         signal: options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal,
       }),
     );
@@ -90,7 +88,7 @@ export class EmbeddedPostgres {
     if (!running?.pid) return;
     // A server that does not answer cannot name its users: the process that started it stops it.
     const ours = last ?? (!this.joined && (await isServerOf(this.dataDir, running.pid)));
-    if (ours) await stopServer(this.options.binaries ?? packagedBinaries(), this.dataDir, running.pid);
+    if (ours) await stopServer(this.dataDir, running.pid);
   }
 
   private async isLast(): Promise<boolean | undefined> {

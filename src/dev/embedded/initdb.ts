@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readdir, rm } from 'node:fs/promises';
-import { dirname, join, parse } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/config/operator-error';
 import { Account } from './account';
@@ -35,9 +35,8 @@ export async function initdb(data: string, passwordFile: string, plan: InitPlan)
       [...options, '--no-instructions', ...(sync ? [] : ['--no-sync'])],
       {
         ...(account && { uid: account.uid, gid: account.gid }),
-        cwd: parse(data).root,
+        cwd: '/',
         env: serverEnvironment(),
-        windowsHide: true,
         signal,
       },
     );
@@ -55,8 +54,7 @@ export async function initdb(data: string, passwordFile: string, plan: InitPlan)
 
 /** The environment of the server: no secrets, and no variables that change its settings. */
 export function serverEnvironment(): NodeJS.ProcessEnv {
-  const kept = ['PATH', 'Path', 'SystemRoot', 'SYSTEMDRIVE', 'TEMP', 'TMP', 'USERPROFILE', 'APPDATA'];
-  return { ...Object.fromEntries(kept.map((name) => [name, process.env[name]])), LC_ALL: 'C' };
+  return { PATH: process.env.PATH, LC_ALL: 'C' };
 }
 
 /** Removes the files of a start that was killed. */

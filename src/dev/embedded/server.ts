@@ -11,8 +11,6 @@ import { unlessMissing } from './data-folder';
 import { serverEnvironment } from './initdb';
 
 const LOG_LIMIT = 10 * 1024 * 1024;
-const run = promisify(execFile);
-const windows = process.platform === 'win32';
 
 interface ServerPlan {
   native: string;
@@ -51,10 +49,6 @@ export class ServerProcess {
     // PostgreSQL refuses the permissions that a copy or a backup may have.
     await chmod(cluster, 0o700);
     const logStart = await rotateLog(plan.log);
-    if (windows) {
-      const options = { stdio: 'ignore', windowsHide: true, env: serverEnvironment() } as const;
-      return new ServerProcess(spawn(program(native, 'pg_ctl'), pgCtlStart(plan), options), plan, logStart);
-    }
     const log = openSync(plan.log, 'a', 0o600);
     try {
       const child = spawn(program(native, 'postgres'), ['-D', cluster, ...serverOptions(plan)], {
@@ -76,7 +70,7 @@ export class ServerProcess {
 
   /** Why it ended, from its log; undefined: it runs. */
   async failure(): Promise<string | undefined> {
-    if (!this.exited || (windows && this.child.exitCode === 0)) return undefined;
+    if (!this.exited) return undefined;
     const lines = (await readFrom(this.plan.log, this.logStart)).trim().split('\n');
     const causes = lines.filter(
       (line) => /FATAL|PANIC/.test(line) && !/the database system is|terminating/.test(line),
@@ -85,7 +79,7 @@ export class ServerProcess {
   }
 
   abandon(): void {
-    if (!this.exited && !windows) this.child.kill('SIGINT');
+    if (!this.exited) this.child.kill('SIGINT');
   }
 }
 
@@ -106,14 +100,6 @@ function serverOptions({ port, settings }: ServerPlan): string[] {
   return all.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** On Windows pg_ctl drops administrator's rights, with which the server refuses to start. */
-export function pgCtlStart(plan: ServerPlan): string[] {
-  const options = serverOptions(plan)
-    .map((option) => (/[\s"]/.test(option) ? `"${option.replaceAll('"', '\\"')}"` : option))
-    .join(' ');
-  return ['start', '-W', '-D', plan.cluster, '-l', plan.log, '-o', options];
-}
-
 export async function readPostmasterPid(cluster: string): Promise<PostmasterPid | undefined> {
   const file = join(cluster, 'postmaster.pid');
   const text = await readFile(file, 'utf8').catch(unlessMissing);
@@ -122,7 +108,7 @@ export async function readPostmasterPid(cluster: string): Promise<PostmasterPid 
   return { pid: Number(lines[0]) || 0, port: Number(lines[3]) || 0, ready: lines[7]?.trim() === 'ready' };
 }
 
-/** Removes an empty postmaster.pid, as after a full disk, with which PostgreSQL refuses to start. A recent one is being written. */
+/** Removes an empty postmaster.pid, left by a full disk, with which PostgreSQL refuses to start. A recent one is being written. */
 export async function removeBrokenPid(cluster: string): Promise<void> {
   const file = join(cluster, 'postmaster.pid');
   const age = Date.now() - ((await stat(file).catch(unlessMissing))?.mtimeMs ?? 0);
@@ -136,61 +122,39 @@ export async function isServerOf(cluster: string, pid: number): Promise<boolean>
       const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
       return basename(words[0] ?? '') === 'postgres' && words.includes(cluster);
     }
-    if (windows) {
-      const { stdout } = await run('tasklist', ['/NH', '/FO', 'CSV', '/FI', `PID eq ${pid}`], {
-        windowsHide: true,
-      });
-      return stdout.toLowerCase().startsWith('"postgres.exe"');
-    }
-    return (await run('ps', ['-ww', '-o', 'args=', '-p', String(pid)])).stdout.includes(
-      `postgres -D ${cluster}`,
-    );
+    const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'args=', '-p', String(pid)]);
+    return stdout.includes(`postgres -D ${cluster}`);
   } catch {
     return false;
   }
 }
 
 /** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
-export async function stopServer(native: string, cluster: string, pid: number): Promise<void> {
-  if (windows) {
-    const stop = (mode: string) =>
-      run(program(native, 'pg_ctl'), ['stop', '-D', cluster, '-m', mode, '-t', '2'], {
-        env: serverEnvironment(),
-        windowsHide: true,
-      });
-    await stop('fast').catch(() => stop('immediate'));
-    return;
-  }
+export async function stopServer(cluster: string, pid: number): Promise<void> {
   for (const [signal, timeout] of [
     ['SIGINT', 2_200],
     ['SIGQUIT', 900],
     ['SIGKILL', 300],
   ] as const) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      return;
-    }
-    if (await isGone(cluster, pid, timeout)) return;
+    if (!signalled(pid, signal) || (await isGone(cluster, pid, timeout))) return;
   }
 }
 
 async function isGone(cluster: string, pid: number, timeout: number): Promise<boolean> {
   const deadline = Date.now() + timeout;
   while (Date.now() < deadline) {
-    if (!isAlive(pid)) return true;
+    if (!signalled(pid, 0)) return true;
     // A zombie keeps its pid: then the missing file shows that it has ended.
-    const left = await readPostmasterPid(cluster);
-    if (!left) return sleep(50, true);
+    if (!(await readPostmasterPid(cluster))) return sleep(50, true);
     await sleep(10);
   }
   return false;
 }
 
-function isAlive(pid: number): boolean {
+/** False: there is no such process. */
+function signalled(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(pid, 0);
-    return true;
+    return process.kill(pid, signal);
   } catch {
     return false;
   }
