@@ -15,11 +15,11 @@ export interface AccessRow {
   /** The user's newest live key of the game. */
   held_key: number | null;
   /** The requested key, if it is a live key of the game that belongs to the user. */
-  given_key: number | null;
+  requested_key: number | null;
 }
 
 export const ACCESS_COLUMNS =
-  'rights.edits, rights.owns, g.min_price = 0 AS is_free, rights.held_key, rights.given_key';
+  'rights.edits, rights.owns, g.min_price = 0 AS is_free, rights.held_key, rights.requested_key';
 
 /** For the user $2 and the download key $3: joins what the user may do with the game `g`. OFFSET 0: each part runs once. */
 export const ACCESS = `
@@ -30,7 +30,7 @@ export const ACCESS = `
         (SELECT held.id FROM (${keysOf('$2', newestOfGame('g'))}) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND ${ownerOf('dk')} = $2) AS given_key
+         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND ${ownerOf('dk')} = $2) AS requested_key
       OFFSET 0) part
     OFFSET 0) rights`;
 
@@ -41,13 +41,13 @@ type Traits = readonly (typeof UPLOAD_TRAITS)[number][];
 
 /** Whether the user may download a file of the game; throws if the requested key doesn't let them. */
 export function mayDownload(
-  { edits, owns, is_free, given_key }: AccessRow,
+  { edits, owns, is_free, requested_key }: AccessRow,
   traits: Traits,
   download_key_id: number | undefined,
 ): boolean {
   if (edits || is_free || traits.includes('demo')) return true;
   if (download_key_id === undefined) return owns;
-  if (given_key === null) throw apiError(404, 'invalid download_key_id');
+  if (requested_key === null) throw apiError(404, 'invalid download_key_id');
   return true;
 }
 
@@ -62,5 +62,5 @@ export function requireDownload(
 const mustBuy = () => forbidden('you must buy this game to download');
 
 /** The key whose count of downloads goes up. */
-export const keyUsed = ({ edits, given_key, held_key }: AccessRow): number | null =>
-  given_key ?? (edits ? null : held_key);
+export const keyUsed = ({ edits, requested_key, held_key }: AccessRow): number | null =>
+  requested_key ?? (edits ? null : held_key);

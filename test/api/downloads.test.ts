@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { get as httpGet, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -247,6 +249,24 @@ describe('a local folder', () => {
       expect([key, response.status]).toEqual([key, status]);
       await response.arrayBuffer();
     }
+  });
+
+  test('a client that reads slowly on many connections delays no request of its own', async () => {
+    const size = 16 * 2 ** 20;
+    await writeFile(join(folder, 'large'), '');
+    await truncate(join(folder, 'large'), size);
+    const { id } = await make.upload({ game, file_key: 'large', size });
+    const url = await locationOf(`/uploads/${id}/download`);
+    // One more than the requests that may run for an IP address.
+    const downloads = await Promise.all(
+      Array.from({ length: 65 }, async () => {
+        const [response] = (await once(httpGet(url), 'response')) as [IncomingMessage];
+        return response.pause();
+      }),
+    );
+    expect((await player.get('/profile')).status).toBe(200);
+    expect(downloads.some(({ complete }) => complete)).toBe(false);
+    for (const response of downloads) response.destroy();
   });
 
   test('a file of a dot folder is a file like others', async () => {
