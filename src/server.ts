@@ -17,6 +17,8 @@ import { loadDemoStore } from './dev/demo/demo-store';
 import { gracefulStop } from './platform/lifecycle/graceful-stop';
 import { OperatorError } from './platform/config/operator-error';
 import { Startup } from './platform/lifecycle/startup';
+import { releaseStartupMemory } from './platform/lifecycle/startup-memory';
+import { RequestGate } from './platform/http/request-gate';
 
 /** Starts and stops the serving process: database, application, port. */
 export class Server {
@@ -50,6 +52,8 @@ export class Server {
       console.log(greeting(own.url, demo, !given.DATABASE_URL));
     }
     startup.complete = true;
+    const { inFlight } = this.app.get(RequestGate);
+    void releaseStartupMemory(() => inFlight.count > 0);
   }
 
   get isStopping(): boolean {
