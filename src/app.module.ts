@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
-import { AccountsModule } from './dashboard/dashboard.module';
+import { DashboardModule } from './dashboard/dashboard.module';
 import { NoSuchPageFilter } from './dashboard/layout/no-such-page.filter';
 import { AuthModule } from './auth/auth.module';
 import { CredentialLimitGuard, RateLimitGuard } from './auth/rate-limit.guard';
@@ -15,7 +15,7 @@ import { ErrorFilter } from './platform/http/error.filter';
 import type { RequestGate } from './platform/http/request-gate';
 import { HttpModule } from './platform/http/http.module';
 import { ParameterPipe } from './platform/http/parameter.pipe';
-import { ImportingModule } from './operator/import/importing.module';
+import { ImportModule } from './operator/import/import.module';
 import { LegacyModule } from './legacy/legacy.module';
 import { OperationsModule } from './platform/operations.module';
 import { RateLimitsModule } from './platform/rate-limits/rate-limits.module';
@@ -24,7 +24,7 @@ import { OperatorGuard } from './operator/tokens/operator.guard';
 import { TokensModule } from './operator/tokens/tokens.module';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
-import { SellingModule } from './operator/sales/sales.module';
+import { SalesModule } from './operator/sales/sales.module';
 import { UploadsModule } from './uploads/uploads.module';
 import { WharfModule } from './wharf/wharf.module';
 
@@ -38,11 +38,11 @@ import { WharfModule } from './wharf/wharf.module';
     UploadsModule,
     ProfileModule,
     CredentialsModule,
-    AccountsModule,
+    DashboardModule,
     PeopleModule,
-    SellingModule,
+    SalesModule,
     TokensModule,
-    ImportingModule,
+    ImportModule,
     OperationsModule,
     RateLimitsModule,
   ],

@@ -1,19 +1,17 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
+import { ACCESS, Public } from '../platform/http/public';
 import type { Scope } from './scopes';
+
+export { Public };
 
 /** `operator`: any operator's token; `operator:RIGHT`: one with this permission. */
 export type OperatorAccess = 'operator' | `operator:${string}`;
 export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
 
-const ACCESS = 'gamewharf:access';
-
 /** The access that a handler declares; undefined: none, and nobody may call it. */
 export const accessOf = (handler: object): Access | undefined =>
   Reflect.getMetadata(ACCESS, handler) as Access | undefined;
-
-/** No credential is needed, and none is read. */
-export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
 export const AnyCredential = () =>
   applyDecorators(SetMetadata(ACCESS, 'any credential' satisfies Access), ApiSecurity('bearer', []));

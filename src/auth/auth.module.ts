@@ -1,4 +1,4 @@
-import { Global, Module, type OnModuleInit } from '@nestjs/common';
+import { Module, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { PassportModule } from '@nestjs/passport';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -20,7 +20,6 @@ import { TokensService } from './tokens.service';
 
 let applications = 0;
 
-@Global()
 @Module({
   imports: [
     // The name under which passport finds the strategy of this application: see BearerStrategy.

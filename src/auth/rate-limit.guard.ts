@@ -11,7 +11,7 @@ import {
 import type { Request, Response } from 'express';
 import { ApiError } from '../platform/http/api-error';
 import { RequestGate } from '../platform/http/request-gate';
-import type { Observer } from '../platform/http/request';
+import type { Observer } from '../platform/http/hooks';
 import { isUnlimited, requestCostOf, signsIn } from '../platform/rate-limits/rate-limits.decorators';
 import { RateLimitsService } from '../platform/rate-limits/rate-limits.service';
 import { accessOf } from './access';

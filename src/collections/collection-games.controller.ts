@@ -7,7 +7,8 @@ import type { Packed } from '../platform/database/packed-row';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { IdempotencyService, OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
+import { RetryKey } from '../auth/retry-key';
+import { IdempotencyService, OncePerKey } from '../platform/idempotency/idempotency.service';
 import {
   AddGameRequest,
   collectionGameAnswer,

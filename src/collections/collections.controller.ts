@@ -6,7 +6,8 @@ import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { IdempotencyService, OncePerKey, RetryKey } from '../platform/idempotency/idempotency.service';
+import { RetryKey } from '../auth/retry-key';
+import { IdempotencyService, OncePerKey } from '../platform/idempotency/idempotency.service';
 import {
   collectionAnswer,
   CollectionRequest,

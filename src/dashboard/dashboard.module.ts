@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthModule } from '../auth/auth.module';
+import { OperationsModule } from '../platform/operations.module';
 import { ApiKey } from '../auth/api-key.entity';
 import { OauthModule } from '../auth/oauth/oauth.module';
 import { SignInModule } from '../auth/sign-in/sign-in.module';
@@ -36,6 +38,8 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
   imports: [
+    AuthModule,
+    OperationsModule,
     RateLimitsModule,
     CollectionsModule,
     OauthModule,
@@ -75,4 +79,4 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
   ],
   exports: [Layout, NoSuchPageFilter, Visitors, SignInService],
 })
-export class AccountsModule {}
+export class DashboardModule {}

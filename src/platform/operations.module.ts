@@ -1,4 +1,4 @@
-import { Global, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { ApiDescription } from './openapi/api-description';
 import { HealthController } from './lifecycle/health.controller';
 import { Startup } from './lifecycle/startup';
@@ -7,7 +7,6 @@ import { MetricsService } from './observability/metrics.service';
 import { ReferenceController } from './openapi/reference.controller';
 import { TracingService } from './observability/tracing.service';
 
-@Global()
 @Module({
   controllers: [HealthController, ReferenceController],
   providers: [ApiDescription, MetricsService, TracingService, Startup, StartupChecks],

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthModule } from '../auth.module';
 import { ExpiredRows } from '../../platform/database/expired-rows';
 import { ApplicationsService } from './applications.service';
 import { AuthorizationRequests } from './authorization-requests.service';
@@ -25,6 +26,7 @@ const SERVICES = [
 
 @Module({
   imports: [
+    AuthModule,
     TypeOrmModule.forFeature([
       OauthApplication,
       OauthCode,

@@ -3,7 +3,8 @@ import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiT
 import type { Request, Response } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
 import { type By, CurrentOperator } from '../tokens/operator-events';
-import { OncePerKey, RetryKey } from '../../platform/idempotency/idempotency.service';
+import { RetryKey } from '../../auth/retry-key';
+import { OncePerKey } from '../../platform/idempotency/idempotency.service';
 import { ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
 import { StreamedBody } from '../../platform/http/body.guard';
 import { Fails } from '../../platform/http/routes';

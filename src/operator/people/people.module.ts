@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthModule } from '../../auth/auth.module';
 import { User } from '../../auth/accounts/user.entity';
 import { SignInModule } from '../../auth/sign-in/sign-in.module';
 import { TokensModule } from '../tokens/tokens.module';
@@ -9,7 +10,7 @@ import { PeopleController } from './people.controller';
 import { People } from './person';
 
 @Module({
-  imports: [SignInModule, TokensModule, TypeOrmModule.forFeature([User])],
+  imports: [AuthModule, SignInModule, TokensModule, TypeOrmModule.forFeature([User])],
   controllers: [PeopleController],
   providers: [People, ExportService, ErasureService],
   exports: [People, ExportService, ErasureService],

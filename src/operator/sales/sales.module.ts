@@ -10,4 +10,4 @@ import { SalesService } from './sales.service';
   controllers: [SalesController],
   providers: [SalesService],
 })
-export class SellingModule {}
+export class SalesModule {}

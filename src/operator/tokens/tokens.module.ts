@@ -1,5 +1,7 @@
 import { type MiddlewareConsumer, Module, type NestModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthModule } from '../../auth/auth.module';
+import { OperationsModule } from '../../platform/operations.module';
 import { OperationsController } from './operations.controller';
 import { OperatorEvents } from './operator-events';
 import { OperatorPathsMiddleware } from './operator-paths.middleware';
@@ -8,7 +10,7 @@ import { OperatorTokensService } from './operator-tokens.service';
 import { RateLimitsModule } from '../../platform/rate-limits/rate-limits.module';
 
 @Module({
-  imports: [RateLimitsModule, TypeOrmModule.forFeature([OperatorToken])],
+  imports: [AuthModule, OperationsModule, RateLimitsModule, TypeOrmModule.forFeature([OperatorToken])],
   controllers: [OperationsController],
   providers: [OperatorEvents, OperatorTokensService],
   exports: [OperatorEvents, OperatorTokensService],

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { type FixedHeader, headerLine, sendFailure } from './answer';
 import { ApiError, apiError } from './api-error';
 import type { Counter, Measurements } from '../observability/measurements';
-import type { ClientSocket } from './request';
+import type { ClientSocket } from './connection';
 
 interface ParserError extends Error {
   code?: string;

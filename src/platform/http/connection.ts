@@ -6,6 +6,11 @@ import type { Client } from './client-limits';
 const MAX_IGNORED = 100;
 const LINGER_TIMEOUT = 1000;
 
+/** A socket of the HTTP server. */
+export interface ClientSocket extends Socket {
+  connection: Connection;
+}
+
 /** A client's connection. Node emits `close` for one response at a time, so this class knows all that are not sent yet. */
 export class Connection {
   /** Requests whose response isn't sent yet: more than one if the client pipelines. */

@@ -5,7 +5,7 @@ import express from 'express';
 import { OutgoingResponse, sendJson, WebResponse } from './answer';
 import { parseFields } from './body';
 import { type RequestGate, MAX_HEADERS } from './request-gate';
-import type { ClientSocket } from './request';
+import type { ClientSocket } from './connection';
 
 const SECOND = 1000;
 export const MAX_HEADER_BYTES = 16 * 1024;

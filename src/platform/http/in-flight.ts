@@ -4,8 +4,8 @@ import { apiError, serviceUnavailable } from './api-error';
 import { hasBody, MAX_BODY } from './body';
 import { type Client, Clients, Quota } from './client-limits';
 import { ConcurrencyLimit, type Work } from './concurrency-limit';
-import { Connection } from './connection';
-import type { ClientSocket, Observer } from './request';
+import { type ClientSocket, Connection } from './connection';
+import type { Observer } from './hooks';
 
 // Milliseconds. Longer than the timeout of a statement: for requests with several.
 export const ANSWER_TIMEOUT = 2300;

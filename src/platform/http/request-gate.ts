@@ -7,7 +7,8 @@ import { BrokenRequests } from './broken-requests';
 import { ApiError, apiError, serviceUnavailable } from './api-error';
 import { InFlight } from './in-flight';
 import { type Counter, Measurements } from '../observability/measurements';
-import type { ClientSocket, Handler, Observer, RequestHooks } from './request';
+import type { ClientSocket } from './connection';
+import type { Handler, Observer, RequestHooks } from './hooks';
 import { RequestLog } from '../observability/request-log';
 
 export const SECURITY_HEADERS: Record<string, string> = {

@@ -1,9 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { ApiError } from './api-error';
 import type { Exchange } from './in-flight';
 import type { FixedHeader } from './answer';
-import type { Connection } from './connection';
 import type { Spending } from '../rate-limits/memory-storage';
 
 /** The credential of a request, not verified. */
@@ -58,23 +55,4 @@ declare module 'node:http' {
     requests_left: number;
     setRateLimit(limit: number, remaining: number, reset_seconds: number): void;
   }
-}
-
-/** A socket of the HTTP server. */
-export interface ClientSocket extends Socket {
-  connection: Connection;
-}
-
-export type Handler = (req: IncomingMessage, res: ServerResponse) => void;
-
-/** Called once for each request, when its answer is sent or its connection lost. */
-export type Observer = (req: IncomingMessage, res: ServerResponse, ms: number) => void;
-
-/** What other modules add to the request gate. */
-export interface RequestHooks {
-  readonly observers: Observer[];
-  /** Answers requests whose URL begins so without routing; false: not answered. */
-  shortcut: { prefix: string; answers(req: IncomingMessage, res: ServerResponse): boolean } | undefined;
-  /** Wraps a request in a span; undefined when tracing is off. */
-  trace: ((req: IncomingMessage, res: ServerResponse, next: Handler) => void) | undefined;
 }

@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto';
-import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
-import type { Request } from 'express';
 import type { ClientBase } from 'pg';
-import { type Credential, trackersOf } from '../../auth/credential';
 import { Clock } from '../config/clock';
 import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
 import { badRequest } from '../http/api-error';
 import { AnswerRoom } from './answer-room';
 
-const HEADER = 'Idempotency-Key';
-const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
+export const HEADER = 'Idempotency-Key';
 
 /** Identifies a retry. */
 export interface RetryKey {
@@ -20,28 +17,6 @@ export interface RetryKey {
   user_id: number | null;
   key_hash: Buffer;
   route: string;
-}
-
-/** The Idempotency-Key of the request, or undefined. */
-export const RetryKey = createParamDecorator(
-  (_: unknown, context: ExecutionContext): RetryKey | undefined => {
-    const req = context.switchToHttp().getRequest<Request>();
-    const given = req.headersDistinct[HEADER.toLowerCase()];
-    if (!given) return undefined;
-    if (given.length > 1 || !PRINTABLE.test(given[0]!))
-      throw badRequest(`${HEADER} must be given once, as 1 to 255 printable ASCII characters`);
-    return {
-      ...credentialOf(req),
-      key_hash: sha256(given[0]!),
-      route: String((req.route as { path: unknown }).path),
-    };
-  },
-);
-
-function credentialOf(req: Request): Pick<RetryKey, 'credential' | 'user_id'> {
-  if (req.operator) return { credential: `operator ${req.operator.id ?? req.operator.name}`, user_id: null };
-  const credential = req.user as Credential;
-  return { credential: trackersOf(credential).credential, user_id: credential.user_id };
 }
 
 /** On a handler with a RetryKey: describes the header in OpenAPI. */
@@ -161,4 +136,4 @@ function answerOf<Answer>(stored: StoredResponse | undefined, fingerprint: Buffe
   return JSON.parse(stored.answer) as Answer;
 }
 
-const sha256 = (text: string) => createHash('sha256').update(text).digest();
+export const sha256 = (text: string) => createHash('sha256').update(text).digest();

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { SkipThrottle } from '@nestjs/throttler';
-import { Public } from '../../auth/access';
+import { Public } from '../http/public';
 import { Database } from '../database/database';
 import { serviceUnavailable } from '../http/api-error';
 import { Startup } from './startup';

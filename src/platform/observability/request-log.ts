@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { types } from 'node:util';
 import pino, { type DestinationStream, type Logger, symbols } from 'pino';
-import type { Observer } from '../http/request';
+import type { Observer } from '../http/hooks';
 
 const BATCH_LENGTH = 15 * 1024;
 const FLUSH_INTERVAL = 1000;

@@ -1,7 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../../auth/access';
+import { Public } from '../http/public';
 import { sendCacheable } from '../http/answer';
 import { ApiDescription } from './api-description';
 

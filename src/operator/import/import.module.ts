@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuthModule } from '../../auth/auth.module';
 import { TokensModule } from '../tokens/tokens.module';
 import { ImportController } from './import.controller';
 import { ImportLimits } from './import-limits';
@@ -6,8 +7,8 @@ import { ImportService } from './import.service';
 import { SmallImports } from './small-imports.service';
 
 @Module({
-  imports: [TokensModule],
+  imports: [AuthModule, TokensModule],
   controllers: [ImportController],
   providers: [ImportLimits, ImportService, SmallImports],
 })
-export class ImportingModule {}
+export class ImportModule {}
