@@ -81,8 +81,6 @@ export class RateLimitGuard extends ThrottlerGuard {
     getTracker,
     generateKey,
   }: ThrottlerRequest): Promise<boolean> {
-    // The handler has no limit of its own.
-    if (limit === Infinity) return true;
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
     const name = throttler.name!;
     const [handler, controller] = [context.getHandler(), context.getClass()];

@@ -34,5 +34,5 @@ export function rateLimitsOf(text: string): RateLimits | null | undefined {
   return { user, ...limits };
 }
 
-export const isLimitName = (name: string): name is LimitName =>
+const isLimitName = (name: string): name is LimitName =>
   name === 'user' || Object.hasOwn(DEFAULTS, name);

@@ -40,9 +40,8 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
     .sort(inOrderOf(Object.keys(TAGS)))
     .map((name) => ({ name, description: TAGS[name] ?? name }));
   delete document.info.contact;
-  document.openapi = '3.1.0';
   dropUnused(schemas, document.paths);
-  return withNullTypes(document) as OpenAPIObject;
+  return document;
 }
 
 function configOf({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
@@ -52,6 +51,7 @@ function configOf({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
       audience === 'operator' ? operatorIntroduction() : introduction(rateLimitsOf(RATE_LIMIT) ?? null),
     )
     .setVersion('1')
+    .setOpenAPIVersion('3.1.0')
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
     .addServer(PUBLIC_URL ?? '/', PUBLIC_URL ? undefined : 'Where this description came from');
   const [name, description] =
@@ -125,27 +125,4 @@ function dropUnused(schemas: Record<string, Json>, paths: object): void {
   };
   visit(paths);
   for (const name of Object.keys(schemas)) if (!used.has(name)) delete schemas[name];
-}
-
-/** OpenAPI 3.1 has no `nullable`: null is a type. */
-function withNullTypes(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withNullTypes);
-  if (typeof value !== 'object' || value === null) return value;
-  const { nullable, ...rest } = Object.fromEntries(
-    Object.entries(value)
-      .filter(([, inner]) => inner !== undefined)
-      .map(([key, inner]) => [key, withNullTypes(inner)]),
-  );
-  if (nullable !== true) return nullable === undefined || nullable === false ? rest : { ...rest, nullable };
-  if (typeof rest.type !== 'string') return { anyOf: [rest, { type: 'null' }] };
-  // The type that Nest writes beside a reference would refuse null.
-  if (rest.allOf) {
-    const { allOf, type: _, ...words } = rest;
-    return { ...words, anyOf: [...(allOf as unknown[]), { type: 'null' }] };
-  }
-  return {
-    ...rest,
-    type: [rest.type, 'null'],
-    ...(Array.isArray(rest.enum) ? { enum: [...rest.enum, null] } : {}),
-  };
 }

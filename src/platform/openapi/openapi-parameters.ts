@@ -56,12 +56,22 @@ export function describeParameters(
 }
 
 const parametersIn = ({ properties = {}, required = [] }: Json): Parameter[] =>
-  Object.entries(properties as Record<string, Json>).map(([name, { description, ...schema }]) => ({
+  Object.entries(properties as Record<string, Json>).map(([name, { description, type, ...schema }]) => ({
     name,
     required: (required as string[]).includes(name),
     description,
-    schema,
+    // Only JSON has null.
+    schema: type === undefined ? schema : { type: [type].flat()[0], ...schema },
   }));
+
+const orNull = (schema: Json): Json =>
+  schema.type === undefined
+    ? { anyOf: [schema, { type: 'null' }] }
+    : {
+        ...schema,
+        type: [schema.type, 'null'],
+        ...(Array.isArray(schema.enum) && { enum: [...(schema.enum as unknown[]), null] }),
+      };
 
 /** One ID or several is a list, too: a form holds the JSON text of either. */
 const isList = ({ schema }: Parameter) => schema.type === 'array' || 'oneOf' in schema;
@@ -84,23 +94,22 @@ function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
       : 'The parameters may also stand in the query string.',
     content: {
       'application/x-www-form-urlencoded': {
-        schema: objectOf(({ schema: { nullable: _, ...schema } }) => schema),
+        schema: objectOf(({ schema }) => schema),
         ...(lists.length > 0 && { encoding: Object.fromEntries(lists.map((name) => [name, json])) }),
       },
       'application/json': {
-        schema: objectOf(({ schema, required }) => ({ ...schema, nullable: !required })),
+        schema: objectOf(({ schema, required }) => (required ? schema : orNull(schema))),
         example: Object.fromEntries(
           parameters.map(({ name, schema }) => [name, exampleOf(schema, {}, name)]),
         ),
       },
       'multipart/form-data': {
         // An array would be one part an item: a list is one part that holds a JSON text.
-        schema: objectOf((one) => {
-          const { nullable: _, ...schema } = one.schema;
-          return isList(one)
-            ? { type: 'string', contentMediaType: 'application/json', contentSchema: schema }
-            : schema;
-        }),
+        schema: objectOf((one) =>
+          isList(one)
+            ? { type: 'string', contentMediaType: 'application/json', contentSchema: one.schema }
+            : one.schema,
+        ),
       },
     },
   };

@@ -38,6 +38,12 @@ export const isUnlimited = (handler: object, controller: object): boolean =>
     .map((target) => Reflect.getMetadata(SKIP_ALL!, target) as boolean | undefined)
     .find((skips) => skips !== undefined) ?? false;
 
+const [DEFAULT_LIMIT] = keysOf(Throttle({ default: { limit: 1, ttl: 1 } }));
+
+/** Whether the handler has `@Throttle({ default: ... })`. */
+export const hasOwnLimit = (handler: object, controller: object): boolean =>
+  Reflect.hasMetadata(DEFAULT_LIMIT!, handler) || Reflect.hasMetadata(DEFAULT_LIMIT!, controller);
+
 /** The names of limits in throttler's decorators. */
 export const limitNamesOf = (target: object): string[] =>
   (Reflect.getMetadataKeys(target) as unknown[]).flatMap((key) => {

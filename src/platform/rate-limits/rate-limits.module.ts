@@ -8,6 +8,7 @@ import { Settings } from '../config/settings';
 import { isPreflight } from '../http/request-gate';
 import { Measurements } from '../observability/measurements';
 import { MemoryStorage } from './memory-storage';
+import { hasOwnLimit } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
 import { RedisStorage } from './redis-storage';
 
@@ -18,7 +19,9 @@ const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions =
   name,
   limit,
   ttl,
-  skipIf: (context) => context.switchToHttp().getRequest<Request>().trackers?.[name] === undefined,
+  skipIf: (context) =>
+    context.switchToHttp().getRequest<Request>().trackers?.[name] === undefined ||
+    (limit === Infinity && !hasOwnLimit(context.getHandler(), context.getClass())),
   getTracker: (req) => (req as Request).trackers![name]!,
 });
 
