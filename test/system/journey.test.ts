@@ -1,0 +1,113 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser as Chromium } from 'playwright-core';
+import { PASSWORD, withPassword } from '../support/browser';
+import { inChromium, openChromium, Window } from '../support/chromium';
+import { OPERATOR_TOKEN } from '../support/importing';
+import { type Actor, baseUrl, databaseUrl, make, PEPPER, sql, useStore } from '../support/store';
+
+// From an empty store to a game on a player's disk: each step the way that its guide describes.
+const folder = mkdtempSync(join(tmpdir(), 'gamewharf-journey-'));
+const FILES_DIR = join(folder, 'files');
+useStore({ OPERATOR_TOKEN, FILES_DIR });
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const CONTENT = Buffer.from('PK a game of some bytes');
+const SALES = '/user/settings/sales';
+const MY_GAMES = '/user/games';
+
+/** Runs the command beside the service. */
+const gamewharf = (...words: string[]): string =>
+  execFileSync(process.execPath, ['dist/src/cli.js', ...words], {
+    encoding: 'utf8',
+    env: { ...process.env, DATABASE_URL: databaseUrl(), API_KEY_PEPPER: PEPPER, FILES_DIR },
+  });
+
+function imported(record: object): void {
+  const file = join(folder, 'records.ndjson');
+  writeFileSync(file, JSON.stringify(record));
+  gamewharf('import', file);
+}
+
+inChromium.describe('in Chromium', () => {
+  let chromium: Chromium;
+  let seller: Actor;
+  let player: Actor;
+  beforeAll(async () => {
+    execFileSync(process.execPath, ['tools/scripts/compile.mjs'], { stdio: 'pipe' });
+    chromium = await openChromium();
+    seller = await withPassword(await make.user({ username: 'seller', developer: true }));
+    player = await withPassword(await make.user({ username: 'player' }));
+  }, 120_000);
+  afterAll(() => chromium?.close());
+
+  test('a game is created, uploaded, sold, refunded, a key redeemed and downloaded', async () => {
+    // The seller's game, with a file.
+    imported({
+      type: 'game',
+      id: 1,
+      user_id: seller.id,
+      slug: 'tin-comet',
+      title: 'Tin Comet',
+      min_price: 499,
+      published_at: '2026-01-02T03:04:05Z',
+    });
+    writeFileSync(join(folder, 'tin-comet.zip'), CONTENT);
+    const put = gamewharf('files', 'put', '--game', 'seller/tin-comet', join(folder, 'tin-comet.zip'));
+    expect(put).toMatch(/^Upload \d+ of Tin Comet: tin-comet\.zip, 23 bytes\.$/m);
+
+    // The checkout sells it, and the seller sees the sale and finds the buyer.
+    const sale = await fetch(`${baseUrl()}/operator/purchases`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+      body: new URLSearchParams({
+        game_id: '1',
+        email: 'buyer@example.com',
+        currency: 'USD',
+        amount: '499',
+        reference: 'order 7',
+      }),
+    });
+    expect(sale.status).toBe(200);
+    const { purchase } = (await sale.json()) as { purchase: { id: number } };
+    const selling = await Window.open(chromium, baseUrl());
+    await selling.signIn(seller.username, PASSWORD);
+    await selling.page.goto(SALES);
+    await selling.page.getByText('$4.99').first().waitFor();
+    const findBuyer = async () => {
+      await selling.page.goto(SALES);
+      await selling.page.getByRole('link', { name: 'Buyers of Tin Comet' }).click();
+      await selling.page.getByLabel('E-mail or user name').fill('buyer@example.com');
+      await selling.page.getByRole('button', { name: 'Find' }).click();
+      return selling.page.getByRole('row', { name: /buyer@example\.com/ }).innerText();
+    };
+    expect(await findBuyer()).not.toContain('refunded');
+
+    // A refund revokes the buyer's key.
+    expect(gamewharf('refund', String(purchase.id))).toContain('Refunded $4.99 to buyer@example.com');
+    expect(await findBuyer()).toContain('refunded');
+    expect(await sql('SELECT id FROM download_keys WHERE revoked_at IS NULL')).toEqual([]);
+
+    // A player redeems a key that nobody holds, and downloads the game.
+    const key = 'a-key-that-nobody-holds';
+    imported({ type: 'download_key', id: 1000, key, game_id: 1 });
+    const playing = await Window.open(chromium, baseUrl());
+    const { page } = playing;
+    await playing.signIn(player.username, PASSWORD);
+    await page.goto(MY_GAMES);
+    await page.getByText('You don’t own any games yet.').waitFor();
+    await page.getByRole('link', { name: 'Redeem a key' }).click();
+    await page.getByLabel('Download key').fill(key);
+    await page.getByRole('button', { name: 'Redeem key' }).click();
+    await page.getByRole('status').getByText('Tin Comet is now in your games.').waitFor();
+    await page.getByRole('listitem').getByText('23 bytes').waitFor();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'tin-comet.zip' }).click();
+    const download = await downloading;
+    expect(download.suggestedFilename()).toBe('tin-comet.zip');
+    expect(readFileSync(await download.path()).equals(CONTENT)).toBe(true);
+    expect([...selling.complaints, ...playing.complaints]).toEqual([]);
+  }, 120_000);
+});
