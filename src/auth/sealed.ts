@@ -1,14 +1,27 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-const keyOf = (secret: string) => Buffer.from(hkdfSync('sha256', secret, '', 'gamewharf signing keys', 32));
+/** A plain hash is enough, since tokens are random. */
+export const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
+
+export const randomToken = (): string => randomBytes(32).toString('base64url');
+
+/** What a secret encrypts. Each purpose has a key of its own. */
+type Purpose = 'gamewharf signing keys' | 'gamewharf sealed';
+
+const keyOf = (secret: string, purpose: Purpose) => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
 
 /** AES-256-GCM with the name as additional data: a text cannot be opened under another name. */
-export function seal(text: Buffer, name: string, secret: string): Buffer {
+export function seal(
+  text: Buffer,
+  name: string,
+  secret: string,
+  purpose: Purpose = 'gamewharf signing keys',
+): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', keyOf(secret), nonce).setAAD(Buffer.from(name));
+  const cipher = createCipheriv('aes-256-gcm', keyOf(secret, purpose), nonce).setAAD(Buffer.from(name));
   const sealed = Buffer.concat([cipher.update(text), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
@@ -21,7 +34,7 @@ export function unseal(
   reseal?: (sealed: Buffer) => void,
 ): Buffer | undefined {
   for (const pepper of peppers) {
-    const text = unsealWith(pepper, sealed, name);
+    const text = open(sealed, name, pepper, 'gamewharf signing keys');
     if (!text) continue;
     if (pepper !== peppers[0]) reseal?.(seal(text, name, peppers[0]!));
     return text;
@@ -29,11 +42,19 @@ export function unseal(
   return undefined;
 }
 
-function unsealWith(secret: string, sealed: Buffer, name: string): Buffer | undefined {
+/** Encrypts a value under a token that is not stored. */
+export const sealUnder = (token: string, value: unknown): Buffer =>
+  seal(Buffer.from(JSON.stringify(value)), '', token, 'gamewharf sealed');
+
+export const unsealUnder = <Value>(token: string, sealed: Buffer): Value =>
+  JSON.parse(open(sealed, '', token, 'gamewharf sealed')!.toString()) as Value;
+
+function open(sealed: Buffer, name: string, secret: string, purpose: Purpose): Buffer | undefined {
   const nonce = sealed.subarray(0, NONCE_BYTES);
   const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
+  const key = keyOf(secret, purpose);
   try {
-    const decipher = createDecipheriv('aes-256-gcm', keyOf(secret), nonce, { authTagLength: TAG_BYTES });
+    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
     decipher.setAAD(Buffer.from(name)).setAuthTag(tag);
     return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
   } catch {

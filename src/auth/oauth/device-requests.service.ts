@@ -8,7 +8,7 @@ import type { OauthApplication } from './oauth-application.entity';
 import { OauthCodesService } from './oauth-codes.service';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
-import { hashOf, randomToken } from '../sign-in/sealed';
+import { hashOf, randomToken } from '../sealed';
 
 // Without vowels, which could spell words, and without letters that look like digits.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';

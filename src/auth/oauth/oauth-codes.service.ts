@@ -9,7 +9,7 @@ import { OauthCode } from './oauth-code.entity';
 import { invalidGrant } from './oauth-errors';
 import { OauthTokensService, type Outcome } from './oauth-tokens.service';
 import type { TokensResponse } from './oauth.dto';
-import { hashOf, randomToken } from '../sign-in/sealed';
+import { hashOf, randomToken } from '../sealed';
 
 // Seconds.
 const LIFETIME = 60;

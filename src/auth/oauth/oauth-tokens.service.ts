@@ -12,7 +12,7 @@ import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { commonScopes, listOfScopes } from './oauth-scopes';
 import type { TokensResponse } from './oauth.dto';
-import { hashOf, randomToken, seal, unseal } from '../sign-in/sealed';
+import { hashOf, randomToken, sealUnder, unsealUnder } from '../sealed';
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
 export type Outcome = TokensResponse | 'refused' | { revoked: number[] };
@@ -94,7 +94,7 @@ export class OauthTokensService {
       if (!row || row.expired) return 'refused';
       if (row.used_at === null) return this.rotate(db, grant, token, row, scope);
       if (row.retried && row.answer && row.successor_used === false)
-        return unseal<TokensResponse>(token, row.answer);
+        return unsealUnder<TokensResponse>(token, row.answer);
       return { revoked: await this.revokeFamily(db, row.family_id) };
     });
     return this.tokensOrThrow(outcome);
@@ -176,7 +176,7 @@ export class OauthTokensService {
       {
         used_at: () => 'now()',
         successor_hash: hashOf(tokens.refresh_token),
-        answer: seal(token, tokens),
+        answer: sealUnder(token, tokens),
       },
     );
     return tokens;

@@ -5,7 +5,7 @@ import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import type { User } from '../accounts/user.entity';
-import { hashOf, randomToken, seal, unseal } from './sealed';
+import { hashOf, randomToken, sealUnder, unsealUnder } from '../sealed';
 import { Session } from './session.entity';
 
 const USER_COLUMNS = ['id', 'username', 'display_name'] as const satisfies (keyof User)[];
@@ -87,12 +87,12 @@ export class SessionsService {
   }
 
   async setNotice(token: string, notice: Notice): Promise<void> {
-    await this.sessions.update({ token_hash: hashOf(token) }, { notice: seal(token, notice) });
+    await this.sessions.update({ token_hash: hashOf(token) }, { notice: sealUnder(token, notice) });
   }
 
   /** The last statement of a page: if another one failed afterwards, nobody would see the notice. */
   async takeNotice(token: string): Promise<Notice> {
     const row = await this.database.row(TAKE_NOTICE, [hashOf(token)]);
-    return row ? unseal<Notice>(token, row.notice) : {};
+    return row ? unsealUnder<Notice>(token, row.notice) : {};
   }
 }

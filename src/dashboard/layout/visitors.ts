@@ -7,7 +7,7 @@ import { ignoringCase } from '../../platform/database/ignoring-case';
 import { apiError, serviceUnavailable } from '../../platform/http/api-error';
 import { User } from '../../auth/accounts/user.entity';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import { randomToken } from '../../auth/sign-in/sealed';
+import { randomToken } from '../../auth/sealed';
 import { Visitor } from './visitor';
 
 const TOKEN = /^[\w-]{43}$/;

@@ -12,27 +12,12 @@ import {
   SHELVES,
   withArticle,
 } from './demo-words';
+import { recentSale } from './recent-sales';
 import type { JsonObject } from '../../operator/import/record-types/fields';
 
 /** One user in so many is a developer, the first user included. */
 const USERS_PER_DEVELOPER = 10;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
-
-const HOUR = 60 * 60 * 1000;
-const DAY = 24 * HOUR;
-const RECENT_DAYS = 548;
-const LAUNCHED_BEFORE = 150;
-
-const isoOf = (ms: number) => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000', '');
-
-/** Most pay in dollars. Some pay more than the price, and some bought in a sale. */
-function priceOf(random: Random, cents: number): [currency: string, amount: number] {
-  const paid = random.chance(0.12) ? cents + 501 : random.chance(0.2) ? Math.round(cents / 2) : cents;
-  const share = random.next();
-  if (share < 0.78) return ['USD', paid];
-  if (share < 0.91) return ['EUR', paid];
-  return share < 0.97 ? ['GBP', Math.round(paid * 0.85)] : ['JPY', Math.round(paid * 1.5)];
-}
 
 /** Generates the records of a store, the same for the same options. */
 export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
@@ -52,7 +37,7 @@ export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<Json
   for (let id = 1; id <= games; id++) yield store.game(id);
   for (let id = 1; id <= purchases; id++) yield store.purchase(id);
   for (let id = 1; id <= download_keys; id++) yield store.downloadKey(id);
-  for (let n = 1; n <= recent_sales; n++) yield* store.recentSale(n);
+  for (let n = 1; n <= recent_sales; n++) yield* recentSale(store.options, n);
   for (let id = 1; id <= collections; id++) yield store.collection(id);
   if (large_collection) yield store.largeCollection(collections + 1);
   for (let id = 1; id <= builds; id++) yield store.build(id);
@@ -197,50 +182,6 @@ class DemoStore {
       created_at: random.time(),
       downloads: random.below(12),
       ...((id === 5 || random.chance(0.05)) && id !== 3 && { revoked_at: timeAt(DAYS + random.below(100)) }),
-    };
-  }
-
-  /** A sale of the first developer: sales grow, weekends are busier, and the second game had its launch 150 days ago. */
-  *recentSale(n: number): Generator<JsonObject> {
-    const random = this.random('recent sale', n);
-    const { games, users, purchases, download_keys, now = Date.now() } = this.options;
-    const isLaunch = games > 1 && random.chance(0.18);
-    let age = isLaunch
-      ? LAUNCHED_BEFORE + 3 * Math.log(1 - random.next())
-      : RECENT_DAYS * (1 - Math.sqrt(random.next()));
-    const isSecond = isLaunch || (games > 1 && age < LAUNCHED_BEFORE && random.chance(0.3));
-    const weekday = new Date(now - age * DAY).getUTCDay();
-    if (weekday >= 1 && weekday <= 4 && random.chance(0.35)) age = Math.max(0, age - (6 - weekday));
-    const created_at = isoOf(Math.min(now - age * DAY, now - HOUR * random.next()));
-    // The first three users are in the examples of the documentation, which show all that they bought.
-    const buyer = users > 3 && random.chance(0.7) ? 4 + random.below(users - 3) : undefined;
-    const [currency, amount] = priceOf(random, isSecond ? 1499 : 999);
-    const [id, game_id] = [purchases + n, isSecond ? 2 : 1];
-    const email = buyer ? emailOf(buyer) : guestEmail(id);
-    const isRefunded = random.chance(0.04);
-    yield {
-      type: 'purchase',
-      id,
-      game_id,
-      email,
-      ...(buyer && { user_id: buyer }),
-      created_at,
-      source: random.of(['store', 'store', 'card', 'wallet']),
-      currency,
-      amount,
-      ...(isRefunded && { status: 'refunded' }),
-    };
-    yield {
-      type: 'download_key',
-      id: download_keys + n,
-      key: random.text(24),
-      game_id,
-      purchase_id: id,
-      email,
-      ...(buyer && random.chance(0.86) && { user_id: buyer }),
-      created_at,
-      downloads: random.below(4),
-      ...(isRefunded && { revoked_at: created_at }),
     };
   }
 

@@ -1,0 +1,64 @@
+import type { DemoOptions } from './demo-options';
+import { type Random, randomOf } from './demo-random';
+import { emailOf, guestEmail } from './demo-words';
+import type { JsonObject } from '../../operator/import/record-types/fields';
+
+const HOUR = 60 * 60 * 1000;
+const DAY = 24 * HOUR;
+const RECENT_DAYS = 548;
+const LAUNCHED_BEFORE = 150;
+
+const isoOf = (ms: number) => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000', '');
+
+/** Most pay in dollars. Some pay more than the price, and some bought in a sale. */
+function priceOf(random: Random, cents: number): [currency: string, amount: number] {
+  const paid = random.chance(0.12) ? cents + 501 : random.chance(0.2) ? Math.round(cents / 2) : cents;
+  const share = random.next();
+  if (share < 0.78) return ['USD', paid];
+  if (share < 0.91) return ['EUR', paid];
+  return share < 0.97 ? ['GBP', Math.round(paid * 0.85)] : ['JPY', Math.round(paid * 1.5)];
+}
+
+/** A sale of the first developer: sales grow, weekends are busier, and the second game had its launch 150 days ago. */
+export function* recentSale(options: DemoOptions, n: number): Generator<JsonObject> {
+  const random = randomOf(options.seed, 'recent sale', n);
+  const { games, users, purchases, download_keys, now = Date.now() } = options;
+  const isLaunch = games > 1 && random.chance(0.18);
+  let age = isLaunch
+    ? LAUNCHED_BEFORE + 3 * Math.log(1 - random.next())
+    : RECENT_DAYS * (1 - Math.sqrt(random.next()));
+  const isSecond = isLaunch || (games > 1 && age < LAUNCHED_BEFORE && random.chance(0.3));
+  const weekday = new Date(now - age * DAY).getUTCDay();
+  if (weekday >= 1 && weekday <= 4 && random.chance(0.35)) age = Math.max(0, age - (6 - weekday));
+  const created_at = isoOf(Math.min(now - age * DAY, now - HOUR * random.next()));
+  // The first three users are in the examples of the documentation, which show all that they bought.
+  const buyer = users > 3 && random.chance(0.7) ? 4 + random.below(users - 3) : undefined;
+  const [currency, amount] = priceOf(random, isSecond ? 1499 : 999);
+  const [id, game_id] = [purchases + n, isSecond ? 2 : 1];
+  const email = buyer ? emailOf(buyer) : guestEmail(id);
+  const isRefunded = random.chance(0.04);
+  yield {
+    type: 'purchase',
+    id,
+    game_id,
+    email,
+    ...(buyer && { user_id: buyer }),
+    created_at,
+    source: random.of(['store', 'store', 'card', 'wallet']),
+    currency,
+    amount,
+    ...(isRefunded && { status: 'refunded' }),
+  };
+  yield {
+    type: 'download_key',
+    id: download_keys + n,
+    key: random.text(24),
+    game_id,
+    purchase_id: id,
+    email,
+    ...(buyer && random.chance(0.86) && { user_id: buyer }),
+    created_at,
+    downloads: random.below(4),
+    ...(isRefunded && { revoked_at: created_at }),
+  };
+}
