@@ -18,6 +18,7 @@ import { ParameterPipe } from './platform/http/parameter.pipe';
 import { ImportModule } from './operator/import/import.module';
 import { LegacyModule } from './legacy/legacy.module';
 import { OperationsModule } from './platform/operations.module';
+import { LookupLimitGuard } from './platform/rate-limits/lookup-limit.guard';
 import { RateLimitsModule } from './platform/rate-limits/rate-limits.module';
 import { PeopleModule } from './operator/people/people.module';
 import { OperatorGuard } from './operator/tokens/operator.guard';
@@ -51,6 +52,7 @@ import { WharfModule } from './wharf/wharf.module';
     { provide: APP_GUARD, useExisting: RateLimitGuard },
     { provide: APP_GUARD, useClass: ScopesGuard },
     { provide: APP_GUARD, useClass: CredentialLimitGuard },
+    { provide: APP_GUARD, useClass: LookupLimitGuard },
     { provide: APP_GUARD, useClass: BodyGuard },
     { provide: APP_PIPE, useClass: ParameterPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },

@@ -18,18 +18,29 @@ import { accessOf } from './access';
 import { BearerStrategy } from './bearer.strategy';
 import { type Credential, trackersOf } from './credential';
 
+/** Throttler reads six decorators of each limit at every request. Once is enough, because they never change. */
+class RememberingReflector extends Reflector {
+  private readonly known = new Map<unknown, Map<unknown, unknown>>();
+
+  override get(key: unknown, target: never): never {
+    let values = this.known.get(target);
+    if (!values) this.known.set(target, (values = new Map()));
+    if (!values.has(key)) values.set(key, super.get(key, target));
+    return values.get(key) as never;
+  }
+}
+
 /** Before the credential is verified: counts a cached one for its own limits, and any other request for its IP address. */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
   constructor(
     @InjectThrottlerOptions() options: ThrottlerModuleOptions,
     @InjectThrottlerStorage() storage: ThrottlerStorage,
-    reflector: Reflector,
     private readonly limits: RateLimitsService,
     private readonly credentials: BearerStrategy,
     gate: RequestGate,
   ) {
-    super(options, storage, reflector);
+    super(options, storage, new RememberingReflector());
     if (limits.rates) gate.observers.push(this.countRejected);
   }
 

@@ -95,6 +95,7 @@ export class GamewharfAdapter extends ExpressAdapter {
       super.reply(res, body, status);
       return;
     }
+    if (res.req.lookup) res.found_nothing = hasOnlyEmptyLists(body);
     sendJson(res, status ?? res.statusCode, JSON.stringify(body));
   }
 
@@ -103,3 +104,6 @@ export class GamewharfAdapter extends ExpressAdapter {
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
   }
 }
+
+const hasOnlyEmptyLists = (body: object) =>
+  Object.values(body).every((value) => Array.isArray(value) && value.length === 0);

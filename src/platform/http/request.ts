@@ -40,6 +40,8 @@ declare module 'node:http' {
     trackers?: Trackers;
     /** What it cost its IP address, refunded if its credential is valid. */
     spent_address?: Spending;
+    /** What limits it as a lookup: how much is refunded if it finds something. */
+    lookup?: Spending | 'anonymous';
     /** On paths under /operator/, where its token is good. */
     operator?: Operator;
     /** Resolves when the body has been parsed into `body`; absent before. */
@@ -51,6 +53,8 @@ declare module 'node:http' {
     /** Default headers, which the answer may override. */
     fixed: readonly FixedHeader[];
     setRequestId(id: string): void;
+    /** The response to a lookup has only empty lists. */
+    found_nothing?: boolean;
     /** As the rate limit headers say. */
     requests_left: number;
     setRateLimit(limit: number, remaining: number, reset_seconds: number): void;

@@ -1,9 +1,9 @@
-import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
+import { SetMetadata } from '@nestjs/common';
 import { SkipThrottle, Throttle } from '@nestjs/throttler';
-import { LookupInterceptor } from './lookup.interceptor';
 
 const COST = 'gamewharf:request-cost';
 const SIGNS_IN = 'gamewharf:signs-in';
+const LOOKUP = 'gamewharf:lookup';
 
 /** On a handler: a request counts as this part of one, such as 0.1. The headers count requests of this handler. */
 export const RequestCost = (cost: number) => SetMetadata(COST, cost);
@@ -17,7 +17,9 @@ export const SignInAttempt = () => SetMetadata(SIGNS_IN, true);
 export const signsIn = (handler: object): boolean => Reflect.hasMetadata(SIGNS_IN, handler);
 
 /** On a handler: lookups without a result are limited, for each user, or for the networks around an anonymous client. */
-export const LimitFailedLookups = () => applyDecorators(UseInterceptors(LookupInterceptor));
+export const LimitFailedLookups = () => SetMetadata(LOOKUP, true);
+
+export const limitsFailedLookups = (handler: object): boolean => Reflect.hasMetadata(LOOKUP, handler);
 
 /** The metadata keys that one of throttler's decorators writes; they are not part of its public API. */
 const keysOf = (decorator: ClassDecorator): string[] => {

@@ -25,7 +25,7 @@ const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions =
   getTracker: (req) => (req as Request).trackers![name]!,
 });
 
-/** One for each limit; `default` counts only on handlers with `@Throttle({ default: ... })`. `misses`: see LookupInterceptor. */
+/** One for each limit; `default` counts only on handlers with `@Throttle({ default: ... })`. `misses`: see LookupLimitGuard. */
 const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
   ...Object.entries(rates).map(([name, { count, period_ms }]) => throttler(name, count, period_ms)),
   throttler('default', Infinity, MINUTE),
