@@ -4,6 +4,7 @@ import type { Request } from 'express';
 import type { Repository } from 'typeorm';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
+import { BackgroundWriter } from '../platform/database/background-writer';
 import { Database } from '../platform/database/database';
 import { batched } from '../platform/database/batched';
 import { read, statement } from '../platform/database/statement';
@@ -51,7 +52,6 @@ export interface KnownKey {
 }
 
 const WRITE_INTERVAL = 1000;
-const MAX_WAITING = 10_000;
 const BATCH_SIZE = 1000;
 
 // SKIP LOCKED: another replica is writing the same minute.
@@ -65,61 +65,48 @@ const WRITE_USES = statement(
      FOR UPDATE SKIP LOCKED)`,
 );
 
-/** Writes in the background when and where keys were last used, and their hashes under the current pepper. A full queue drops some. */
+/** When and where a key was last used, or its hash under the current pepper. */
+type Use = { id: number; /** Null: not known. */ network: string | null } | { id: number; hash: Buffer };
+
+/** Writes uses of keys in the background. */
 @Injectable()
 export class ApiKeyUses implements BeforeApplicationShutdown {
   private readonly log = new Logger(ApiKeyUses.name);
-  /** The network of each use; null: not known. */
-  private readonly waiting = new Map<number, string | null>();
-  private readonly rehashes = new Map<number, Buffer>();
-  private timer: NodeJS.Timeout | undefined;
-  private writing: Promise<void> | undefined;
+  private readonly writer = new BackgroundWriter<Use>(
+    WRITE_INTERVAL,
+    BATCH_SIZE,
+    (batch) => this.write(batch),
+    ({ message }) => this.log.warn(`Uses of API keys were not written: ${message}`),
+  );
 
   constructor(
     private readonly database: Database,
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
   ) {}
 
-  used(id: number, network: string | null): void {
-    if (this.waiting.size < MAX_WAITING) this.waiting.set(id, network);
-    this.writeSoon();
-  }
-
-  rehash(id: number, hash: Buffer): void {
-    if (this.rehashes.size < MAX_WAITING) this.rehashes.set(id, hash);
-    this.writeSoon();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    clearTimeout(this.timer);
-    await this.flush();
-  }
-
-  private writeSoon(): void {
-    this.timer ??= setTimeout(() => {
-      this.timer = undefined;
-      void this.flush();
-    }, WRITE_INTERVAL).unref();
+  add(use: Use): void {
+    this.writer.add(use);
   }
 
   /** Writes everything that is waiting. */
-  async flush(): Promise<void> {
-    await this.writing;
-    while (this.waiting.size + this.rehashes.size > 0) await (this.writing = this.write());
+  flush(): Promise<void> {
+    return this.writer.flush();
   }
 
-  private async write(): Promise<void> {
-    const uses = [...this.waiting].slice(0, BATCH_SIZE);
-    const ids = uses.map(([id]) => id);
-    const rehashes = [...this.rehashes].slice(0, BATCH_SIZE);
-    for (const id of ids) this.waiting.delete(id);
-    for (const [id] of rehashes) this.rehashes.delete(id);
-    try {
-      if (ids.length > 0) await this.database.rows(WRITE_USES, [ids, uses.map(([, network]) => network)]);
-      for (const [id, key_hash] of rehashes) await this.keys.update({ id }, { key_hash });
-    } catch (error) {
-      this.log.warn(`Uses of API keys were not written: ${(error as Error).message}`);
+  beforeApplicationShutdown(): Promise<void> {
+    return this.flush();
+  }
+
+  private async write(batch: Use[]): Promise<void> {
+    const networks = new Map<number, string | null>();
+    const hashes = new Map<number, Buffer>();
+    for (const use of batch) {
+      if ('hash' in use) hashes.set(use.id, use.hash);
+      else networks.set(use.id, use.network);
     }
+    if (networks.size > 0)
+      await this.database.rows(WRITE_USES, [[...networks.keys()], [...networks.values()]]);
+    for (const [id, key_hash] of hashes) await this.keys.update({ id }, { key_hash });
   }
 }
 
@@ -145,7 +132,7 @@ export class ApiKeyLookup {
     const key = await this.liveKeys.load(hashes);
     if (!key) return undefined;
     const { hash, id, user_id, scopes, unused_ms, lives_ms } = key;
-    if (hash !== hashes[0]) this.uses.rehash(id, hashApiKey(text, this.peppers[0]!));
+    if (hash !== hashes[0]) this.uses.add({ id, hash: hashApiKey(text, this.peppers[0]!) });
     const credential: KnownKey['credential'] = {
       type: 'key',
       api_key_id: id,
@@ -167,7 +154,7 @@ export class ApiKeyLookup {
   used(key: KnownKey, now: number, req?: Request): void {
     if (now - key.used < MINUTE) return;
     key.used = now;
-    this.uses.used(key.credential.api_key_id, req?.exchange.client.site || null);
+    this.uses.add({ id: key.credential.api_key_id, network: req?.exchange.client.site || null });
   }
 
   /** Takes the hashes of each key; the hash under the current pepper is the first. */

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
+import { BackgroundWriter } from '../platform/database/background-writer';
 import { Database } from '../platform/database/database';
 import { statement } from '../platform/database/statement';
 import { RequestLog } from '../platform/observability/request-log';
@@ -77,11 +77,9 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   'operator_token.revoked': 'A command revoked an operator token.',
 };
 
-// More waiting events mean that the database does not respond. The log has them in any case.
-const MAX_WAITING = 10_000;
 const BATCH_SIZE = 100;
-/** Milliseconds between batches, so that events share one: a batch costs as much as a sale. */
-const PAUSE = 20;
+/** Milliseconds in which events share a batch, which costs as much as a sale. */
+const INTERVAL = 20;
 
 const STORE = statement(
   'store_audit_events',
@@ -93,8 +91,12 @@ const STORE = statement(
 /** Logs and stores security events. No event contains a password, a key or a token. */
 @Injectable()
 export class Audit implements BeforeApplicationShutdown {
-  private readonly waiting: AuditEvent[] = [];
-  private storing: Promise<void> | undefined;
+  private readonly writer = new BackgroundWriter<AuditEvent>(
+    INTERVAL,
+    BATCH_SIZE,
+    (batch) => this.store(batch),
+    (error, batch) => batch.forEach(({ request_id }) => this.log.failed(request_id ?? 'audit', error)),
+  );
 
   constructor(
     @InjectRepository(AuditEventRow) private readonly events: Repository<AuditEventRow>,
@@ -110,27 +112,17 @@ export class Audit implements BeforeApplicationShutdown {
   /** Logs and stores the event. If it cannot be stored, that error is only logged: the action has already happened. */
   record(entry: AuditEvent): void {
     this.note(entry);
-    if (this.waiting.length >= MAX_WAITING) return;
-    this.waiting.push(entry);
-    this.storing ??= this.store().finally(() => (this.storing = undefined));
+    this.writer.add(entry);
   }
 
-  /** Waiting events share a statement, because a store can have many sales a second. */
-  private async store(): Promise<void> {
-    for (let batch; (batch = this.waiting.splice(0, BATCH_SIZE)).length > 0;) {
-      const rows = batch.map(({ event, user_id, request_id, ...details }) => ({
-        event,
-        user_id,
-        request_id,
-        details,
-      }));
-      try {
-        await this.database.rows(STORE, [JSON.stringify(rows)]);
-      } catch (error) {
-        for (const { request_id } of batch) this.log.failed(request_id ?? 'audit', error);
-      }
-      if (this.waiting.length < BATCH_SIZE) await sleep(PAUSE);
-    }
+  private store(batch: AuditEvent[]) {
+    const rows = batch.map(({ event, user_id, request_id, ...details }) => ({
+      event,
+      user_id,
+      request_id,
+      details,
+    }));
+    return this.database.rows(STORE, [JSON.stringify(rows)]);
   }
 
   newest({ user_id, event, count }: { user_id?: number; event?: string; count: number }) {
@@ -139,8 +131,8 @@ export class Audit implements BeforeApplicationShutdown {
   }
 
   /** Waits until every event so far is stored. */
-  async flush(): Promise<void> {
-    await this.storing;
+  flush(): Promise<void> {
+    return this.writer.flush();
   }
 
   beforeApplicationShutdown(): Promise<void> {

@@ -448,8 +448,8 @@ describe('the time of the last use', () => {
       .get(Database)
       .transaction(async (db) => {
         await db.query('SELECT FROM api_keys WHERE id = $1 FOR UPDATE', [locked.id]);
-        uses().used(locked.id, null);
-        uses().used(free.id, null);
+        uses().add({ id: locked.id, network: null });
+        uses().add({ id: free.id, network: null });
         await uses().flush();
         expect(await lastUse(free.id)).not.toBeNull();
         expect(await lastUse(locked.id)).toBeNull();
@@ -463,33 +463,22 @@ describe('the time of the last use', () => {
        SELECT sha256(('many ' || n)::bytea), 'many', $1 FROM generate_series(1, 1001) n RETURNING id`,
       [owner.id],
     );
-    for (const { id } of made) uses().used(id, null);
+    for (const { id } of made) uses().add({ id, network: null });
     await uses().flush();
     expect(await sql(`SELECT FROM api_keys WHERE hint = 'many' AND last_used_at IS NOT NULL`)).toHaveLength(
       1001,
     );
   });
 
-  test('fills no memory, however many keys are used', () => {
-    const unwritten = new ApiKeyUses(theApp().get(Database), repository());
-    const { waiting, rehashes } = unwritten as unknown as Record<'waiting' | 'rehashes', { size: number }>;
-    for (let id = 1; id <= 10_001; id++) {
-      unwritten.used(id, null);
-      unwritten.rehash(id, Buffer.alloc(0));
-    }
-    expect([waiting.size, rehashes.size]).toEqual([10_000, 10_000]);
-    clearTimeout((unwritten as unknown as { timer: NodeJS.Timeout }).timer);
-  });
-
   test('that cannot be written is a line in the log, and the next one is written', async () => {
     const { owner } = await actors();
     const { id } = await keys().create(owner.id);
     failOnce('write_api_key_uses');
-    uses().used(id, null);
+    uses().add({ id, network: null });
     await uses().flush();
     expect(logged.join('')).toContain('Uses of API keys were not written: out of order');
     jest.restoreAllMocks();
-    uses().used(id, null);
+    uses().add({ id, network: null });
     await uses().flush();
     expect(await lastUse(id)).not.toBeNull();
   });

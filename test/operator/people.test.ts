@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Command } from 'commander';
+import { Audit } from '../../src/auth/audit';
 import { registerAccountCommands } from '../../src/commands/accounts.command';
 import { registerPeopleCommands } from '../../src/commands/people.command';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
@@ -832,6 +833,7 @@ describe('the command', () => {
     const lines = linesOf(await users('export', 'Lumi-Vane'));
     expect(lines.map(({ type }) => type)).toEqual(['user', 'user_email', 'api_key', 'purchase']);
     // The first export is an event of theirs now.
+    await theApp().get(Audit).flush();
     expect(linesOf(await users('export', '--email', email))).toHaveLength(5);
     expect(await users('erase', 'lumi-vane')).toBe(
       `Nothing was erased. Use --yes to erase lumi-vane (user ${user.id}) without confirmation.`,

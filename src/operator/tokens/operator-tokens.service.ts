@@ -6,6 +6,7 @@ import { SingleFlight } from '../../platform/cache/expiring-cache';
 import { OperatorError } from '../../platform/config/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
+import { BackgroundWriter } from '../../platform/database/background-writer';
 import { Database } from '../../platform/database/database';
 import { read, statement } from '../../platform/database/statement';
 import type { Operator } from '../../platform/http/request';
@@ -19,6 +20,7 @@ const MAX_LISTED = 1000;
 // In milliseconds. Together with the time of a request, a revocation on another replica takes effect within a second.
 const MAX_AGE = 700;
 const MINUTE = 60_000;
+const WRITE_INTERVAL = 1000;
 
 interface LiveToken extends Operator {
   id: number;
@@ -55,7 +57,12 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   private readonly reading = new SingleFlight<LiveTokens>();
   /** By id: when a use was last written. */
   private readonly uses = new Map<number, number>();
-  private readonly writing = new Set<Promise<void>>();
+  private readonly writer = new BackgroundWriter<{ id: number; hash: Buffer }>(
+    WRITE_INTERVAL,
+    1,
+    ([use]) => this.database.rows(WRITE_USE, [use!.id, use!.hash]),
+    ({ message }) => this.log.warn(`The use of an operator token was not written: ${message}`),
+  );
 
   constructor(
     private readonly database: Database,
@@ -125,8 +132,8 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   }
 
   /** Waits until every use so far is written. */
-  async flush(): Promise<void> {
-    await Promise.all(this.writing);
+  flush(): Promise<void> {
+    return this.writer.flush();
   }
 
   private forget(): void {
@@ -148,14 +155,7 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
     const now = this.clock.monotonic();
     if (now - (this.uses.get(id) ?? readAt - (unused_ms ?? Infinity)) < MINUTE) return;
     this.uses.set(id, now);
-    const written = this.database
-      .rows(WRITE_USE, [id, current])
-      .then(
-        () => undefined,
-        (error: Error) => this.log.warn(`The use of an operator token was not written: ${error.message}`),
-      )
-      .finally(() => this.writing.delete(written));
-    this.writing.add(written);
+    this.writer.add({ id, hash: current });
   }
 }
 

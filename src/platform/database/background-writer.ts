@@ -1,0 +1,36 @@
+/** More waiting items mean that the database does not respond. */
+const MAX_WAITING = 10_000;
+
+/** Writes items that no request waits for. Those added within an interval share a batch. */
+export class BackgroundWriter<Item> {
+  private readonly waiting: Item[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private writing = Promise.resolve();
+
+  constructor(
+    /** In milliseconds. */
+    private readonly interval: number,
+    private readonly batchSize: number,
+    private readonly write: (batch: Item[]) => Promise<unknown>,
+    private readonly failed: (error: Error, batch: Item[]) => void,
+  ) {}
+
+  /** Drops the item if too many are waiting. */
+  add(item: Item): void {
+    if (this.waiting.length < MAX_WAITING) this.waiting.push(item);
+    this.timer ??= setTimeout(() => void this.flush(), this.interval).unref();
+  }
+
+  /** Writes all items added so far. */
+  flush(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    return (this.writing = this.writing.then(() => this.writeAll()));
+  }
+
+  private async writeAll(): Promise<void> {
+    for (let batch; (batch = this.waiting.splice(0, this.batchSize)).length > 0;) {
+      await this.write(batch).catch((error: Error) => this.failed(error, batch));
+    }
+  }
+}

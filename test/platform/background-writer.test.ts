@@ -1,0 +1,32 @@
+import { BackgroundWriter } from '../../src/platform/database/background-writer';
+
+test('writes items in order and in batches, and drops those that would take unlimited memory', async () => {
+  const batches: number[][] = [];
+  const writer = new BackgroundWriter<number>(
+    60_000,
+    4000,
+    (batch) => Promise.resolve(batches.push(batch)),
+    (error) => expect(error).toBeUndefined(),
+  );
+  for (let i = 0; i < 10_001; i++) writer.add(i);
+  expect(batches).toEqual([]);
+  await writer.flush();
+  expect(batches.map(({ length }) => length)).toEqual([4000, 4000, 2000]);
+  expect(batches.flat().at(-1)).toBe(9999);
+});
+
+test('goes on after a batch that could not be written', async () => {
+  const failures: unknown[] = [];
+  const writer = new BackgroundWriter<number>(
+    60_000,
+    1,
+    ([item]) => (item === 1 ? Promise.reject(new Error('out of order')) : Promise.resolve()),
+    ({ message }, batch) => failures.push([message, batch]),
+  );
+  for (const item of [1, 2]) writer.add(item);
+  await writer.flush();
+  expect(failures).toEqual([['out of order', [1]]]);
+  writer.add(1);
+  await writer.flush();
+  expect(failures).toHaveLength(2);
+});
