@@ -19,7 +19,10 @@ const MAX_UNUSUAL = 1000;
 
 const notAnObject = () => badRequest('the body must be a JSON object');
 
-/** Parses a JSON object as JSON.parse does, except for repeated names, numbers that would be rounded, and the limits. */
+/**
+ * Parses a JSON object as JSON.parse does, except for repeated names, numbers that would be rounded, and the limits. Of libraries,
+ * lossless-json keeps the digits of numbers, but accepts a repeated name with an equal value and has no limits.
+ */
 export function parseJsonObject(text: string, maxMembers: number): Record<string, unknown> {
   const { names, rounded } = scan(text);
   let parsed: unknown;
