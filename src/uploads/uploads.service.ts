@@ -26,6 +26,8 @@ import {
 } from './upload.row';
 
 const MAX_UPLOADS = 1000;
+/** Uploads of a game that a small read may return. */
+const MAX_SHORT = 50;
 /** Files of a game on the page that lists a player's games. */
 export const MAX_SHOWN = 30;
 const MAX_BUILDS = 200;
@@ -34,13 +36,16 @@ const listed = (max: number) =>
   `${uploadsWith('f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)')}
    ORDER BY f.position, f.id LIMIT ${max}`;
 
-/** A row of nulls: the game has no uploads. */
-export const UPLOADS = longRead<AccessRow & (FlatUploadRow | { id: null })>(
-  'uploads',
+const uploadsOf = (max: number) =>
   `SELECT ${ACCESS_COLUMNS}, f.*
-   FROM games g ${ACCESS} LEFT JOIN LATERAL (${listed(MAX_UPLOADS)}) f ON true
-   WHERE g.id = $1 AND ${MAY_SEE} ORDER BY f.position, f.id`,
-);
+   FROM games g ${ACCESS} LEFT JOIN LATERAL (${listed(max)}) f ON true
+   WHERE g.id = $1 AND ${MAY_SEE} ORDER BY f.position, f.id`;
+
+/** A row of nulls: the game has no uploads. */
+type ListedRow = AccessRow & (FlatUploadRow | { id: null });
+
+export const UPLOADS = read<ListedRow>('uploads', uploadsOf(MAX_SHORT + 1));
+const MANY_UPLOADS = longRead<ListedRow>('many_uploads', uploadsOf(MAX_UPLOADS));
 
 export const UPLOADS_OF_GAMES = longRead<AccessRow & FlatUploadRow>(
   'uploads_of_games',
@@ -102,7 +107,9 @@ export class UploadsService {
 
   /** The uploads of a game that the user may download, by position. */
   async list({ game_id, download_key_id }: UploadsRequest, credential: Downloader): Promise<UploadRow[]> {
-    const rows = await this.database.rows(UPLOADS, parameters(game_id, credential, download_key_id));
+    const values = parameters(game_id, credential, download_key_id);
+    let rows = await this.database.rows(UPLOADS, values);
+    if (rows.length > MAX_SHORT) rows = await this.database.rows(MANY_UPLOADS, values);
     if (rows.length === 0 || !isFor(credential, game_id)) throw invalidGame();
     return rows.flatMap((row) =>
       row.id !== null && mayDownload(row, row.traits, download_key_id) ? uploadRow(row) : [],

@@ -144,6 +144,19 @@ test('uploads are listed by position, then by ID, without channels that have not
     expect(await player.get(`/uploads/${empty.id}${path}`)).toEqual(failure(404, 'invalid upload'));
 });
 
+test.each([50, 51, 60])('all of %i uploads are listed', async (count) => {
+  const game = await make.game({ owner });
+  await sql(
+    `INSERT INTO uploads (game_id, filename, file_key, size) SELECT $1, n || '.zip', 'a', 1 FROM generate_series(1, $2::int) n`,
+    [game.id, count],
+  );
+  const { body } = await player.get(`/games/${game.id}/uploads`);
+  const { uploads } = body as { uploads: { filename: string }[] };
+  expect(uploads.map(({ filename }) => filename)).toEqual(
+    Array.from({ length: count }, (_, i) => `${i + 1}.zip`),
+  );
+});
+
 describe('builds of a channel', () => {
   test('are completed ones for players and all for editors, newest first', async () => {
     const game = await make.game({ owner, admins: [people.admin] });

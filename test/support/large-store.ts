@@ -9,6 +9,8 @@ export const APPLICATIONS = 10_000;
 // Not everybody is like everybody else: these have a hundred thousand of what others have ten of.
 // Restricted, so that its keys decide who sees it.
 export const POPULAR_GAME = 1000;
+/** Sixty uploads, each of a channel. */
+export const GAME_OF_CHANNELS = 3003;
 export const ADMIN_OF_ALL = 8;
 export const COLLECTOR = 7;
 export const COLLECTED = 10_000;
@@ -74,6 +76,10 @@ const FILL = [
    SELECT n, n, 'game.zip', 'game.zip', 1 FROM generate_series(1, ${GAMES}) n`,
   `INSERT INTO builds (game_id, channel_name, state)
    SELECT ${POPULAR_GAME}, 'nightly', 'completed' FROM generate_series(1, 2000)`,
+  `INSERT INTO builds (game_id, channel_name, file_key, size)
+   SELECT ${GAME_OF_CHANNELS}, 'channel ' || n % 60, 'game.zip', 1 FROM generate_series(1, 600) n`,
+  `INSERT INTO uploads (id, game_id, filename, channel_name)
+   SELECT ${GAMES} + 1 + n, ${GAME_OF_CHANNELS}, 'game.zip', 'channel ' || n FROM generate_series(0, 59) n`,
 ];
 
 /** Fills an empty store with a million purchases. */

@@ -24,6 +24,7 @@ import {
   COLLECTIONS,
   COLLECTOR,
   fillLargeStore,
+  GAME_OF_CHANNELS,
   GAMES,
   KEYS,
   LONG_COLLECTION,
@@ -168,6 +169,10 @@ const COSTLIEST: Record<string, unknown[][]> = {
   purchases_by_email: [[POPULAR_GAME, ADMIN_OF_ALL, ADDRESS_OF_COLLECTOR]],
   ownership_in_game: [[POPULAR_GAME, 4999]],
   ownership: [[POPULAR_GAME, 4999, KEY_OF_USER]],
+  uploads: [
+    [POPULAR_GAME, 4999, null],
+    [GAME_OF_CHANNELS, 4999, null],
+  ],
   upload: [[POPULAR_GAME, 4999, null]],
   build: [[GAMES + 2000, 4999, null]],
   game_to_download: [[POPULAR_GAME, 4999, null]],
