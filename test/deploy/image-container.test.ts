@@ -201,6 +201,12 @@ withContainers.describe('the image', () => {
       expect([answer.status, await answer.json()]).toEqual([404, { errors: ['invalid game'] }]);
       for (const page of ['/docs', '/login', '/openapi.json']) expect((await get(page)).status).toBe(200);
     }, 60_000);
+    it('limits its heap to a part of the container\'s memory', () => {
+      const limit = Number(inside('node', '-p', 'v8.getHeapStatistics().heap_size_limit'));
+      const memory = parseInt(rendered.api.resources.limits.memory!) * 2 ** 20;
+      expect(limit).toBeGreaterThan(memory / 4);
+      expect(limit).toBeLessThan((memory * 3) / 4);
+    }, 30_000);
     it('is the user, without rights, and on files that cannot be written', () => {
       expect(inside('id', '-u')).toBe('1000');
       const status = inside('cat', '/proc/1/status');
