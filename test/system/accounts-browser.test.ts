@@ -526,10 +526,21 @@ inChromium.describe('in Chromium', () => {
         scope: 'profile collection',
         redirect_uri: client.callback,
       });
+      const game = await make.game({
+        owner: await make.user(),
+        title: 'Tin Comet',
+        traits: '{p_windows,p_osx}',
+      });
+      await make.downloadKey({ game, user_id: user.id });
+      await make.upload({ game, filename: `${'long-name-'.repeat(20)}.zip`, traits: ['p_windows', 'demo'] });
+      await make.upload({ game, external_url: 'https://shop.example/comet' });
       const settings = '/user/settings';
       await within(async (page) => {
         for (const path of [
           '/',
+          '/user/games',
+          '/user/games/redeem',
+          '/user/games/downloads/4000000',
           `${settings}/api-keys`,
           `${settings}/api-keys/${key!.id}`,
           `${settings}/api-keys/${key!.id}/revoke`,
