@@ -201,7 +201,7 @@ withContainers.describe('the image', () => {
       expect([answer.status, await answer.json()]).toEqual([404, { errors: ['invalid game'] }]);
       for (const page of ['/docs', '/login', '/openapi.json']) expect((await get(page)).status).toBe(200);
     }, 60_000);
-    it('limits its heap to a part of the container\'s memory', () => {
+    it("limits its heap to a part of the container's memory", () => {
       const limit = Number(inside('node', '-p', 'v8.getHeapStatistics().heap_size_limit'));
       const memory = parseInt(rendered.api.resources.limits.memory!) * 2 ** 20;
       expect(limit).toBeGreaterThan(memory / 4);
