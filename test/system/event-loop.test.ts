@@ -30,11 +30,18 @@ beforeAll(async () => {
   limit = TIMES * (await shortestBlock(async () => JSON.parse(CONTROL) as unknown, 20));
 });
 
+/** Changes when a test ends, also by its timeout, which stops nothing by itself. */
+let running = {};
+afterEach(() => void (running = {}));
+// Far longer than any response takes.
+const PATIENCE = 60_000;
+
 /** Answers the status line, and reads the rest without keeping it. */
 async function exchange(request: Buffer): Promise<string> {
   const { hostname, port } = new URL(baseUrl());
   const socket = connect(Number(port), hostname);
   socket.on('error', () => undefined);
+  socket.setTimeout(PATIENCE, () => socket.destroy());
   let first = '';
   socket.on('data', (chunk: Buffer) => {
     if (first === '') first = chunk.toString('latin1', 0, 15);
@@ -59,7 +66,9 @@ function bytesOf({ method, path, headers, body }: Input, more: Record<string, st
 /** Those that keep the event loop for longer than is allowed. */
 async function slow(inputs: Input[], headers: Record<string, string>): Promise<string[]> {
   const all: { name: string; ms: number }[] = [];
+  const test = running;
   for (const input of inputs) {
+    if (test !== running) throw new Error('the test has ended');
     const bytes = bytesOf(input, headers);
     let status = '';
     const ms = await shortestBlock(async () => void (status = await exchange(bytes)), 4, limit / 4);
