@@ -18,6 +18,8 @@ import { accessOf } from './access';
 import { BearerStrategy } from './bearer.strategy';
 import { type Credential, trackersOf } from './credential';
 
+const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
+
 /** Throttler reads six decorators of each limit at every request. Once is enough, because they never change. */
 class RememberingReflector extends Reflector {
   private readonly known = new Map<unknown, Map<unknown, unknown>>();
@@ -45,7 +47,10 @@ export class RateLimitGuard extends ThrottlerGuard {
   }
 
   override async onModuleInit(): Promise<void> {
-    if (this.limits.rates) await super.onModuleInit();
+    if (!this.limits.rates) return;
+    await super.onModuleInit();
+    // Throttler sorts limits by period. A request beyond a narrow limit must not count for a wide one.
+    this.throttlers.sort((a, b) => ORDER.indexOf(a.name!) - ORDER.indexOf(b.name!));
   }
 
   override canActivate(context: ExecutionContext): Promise<boolean> {

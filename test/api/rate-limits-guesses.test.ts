@@ -60,6 +60,15 @@ describe('all credentials of a user together', () => {
     expect(count(answers, 200)).toBe(7);
   });
 
+  test('lose nothing to a credential that is beyond its own limit', async () => {
+    await open({ RATE_LIMIT: 'credential=2/900s,user=4/800s,address=100/900s' });
+    const [busy, other] = await keysOf(await make.user(), 2);
+    const answers = [];
+    for (let i = 0; i < 10; i++) answers.push(await ask('/profile', { key: busy }));
+    for (let i = 0; i < 2; i++) answers.push(await ask('/profile', { key: other }));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, ...Array<number>(8).fill(429), 200, 200]);
+  });
+
   test('guess as often as one, also where all guesses come at once', async () => {
     await open({ RATE_LIMIT: 'misses=4/900s' });
     const user = await make.user();
