@@ -194,6 +194,20 @@ describe('in one process', () => {
     expect(statuses(await times(5, forged))).toEqual([400, 400, 400, 400, 429]);
   });
 
+  test.each([
+    ['/games/1/uploads', '50'],
+    ['/uploads/1/download', '50'],
+    ['/builds/1/download/archive/default', '50'],
+    ['/api/1/key/game/1/uploads', '50'],
+    ['/api/1/key/upload/1/download', '50'],
+    ['/files/token/game.zip', '40'],
+    ['/uploads/1', '5'],
+  ])('GET %s: %s requests at once', async (path, limit) => {
+    const { headers } = await ask(path, { key: user.key });
+    expect(headers.get('x-ratelimit-limit')).toBe(limit);
+    expect(headers.get('x-ratelimit-remaining')).toBe(String(Number(limit) - 1));
+  });
+
   test('health is never limited', async () => {
     expect(new Set(statuses(await times(20, () => ask('/health/live'))))).toEqual(new Set([200]));
   });
