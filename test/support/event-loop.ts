@@ -35,11 +35,14 @@ export async function longestBlock(work: () => Promise<unknown>): Promise<number
   setImmediate(turn);
   // Timers are a part of the turn of their own.
   const timer = setInterval(look, 1);
-  await work();
-  // What it left behind for the next turns counts too.
-  await new Promise((resolve) => setTimeout(resolve, 5));
-  done = true;
-  clearInterval(timer);
+  try {
+    await work();
+    // What it left behind for the next turns counts too.
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  } finally {
+    done = true;
+    clearInterval(timer);
+  }
   return longest;
 }
 
