@@ -44,5 +44,5 @@ LABEL org.opencontainers.image.title="Gamewharf" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.base.name="docker.io/library/${NODE_IMAGE}"
 # How V8 collects garbage: twice its own space for young objects, and none allocated old. Each is measured
-# in docs/explanation/decisions/fast-requests.md. Node derives the heap limit from the memory limit of the container.
+# in docs/contributing/decisions/fast-requests.md. Node derives the heap limit from the memory limit of the container.
 CMD ["node", "--max-semi-space-size=32", "--no-allocation-site-pretenuring", "dist/src/main.js"]

@@ -19,7 +19,7 @@ const TOKEN_MAX_AGE = 700;
 const TOKEN_OWNER_MAX_AGE = 10 * 60_000;
 const MAX_TOKENS = 20_000;
 const MAX_REVOKED = 1000;
-// Cached until they change: docs/explanation/decisions/remembered-credentials.md.
+// Cached until they change: docs/contributing/decisions/credential-cache.md.
 const MAX_KEYS = 100_000;
 
 interface KnownToken {

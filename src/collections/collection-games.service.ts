@@ -29,7 +29,7 @@ const SHORT_BLURB = `CASE WHEN octet_length(e.blurb) > ${SHORT_LIST.text_bytes} 
 
 /**
  * A page of the entries that the caller may see, with positions that count all. The subqueries and sums keep the planner on
- * the index of sort keys, or it would sort all of a large collection: docs/explanation/decisions/collection-order.md.
+ * the index of sort keys, or it would sort all of a large collection: docs/contributing/decisions/collection-order.md.
  */
 const pageOf = (from: { before: string; condition: string }) => `
   SELECT page.* FROM collections c

@@ -52,7 +52,7 @@ const list = (name: string, found: string) =>
 const COLUMNS = 'pg.purchase_id, pg.sold_at, pg.email';
 const ofPurchases = (bought: string) => `
   SELECT ${COLUMNS} FROM (SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
-  -- OFFSET 0: else all sales of the game may be read, docs/explanation/decisions/one-probe.md.
+  -- OFFSET 0: else all sales of the game may be read, docs/contributing/decisions/single-probe-lookups.md.
   CROSS JOIN LATERAL (
     SELECT * FROM purchase_games WHERE purchase_id = bought.purchase_id AND game_id = g.id OFFSET 0) pg
   WHERE pg.sold_at IS NOT NULL`;

@@ -44,7 +44,7 @@ const SLICE = longRead<PurchaseRow>(
 const boughtFrom = (address: string) =>
   `SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ${address}`;
 
-/** What a user bought of the game `g`. OFFSET 0: else all purchases of the game may be read, docs/explanation/decisions/one-probe.md. */
+/** What a user bought of the game `g`. OFFSET 0: else all purchases of the game may be read, docs/contributing/decisions/single-probe-lookups.md. */
 export const boughtBy = (user: string, butFrom = '') => `
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = ${user}
   UNION ALL SELECT purchase_id

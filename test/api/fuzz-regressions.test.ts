@@ -27,7 +27,7 @@ beforeAll(async () => {
   target = await Target.open([baseUrl()], pool);
 });
 
-// What the fuzzer found once, as small as it could make it: see docs/explanation/fuzzing.md.
+// What the fuzzer found once, as small as it could make it: see docs/contributing/fuzzing.md.
 test.each(regressions())('%s', async (name) => {
   await replay(target, readRegression(name));
 });

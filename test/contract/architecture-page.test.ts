@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 test('what the page about the architecture says where things are is there', () => {
-  const section = readFileSync('docs/explanation/architecture.md', 'utf8')
+  const section = readFileSync('docs/contributing/architecture.md', 'utf8')
     .split(/^## /m)
     .find((one) => one.startsWith('Where things are\n'))!;
   const inCode = (cell: string) => [...cell.matchAll(/`(\w[\w./-]*)/g)].map(([, name]) => name!);

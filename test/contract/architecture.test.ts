@@ -132,7 +132,7 @@ test('every folder has its place', () => {
 });
 
 test('the page about the architecture has the folders in their order', () => {
-  const page = readFileSync(join('docs', 'explanation', 'architecture.md'), 'utf8');
+  const page = readFileSync(join('docs', 'contributing', 'architecture.md'), 'utf8');
   const lines = [...page.matchAll(/^src\/((?:\w+\/(?:, )?)+) /gm)].map(([, folders]) => folders!);
   expect(lines.map((folders) => folders.match(/\w+/g))).toEqual(ORDER);
 });

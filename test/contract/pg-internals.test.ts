@@ -14,7 +14,7 @@ written for. Before you change the versions in this test:
      parsedStatements, submittedNamedStatements) of pg; lib/index.js (connect, release) of pg-pool; the serializer of pg-protocol.
   2. Change pipeline.ts where they differ in what it uses.
   3. Run the tests that speak through it: npx jest statement-batcher write-queues faults lost-connections
-What it is for: docs/explanation/decisions/statement-batches.md.`;
+What it is for: docs/contributing/decisions/statement-batches.md.`;
 
 const versionOf = (name: string) =>
   (JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8')) as { version: string })

@@ -30,12 +30,9 @@ interface Step {
   text: string;
 }
 
-/** The blocks of a walkthrough: whole files (ts), changes of files (diff) and commands (sh). */
-function stepsOf(heading: string): Step[] {
-  const page = readFileSync(join(ROOT, 'docs', 'guides', 'change.md'), 'utf8');
-  return stepsIn(page.split(/^## /m).find((one) => one.startsWith(heading))!);
-}
+const pageOf = (name: string) => readFileSync(join(ROOT, 'docs', 'contributing', name), 'utf8');
 
+/** The blocks of a walkthrough: whole files (ts), changes of files (diff) and commands (sh). */
 function stepsIn(section: string): Step[] {
   let file = '';
   return [...section.matchAll(/`([^`\n]+)`(?: \(new\))?:\n|^```(\w+)\n([^]*?)^```$/gm)].flatMap(
@@ -101,23 +98,22 @@ async function follow(steps: Step[]): Promise<void> {
   await run(`npx prettier --check src/platform/openapi/assets/demo-answers.json ${[...files].join(' ')}`);
 }
 
-const NUMBER = 'A number on a game';
+const FIELD = pageOf('add-a-field.md');
 
-test('a number on a game takes as many edits as the page says', () => {
-  const edits = stepsOf(NUMBER).filter(
+test('a new field takes as many edits as the page says', () => {
+  const edits = stepsIn(FIELD).filter(
     ({ file, language }) => language !== 'sh' && /^(src|migrations)\//.test(file),
   );
   const files = new Set(edits.map(({ file }) => file));
-  const page = readFileSync(join(ROOT, 'docs', 'guides', 'change.md'), 'utf8');
-  expect(page).toContain(`takes ${edits.length} edits by hand in ${files.size} files`);
+  expect(FIELD).toContain(`takes ${edits.length} edits by hand in ${files.size} files`);
 });
 
-test('a number on a game works after the edits of its walkthrough', async () => {
-  await follow(stepsOf(NUMBER));
+test('a new field works after the edits of its walkthrough', async () => {
+  await follow(stepsIn(FIELD));
 }, 600_000);
 
 test('a resource of the Nest CLI compiles, passes the linter and works after the edits of its page', async () => {
-  const steps = stepsIn(readFileSync(join(ROOT, 'docs', 'contributing', 'add-a-resource.md'), 'utf8'));
+  const steps = stepsIn(pageOf('add-a-resource.md'));
   expect(steps.length).toBeGreaterThan(8);
   // Its types are checked with those of the page.
   await run('npx nest g resource notes --type rest --crud false && npx prettier --check src/notes');

@@ -1,5 +1,5 @@
 // What `npm start` and `npm run gamewharf` do first: compiles src and migrations into dist, where they changed since.
-// Only swc, in half a second, and no types: `npm run build` checks those. docs/explanation/decisions/fast-builds.md
+// Only swc, in half a second, and no types: `npm run build` checks those. docs/contributing/decisions/fast-compile.md
 import { createHash } from 'node:crypto';
 import {
   cpSync,

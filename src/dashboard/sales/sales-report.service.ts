@@ -39,7 +39,7 @@ const GAMES = `(
                     UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
   WHERE $2::bigint IS NULL OR g.id = $2) g`;
 
-/** $3 to $4, read from days or from months, as the unit says. OFFSET 0: else the periods of all games may be read, docs/explanation/decisions/one-probe.md. */
+/** $3 to $4, read from days or from months, as the unit says. OFFSET 0: else the periods of all games may be read, docs/contributing/decisions/single-probe-lookups.md. */
 const periodsOf = (game: string, unit: string, columns: string, condition = 'true') =>
   `(SELECT ${columns} FROM sales_periods
     WHERE game_id = ${game}.id AND unit = ${unit} AND first_day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;

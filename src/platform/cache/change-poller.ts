@@ -63,7 +63,7 @@ const deletionOf = ({ table }: ChangeTable) =>
      RETURNING 1`,
   );
 
-/** While polls find no change, all values count as read at the last poll: docs/explanation/decisions/remembered-builds.md. */
+/** While polls find no change, all values count as read at the last poll: docs/contributing/decisions/build-cache.md. */
 export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly pollStatement: Statement<Poll>;
   private readonly deletion: Statement;

@@ -152,7 +152,7 @@ type Ending = [body?: unknown, encoding?: unknown, done?: unknown];
 
 let ended: OutgoingResponse[] = [];
 
-/** Sends the answers of one turn of the event loop together: docs/explanation/decisions/fast-requests.md. */
+/** Sends the answers of one turn of the event loop together: docs/contributing/decisions/fast-requests.md. */
 export class OutgoingResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {

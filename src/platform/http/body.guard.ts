@@ -9,7 +9,7 @@ export const StreamedBody = () => SetMetadata(STREAMED, true);
 
 /**
  * The last guard: parses the body into `req.body`, so that no body of an unauthorized client is read. An interceptor would
- * cost every request an Observable: docs/explanation/decisions/beside-the-framework.md.
+ * cost every request an Observable: docs/contributing/decisions/custom-mechanisms.md.
  */
 @Injectable()
 export class BodyGuard implements CanActivate {

@@ -127,7 +127,7 @@ export class InFlight {
   readonly health = ConcurrencyLimit.ofRequests(MAX_HEALTH);
   /** Requests whose response is not sent yet. */
   count = 0;
-  // An array, since requests in a Set survive more garbage collections: docs/explanation/decisions/fast-requests.md.
+  // An array, since requests in a Set survive more garbage collections: docs/contributing/decisions/fast-requests.md.
   private readonly exchanges: Exchange[] = [];
   private readonly clients = new Clients();
   private timer: NodeJS.Timeout | undefined;

@@ -7,7 +7,7 @@ const INTERVAL = 5500;
 
 /**
  * Runs two full garbage collections while the process is idle, which V8 would not do by itself. They release what loading
- * the modules used: docs/explanation/decisions/fast-requests.md.
+ * the modules used: docs/contributing/decisions/fast-requests.md.
  */
 export async function releaseStartupMemory(isBusy: () => boolean): Promise<void> {
   setFlagsFromString('--expose-gc');

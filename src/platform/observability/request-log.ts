@@ -64,7 +64,7 @@ export class RequestLog {
     this.lines = (logger as Logger & Record<typeof symbols.streamSym, DestinationStream>)[symbols.streamSym];
   }
 
-  // Formatted by hand, as pino took as long as routing: docs/explanation/decisions/fast-requests.md. The values need no redaction.
+  // Formatted by hand, as pino took as long as routing: docs/contributing/decisions/fast-requests.md. The values need no redaction.
   readonly answered: Observer = (req, res, ms) => {
     const path = req.route?.path;
     const level = typeof path === 'string' && path.startsWith(HEALTH_PATH) ? 'debug' : 'info';

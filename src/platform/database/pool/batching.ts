@@ -80,7 +80,7 @@ const LONG_SHARE = 0.5;
 
 /**
  * Sends the small reads of one turn of the event loop as a batch on one connection. A statement that fails fails alone; a
- * timeout ends the connection and fails the rest of the batch: docs/explanation/decisions/statement-batches.md.
+ * timeout ends the connection and fails the rest of the batch: docs/contributing/decisions/statement-batches.md.
  */
 export class StatementBatcher {
   /** The batch that takes more statements; undefined: the last one was sent. */

@@ -37,10 +37,10 @@ const SHORT_LOCK_TIMEOUT = statement(
 
 /**
  * A queue for each lock, so that its writes wait here and not in the database. Writes that wait together share a transaction,
- * which takes their locks in order; each write still succeeds or fails alone: docs/explanation/decisions/collection-locking.md.
+ * which takes their locks in order; each write still succeeds or fails alone: docs/contributing/decisions/collection-locking.md.
  */
 export class WriteQueues {
-  // No Map and no Set: docs/explanation/decisions/fast-requests.md.
+  // No Map and no Set: docs/contributing/decisions/fast-requests.md.
   private readonly queues: Record<number, Queue> = {};
   /** Queues that wait and have no transaction under way, first come first. */
   private readonly ready: Queue[] = [];
