@@ -205,6 +205,7 @@ describe('a local folder', () => {
   });
 
   test('a URL is for one file, under one name, until it expires', async () => {
+    theClock().stop();
     const { id } = await uploaded('moon/moon.zip');
     const url = await locationOf(`/uploads/${id}/download`);
     const expired = failure(403, 'invalid or expired download link');
