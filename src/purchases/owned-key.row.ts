@@ -1,5 +1,12 @@
 import { GAME_WITH_USER } from '../games/game.row';
-import { nullableNumber, nullableText, number, PackedRow, type RowOf, text } from '../platform/database/packed-row';
+import {
+  nullableNumber,
+  nullableText,
+  number,
+  PackedRow,
+  type RowOf,
+  text,
+} from '../platform/database/packed-row';
 
 /** A key, and its game. */
 export const OWNED_KEY_ROW = new PackedRow({

@@ -34,5 +34,4 @@ export function rateLimitsOf(text: string): RateLimits | null | undefined {
   return { user, ...limits };
 }
 
-const isLimitName = (name: string): name is LimitName =>
-  name === 'user' || Object.hasOwn(DEFAULTS, name);
+const isLimitName = (name: string): name is LimitName => name === 'user' || Object.hasOwn(DEFAULTS, name);
