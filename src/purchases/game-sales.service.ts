@@ -10,7 +10,6 @@ import { boughtBy, BY_EMAIL, SHORT_LIST } from './purchases.service';
 
 export interface SaleRow extends Omit<PurchaseRow, 'status'> {
   status: 'complete' | 'refunded';
-  reference: string | null;
   /** The account that bought it, else the one that verified the address. */
   buyer: UserRow | null;
   /** The newest key of the game that came with it. */
@@ -37,7 +36,7 @@ const list = (name: string, found: string) =>
   longRead<SaleRow>(
     name,
     `SELECT s.* FROM games g LEFT JOIN LATERAL (
-       SELECT ${PURCHASE}, (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+       SELECT ${PURCHASE},
          ${userOf('coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = found.email AND verified))')} AS buyer,
          (SELECT json_build_object('id', k.id, 'created_at', k.created_at::text, 'downloads', k.downloads,
             'revoked', k.revoked_at IS NOT NULL, 'claimed_by', ${userOf('k.user_id')})

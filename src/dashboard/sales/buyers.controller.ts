@@ -103,7 +103,6 @@ export class BuyersController {
 const CELLS: Record<string, (row: SaleRow) => Cell> = {
   purchase: ({ id }) => id,
   bought_at: ({ created_at }) => modernTimestamp(created_at),
-  reference: ({ reference }) => reference,
   email: ({ email }) => email,
   user: ({ buyer }) => buyer?.username ?? null,
   currency: ({ currency }) => currency,
