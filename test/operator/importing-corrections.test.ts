@@ -406,6 +406,8 @@ bothWays('IDs that the service assigned', () => {
       private: true,
     });
     const { id } = (body as { collection: { id: number } }).collection;
+    // Written beside the request; `problemsOf` compares all tables.
+    await until(async () => (await sql('SELECT FROM api_keys WHERE last_used_at IS NOT NULL')).length === 1);
     expect(await problemsOf(collection(id, { user_id: 2 }))).toEqual([
       `line 1: collection ${id}: was created by this service for another user`,
     ]);
