@@ -2,12 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import { type GivenRow, GivenRows, type Relation, type Send } from '../../platform/database/relations';
-import { statement } from '../../platform/database/statement';
+import { bind, statement, type Write } from '../../platform/database/statement';
 import { SENDER_BITS } from './checks';
 import type { IdReservations } from './ids';
 import { untilAborted } from './import-records';
 import { NULL, UNCOUNTED } from './kinds';
-import { merge } from './merge';
+import { merge, statementsIfNew } from './merge';
 import { linesOf } from './ndjson';
 import { stageWithPasswords } from './passwords';
 import { Problems } from './problems';
@@ -182,6 +182,27 @@ export async function mergeSmall(
   return imports.map((one, sender) =>
     summaryOf(given, (relation) => kept.get(relation)?.[sender] ?? one.rowsOf(relation).length),
   );
+}
+
+/** Writes complete records of one type if all are new and their ids are reserved. Answers undefined where nothing was written. */
+export async function writeIfNew(
+  small: SmallImport,
+  { types, ids, prepared }: Common,
+): Promise<Write<ImportSummary | undefined> | undefined> {
+  const [type, ...others] = givenIn([small], types);
+  if (!type || others.length > 0 || small.isAlone || small.reader.partial.size > 0) return undefined;
+  if (type.key === 'id' && !ids.areReserved(type, small.highestId(type))) return undefined;
+  const relations = new GivenRows(undefined, prepared);
+  giveRows(relations, [small], types);
+  const statements = await statementsIfNew(relations, type, types);
+  const [check] = statements;
+  return {
+    statements: [bind(SHORT_TRANSACTION, []), ...statements],
+    result: (rowsOf) =>
+      rowsOf(check.statement)[0]!.is_new
+        ? summaryOf([type], (relation) => relations.rowsOf(relation))
+        : undefined,
+  };
 }
 
 const givenIn = (imports: SmallImport[], types: RecordType[]) =>
