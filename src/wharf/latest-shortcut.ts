@@ -65,7 +65,7 @@ export class LatestShortcut implements OnApplicationBootstrap {
 
   private async answer(req: Request, res: ServerResponse, found: Cacheable | LatestRequest): Promise<void> {
     const isCached = 'body' in found;
-    // A cached answer is no guess.
+    // A cached response isn't a guess.
     if (!isCached) this.limits.check('address', req, res);
     await this.limits.spendAddress(req, res);
     try {

@@ -151,7 +151,7 @@ async function isGone(cluster: string, pid: number, timeout: number): Promise<bo
   return false;
 }
 
-/** False: there is no such process. */
+/** False if the process doesn't exist. */
 function signalled(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
