@@ -266,6 +266,14 @@ describe('by setting', () => {
     expect(new Set(statuses(await times(60, () => ask(path, { key }))))).toEqual(new Set([404]));
   });
 
+  test('paths below /operator count, although they do not exist without a token', async () => {
+    app = await open({ RATE_LIMIT: 'address=2/2s' });
+    url = await app.getUrl();
+    theClock().stop();
+    const responses = await times(3, () => ask('/operator/none'));
+    expect(responses.map(({ status }) => status)).toEqual([404, 404, 429]);
+  });
+
   test('what was spent comes back: after Retry-After, one more is allowed', async () => {
     app = await open({ RATE_LIMIT: 'address=2/2s' });
     url = await app.getUrl();

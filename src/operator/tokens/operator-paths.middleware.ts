@@ -1,17 +1,23 @@
 import { Injectable, type NestMiddleware } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { apiError } from '../../platform/http/api-error';
+import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { OperatorTokensService } from './operator-tokens.service';
 
 /** While no token exists, no path under `/operator` exists, whatever the method: the router alone would return 405 for some. */
 @Injectable()
 export class OperatorPathsMiddleware implements NestMiddleware {
-  constructor(private readonly tokens: OperatorTokensService) {}
+  constructor(
+    private readonly tokens: OperatorTokensService,
+    private readonly limits: RateLimitsService,
+  ) {}
 
   async use(req: Request, res: Response, next: NextFunction): Promise<void> {
     if (await this.tokens.exist()) return next();
     // Without waiting for the rest of the body, which may be an import.
     if (!req.complete) req.exchange.connection.closeAfter(res);
+    // No guard follows that would count the request.
+    await this.limits.spendAddress(req, res);
     throw apiError(404, 'invalid api endpoint');
   }
 }
