@@ -25,7 +25,7 @@ const anchorsOf = (page) =>
   );
 
 const MEASURED = /\d[\d,.]*\s?(ms|µs|MB|times|times as|requests a second|a second)\b/;
-const SOURCE = /\]\([^)]*\)|`(npm run|test\/|tools\/|npx|src\/)[^`]*`/;
+const SOURCE = /\]\([^)]*\)|`(npm (--prefix tools )?run|test\/|tools\/|npx|src\/)[^`]*`/;
 /** Pages whose figures were measured; elsewhere a figure is a limit, which the code sets. */
 const isMeasured = (page) => /README|performance|scaling|decisions\//.test(page);
 
