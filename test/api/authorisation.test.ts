@@ -153,6 +153,7 @@ const TABLE: Record<string, Row> = {
   'GET /health/live': open('/health/live'),
   'GET /health/ready': open('/health/ready'),
   'GET /openapi.json': open('/openapi.json'),
+  'GET /llms.txt': open('/llms.txt'),
   'GET /operator/openapi.json': open('/operator/openapi.json'),
   'GET /operator/metrics': open('/operator/metrics'),
   'POST /operator/import': { call: () => on('/operator/import', {}), success: 415 },

@@ -1,9 +1,18 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import {
+  ApiExcludeEndpoint,
+  ApiOkResponse,
+  ApiOperation,
+  ApiResponse,
+  ApiTags,
+  type OpenAPIObject,
+} from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../http/public';
 import { sendCacheable } from '../http/answer';
+import { OwnAddress } from '../http/own-address';
 import { ApiDescription } from './api-description';
+import { llmsText } from './llms';
 
 // Cached, but validated each time, so that an upgrade shows at once.
 export const REVALIDATE = 'no-cache';
@@ -21,7 +30,12 @@ export const DOCUMENT = {
 @ApiTags('Operations')
 @Controller()
 export class ReferenceController {
-  constructor(private readonly description: ApiDescription) {}
+  private llms: string | undefined;
+
+  constructor(
+    private readonly description: ApiDescription,
+    private readonly own: OwnAddress,
+  ) {}
 
   @Get('openapi.json')
   @Public()
@@ -30,5 +44,15 @@ export class ReferenceController {
   @ApiOkResponse({ schema: DOCUMENT, headers: { ETag: { schema: { type: 'string' } } } })
   openapi(@Req() req: Request, @Res() res: Response): void {
     sendCacheable(req, res, this.description.asJson('everybody'), REVALIDATE);
+  }
+
+  @Get('llms.txt')
+  @Public()
+  @ApiExcludeEndpoint()
+  llmsTxt(@Res() res: Response): void {
+    const { body } = this.description.asJson('everybody');
+    this.llms ??= llmsText(JSON.parse(body) as OpenAPIObject, this.own.url);
+    res.type('text/plain').setHeader('Cache-Control', REVALIDATE);
+    res.send(this.llms);
   }
 }

@@ -1,0 +1,26 @@
+import { baseUrl, theContract, useStore } from '../support/store';
+
+useStore();
+
+test('/llms.txt links every operation of the API description, and its links work', async () => {
+  const response = await fetch(`${baseUrl()}/llms.txt`);
+  const text = await response.text();
+  const base = /^- Base URL: (\S+)$/m.exec(text)![1]!;
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+  const described = Object.entries(theContract().document.paths).flatMap(([path, item]) =>
+    Object.keys(item as object).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const listed = [...text.matchAll(/^- \[.+\]\(.+\): `([A-Z]+ [^`]+)`/gm)].map(([, request]) => request);
+  expect(listed.toSorted()).toEqual(described.toSorted());
+  expect(text).toContain('`GET /profile`, scope `profile:me`');
+
+  const links = [...text.matchAll(/\]\(([^)#]+)(?:#([^)]+))?\)/g)];
+  for (const page of new Set(links.map(([, page]) => page!))) {
+    expect(page.startsWith(`${base}/`)).toBe(true);
+    const linked = await fetch(page.replace(base, baseUrl()), { headers: { accept: 'text/html' } });
+    const html = await linked.text();
+    expect([page, linked.status]).toEqual([page, 200]);
+    for (const [, on, anchor] of links)
+      if (on === page && anchor) expect(html.includes(` id="${anchor}"`) ? anchor : '').toBe(anchor);
+  }
+});
