@@ -1,4 +1,5 @@
-// Finds dead links, marked blocks that no test runs, figures without a source, and terms that docs/contributing/style.md replaces.
+// Finds dead links, marked blocks that no test runs, invalid diagrams, figures without a source, and terms that
+// docs/contributing/style.md replaces.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { prose, termsIn } from './terms.mjs';
@@ -24,13 +25,16 @@ const anchorsOf = (page) =>
     [...withoutCode(readFileSync(page, 'utf8')).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => slug(heading)),
   );
 
+const PATH = /`((?:src|test|tools|docs|deploy|migrations)\/[\w./-]*\w)\/?`/g;
 const MEASURED = /\d[\d,.]*\s?(ms|µs|MB|times|times as|requests a second|a second)\b/;
 const SOURCE = /\]\([^)]*\)|`(npm (--prefix tools )?run|test\/|tools\/|npx|src\/)[^`]*`/;
 /** Pages whose figures were measured; elsewhere a figure is a limit, which the code sets. */
 const isMeasured = (page) => /README|performance|scaling|decisions\//.test(page);
 
-/** Pages whose wording is not checked yet. */
-const hasOldTerms = (page) => /^docs\/(explanation\/(security|security-asvs))\.md$/.test(page);
+// A package of tools/, which `npm ci --prefix tools` installs. CI has it.
+const mermaid = await import('@probelabs/maid').catch(() => undefined);
+const unchecked = new Set();
+if (!mermaid && process.env.CI) throw new Error('diagrams: run npm ci --prefix tools');
 
 const problems = [];
 for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(one))) {
@@ -55,8 +59,25 @@ for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(
       say(line, `${match[1]} does not read this page`);
   }
 
-  if (!hasOldTerms(page))
-    for (const [line, found, instead] of termsIn(prose(text))) say(line, `“${found}”: use ${instead}`);
+  // The guides that add something name files that do not exist yet.
+  if (!page.includes('/add-a-'))
+    for (const match of withoutCode(text).matchAll(PATH))
+      if (!existsSync(match[1]))
+        say(text.slice(0, match.index).split('\n').length, `no such file: ${match[1]}`);
+
+  for (const [line, found, instead] of termsIn(prose(text))) say(line, `“${found}”: use ${instead}`);
+
+  for (const match of text.matchAll(/^```mermaid\n([^]*?)^```$/gm)) {
+    const first = text.slice(0, match.index).split('\n').length;
+    if (!mermaid) {
+      unchecked.add(page);
+      continue;
+    }
+    const { type, errors } = mermaid.validate(match[1]);
+    if (type === 'unknown') say(first, 'a diagram that the parser does not know');
+    for (const { line, message, severity } of errors)
+      if (severity === 'error') say(first + line, `diagram: ${message}`);
+  }
 
   if (isMeasured(page)) {
     let line = 1;
@@ -69,5 +90,7 @@ for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(
 }
 
 for (const problem of problems) console.log(problem);
+if (unchecked.size > 0)
+  console.log(`Diagrams not checked: run npm ci --prefix tools (${[...unchecked].join(', ')})`);
 console.log(`${problems.length} problems`);
 process.exitCode = problems.length === 0 ? 0 : 1;
