@@ -10,7 +10,7 @@ import type { Client } from 'pg';
 import { connectTo } from '../../src/operator/import/import-records';
 import { periodsOf } from '../../src/purchases/earnings';
 import { pgbenchRate, type Script, transaction } from './pgbench';
-import { median, ratioOf, shown, table } from './report';
+import { machine, median, ratioOf, shown, table } from './report';
 import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
 import { openStore, type Store } from './store';
 import { randomFrom } from './written-collections';
@@ -160,7 +160,7 @@ async function compare(
   return { measured, pgbench };
 }
 
-async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Promise<void> {
+async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Promise<string> {
   const client = await connectTo({ DATABASE_URL: store.url });
   const load = new LoadGenerator();
   const running: MeasuredServer[] = [];
@@ -203,20 +203,18 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
         say(lines.slice(-servers.length).join('\n'));
       }
     await checkSums(client);
-    console.log(
-      table(
-        [
-          '',
-          ...(servers.length > 1 ? ['server'] : []),
-          'of pgbench',
-          'sales/s',
-          'pgbench, sales/s',
-          'p50 ms',
-          'p99 ms',
-          'processor ms a sale',
-        ],
-        lines,
-      ),
+    return table(
+      [
+        'sales of',
+        ...(servers.length > 1 ? ['server'] : []),
+        'ours / pgbench',
+        'ours, sales/s',
+        'pgbench, sales/s',
+        'p50 ms',
+        'p99 ms',
+        'CPU ms a sale',
+      ],
+      lines,
     );
   } finally {
     load.stop();
@@ -244,8 +242,16 @@ async function run(): Promise<void> {
     await admin.query(`DROP DATABASE IF EXISTS ${DATABASE} WITH (FORCE)`);
     // A copy, as others measure what the store holds.
     await admin.query(`CREATE DATABASE ${DATABASE} TEMPLATE ${new URL(store.url).pathname.slice(1)}`);
-    console.log(`${rounds} rounds of ${seconds} s`);
-    await measureWays({ ...store, url: url.href });
+    const text = [
+      '# Results of `npm --prefix tools run bench:selling`',
+      `${rounds} rounds of ${seconds} s; store of scale ${values.scale}.`,
+      table(['machine', ''], Object.entries(machine(store))),
+      await measureWays({ ...store, url: url.href }),
+      '',
+    ].join('\n\n');
+    console.log(text);
+    // A comparison of builds is not a result to publish.
+    if (servers.length === 1) writeFileSync(join('tools', 'bench', 'RESULTS-selling.md'), text);
   } finally {
     await admin.query(`DROP DATABASE IF EXISTS ${DATABASE} WITH (FORCE)`);
     await admin.end();
