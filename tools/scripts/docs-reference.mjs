@@ -8,7 +8,7 @@ import prettier from 'prettier';
 import {
   code,
   eventsPage,
-  importingPage,
+  importRecordsPage,
   limitsPage,
   metricsPage,
   table,
@@ -21,14 +21,16 @@ const { Settings, SECRET_NAMES } = load('../../dist/src/platform/config/settings
 const { program } = load('../../dist/src/commands/program.js');
 const { SCOPES } = load('../../dist/src/auth/scopes.js');
 
-/** Each setting of .env.example with its comment. */
-function describedSettings() {
-  const described = {};
-  for (const [, comment, name] of readFileSync('.env.example', 'utf8').matchAll(
-    /((?:^# .*\n)+)([A-Z0-9_]+)=/gm,
-  ))
-    described[name] = comment.replace(/^# /gm, '').trim().replaceAll('\n', ' ');
-  return described;
+/** The groups of .env.example, each with its settings and their comments. */
+function settingGroups() {
+  const [, ...groups] = readFileSync('.env.example', 'utf8').split(/^## /m);
+  return groups.map((group) => ({
+    heading: group.split('\n')[0],
+    settings: [...group.matchAll(/((?:^# .*\n)+)([A-Z0-9_]+)=/gm)].map(([, comment, name]) => [
+      name,
+      comment.replace(/^# /gm, '').trim().replaceAll('\n', ' '),
+    ]),
+  }));
 }
 
 /** What the validator asks of a setting. */
@@ -53,13 +55,17 @@ function allowed(name) {
 }
 
 function settingsPage() {
-  const described = describedSettings();
-  const rows = Object.entries(new Settings()).map(([name, value]) => [
+  const defaults = new Settings();
+  const row = ([name, description]) => [
     code(name),
-    code(Array.isArray(value) ? value.join(' ') : String(value ?? '')),
+    code([defaults[name] ?? ''].flat().join(' ')),
     allowed(name),
-    described[name],
-  ]);
+    description,
+  ];
+  const sections = settingGroups().map(
+    ({ heading, settings }) =>
+      `## ${heading}\n\n${table(['setting', 'default', 'allowed values', 'description'], ...settings.map(row))}`,
+  );
   return `# Settings
 
 ${WRITTEN}
@@ -67,9 +73,9 @@ ${WRITTEN}
 A setting is an environment variable or a line of the file \`.env\` in the working directory of the service. The environment takes
 precedence. An empty value selects the default. If a value is invalid, the service doesn't start and lists all invalid values.
 
-${table(['setting', 'default', 'allowed values', 'description'], ...rows)}
-
 To read a secret from a file, set its name followed by \`_FILE\` to the path. This is supported for ${SECRET_NAMES.map(code).join(', ')}.
+
+${sections.join('\n\n')}
 `;
 }
 
@@ -161,7 +167,9 @@ const pages = {
   'docs/reference/metrics.md': await metricsPage(),
   'docs/reference/events.md': eventsPage(),
   'docs/reference/limits.md': limitsPage(),
-  'docs/reference/importing.md': importingPage(readFileSync('docs/reference/importing.md', 'utf8')),
+  'docs/reference/import-records.md': importRecordsPage(
+    readFileSync('docs/reference/import-records.md', 'utf8'),
+  ),
 };
 const stale = [];
 for (const [path, text] of Object.entries(pages)) {

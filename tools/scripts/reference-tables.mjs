@@ -202,7 +202,7 @@ ${table(
 `;
 }
 
-const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]', '{}\t{}': '[]' };
+const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]', '{}\t{}': '[]', '\\N\t\\N\t\\N\t\\N': '' };
 
 const defaultOf = ({ kind, now, default: fallback }) => {
   if (now) return 'now';
@@ -219,8 +219,8 @@ function fieldsTable(fields) {
   return table(['field', 'default', 'value', 'meaning'], ...rows);
 }
 
-/** The import page with regenerated tables of fields. */
-export function importingPage(page) {
+/** The page of import records with regenerated tables of fields. */
+export function importRecordsPage(page) {
   const { recordTypes } = of('operator/import/record-types');
   const { ENTRY_FIELDS } = of('operator/import/record-types/collection');
   const types = [...recordTypes(Buffer.alloc(0)), { name: 'entry', fields: ENTRY_FIELDS }];
@@ -228,7 +228,7 @@ export function importingPage(page) {
   for (const { name, fields } of types) {
     const place = new RegExp(`(<!-- fields of ${name}: npm run docs:reference -->)[^]*?(<!-- end -->)`);
     if (!place.test(text))
-      throw new Error(`docs/reference/importing.md has no place for the fields of ${name}`);
+      throw new Error(`docs/reference/import-records.md has no place for the fields of ${name}`);
     text = text.replace(place, (_, start, end) => `${start}\n\n${fieldsTable(fields)}\n\n${end}`);
   }
   return text;
