@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import { HttpAdapterHost } from '@nestjs/core';
+import { EntityManager } from 'typeorm';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Settings } from './platform/config/settings';
+import { User } from './auth/accounts/user.entity';
 import { SigningKeysService } from './auth/signing-keys.service';
 import { Demo } from './dashboard/layout/demo';
 import { createApp } from './create-app';
@@ -49,7 +51,8 @@ export class Server {
       this.app.get(Demo).access = demo;
       const own = this.app.get(OwnAddress);
       if (demo) own.announce();
-      console.log(greeting(own.url, demo, !given.DATABASE_URL));
+      const isEmpty = !(await this.app.get(EntityManager).existsBy(User, {}));
+      console.log(greeting(own.url, { demo, hasOwnDatabase: !given.DATABASE_URL, isEmpty }));
     }
     startup.complete = true;
     const { inFlight } = this.app.get(RequestGate);

@@ -2,6 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Command } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { commandName } from '../platform/config/environment';
+import { nextCommands } from '../dev/next-commands';
 import { type CommandRunner, countIn } from './operator-command';
 import { lowerAscii } from '../platform/formats/lower-ascii';
 import { OperatorError } from '../platform/config/operator-error';
@@ -61,6 +62,7 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
            FROM users u ORDER BY id DESC LIMIT $1`,
           [count],
         );
+        if (rows.length === 0) return console.log(`There are no accounts or games. ${nextCommands()}`);
         printTable([
           ['ID', 'NAME', 'DEVELOPER', 'CREATED', 'EMAIL ADDRESSES'],
           ...rows.map((row) => [
@@ -71,7 +73,7 @@ export function registerUserCommands(users: Command, run: CommandRunner): void {
             row.addresses.join(' ') || '-',
           ]),
         ]);
-        if (rows.length > 0) showRequest(app, rows[0]!.username);
+        showRequest(app, rows[0]!.username);
       }),
     );
 }

@@ -1,7 +1,14 @@
 import type { DemoAccess } from '../dashboard/layout/demo';
+import { nextCommands } from './next-commands';
 
-/** The output of `npm start`: the address, a key, an account, and requests to paste. */
-export function greeting(address: string, demo: DemoAccess | undefined, hasOwnDatabase: boolean): string {
+interface Started {
+  demo: DemoAccess | undefined;
+  hasOwnDatabase: boolean;
+  isEmpty: boolean;
+}
+
+/** The output of `npm start`: the URL, and what to try with the demo store or an empty one. */
+export function greeting(address: string, { demo, hasOwnDatabase, isEmpty }: Started): string {
   const lines = ['', `Gamewharf listens on ${address}`];
   if (demo) {
     const request = `curl -H "Authorization: Bearer ${demo.api_key}" "${address}`;
@@ -19,5 +26,6 @@ export function greeting(address: string, demo: DemoAccess | undefined, hasOwnDa
         : [`  ${request}/uploads/${demo.upload_id}/download" --location --output game.zip`]),
     );
   }
+  if (isEmpty) lines.push(`The store has no games yet. ${nextCommands()}`);
   return [...lines, '', `Ctrl-C stops it${hasOwnDatabase ? ' and its database' : ''}.`, ''].join('\n');
 }

@@ -29,9 +29,15 @@ test('npm start prints an account of an empty store that can be signed in to, as
   const load = () => loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
   const demo = await load();
   const { username, password, api_key } = demo!;
-  const printed = greeting('http://here', demo, true);
+  const printed = greeting('http://here', { demo, hasOwnDatabase: true, isEmpty: false });
   expect(printed).toContain('Ctrl-C stops it and its database.');
-  expect(greeting('http://here', demo, false)).toContain('Ctrl-C stops it.');
+  const empty = greeting('http://here', { demo: undefined, hasOwnDatabase: false, isEmpty: true });
+  expect(empty).toContain('Ctrl-C stops it.');
+  expect(empty.match(/^ {2}.*$/gm)).toEqual([
+    '  gamewharf users create me --developer',
+    '  gamewharf games create --user me --title "My game"',
+    '  gamewharf sell --game me/my-game --to player@example.com',
+  ]);
   expect(printed).toContain(api_key);
   expect(printed).toContain(`To sign in at http://here/login: ${username}, with the password ${password}`);
   expect(printed).toContain('/uploads/1/download" --location --output game.zip');
@@ -40,7 +46,9 @@ test('npm start prints an account of an empty store that can be signed in to, as
   await sql('UPDATE users SET password_hash = $1 WHERE username = $2', [await hashPassword('x'), username]);
   const { password: _, ...others } = demo!;
   expect(await load()).toEqual(others);
-  expect(greeting('http://here', others, true)).not.toContain('password');
+  expect(greeting('http://here', { demo: others, hasOwnDatabase: true, isEmpty: false })).not.toContain(
+    'password',
+  );
   rmSync(folder, { recursive: true });
   // The next tests import records of the same IDs.
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');

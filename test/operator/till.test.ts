@@ -9,6 +9,7 @@ import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { registerImportCommands } from '../../src/commands/import.command';
 import type { SaleResponse } from '../../src/operator/sales/sale.dto';
 import { recountSales } from '../../src/operator/sales/recount';
+import { registerGameCommands } from '../../src/commands/games.command';
 import { registerSellingCommands } from '../../src/commands/sales.command';
 import { registerUserCommands } from '../../src/commands/users.command';
 import {
@@ -113,6 +114,7 @@ async function gamewharf(words: string[], ...typed: string[]): Promise<string> {
   const runner = (work: Parameters<Parameters<typeof registerSellingCommands>[1]>[0]) =>
     work(theApp(), new AbortController().signal);
   registerSellingCommands(program, runner);
+  registerGameCommands(program, runner);
   registerImportCommands(program, runner);
   registerUserCommands(program.command('users'), runner);
   try {
@@ -153,19 +155,19 @@ test.each<[string[], string]>([
   [['sell', '--game', '1', '--to', 'a@b@c'], "a@b@c isn't a valid email address."],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '4,99'],
-    '4,99 is no price in USD: give one such as 4.99.',
+    'Invalid price "4,99". Use a value such as 4.99 USD.',
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '4.999'],
-    '4.999 is no price in USD: give one such as 4.99.',
+    'Invalid price "4.999". Use a value such as 4.99 USD.',
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price=-1'],
-    '-1 is no price in USD: give one such as 4.99.',
+    'Invalid price "-1". Use a value such as 4.99 USD.',
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5.0', '--currency', 'JPY'],
-    '5.0 is no price in JPY: give one such as 500.',
+    'Invalid price "5.0". Use a value such as 500 JPY.',
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5', '--currency', 'QQQ'],
@@ -273,6 +275,61 @@ test('makes and lists accounts', async () => {
     'GAMEWHARF_KEY=$(gamewharf keys create --user bosun)',
     `curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${baseUrl()}/profile"`,
   ]);
+});
+
+test('creates a game of its owner, which the API shows and which can be sold', async () => {
+  const { username, ...owner } = await make.user({ username: 'Quartermaster' });
+  const create = (...words: string[]) =>
+    gamewharf(['games', 'create', '--user', 'quartermaster', '--title', ...words]);
+  expect(await gamewharf(['games', 'list', '--user', 'quartermaster'])).toBe(
+    [
+      'There are no games. To add and sell one, run:',
+      '  gamewharf games create --user quartermaster --title "My game"',
+      '  gamewharf sell --game quartermaster/my-game --to player@example.com',
+    ].join('\n'),
+  );
+  const made = await create('  Röde Orm: 2nd Edition! ', '--price', '4.99');
+  const [, id] = /^Created game (\d+) \(Quartermaster\/rode-orm-2nd-edition\)\. To sell it, run /.exec(made)!;
+  const { body } = await send('GET', `/games/${id}`, { headers: { authorization: `Bearer ${owner.key}` } });
+  expect(body).toMatchObject({
+    game: {
+      ...{ title: 'Röde Orm: 2nd Edition!', min_price: 499, traits: ['can_be_bought'] },
+      user: { username },
+    },
+  });
+  const sold = await gamewharf([
+    'sell',
+    '--game',
+    `${username}/rode-orm-2nd-edition`,
+    '--to',
+    'me@example.com',
+  ]);
+  expect(sold).toContain('Sold Röde Orm: 2nd Edition! to me@example.com for $4.99');
+  const [head, first] = (await gamewharf(['games', 'list', '--user', 'QUARTERMASTER'])).split('\n');
+  expect(head).toMatch(/^ID +GAME +TITLE +VISIBILITY +MIN PRICE +PURCHASES +CREATED$/);
+  expect(first).toMatch(
+    new RegExp(`^${id} +${username}/rode-orm-2nd-edition +Röde Orm: 2nd Edition! +public +\\$4\\.99 +1 `),
+  );
+  expect(await create('Röde Orm 2nd edition')).toBe(
+    `The game ${username}/rode-orm-2nd-edition exists already. Use --slug for another URL.`,
+  );
+  expect(await create('Röde Orm 2nd edition', '--slug', 'orm')).toContain(`(${username}/orm)`);
+});
+
+test.each([
+  [['--user', 'nobody', '--title', 'A'], "User nobody doesn't exist."],
+  [['--user', 'ash-beetle', '--title', ' '], 'A title has up to 500 characters.'],
+  [['--user', 'ash-beetle', '--title', '竜'], 'Use --slug with up to 100 letters, digits, _, . and -.'],
+  [
+    ['--user', 'ash-beetle', '--title', 'A', '--slug', 'a/b'],
+    'Use --slug with up to 100 letters, digits, _, . and -.',
+  ],
+  [
+    ['--user', 'ash-beetle', '--title', 'A', '--price', 'free'],
+    'Invalid price "free". Use a value such as 4.99 USD.',
+  ],
+])('games create %j', async (words, problem) => {
+  expect(await gamewharf(['games', 'create', ...words])).toBe(problem);
 });
 
 test('after a reset beside the service, ids that it imports and ids that it draws do not collide', async () => {

@@ -68,7 +68,7 @@ export function amountOf(price: string, currency: string): number {
   const amount = whole === undefined ? NaN : Number(whole) * unit + Number(fraction.padEnd(digits, '0'));
   if (!Number.isSafeInteger(amount) || fraction.length > digits)
     throw new OperatorError(
-      `${price} is no price in ${currency}: give one such as ${digits ? `4.${'9'.repeat(digits)}` : '500'}.`,
+      `Invalid price "${price}". Use a value such as ${digits ? `4.${'9'.repeat(digits)}` : '500'} ${currency}.`,
     );
   return amount;
 }

@@ -12,7 +12,9 @@ export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);
 
 /** How the operator's command is typed here: in a clone of the project npm runs it. */
 export const commandName = () =>
-  process.env.npm_lifecycle_event === 'gamewharf' ? 'npm run --silent gamewharf --' : 'gamewharf';
+  ['gamewharf', 'start'].includes(process.env.npm_lifecycle_event ?? '')
+    ? 'npm run --silent gamewharf --'
+    : 'gamewharf';
 
 /** The text of a fatal error: a sentence for the operator, or the stack of a bug. */
 export function explain(error: unknown): string {

@@ -1,0 +1,100 @@
+import type { Command } from 'commander';
+import { EntityManager, QueryFailedError } from 'typeorm';
+import { User } from '../auth/accounts/user.entity';
+import { Game } from '../games/game.entity';
+import { amountOf } from '../operator/sales/till';
+import { commandName } from '../platform/config/environment';
+import { OperatorError } from '../platform/config/operator-error';
+import { ignoringCase } from '../platform/database/ignoring-case';
+import { formatMoney } from '../platform/formats/money';
+import { modernTimestamp } from '../platform/formats/timestamps';
+import { nextCommands } from '../dev/next-commands';
+import { type CommandRunner, countIn } from './operator-command';
+import { printable, printTable } from './print-table';
+
+interface CreateOptions {
+  user: string;
+  title: string;
+  slug?: string;
+  price: string;
+}
+
+export function registerGameCommands(program: Command, run: CommandRunner): void {
+  const games = program.command('games').description('Create and list games.');
+  games
+    .command('create')
+    .description('Create a public game.')
+    .requiredOption('--user <username>', 'username of the owner')
+    .requiredOption('--title <TEXT>', 'title of the game')
+    .option('--slug <TEXT>', 'last part of its URL; default: made from the title')
+    .option('--price <PRICE>', 'minimum price in USD, such as 4.99', '0')
+    .action((options: CreateOptions) =>
+      run(async (app) => {
+        const { id, name } = await create(app.get(EntityManager), options);
+        console.log(
+          `Created game ${id} (${name}). To sell it, run \`${commandName()} sell --game ${name} --to me@example.com\`.`,
+        );
+      }),
+    );
+
+  games
+    .command('list')
+    .description('List the newest games.')
+    .option('--user <username>', 'only games of this owner')
+    .option('--count <number>', 'number of games', countIn, 50)
+    .action(({ user, count }: { user?: string; count: number }) =>
+      run(async (app) => {
+        const rows = await app.get(EntityManager).find(Game, {
+          where: user === undefined ? {} : { owner_name: ignoringCase(user) },
+          order: { id: 'DESC' },
+          take: count,
+        });
+        if (rows.length === 0) return console.log(`There are no games. ${nextCommands(user)}`);
+        printTable([
+          ['ID', 'GAME', 'TITLE', 'VISIBILITY', 'MIN PRICE', 'PURCHASES', 'CREATED'],
+          ...rows.map((row) => [
+            String(row.id),
+            `${row.owner_name}/${row.slug}`,
+            row.title,
+            row.visibility,
+            formatMoney(row.min_price, 'USD'),
+            String(row.purchases_count),
+            modernTimestamp(row.created_at),
+          ]),
+        ]);
+      }),
+    );
+}
+
+async function create(db: EntityManager, { user, title, slug = slugOf(title), price }: CreateOptions) {
+  const owner = await db.findOneBy(User, { username: ignoringCase(user) });
+  if (!owner) throw new OperatorError(`User ${user} doesn't exist.`);
+  if (title.trim() === '' || [...title].length > 500)
+    throw new OperatorError('A title has up to 500 characters.');
+  if (!/^[A-Za-z0-9_.-]{1,100}$/.test(slug))
+    throw new OperatorError('Use --slug with up to 100 letters, digits, _, . and -.');
+  const min_price = amountOf(price, 'USD');
+  const name = `${owner.username}/${slug}`;
+  const game = {
+    ...{ user_id: owner.id, owner_name: owner.username, slug, title: title.trim(), min_price },
+    ...{ published_at: () => 'now()', traits: min_price > 0 ? (['can_be_bought'] as const).slice() : [] },
+  };
+  const made = await db.insert(Game, game).catch((error: unknown) => {
+    const { constraint } = (error instanceof QueryFailedError ? error.driverError : {}) as {
+      constraint?: string;
+    };
+    if (constraint !== 'games_slug_key') throw error;
+    throw new OperatorError(`The game ${printable(name)} exists already. Use --slug for another URL.`);
+  });
+  return { id: (made.identifiers[0] as Pick<Game, 'id'>).id, name };
+}
+
+/** `Röde Orm 2` becomes `rode-orm-2`. */
+const slugOf = (title: string): string =>
+  title
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 100)
+    .replace(/^-+|-+$/g, '');
