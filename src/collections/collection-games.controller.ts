@@ -35,9 +35,9 @@ export class CollectionGamesController {
 
   @Get('collection-games')
   @ApiOperation({
-    summary: 'The games in a collection, in their order',
+    summary: "List a collection's games",
     description:
-      'Games that the caller may not see are left out; positions are those in the whole collection.',
+      'In the order of the collection. The list omits games that the user cannot see; positions refer to the whole collection.',
   })
   @Scopes('collection:view')
   @ApiOkResponse({ type: CollectionGamesResponse })
@@ -58,8 +58,8 @@ export class CollectionGamesController {
 
   @Post('add-game')
   @ApiOperation({
-    summary: 'Put a game at the end of a collection',
-    description: 'One that is in it already stays as and where it is.',
+    summary: 'Add a game to a collection',
+    description: 'Adds the game at the end. A game that is already in the collection is unchanged.',
   })
   @Scopes('collection:edit')
   @OncePerKey()
@@ -75,7 +75,7 @@ export class CollectionGamesController {
   }
 
   @Post('remove-game')
-  @ApiOperation({ summary: 'Take a game out of a collection' })
+  @ApiOperation({ summary: 'Remove a game from a collection' })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: RemovedResponse })
@@ -90,7 +90,7 @@ export class CollectionGamesController {
   }
 
   @Post('collection-games/:game_id')
-  @ApiOperation({ summary: 'Change the note on a game' })
+  @ApiOperation({ summary: "Update a game's blurb" })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: OneCollectionGameResponse })
@@ -106,9 +106,9 @@ export class CollectionGamesController {
 
   @Post('order')
   @ApiOperation({
-    summary: 'Put the games in another order',
+    summary: "Reorder a collection's games",
     description:
-      'Those to remove go first. The listed games come first then, and the others follow as they were; ids that are not in the collection are ignored.',
+      'Removes the games to remove, then puts the listed games first. The other games follow in their previous order. IDs that are not in the collection are ignored.',
   })
   @Scopes('collection:edit')
   @OncePerKey()

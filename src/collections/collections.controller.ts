@@ -32,7 +32,10 @@ export class CollectionsController {
   ) {}
 
   @Get('profile/collections')
-  @ApiOperation({ summary: 'The collections that the user owns or administers, last updated first' })
+  @ApiOperation({
+    summary: "List the user's collections",
+    description: 'Collections that the user owns or administers, last updated first.',
+  })
   @Scopes('profile:collections')
   @ApiOkResponse({ type: CollectionsResponse })
   async list(
@@ -44,7 +47,10 @@ export class CollectionsController {
   }
 
   @Get('collections/:collection_id')
-  @ApiOperation({ summary: 'One collection', description: 'A private one only for those who can edit it.' })
+  @ApiOperation({
+    summary: 'Get a collection',
+    description: 'Private collections are visible to their editors.',
+  })
   @Scopes('collection:view')
   @ApiOkResponse({ type: OneCollectionResponse })
   @Fails(404, 'invalid collection')
@@ -57,8 +63,8 @@ export class CollectionsController {
 
   @Post('collections')
   @ApiOperation({
-    summary: 'Make a collection',
-    description: 'It belongs to the user that the credential acts for.',
+    summary: 'Create a collection',
+    description: 'The collection belongs to the user of the credential.',
   })
   @Scopes('collection:edit')
   @OncePerKey()
@@ -73,7 +79,7 @@ export class CollectionsController {
   }
 
   @Post('collections/:collection_id')
-  @ApiOperation({ summary: 'Change a collection', description: 'What is not given stays as it is.' })
+  @ApiOperation({ summary: 'Update a collection', description: 'Omitted parameters are unchanged.' })
   @Scopes('collection:edit')
   @OncePerKey()
   @ApiOkResponse({ type: OneCollectionResponse })

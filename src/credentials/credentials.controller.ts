@@ -19,7 +19,7 @@ export class CredentialsController {
   ) {}
 
   @Get('info')
-  @ApiOperation({ summary: 'What the credential of this request is, and what it may do' })
+  @ApiOperation({ summary: 'Get the type and scopes of the credential' })
   @AnyCredential()
   @ApiOkResponse({ type: CredentialsInfoResponse })
   info(@CurrentCredential() { type, scopes, expires_at }: Credential): CredentialsInfoResponse {
@@ -32,9 +32,9 @@ export class CredentialsController {
 
   @Post('subkey')
   @ApiOperation({
-    summary: "Make a short-lived JWT for a game that the key's user launches",
+    summary: 'Create a JWT for a launched game',
     description:
-      'It ends with the key, if not before. A key that an application holds must be one whose user was told that the application starts games.',
+      'The JWT is valid for a short time, and at most as long as the key. An application needs the consent of the user to launch games.',
   })
   @AnyApiKey()
   @ApiOkResponse({ type: SubkeyResponse })

@@ -12,8 +12,8 @@ export class PublishedKeysController {
 
   @Get('jwks.json')
   @ApiOperation({
-    summary: 'The public keys by which anybody can verify a JWT of this service without asking it',
-    description: 'As RFC 7517 says.',
+    summary: 'List the public keys that verify JWTs',
+    description: 'A JSON Web Key Set (RFC 7517), for programs that verify JWTs without a request for each.',
   })
   @Public()
   @Header('Cache-Control', `public, max-age=${PUBLISHED_FOR}`)

@@ -24,6 +24,7 @@ import { KeysService } from './settings/keys.service';
 import { BuyersController } from './sales/buyers.controller';
 import { SalesPageController } from './sales/sales-page.controller';
 import { SalesReportService } from './sales/sales-report.service';
+import { OperatorReferenceController } from './reference/operator-reference.controller';
 import { ReferencePageController } from './reference/reference-page.controller';
 import { ProfileCollectionsController } from './settings/profile-collections.controller';
 import { SignInController } from './sign-in/sign-in.controller';
@@ -59,6 +60,7 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     BuyersController,
     ApiKeysController,
     ReferencePageController,
+    OperatorReferenceController,
     ApplicationsController,
     DataController,
     GrantsController,

@@ -17,7 +17,7 @@ export class GamesController {
   ) {}
 
   @Get(':game_id')
-  @ApiOperation({ summary: 'One game, for those who may view it' })
+  @ApiOperation({ summary: 'Get a game' })
   @Scopes('game:view')
   @ApiOkResponse({ type: OneGameResponse })
   @Fails(404, 'invalid game')

@@ -25,10 +25,11 @@ export class LegacyLatestController {
   @LimitFailedLookups()
   @ApiOperation({
     deprecated: true,
-    summary: 'See /wharf/latest',
+    summary: 'Get the newest version on a channel',
+    description: 'Replaced by `/wharf/latest`.',
   })
   @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
-  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
+  @ApiResponse({ status: 304, description: 'The version is unchanged since the `ETag` in `If-None-Match`.' })
   @Fails(404, 'invalid game', 'invalid channel')
   latest(@Params() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
     return this.newestBuild.serve(request, req, res);

@@ -43,6 +43,9 @@ import {
 import { DownloadCost } from '../uploads/redirects-to-file';
 import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
 
+const ReplacedBy = (path: string, summary: string) =>
+  ApiOperation({ deprecated: true, summary, description: `Replaced by \`${path}\`.` });
+
 /** The first version of this API: other names and formats, the same services. */
 @ApiTags('Legacy')
 @ApiParam({
@@ -68,7 +71,7 @@ export class LegacyController {
 
   @Get('credentials/info')
   @AnyCredential()
-  @ApiOperation({ deprecated: true, summary: 'See /credentials/info' })
+  @ReplacedBy('/credentials/info', 'Get the type and scopes of the credential')
   @ApiOkResponse({ type: LegacyCredentialsInfoResponse })
   credentialsInfo(@CurrentCredential() credential: Credential): LegacyCredentialsInfoResponse {
     return legacyCredentialsInfo(credential);
@@ -76,7 +79,7 @@ export class LegacyController {
 
   @Get('me')
   @Scopes('profile:me')
-  @ApiOperation({ deprecated: true, summary: 'See /profile' })
+  @ReplacedBy('/profile', "Get the user's profile")
   @ApiOkResponse({ type: ProfileResponse })
   async me(@CurrentCredential() credential: Credential): Promise<ProfileResponse> {
     return { user: userAnswer(await this.users.ownerOf(credential), this.links) };
@@ -84,7 +87,7 @@ export class LegacyController {
 
   @Get('my-games')
   @Scopes('profile:games')
-  @ApiOperation({ deprecated: true, summary: 'See /profile/games' })
+  @ReplacedBy('/profile/games', 'List the games that the user can edit')
   @ApiOkResponse({ type: LegacyGamesResponse })
   async myGames(
     @CurrentCredential() { user_id }: Credential,
@@ -95,7 +98,7 @@ export class LegacyController {
 
   @Get('my-owned-keys')
   @Scopes('profile:owned')
-  @ApiOperation({ deprecated: true, summary: 'See /profile/owned-keys' })
+  @ReplacedBy('/profile/owned-keys', 'List the games that the user owns')
   @ApiOkResponse({ type: LegacyOwnedKeysResponse })
   async myOwnedKeys(
     @Params() request: OwnedKeysRequest,
@@ -108,7 +111,7 @@ export class LegacyController {
 
   @Get('game/:game_id')
   @Scopes('game:view')
-  @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}' })
+  @ReplacedBy('/games/{game_id}', 'Get a game')
   @ApiOkResponse({ type: LegacyOneGameResponse })
   @Fails(404, 'invalid game')
   async game(
@@ -121,7 +124,7 @@ export class LegacyController {
   @Get('game/:game_id/download_keys')
   @Scopes('game:view:purchases')
   @LimitFailedLookups()
-  @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/download_keys' })
+  @ReplacedBy('/games/{game_id}/download_keys', "Find a buyer's download key")
   @ApiOkResponse({ type: LegacyDownloadKeyResponse })
   @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
   async downloadKey(
@@ -135,7 +138,7 @@ export class LegacyController {
   @Get('game/:game_id/purchases')
   @Scopes('game:view:purchases')
   @LimitFailedLookups()
-  @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/purchases' })
+  @ReplacedBy('/games/{game_id}/purchases', "List a buyer's purchases")
   @ApiOkResponse({ type: LegacyPurchasesResponse })
   @Fails(404, 'invalid game')
   async purchasesOf(
@@ -149,7 +152,7 @@ export class LegacyController {
   @Get('game/:game_id/uploads')
   @DownloadCost()
   @Scopes('game:view:uploads')
-  @ApiOperation({ deprecated: true, summary: 'See /games/{game_id}/uploads' })
+  @ReplacedBy('/games/{game_id}/uploads', "List a game's files")
   @ApiOkResponse({ type: LegacyUploadsResponse })
   @Fails(404, 'invalid game', 'invalid download_key_id')
   async uploadsOf(
@@ -162,7 +165,7 @@ export class LegacyController {
   @Get('upload/:upload_id/download')
   @DownloadCost()
   @Scopes('game:view:uploads')
-  @ApiOperation({ deprecated: true, summary: 'See /uploads/{upload_id}/download' })
+  @ReplacedBy('/uploads/{upload_id}/download', 'Get the download URL of an upload')
   @ApiOkResponse({ type: LegacyDownloadResponse })
   @Fails(403, 'you must buy this game to download')
   @Fails(404, 'invalid upload', 'invalid download_key_id')

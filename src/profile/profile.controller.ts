@@ -25,7 +25,7 @@ export class ProfileController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'The user that the credential acts for' })
+  @ApiOperation({ summary: "Get the user's profile" })
   @Scopes('profile:me')
   @ApiOkResponse({ type: ProfileResponse })
   async profile(@CurrentCredential() credential: Credential): Promise<ProfileResponse> {
@@ -33,7 +33,7 @@ export class ProfileController {
   }
 
   @Get('games')
-  @ApiOperation({ summary: 'The games that the user uploaded or can edit, newest first' })
+  @ApiOperation({ summary: 'List the games that the user can edit', description: 'Newest first.' })
   @Scopes('profile:games')
   @ApiOkResponse({ type: ProfileGamesResponse })
   async profileGames(

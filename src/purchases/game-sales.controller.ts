@@ -20,9 +20,10 @@ export class GameSalesController {
 
   @Get('sales')
   @ApiOperation({
-    summary: 'What was sold of the game, and to whom',
-    description: `Purchases that are complete or refunded, newest first, with their buyers and keys. To follow new sales, ask with the
-      \`created_at\` of the newest one that you have as \`since\`, and leave out the ids that you know.`,
+    summary: "List a game's sales",
+    description:
+      'Completed and refunded purchases, newest first, with their buyers and keys. To follow new sales, set `since` to the ' +
+      '`created_at` of the newest sale that you have, and skip the IDs that you know.',
   })
   @Scopes('game:view:purchases')
   @ApiOkResponse({ type: GameSalesResponse })

@@ -10,6 +10,7 @@ import { ownedKeyAnswer, OwnedKeysResponse, OwnedKeysRequest, OwnershipResponse 
 import { OwnedKeysService } from './owned-keys.service';
 import { OwnershipService } from './ownership.service';
 
+@ApiTags('Ownership')
 @Controller()
 export class OwnershipController {
   constructor(
@@ -18,11 +19,28 @@ export class OwnershipController {
     private readonly links: StoreLinks,
   ) {}
 
-  @Get('profile/owned-keys')
-  @ApiTags('Profile')
+  @Get('games/:game_id/ownership')
   @ApiOperation({
-    summary: 'The keys of the user, with their games',
-    description: 'Bought, claimed or given; newest first. The text of a key is not in the answer.',
+    summary: 'Check whether the user owns a game',
+    description:
+      "An API key can check any game that its user can view or owns, a game's JWT only that game, and an application's " +
+      "token only games that the application's owner can edit.",
+  })
+  @Scopes('game:view:ownership')
+  @ApiOkResponse({ type: OwnershipResponse })
+  @Fails(404, 'invalid game')
+  async owns(
+    @Params() { game_id }: GameRequest,
+    @CurrentCredential() credential: Credential,
+  ): Promise<OwnershipResponse> {
+    return { owns: await this.ownership.owns(game_id, credential) };
+  }
+
+  @Get('profile/owned-keys')
+  @ApiOperation({
+    summary: 'List the games that the user owns',
+    description:
+      'Purchased and claimed download keys with their games, newest first. The response omits the text of the keys.',
   })
   @Scopes('profile:owned')
   @ApiOkResponse({ type: OwnedKeysResponse })
@@ -33,23 +51,5 @@ export class OwnershipController {
     const rows = await this.owned_keys.page(user_id, request);
     const { page, per_page } = request;
     return { page, per_page, owned_keys: rows.map((row) => ownedKeyAnswer(row, this.links)) };
-  }
-
-  @Get('games/:game_id/ownership')
-  @ApiTags('Games')
-  @ApiOperation({
-    summary: 'Whether the user of the credential owns the game',
-    description:
-      "An API key that a user made asks about any game that the user may view or owns; a game's JWT about that game; " +
-      "an application's token about games that the application's owner can edit.",
-  })
-  @Scopes('game:view:ownership')
-  @ApiOkResponse({ type: OwnershipResponse })
-  @Fails(404, 'invalid game')
-  async owns(
-    @Params() { game_id }: GameRequest,
-    @CurrentCredential() credential: Credential,
-  ): Promise<OwnershipResponse> {
-    return { owns: await this.ownership.owns(game_id, credential) };
   }
 }

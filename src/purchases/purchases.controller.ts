@@ -13,7 +13,7 @@ import type { PurchaseRow } from './purchase.row';
 import { PurchasesService } from './purchases.service';
 import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
 
-@ApiTags('Purchases')
+@ApiTags('Ownership')
 @Controller('games/:game_id')
 export class PurchasesController {
   constructor(
@@ -25,8 +25,9 @@ export class PurchasesController {
 
   @Get('download_keys')
   @ApiOperation({
-    summary: 'Whether somebody owns the game',
-    description: 'Looks up a key, purchased or claimed; the newest where there are several.',
+    summary: "Find a buyer's download key",
+    description:
+      'Finds the newest key that the buyer purchased or claimed. Anyone with a valid key owns the game.',
   })
   @Scopes('game:view:purchases')
   @LimitFailedLookups()
@@ -42,9 +43,9 @@ export class PurchasesController {
 
   @Get('purchases')
   @ApiOperation({
-    summary: 'What somebody bought of the game',
+    summary: "List a buyer's purchases",
     description:
-      'Completed purchases, newest first, under all linked verified addresses. An unknown address has none.',
+      'Completed purchases of the game, newest first, under all verified email addresses of the account. The list is empty for an unknown email address.',
   })
   @Scopes('game:view:purchases')
   @LimitFailedLookups()

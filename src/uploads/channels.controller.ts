@@ -42,7 +42,7 @@ export class ChannelsController {
 
   @Get('channels/:channel_name')
   @ApiOperation({
-    summary: "Get one of a game's channels",
+    summary: 'Get a channel of a game',
     description: 'Only for users who can edit the game.',
   })
   @Scopes('game:view:uploads')

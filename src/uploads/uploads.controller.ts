@@ -25,7 +25,7 @@ import { UploadsService } from './uploads.service';
 const MUST_BUY = 'you must buy this game to download';
 
 @Controller()
-@ApiTags('Uploads')
+@ApiTags('Downloads')
 export class UploadsController {
   constructor(
     private readonly uploads: UploadsService,

@@ -15,13 +15,13 @@ export class WharfController {
 
   @Get('latest')
   @ApiOperation({
-    summary: 'The newest version on a channel that players can have',
-    description: 'Anyone may ask, of any game that is not private.',
+    summary: 'Get the newest version on a channel',
+    description: 'Works for any game that is not private.',
   })
   @Public()
   @LimitFailedLookups()
   @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
-  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
+  @ApiResponse({ status: 304, description: 'The version is unchanged since the `ETag` in `If-None-Match`.' })
   @Fails(404, 'invalid game', 'invalid channel')
   latest(@Params() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
     return this.shortcut.serve(request, req, res);

@@ -107,6 +107,7 @@ const TABLE: Record<string, Row> = {
   ),
   'GET /credentials/info': own(() => on('/credentials/info')),
   'GET /docs': open('/docs'),
+  'GET /docs/operator': open('/docs/operator'),
   'GET /games/:game_id': editors(({ game }) => on(`/games/${game}`), noGame),
   'GET /api/1/:KEY/game/:game_id/uploads': editors(
     ({ game }) => on(`/api/1/:KEY/game/${game}/uploads`),
@@ -154,6 +155,7 @@ const TABLE: Record<string, Row> = {
   'GET /health/ready': open('/health/ready'),
   'GET /openapi.json': open('/openapi.json'),
   'GET /llms.txt': open('/llms.txt'),
+  'GET /operator/docs': open('/operator/docs'),
   'GET /operator/openapi.json': open('/operator/openapi.json'),
   'GET /operator/metrics': open('/operator/metrics'),
   'POST /operator/import': { call: () => on('/operator/import', {}), success: 415 },

@@ -18,8 +18,11 @@ test('/llms.txt links every operation of the API description, and its links work
   for (const page of new Set(links.map(([, page]) => page!))) {
     expect(page.startsWith(`${base}/`)).toBe(true);
     const linked = await fetch(page.replace(base, baseUrl()), { headers: { accept: 'text/html' } });
-    const html = await linked.text();
+    let html = await linked.text();
     expect([page, linked.status]).toEqual([page, 200]);
+    // The script of the reference loads the endpoints.
+    const source = /data-source="([^"]+)"/.exec(html)?.[1];
+    if (source) html += await (await fetch(baseUrl() + source)).text();
     for (const [, on, anchor] of links)
       if (on === page && anchor) expect(html.includes(` id="${anchor}"`) ? anchor : '').toBe(anchor);
   }

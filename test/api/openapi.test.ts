@@ -120,7 +120,7 @@ describe('/openapi.json', () => {
     const pages = served.filter((route) => /^GET \/docs/.test(route));
     expect(described.filter((route) => !served.includes(route))).toEqual([]);
     expect(served.filter((route) => route.includes('/api/1/') && !described.includes(route))).toEqual([]);
-    expect(pages).toEqual(['GET /docs']);
+    expect(pages).toEqual(['GET /docs', 'GET /docs/operator']);
   });
 
   test('says of every route what it does, who may call it, and each status that it answers with', () => {
@@ -183,6 +183,15 @@ describe('/openapi.json', () => {
 
   test('is the description that every answer in these tests is held against', () => {
     expect(document.paths).toEqual(JSON.parse(JSON.stringify(theContract().document.paths)));
+  });
+
+  test('has the groups in the order of their use', () => {
+    const names = (document.tags as { name: string; description: string }[]).map(({ name }) => name);
+    expect([names.slice(0, 2), names.at(-1)]).toEqual([['Ownership', 'Downloads'], 'Legacy']);
+    const undescribed = (document.tags as { name: string; description: string }[]).filter(
+      ({ name, description }) => name === description,
+    );
+    expect(undescribed).toEqual([]);
   });
 
   test('names the limits that are in force', () => {
@@ -269,11 +278,9 @@ describe('what generators of clients read', () => {
   });
 
   test('where parameters stand', () => {
-    expect(operation('POST /oauth/token').requestBody!.description).toContain(
-      'in the body, and nowhere else',
-    );
+    expect(operation('POST /oauth/token').requestBody!.description).toContain('in the body only');
     expect(operation('POST /collections').requestBody!.description).toContain(
-      'also stand in the query string',
+      'also be sent in the query string',
     );
   });
 
@@ -407,55 +414,76 @@ describe('/operator/openapi.json', () => {
 });
 
 describe('/docs', () => {
-  test('is a page of the frame, that needs nothing from elsewhere and runs only scripts of ours', async () => {
-    const page = await fetch(`${baseUrl()}/docs`, { headers: { accept: 'text/html' } });
-    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
-    const policy = page.headers.get('content-security-policy')!;
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toContain("connect-src 'self'");
-    expect(policy).not.toContain('unsafe');
-    const html = await page.text();
-    expect(html).toContain('class="brand" href="/"');
-    expect(html).not.toMatch(/<script(?![^>]*src=)|\son\w+=|style=|javascript:/);
-    const addresses = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, to]) => to!);
-    expect(addresses.filter((to) => !to.startsWith('/'))).toEqual([]);
-    for (const { path, operation } of operations()) {
-      expect(html).toContain(`data-path="${path}"`);
-      expect(html).toContain(operation.operationId);
-    }
-    for (const to of addresses) expect((await fetch(baseUrl() + to)).status).toBe(200);
-  });
+  const AUTHORIZED = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+  /** Path of the endpoints that the page shows. */
+  const sourceOf = (page: string) => /data-source="([^"]+)"/.exec(page)![1]!;
 
-  test('is sent compressed to anonymous browsers, and not again while they have it', async () => {
-    const first = await fetch(`${baseUrl()}/docs`);
-    const etag = first.headers.get('etag')!;
-    expect(first.headers.get('content-encoding')).toBe('gzip');
+  test.each(['/docs', '/docs/operator'])(
+    '%s is a page that needs nothing from elsewhere and runs only scripts of ours',
+    async (path) => {
+      const page = await fetch(baseUrl() + path, { headers: { accept: 'text/html' } });
+      expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+      const policy = page.headers.get('content-security-policy')!;
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("connect-src 'self'");
+      expect(policy).not.toContain('unsafe');
+      const html = await page.text();
+      expect(html.length).toBeLessThan(10_000);
+      expect(html).toContain('class="brand" href="/"');
+      expect(html).not.toMatch(/<script(?![^>]*src=)|\son\w+=|style=|javascript:/);
+      const addresses = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, to]) => to!);
+      expect(addresses.filter((to) => !to.startsWith('/'))).toEqual([]);
+      for (const to of [...addresses, sourceOf(html)])
+        expect((await fetch(baseUrl() + to, { headers: AUTHORIZED })).status).toBe(200);
+    },
+  );
+
+  test('loads the endpoints from a file that browsers keep', async () => {
+    const source = sourceOf(await (await fetch(`${baseUrl()}/docs`)).text());
+    expect(source).toMatch(/^\/assets\/reference-[0-9a-f]{12}\.html$/);
+    const first = await fetch(baseUrl() + source);
+    expect(Object.fromEntries(first.headers)).toMatchObject({
+      'content-encoding': 'gzip',
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'Accept-Encoding',
+    });
     expect(Number(first.headers.get('content-length'))).toBeLessThan(40_000);
-    expect(first.headers.get('cache-control')).toBe('no-cache');
-    expect(first.headers.get('vary')).toBe('Cookie, Accept-Encoding');
     const markup = await first.text();
-    const plain = await fetch(`${baseUrl()}/docs`, { headers: { 'accept-encoding': 'identity' } });
+    for (const { path, operation } of operations()) {
+      expect(markup).toContain(`data-path="${path}"`);
+      expect(markup).toContain(operation.operationId);
+    }
+    const plain = await fetch(baseUrl() + source, { headers: { 'accept-encoding': 'identity' } });
     expect(plain.headers.get('content-encoding')).toBeNull();
     expect(await plain.text()).toBe(markup);
-    const again = await fetch(`${baseUrl()}/docs`, { headers: { 'if-none-match': etag } });
+    const etag = first.headers.get('etag')!;
+    const again = await fetch(baseUrl() + source, { headers: { 'if-none-match': etag } });
     expect({ status: again.status, body: await again.text() }).toEqual({ status: 304, body: '' });
   });
 
-  test('is built for a signed-in user, and stored by nobody', async () => {
-    const anonymous = await fetch(`${baseUrl()}/docs`);
+  test('is the same file for a signed-in reader, whose own page is small and not stored', async () => {
     const browser = await browserOf(await make.user({ username: 'reader' }));
-    const { headers, text } = await browser.get('/docs', {
-      'if-none-match': anonymous.headers.get('etag')!,
-    });
+    const { headers, text } = await browser.get('/docs');
     expect(text).toContain('<span class="who">reader</span>');
-    expect({ etag: headers.get('etag'), cache: headers.get('cache-control') }).toEqual({
-      etag: null,
-      cache: 'no-store',
-    });
+    expect(text.length).toBeLessThan(10_000);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(sourceOf(text)).toBe(sourceOf(await (await fetch(`${baseUrl()}/docs`)).text()));
   });
 
-  test('says of each field what it means, and which may be null', async () => {
-    const html = await (await fetch(`${baseUrl()}/docs`)).text();
+  test('shows the endpoints of operators to their tokens only', async () => {
+    const source = sourceOf(await (await fetch(`${baseUrl()}/docs/operator`)).text());
+    expect(await send('GET', source)).toMatchObject(failure(401, 'authentication required'));
+    const { key } = await make.user();
+    const headers = { authorization: `Bearer ${key}` };
+    expect(await send('GET', source, { headers })).toMatchObject(failure(401, 'invalid token'));
+    const markup = await (await fetch(baseUrl() + source, { headers: AUTHORIZED })).text();
+    expect(markup).toContain('data-path="/operator/purchases"');
+    expect(markup).not.toContain('data-path="/profile"');
+  });
+
+  test('describes each field, and says which may be null', async () => {
+    const source = sourceOf(await (await fetch(`${baseUrl()}/docs`)).text());
+    const html = await (await fetch(baseUrl() + source)).text();
     const words = (markup = '') => markup.replace(/<[^>]*>/g, ' ').trim();
     const cells = [...html.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row]) => ({
       name: words(/<th.*?<\/th>/s.exec(row!)?.[0]),
@@ -471,7 +499,18 @@ describe.each([
   ['/openapi.json', {}],
   ['/operator/openapi.json', { authorization: `Bearer ${OPERATOR_TOKEN}` }],
 ])('%s', (path, headers) => {
-  test('describes every property, of answers and of requests', async () => {
+  test('names every operation by a verb and an object', async () => {
+    const { body } = await send('GET', path, { headers });
+    const titles = Object.values((body as { paths: Record<string, Record<string, Operation>> }).paths)
+      .flatMap((item) => Object.values(item))
+      .map(({ summary }) => summary);
+    const verbs =
+      'Add Check Create Delete Download Erase Exchange Export Find Get Import List Refund Remove Reorder Revoke Start Update';
+    expect(titles.filter((title) => !verbs.split(' ').includes(title.split(' ')[0]!))).toEqual([]);
+    expect(titles.filter((title) => title.split(' ').length < 2)).toEqual([]);
+  });
+
+  test('describes every property, of responses and of requests', async () => {
     const { body } = await send('GET', path, { headers });
     const undescribed: string[] = [];
     let properties = 0;

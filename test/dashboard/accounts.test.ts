@@ -698,6 +698,9 @@ describe('the frame of every page', () => {
       expect(status).toBe(200);
       expect(path).toMatch(/-[0-9a-f]{12}\.\w+$/);
       expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+      expect(headers.get('content-encoding')).toBe('gzip');
+      const etag = headers.get('etag')!;
+      expect((await send('GET', path, { headers: { 'if-none-match': etag } })).status).toBe(304);
     }
     expect((await send('GET', '/assets/pages.css')).status).toBe(404);
     expect((await send('GET', '/assets/..%2f..%2fcli.ts')).status).toBe(404);

@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { PASSWORD, withPassword } from '../support/browser';
 import { ClientApplication, inChromium, openChromium, Window } from '../support/chromium';
 import { isRunnable, run } from '../support/page-examples';
+import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor, baseUrl, make, sql, useStore } from '../support/store';
 import { until } from '../support/time';
 
@@ -33,7 +34,7 @@ const UNSEEN = `(() => {
 const OOB = 'urn:ietf:wg:oauth:2.0:oob';
 
 inChromium.describe('in Chromium', () => {
-  useStore({ RATE_LIMIT: 'off' });
+  useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
 
   let browser: Browser;
   let client: ClientApplication;
@@ -164,7 +165,7 @@ inChromium.describe('in Chromium', () => {
         ]);
         // Other requests need a key of the reader's own.
         await page.getByLabel('An API key or a JWT').fill(user.key!);
-        await page.getByLabel('Find an endpoint').fill('make collection');
+        await page.getByLabel('Find an endpoint').fill('create collection');
         await page.getByText(/^1 of \d\d$/).waitFor();
         await page.keyboard.press('Enter');
         const create = page.locator('#collectionsCreate');
@@ -184,7 +185,7 @@ inChromium.describe('in Chromium', () => {
             expect((await run({ language, code: text }, {})).stdout).toMatch(/It’s .*found.* \$HOME/);
         }
         await create.getByRole('button', { name: 'Send it' }).click();
-        await create.getByRole('region', { name: 'The answer' }).getByText('"collection"').waitFor();
+        await create.getByRole('region', { name: 'Your response' }).getByText('"collection"').waitFor();
         await page.getByLabel('Find an endpoint').fill('');
         // The language is the same everywhere, and what is needed is filled in with examples.
         await page.locator('#purchasesPurchasesOf > summary').click();
@@ -459,7 +460,7 @@ inChromium.describe('in Chromium', () => {
         const { keyboard } = page;
         await page.goto('/docs');
         await window.tabTo(/^Find an endpoint$/);
-        await keyboard.type('somebody bought');
+        await keyboard.type('list buyer games/');
         await page.getByText(/^1 of \d\d$/).waitFor();
         await keyboard.press('Enter');
         await page.locator('#purchasesPurchasesOf[open]').waitFor();
@@ -469,7 +470,7 @@ inChromium.describe('in Chromium', () => {
         await keyboard.press('Enter');
         await keyboard.press('Tab');
         const table = await page.evaluate(`document.activeElement.getAttribute('aria-label')`);
-        expect(table).toBe('Parameters of What somebody bought of the game');
+        expect(table).toBe("Parameters: List a buyer's purchases");
         await keyboard.press('ArrowRight');
         await until(async () => Number(await page.evaluate('document.activeElement.scrollLeft')) > 0);
         await window.tabTo(/^Copy the code$/);
@@ -482,6 +483,26 @@ inChromium.describe('in Chromium', () => {
         viewport: { width: 390, height: 800 },
         permissions: ['clipboard-read', 'clipboard-write'],
       },
+    ));
+
+  test('the reference for operators: an operator token shows the endpoints, and sends their requests', () =>
+    within(
+      async (page) => {
+        await page.goto('/docs/operator#operationsReadMetrics');
+        const token = page.getByLabel('Operator token');
+        await token.fill('wrong');
+        await page.getByRole('button', { name: 'Show the endpoints' }).click();
+        await page.getByRole('status').getByText('Enter a valid operator token.').waitFor();
+        expect(await page.locator('.endpoint').count()).toBe(0);
+        await token.fill(OPERATOR_TOKEN);
+        await token.press('Enter');
+        const metrics = page.locator('#operationsReadMetrics');
+        await metrics.getByRole('button', { name: 'Send it' }).click();
+        await metrics.getByRole('region', { name: 'Your response' }).getByText('# HELP').waitFor();
+        expect(page.url()).not.toContain(OPERATOR_TOKEN);
+        await check(page);
+      },
+      { signedIn: false },
     ));
 
   test('without JavaScript a key is made all the same', () =>
@@ -559,6 +580,7 @@ inChromium.describe('in Chromium', () => {
           '/user/oauth/result',
           '/user/nothing',
           '/docs',
+          '/docs/operator',
         ])
           await check(page, path);
         await page.goto(`${settings}/api-keys`);

@@ -60,13 +60,14 @@ const OauthFails = (status: number, error: OauthErrorCode, ...others: string[]) 
   });
 
 /** The client is a parameter or the user of HTTP Basic; errors have the form of RFC 6749. */
-const ForClients = () =>
+const ForClients = (summary: string) =>
   applyDecorators(
     Public(),
     UseGuards(BasicClientGuard),
     ApiOperation({
+      summary,
       description:
-        'Needs the client id of an application: as a parameter, or as the user of HTTP Basic with an empty password.',
+        'Needs the client ID of an application, as a parameter or as the username of HTTP Basic authentication with an empty password.',
     }),
     ApiExtraModels(OauthErrors),
     OauthFails(
@@ -96,9 +97,8 @@ export class OauthController {
     private readonly settings: Settings,
   ) {}
 
-  /** Exchanges a code, a refresh token or an approved device code for an access token. */
   @Post('oauth/token')
-  @ForClients()
+  @ForClients('Exchange a code, a refresh token or a device code for an access token')
   @BodyOnly()
   // For caches without Cache-Control.
   @Header('Pragma', 'no-cache')
@@ -117,10 +117,10 @@ export class OauthController {
     });
   }
 
-  /** Ends an access token, or a refresh token with all that came from the same sign-in (RFC 7009). */
+  /** RFC 7009. A refresh token is revoked with all tokens of the same sign-in. */
   @Post('oauth/revoke')
-  @ForClients()
-  @ApiOkResponse({ type: RevocationResponse, description: 'Also for a token that nobody knows.' })
+  @ForClients('Revoke an access token or a refresh token')
+  @ApiOkResponse({ type: RevocationResponse, description: 'Also for an unknown token.' })
   async revoke(
     @Req() req: Request,
     @Params() { client_id, token }: RevocationRequest,
@@ -131,9 +131,8 @@ export class OauthController {
     return {};
   }
 
-  /** Starts a device grant, for a program without a browser. */
   @Post('oauth/device')
-  @ForClients()
+  @ForClients('Start signing in on a device without a browser')
   // Each stores a row: this bounds the live requests of one IP address.
   @Throttle({ default: { limit: 60, ttl: LIFETIME * 1000 } })
   @ApiOkResponse({ type: DeviceAuthorizationResponse })
@@ -158,9 +157,8 @@ export class OauthController {
     };
   }
 
-  /** Whether the user has decided about a device, and the code when the answer was yes. */
   @Post('oauth/device/poll')
-  @ForClients()
+  @ForClients("Check the user's decision about a device")
   @ApiOkResponse({ type: PollResponse })
   async poll(@Params() { client_id, device_code }: PollRequest): Promise<PollResponse> {
     const poll = await this.devices.poll(client_id, device_code);
@@ -174,8 +172,8 @@ export class OauthController {
     return { status: 'approved', code: poll.code };
   }
 
-  /** Where everything is, for OAuth libraries. */
   @Get('.well-known/oauth-authorization-server')
+  @ApiOperation({ summary: 'Get the metadata of the authorization server' })
   @Public()
   @ApiOkResponse({ type: ServerMetadata })
   metadata(): ServerMetadata {

@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { apiError } from '../../platform/http/api-error';
-import { WebResponse } from '../../platform/http/answer';
+import { isKnown, WebResponse } from '../../platform/http/answer';
 import { type Asset, Assets } from './assets';
 
 class AssetResponse extends WebResponse {
@@ -12,9 +12,21 @@ class AssetResponse extends WebResponse {
   }
 
   sendTo(res: Response): void {
-    res.setHeader('Content-Type', this.asset.type);
+    const { type, etag, content } = this.asset;
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
-    res.end(this.asset.content);
+    res.setHeader('ETag', etag);
+    res.vary('Accept-Encoding');
+    if (isKnown(res.req.headers['if-none-match'], etag)) {
+      res.statusCode = 304;
+      res.end();
+      return;
+    }
+    res.setHeader('Content-Type', type);
+    const isCompressed = this.asset.isText && res.req.acceptsEncodings('gzip') === 'gzip';
+    if (isCompressed) res.setHeader('Content-Encoding', 'gzip');
+    const body = isCompressed ? this.asset.compressed : content;
+    res.setHeader('Content-Length', body.length);
+    res.end(body);
   }
 }
 

@@ -1,14 +1,31 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
+import { constants, gzipSync } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
 import { OperatorError } from '../../platform/config/operator-error';
 
-export interface Asset {
-  path: string;
-  type: string;
-  content: Buffer;
+export class Asset {
+  readonly etag: string;
+  private gzipped: Buffer | undefined;
+
+  constructor(
+    readonly path: string,
+    readonly type: string,
+    readonly content: Buffer,
+  ) {
+    // Weak: it is the same for both encodings. The path contains a hash.
+    this.etag = `W/"${path}"`;
+  }
+
+  get isText(): boolean {
+    return this.type.endsWith('charset=utf-8');
+  }
+
+  get compressed(): Buffer {
+    return (this.gzipped ??= gzipSync(this.content, { level: constants.Z_BEST_COMPRESSION }));
+  }
 }
 
 const IMAGE_TYPES: Record<string, string> = {
@@ -21,6 +38,7 @@ const IMAGE_TYPES: Record<string, string> = {
 const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
   ...IMAGE_TYPES,
 };
 
@@ -30,6 +48,7 @@ const ASSET_FOLDER = join(__dirname, 'assets');
 @Injectable()
 export class Assets {
   private readonly byPath = new Map<string, Asset>();
+  private readonly unrendered: (() => Asset)[] = [];
   readonly style: Asset;
   readonly script: Asset;
   readonly referenceStyle: Asset;
@@ -39,28 +58,41 @@ export class Assets {
   readonly storeLogo?: Asset;
 
   constructor({ STORE_CSS_FILE, STORE_LOGO_FILE }: Settings) {
-    this.style = this.add(join(ASSET_FOLDER, 'pages.css'));
-    this.script = this.add(join(ASSET_FOLDER, 'pages.js'));
-    this.referenceStyle = this.add(join(ASSET_FOLDER, 'reference.css'));
-    this.referenceScript = this.add(join(ASSET_FOLDER, 'reference.js'));
-    this.icon = this.add(join(ASSET_FOLDER, 'icon.svg'));
-    if (STORE_CSS_FILE) this.storeStyle = this.add(STORE_CSS_FILE, 'STORE_CSS_FILE', ['.css']);
+    this.style = this.addFile(join(ASSET_FOLDER, 'pages.css'));
+    this.script = this.addFile(join(ASSET_FOLDER, 'pages.js'));
+    this.referenceStyle = this.addFile(join(ASSET_FOLDER, 'reference.css'));
+    this.referenceScript = this.addFile(join(ASSET_FOLDER, 'reference.js'));
+    this.icon = this.addFile(join(ASSET_FOLDER, 'icon.svg'));
+    if (STORE_CSS_FILE) this.storeStyle = this.addFile(STORE_CSS_FILE, 'STORE_CSS_FILE', ['.css']);
     if (STORE_LOGO_FILE)
-      this.storeLogo = this.add(STORE_LOGO_FILE, 'STORE_LOGO_FILE', Object.keys(IMAGE_TYPES));
+      this.storeLogo = this.addFile(STORE_LOGO_FILE, 'STORE_LOGO_FILE', Object.keys(IMAGE_TYPES));
   }
 
   at(path: string): Asset | undefined {
+    // The path may come from a page of another replica.
+    if (!this.byPath.has(path)) for (const render of this.unrendered.splice(0)) render();
     return this.byPath.get(path);
   }
 
-  private add(file: string, setting?: string, extensions?: string[]): Asset {
-    const extension = extname(file).toLowerCase();
-    if (extensions && !extensions.includes(extension))
+  /** A file that is rendered when it is first needed. */
+  rendered(name: string, render: () => string): () => Asset {
+    let asset: Asset | undefined;
+    const once = () => (asset ??= this.add(name, Buffer.from(render())));
+    this.unrendered.push(once);
+    return once;
+  }
+
+  private addFile(file: string, setting?: string, extensions?: string[]): Asset {
+    if (extensions && !extensions.includes(extname(file).toLowerCase()))
       throw new OperatorError(`${setting} must name a file that ends in ${extensions.join(', ')}.`);
-    const content = read(file, setting);
+    return this.add(basename(file), read(file, setting));
+  }
+
+  private add(file: string, content: Buffer): Asset {
+    const extension = extname(file).toLowerCase();
     const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
     const name = basename(file, extname(file)).replace(/[^\w-]/g, '') || 'file';
-    const asset = { path: `/assets/${name}-${hash}${extension}`, type: TYPES[extension]!, content };
+    const asset = new Asset(`/assets/${name}-${hash}${extension}`, TYPES[extension]!, content);
     this.byPath.set(asset.path, asset);
     return asset;
   }

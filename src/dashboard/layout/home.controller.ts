@@ -1,5 +1,5 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { ApiKeysService } from '../../auth/api-keys.service';
@@ -12,10 +12,10 @@ import { copyable } from './parts';
 import { Visitors } from './visitors';
 
 class WelcomeResponse {
-  @ApiProperty({ example: 'gamewharf', description: 'The program that answers here' })
+  @ApiProperty({ example: 'gamewharf', description: 'Name of the service' })
   name: string;
 
-  @ApiProperty({ description: 'Where the description of this API is', example: '/openapi.json' })
+  @ApiProperty({ description: 'Path of the OpenAPI document', example: '/openapi.json' })
   openapi: string;
 }
 
@@ -31,8 +31,9 @@ export class HomeController {
     private readonly keys: ApiKeysService,
   ) {}
 
-  /** Says what answers here; to a browser, how to make the first request. */
+  /** A browser gets a page that shows how to make the first request. */
   @Get()
+  @ApiOperation({ summary: 'Get the name of the service' })
   @Public()
   @ApiOkResponse({ type: WelcomeResponse })
   async home(

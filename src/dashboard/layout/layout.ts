@@ -1,9 +1,7 @@
-import { hash } from 'node:crypto';
-import { constants, gzipSync } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '../../platform/config/settings';
-import { isKnown, WebResponse } from '../../platform/http/answer';
+import { WebResponse } from '../../platform/http/answer';
 import type { SignedInUser } from '../../auth/sign-in/sessions.service';
 import { type Asset, Assets } from './assets';
 import { html, type Html } from './html';
@@ -29,25 +27,14 @@ export interface Page {
 
 export class HtmlResponse extends WebResponse {
   constructor(
-    protected readonly status: number,
-    protected readonly markup: string,
-    protected readonly headers: Record<string, string> = {},
+    private readonly status: number,
+    private readonly markup: string,
+    private readonly headers: Record<string, string> = {},
   ) {
     super();
   }
 
-  /** The same page, for everyone who requests it. */
-  cached(): CachedHtmlResponse {
-    return new CachedHtmlResponse(this.status, this.markup, this.headers);
-  }
-
   sendTo(res: Response): void {
-    this.setHeaders(res);
-    res.setHeader('Content-Length', Buffer.byteLength(this.markup));
-    res.end(this.markup);
-  }
-
-  protected setHeaders(res: Response): void {
     // CORS is for games in a browser, not for pages.
     res.removeHeader('Access-Control-Allow-Origin');
     res.removeHeader('Access-Control-Expose-Headers');
@@ -57,32 +44,8 @@ export class HtmlResponse extends WebResponse {
     for (const name in this.headers) res.setHeader(name, this.headers[name]!);
     res.statusCode = this.status;
     res.setHeader('Content-Type', 'text/html; charset=utf-8');
-  }
-}
-
-/** Compressed once. Browsers keep it and revalidate it: the same path may be another page after a sign-in. */
-class CachedHtmlResponse extends HtmlResponse {
-  private readonly plain = Buffer.from(this.markup);
-  private readonly compressed = gzipSync(this.plain, { level: constants.Z_BEST_COMPRESSION });
-  // Weak: it is the same for both encodings.
-  private readonly etag = `W/"${hash('sha256', this.markup, 'base64url').slice(0, 22)}"`;
-
-  override sendTo(res: Response): void {
-    this.setHeaders(res);
-    res.setHeader('ETag', this.etag);
-    res.setHeader('Cache-Control', 'no-cache');
-    res.vary('Cookie, Accept-Encoding');
-    if (isKnown(res.req.headers['if-none-match'], this.etag)) {
-      res.removeHeader('Content-Type');
-      res.statusCode = 304;
-      res.end();
-      return;
-    }
-    const isCompressed = res.req.acceptsEncodings('gzip') === 'gzip';
-    if (isCompressed) res.setHeader('Content-Encoding', 'gzip');
-    const body = isCompressed ? this.compressed : this.plain;
-    res.setHeader('Content-Length', body.length);
-    res.end(body);
+    res.setHeader('Content-Length', Buffer.byteLength(this.markup));
+    res.end(this.markup);
   }
 }
 

@@ -25,9 +25,9 @@ export class ImportController {
   @Post('import')
   @StreamedBody()
   @ApiOperation({
-    summary: 'Import a stream of records, all of them or none',
+    summary: 'Import records',
     description:
-      "Records of `api_key` and `oauth_application`, and a user's `password`, need the right `users` as well.",
+      "Imports all records of the stream or none. Records of `api_key` and `oauth_application`, and a user's `password`, also need the permission `users`.",
   })
   @OperatorMay('import')
   @OncePerKey()

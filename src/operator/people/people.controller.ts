@@ -24,8 +24,8 @@ export class PeopleController {
 
   @Post('users/:user_id/export')
   @ApiOperation({
-    summary: 'All that is stored about an account, or that names its addresses',
-    description: 'One JSON object a line; docs/explanation/privacy.md says what each `type` is.',
+    summary: "Export a user's data",
+    description: 'One JSON object per line. docs/explanation/privacy.md describes each `type`.',
   })
   @OperatorMay('users')
   @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
@@ -39,8 +39,9 @@ export class PeopleController {
 
   @Post('users/:user_id/erase')
   @ApiOperation({
-    summary: 'Make an account unknowable',
-    description: 'The row stays with a name of its id; purchases keep amounts, dates and games.',
+    summary: "Erase a user's personal data",
+    description:
+      'The account remains under a name such as `erased-7`. Purchases keep amounts, dates and games.',
   })
   @OperatorMay('users')
   @ApiOkResponse({ type: ErasedResponse })
@@ -55,8 +56,8 @@ export class PeopleController {
 
   @Post('people/erase')
   @ApiOperation({
-    summary: 'Make the person behind an address unknowable',
-    description: 'Their account as well, where one has verified the address.',
+    summary: "Erase a buyer's personal data",
+    description: 'Also erases the account that verified the email address.',
   })
   @OperatorMay('users')
   @ApiOkResponse({ type: ErasedResponse })

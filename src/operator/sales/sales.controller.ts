@@ -16,9 +16,9 @@ export class SalesController {
 
   @Post()
   @ApiOperation({
-    summary: 'Sell',
+    summary: 'Create a purchase',
     description:
-      'One transaction: the purchase, its download keys, and the counts and earnings of its games. Both are found with the next request.',
+      'One transaction creates the purchase and its download keys, and updates the counts and earnings of its games. The next request finds them.',
   })
   @OperatorMay('purchases')
   @OncePerKey()
@@ -35,8 +35,9 @@ export class SalesController {
 
   @Post(':purchase_id/refund')
   @ApiOperation({
-    summary: 'Take a sale back',
-    description: 'Its download keys are revoked, unless they are kept. Again it answers the same.',
+    summary: 'Refund a purchase',
+    description:
+      'Revokes its download keys unless `keep_keys` is set. A repeated request returns the same response.',
   })
   @OperatorMay('purchases')
   @OncePerKey()

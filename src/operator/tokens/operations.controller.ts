@@ -19,8 +19,8 @@ export class OperationsController {
   @Get('metrics')
   @OperatorMay('metrics')
   @ApiOperation({
-    summary: 'The metrics of the replica that answers, for Prometheus',
-    description: 'The same as on METRICS_PORT, which needs no token and is not public.',
+    summary: 'Get the metrics of this replica',
+    description: 'In the text format of Prometheus, the same as on METRICS_PORT.',
   })
   @ApiOkResponse({ content: { 'text/plain': { schema: { type: 'string' } } } })
   async readMetrics(@Res() res: Response): Promise<void> {
@@ -32,10 +32,10 @@ export class OperationsController {
 
   @Get('openapi.json')
   @OperatorMay()
-  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
+  @ApiResponse({ status: 304, description: 'The document is unchanged since the `ETag` in `If-None-Match`.' })
   @ApiOperation({
-    summary: 'This description, as OpenAPI 3.1',
-    description: 'Of the routes that need an operator token, and of no other.',
+    summary: 'Get the OpenAPI 3.1 document for operators',
+    description: 'Contains the routes that need an operator token.',
   })
   @ApiOkResponse({ schema: DOCUMENT })
   openapi(@Req() req: Request, @Res() res: Response): void {

@@ -28,8 +28,9 @@ export class HealthController {
 
   @Get('live')
   @ApiOperation({
-    summary: 'Whether the process works',
-    description: 'It fails when no request was let in for two minutes although some came: restart it then.',
+    summary: 'Check whether the process is alive',
+    description:
+      'Fails if requests arrived and none was admitted for two minutes. Restart the process in this case.',
   })
   @Public()
   @ApiOkResponse({ type: HealthResponse })
@@ -39,10 +40,10 @@ export class HealthController {
 
   @Get('ready')
   @ApiOperation({
-    summary: 'Whether the process can answer requests',
+    summary: 'Check whether the service is ready for requests',
     description:
-      'It fails while the process starts, while it stops, and when no request was let in for 20 seconds although some ' +
-      'came. A database that went away does not make it fail: requests are answered with 503 then.',
+      'Fails while the process starts or stops, and if requests arrived and none was admitted for 20 seconds. ' +
+      'It does not fail if the database becomes unavailable; requests return 503 in this case.',
   })
   @Public()
   @ApiOkResponse({ type: HealthResponse })

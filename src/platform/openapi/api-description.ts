@@ -17,13 +17,13 @@ export class ApiDescription {
   asJson(audience: Audience): Cacheable {
     let document = this.documents.get(audience);
     if (!document) {
-      document = cacheable(describeApi(this.app!, audience));
+      document = cacheable(this.document(audience));
       this.documents.set(audience, document);
     }
     return document;
   }
 
-  document(): OpenAPIObject {
-    return describeApi(this.app!);
+  document(audience: Audience): OpenAPIObject {
+    return describeApi(this.app!, audience);
   }
 }

@@ -11,17 +11,17 @@ const DEMO_ANSWERS = JSON.parse(
 const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = {
   400: {
     description:
-      'A parameter is missing, malformed, out of range or given twice, or the request has more than one `Authorization` header. Every problem is listed.',
+      'A parameter is missing, malformed, out of range or sent twice, or the request has more than one `Authorization` header. The response lists every problem.',
     texts: ['game_id must be an integer'],
   },
   401: {
     description:
-      'No credential (`authentication required`), one that is unknown or revoked (`invalid key`), a token that is not ours ' +
-      '(`invalid token`), or one whose time is over (`token expired`).',
+      'The credential is missing (`authentication required`), unknown or revoked (`invalid key`), not a token of this service ' +
+      '(`invalid token`), or expired (`token expired`).',
     texts: ['authentication required'],
   },
   403: {
-    description: 'The credential is good, and lacks the scope.',
+    description: 'The credential is valid but lacks the scope.',
     texts: ['api key does not permit `SCOPE`'],
   },
   413: {
@@ -29,19 +29,20 @@ const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = 
     texts: ['too many parameters'],
   },
   415: {
-    description: 'The body is of a type, charset or encoding that is not read here.',
+    description: 'The media type, charset or encoding of the body is not supported.',
     texts: ['unsupported media type'],
   },
   429: {
-    description: 'Too many requests: try again after `Retry-After` seconds.',
+    description: 'Too many requests. Try again after `Retry-After` seconds.',
     texts: ['rate limit exceeded'],
   },
   500: {
-    description: 'A fault of the service; its log has the request id.',
+    description: 'An internal error. The log has the request ID.',
     texts: ['internal server error'],
   },
   503: {
-    description: 'Overloaded, stopping, or without its database: try again after `Retry-After` seconds.',
+    description:
+      'The service is overloaded, stopping, or without its database. Try again after `Retry-After` seconds.',
     texts: ['service unavailable'],
   },
 };
@@ -49,15 +50,15 @@ const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = 
 // In place of the above, on routes for an operator's token.
 const OPERATOR_ERRORS: typeof COMMON_ERRORS = {
   401: {
-    description: 'No token (`authentication required`), or one that is unknown or revoked (`invalid token`).',
+    description: 'The token is missing (`authentication required`), or unknown or revoked (`invalid token`).',
     texts: ['authentication required'],
   },
   403: {
-    description: 'The token is good, and lacks the right.',
+    description: 'The token is valid but lacks the permission.',
     texts: ['operator token does not permit `SCOPE`'],
   },
   404: {
-    description: 'No token is configured: then there is no such route.',
+    description: 'The object does not exist, or the store has no operator tokens.',
     texts: ['invalid api endpoint'],
   },
 };
@@ -77,26 +78,26 @@ const header = (description: string, schema: Json, required = false) => ({
 
 export const HEADERS = {
   'X-Request-Id': header(
-    'Names this request in the log; taken from the request where it has one.',
+    'ID of this request in the log. Taken from the request if it has one.',
     { type: 'string' },
     true,
   ),
-  'X-RateLimit-Limit': header('How many requests are allowed at once.', { type: 'integer' }),
-  'X-RateLimit-Remaining': header('How many more are allowed now.', { type: 'integer' }),
-  'X-RateLimit-Reset': header('Seconds until all of them are allowed again.', { type: 'integer' }),
-  'Retry-After': header('Seconds to wait.', { type: 'integer' }, true),
-  'WWW-Authenticate': header('`Bearer`, with what was wrong (RFC 6750).', { type: 'string' }, true),
+  'X-RateLimit-Limit': header('Maximum number of requests at once.', { type: 'integer' }),
+  'X-RateLimit-Remaining': header('Number of requests allowed now.', { type: 'integer' }),
+  'X-RateLimit-Reset': header('Seconds until the maximum is allowed again.', { type: 'integer' }),
+  'Retry-After': header('Number of seconds to wait.', { type: 'integer' }, true),
+  'WWW-Authenticate': header('`Bearer`, with the error (RFC 6750).', { type: 'string' }, true),
 };
 
 export const ERRORS_SCHEMA = {
   type: 'object',
-  description: 'What went wrong, one text each.',
+  description: 'The problems of the request.',
   properties: {
     errors: {
       type: 'array',
       items: { type: 'string' },
       minItems: 1,
-      description: 'For people; match on the status',
+      description: 'One text for each problem, for people; programs use the status code',
     },
   },
   required: ['errors'],
@@ -158,7 +159,7 @@ export function describeAnswers(
   for (const [status, response] of Object.entries(responses)) {
     response.headers = { ...headersOf(status, limited), ...(response.headers as Json | undefined) };
     if (!status.startsWith('2')) continue;
-    response.description ||= 'Done.';
+    response.description ||= 'Success.';
     for (const media of Object.values((response.content ?? {}) as Record<string, Json>))
       if (media.schema && media.example === undefined && media.examples === undefined)
         media.example =

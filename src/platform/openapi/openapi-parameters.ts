@@ -90,8 +90,8 @@ function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
   return {
     required: required.length > 0,
     description: bodyOnly
-      ? 'The parameters stand in the body, and nowhere else: addresses are written into logs.'
-      : 'The parameters may also stand in the query string.',
+      ? 'Send the parameters in the body only, because URLs are logged.'
+      : 'Parameters may also be sent in the query string.',
     content: {
       'application/x-www-form-urlencoded': {
         schema: objectOf(({ schema }) => schema),

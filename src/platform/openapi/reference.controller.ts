@@ -39,8 +39,8 @@ export class ReferenceController {
 
   @Get('openapi.json')
   @Public()
-  @ApiResponse({ status: 304, description: 'If-None-Match names the answer that would be given' })
-  @ApiOperation({ summary: 'This description, as OpenAPI 3.1' })
+  @ApiResponse({ status: 304, description: 'The document is unchanged since the `ETag` in `If-None-Match`.' })
+  @ApiOperation({ summary: 'Get the OpenAPI 3.1 document of this API' })
   @ApiOkResponse({ schema: DOCUMENT, headers: { ETag: { schema: { type: 'string' } } } })
   openapi(@Req() req: Request, @Res() res: Response): void {
     sendCacheable(req, res, this.description.asJson('everybody'), REVALIDATE);

@@ -1,13 +1,50 @@
 'use strict';
 
-// The page can be read without this; it finds endpoints, shows code for a request, and sends it.
+// Shows the endpoints, finds them, shows code for a request, and sends it.
 const page = document.querySelector('.reference');
-const { base } = page.dataset;
+const { base, source } = page.dataset;
 const credential = document.getElementById('credential');
-const endpoints = [...document.querySelectorAll('.endpoint')];
-
+const found = document.getElementById('found');
+const menu = document.querySelector('.menu');
 const find = document.getElementById('find');
-find.parentElement.hidden = false;
+let endpoints = [];
+
+/** Fetches the endpoints. Those for operators need a token. */
+async function load(token) {
+  found.textContent = 'Loading…';
+  try {
+    const response = await fetch(source, {
+      credentials: 'omit',
+      headers: token === undefined ? {} : { Authorization: `Bearer ${token}` },
+    });
+    found.textContent = response.ok ? '' : (PROBLEMS[response.status] ?? PROBLEMS.other);
+    if (response.ok) show(await response.text());
+  } catch {
+    found.textContent = PROBLEMS.other;
+  }
+}
+
+const PROBLEMS = {
+  401: 'Enter a valid operator token.',
+  404: 'This store has no operator tokens yet.',
+  429: 'Too many requests. Try again later.',
+  other: 'The endpoints couldn’t be loaded. Reload the page to try again.',
+};
+
+function show(markup) {
+  const holder = document.createElement('template');
+  holder.innerHTML = markup;
+  menu.replaceChildren(menu.firstElementChild, holder.content.querySelector('nav'));
+  menu.hidden = find.parentElement.hidden = false;
+  menu.open = matchMedia('(min-width: 52.01rem)').matches;
+  document.getElementById('endpoints').replaceChildren(holder.content);
+  endpoints = [...document.querySelectorAll('.endpoint')];
+  rewrite.length = 0;
+  for (const endpoint of endpoints)
+    endpoint.addEventListener('toggle', () => prepare(endpoint.querySelector('form')), { once: true });
+  openTarget();
+}
+
 find.addEventListener('input', search);
 find.addEventListener('keydown', (event) => {
   const first = endpoints.find((endpoint) => !endpoint.hidden);
@@ -27,8 +64,8 @@ function search() {
     list.hidden = [...list.children].every(({ hidden }) => hidden);
     list.previousElementSibling.hidden = list.hidden;
   }
-  const found = endpoints.filter(({ hidden }) => !hidden).length;
-  document.getElementById('found').textContent = words.length > 0 ? `${found} of ${endpoints.length}` : '';
+  const visible = endpoints.filter(({ hidden }) => !hidden).length;
+  found.textContent = words.length > 0 ? `${visible} of ${endpoints.length}` : '';
 }
 
 function openTarget() {
@@ -41,9 +78,6 @@ function openTarget() {
 }
 addEventListener('hashchange', openTarget);
 
-const menu = document.querySelector('.menu');
-menu.open = matchMedia('(min-width: 52.01rem)').matches;
-
 const element = (name, properties, ...children) => {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
@@ -53,22 +87,19 @@ const element = (name, properties, ...children) => {
 let language = 'curl';
 const rewrite = [];
 
-for (const endpoint of endpoints)
-  endpoint.addEventListener('toggle', () => prepare(endpoint.querySelector('form')), { once: true });
-
-/** Adds code and the button to a form, when its endpoint is opened. */
+/** Adds code and the button to a form when its endpoint is opened. */
 function prepare(form) {
   const choice = element('select', {}, ...Object.keys(LANGUAGES).map((name) => new Option(name, name)));
   const code = element('pre', { tabIndex: 0 });
   code.setAttribute('role', 'region');
   code.setAttribute('aria-label', 'Code');
   const output = element('output', {});
-  const send = element('button', { textContent: 'Send it' });
+  const sendButton = element('button', { textContent: 'Send it' });
   const write = () => {
     choice.value = language;
     code.textContent = LANGUAGES[language](requestOf(form, credential.value.trim() || 'YOUR_KEY'));
   };
-  // Before the form hears of it, which writes the code anew.
+  // Before the form's own listener, which rewrites the code.
   choice.addEventListener('input', () => {
     language = choice.value;
     for (const one of rewrite) one();
@@ -76,9 +107,9 @@ function prepare(form) {
   form.addEventListener('input', write);
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    void answer(form, output);
+    void send(form, output);
   });
-  const buttons = element('div', { className: 'buttons' }, send);
+  const buttons = element('div', { className: 'buttons' }, sendButton);
   if (navigator.clipboard) {
     const copy = element('button', { type: 'button', className: 'quiet', textContent: 'Copy the code' });
     copy.addEventListener('click', async () => {
@@ -97,7 +128,7 @@ credential.addEventListener('input', () => {
   for (const write of rewrite) write();
 });
 
-/** The request as it is filled in, with examples for what it cannot do without. */
+/** The request as it is filled in, with examples for required parameters. */
 function requestOf(form, key) {
   const { method } = form.dataset;
   let { path } = form.dataset;
@@ -117,13 +148,13 @@ function requestOf(form, key) {
   };
 }
 
-async function answer(form, output) {
+async function send(form, output) {
   const { method, url, fields, key } = requestOf(form, credential.value.trim());
-  const address = new URL(url);
+  const { pathname, search: query } = new URL(url);
   const started = performance.now();
   output.replaceChildren('Sending…');
   try {
-    const response = await fetch(location.origin + address.pathname + address.search, {
+    const response = await fetch(location.origin + pathname + query, {
       method,
       credentials: 'omit',
       headers: key ? { Authorization: `Bearer ${key}` } : {},
@@ -133,10 +164,10 @@ async function answer(form, output) {
     const took = Math.round(performance.now() - started);
     const shown = element('pre', { tabIndex: 0, textContent: pretty(text) });
     shown.setAttribute('role', 'region');
-    shown.setAttribute('aria-label', 'The answer');
+    shown.setAttribute('aria-label', 'Your response');
     output.replaceChildren(element('p', { textContent: `${response.status} in ${took} ms` }), shown);
   } catch {
-    output.replaceChildren('The service did not answer.');
+    output.replaceChildren('No response. Check your connection and try again.');
   }
 }
 
@@ -241,4 +272,10 @@ function pairs(fields, indent, between) {
   return `{\n${fields.map(([name, value]) => `${indent}  ${text(name)}${between}${text(value)},\n`).join('')}${indent}}`;
 }
 
-openTarget();
+const withToken = document.getElementById('with-token');
+if (withToken)
+  withToken.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void load(credential.value.trim());
+  });
+else void load();

@@ -19,7 +19,18 @@ interface Group {
   routes: Route[];
 }
 
-export function groupsOf(document: OpenAPIObject): Group[] {
+/** The part of the page that is the same for every reader: the menu, which the script moves, and the endpoints. */
+export function endpointsOf(document: OpenAPIObject): Html {
+  const groups = groupsOf(document);
+  return html`${menu(groups)}
+    <details class="introduction">
+      <summary>Before the first request: parameters, credentials, errors, limits</summary>
+      <div class="stack">${markdown(document.info.description ?? '')}</div>
+    </details>
+    ${sections(groups, (document.components?.schemas ?? {}) as Schemas)}`;
+}
+
+function groupsOf(document: OpenAPIObject): Group[] {
   const routes = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item as Record<string, Operation>).map(([method, operation]) => ({
       method,
@@ -44,7 +55,7 @@ const inline = (text: string): Html =>
   html`${text.split('`').map((part, i) => (i % 2 ? html`<code>${part}</code>` : part))}`;
 
 /** The other Markdown of descriptions: headings and paragraphs. */
-export const markdown = (text: string): Html =>
+const markdown = (text: string): Html =>
   html`${text
     .split('\n\n')
     .filter(Boolean)
@@ -57,7 +68,7 @@ const badge = (method: string): Html => html`<span class="method ${method}">${me
 const pathOf = (path: string): Html =>
   html`${path.split('/').map((part, i) => (i === 0 ? part : html`/<wbr />${part}`))}`;
 
-export const menu = (groups: Group[]): Html =>
+const menu = (groups: Group[]): Html =>
   html`<nav aria-label="Endpoints">
     ${groups.map(
       ({ name, routes }) =>
@@ -73,7 +84,7 @@ export const menu = (groups: Group[]): Html =>
     )}
   </nav>`;
 
-export const sections = (groups: Group[], schemas: Schemas): Html =>
+const sections = (groups: Group[], schemas: Schemas): Html =>
   html`${groups.map(
     ({ name, description, routes }) =>
       html`<section class="group" aria-labelledby="tag-${idOf(name)}">
@@ -97,9 +108,9 @@ function endpoint({ method, path, operation }: Route, schemas: Schemas): Html {
       ${
         parameters.length === 0
           ? html`<p>No parameters.</p>`
-          : table(`Parameters of ${operation.summary}`, 'Parameter', parameters.map(parameterRow))
+          : table(`Parameters: ${operation.summary}`, 'Parameter', parameters.map(parameterRow))
       }
-      ${tryForm(id, { method, path, operation }, parameters)} ${answers(operation, schemas)}
+      ${tryForm(id, { method, path, operation }, parameters)} ${responsesOf(operation, schemas)}
     </div>
   </details>`;
 }
@@ -168,7 +179,7 @@ function rulesOf(schema: Schema): Html {
   return html`${rules.length > 0 && html` <small>(${rules.join(', ')})</small>`}`;
 }
 
-/** The fields of an answer, nested ones included. */
+/** The fields of a response, nested ones included. */
 function fieldRows(schema: Schema, schemas: Schemas): Html[] {
   const rows: Html[] = [];
   const visit = (one: Schema, prefix: string, depth: number): void => {
@@ -202,16 +213,16 @@ const examplesOf = (content?: Content): unknown[] => {
 const code = (label: string, text: string): Html =>
   html`<pre tabindex="0" role="region" aria-label="${label}"><code>${text}</code></pre>`;
 
-function answers({ summary, responses }: Operation, schemas: Schemas): Html {
+function responsesOf({ summary, responses }: Operation, schemas: Schemas): Html {
   const [good, bad] = [true, false].map((isGood) =>
     Object.entries(responses).filter(([status]) => status < '300' === isGood),
   );
   return html`${good!.map(([status, { description, content }]) => {
       const rows = fieldRows(content?.['application/json']?.schema ?? {}, schemas);
-      return html`<h3>Answer ${status}</h3>
-        ${description !== 'Done.' && html`<p>${inline(description)}</p>`}
-        ${examplesOf(content).map((example) => code(`Answer ${status} of ${summary}`, JSON.stringify(example, null, 2)))}
-        ${rows.length > 0 && table(`Fields of the answer of ${summary}`, 'Field', rows)}`;
+      return html`<h3>Response ${status}</h3>
+        ${description !== 'Success.' && html`<p>${inline(description)}</p>`}
+        ${examplesOf(content).map((example) => code(`Response ${status}: ${summary}`, JSON.stringify(example, null, 2)))}
+        ${rows.length > 0 && table(`Fields of the response: ${summary}`, 'Field', rows)}`;
     })}
     <details>
       <summary>Errors: ${bad!.map(([status]) => status).join(', ')}</summary>
@@ -256,6 +267,5 @@ function tryForm(id: string, { method, path, operation }: Route, parameters: Par
             /></label>`;
           })}
       </div>
-      <noscript><p>With its script this page shows code for the request, and sends it.</p></noscript>
     </form>`;
 }
