@@ -7,7 +7,7 @@ import type { CommandRunner } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { User } from '../auth/accounts/user.entity';
-import { hashPassword } from '../auth/sign-in/password-hash';
+import { hashPassword, PasswordCost } from '../auth/sign-in/password-hash';
 import { SessionsService } from '../auth/sign-in/sessions.service';
 
 const MIN_LENGTH = 8;
@@ -33,7 +33,7 @@ export function registerAccountCommands(program: Command, run: CommandRunner): C
           .get(EntityManager)
           .createQueryBuilder()
           .update(User)
-          .set({ password_hash: await hashPassword(password) })
+          .set({ password_hash: await hashPassword(password, app.get(PasswordCost)) })
           .where({ username: ignoringCase(name) })
           .returning('id')
           .execute();

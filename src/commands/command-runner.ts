@@ -6,7 +6,7 @@ import { Database } from '../platform/database/database';
 import { migrate } from '../platform/database/migrate';
 import { openDatabase, requireStore } from '../dev/open-database';
 import { lostConnection } from '../platform/database/reachable';
-import { explain, interruption, settingsOfThisProcess } from '../platform/config/environment';
+import { explain, interruptible, settingsOfThisProcess } from '../platform/config/environment';
 import { RequestGate } from '../platform/http/request-gate';
 import { createLogger, NestLogger } from '../platform/observability/logger';
 
@@ -16,34 +16,34 @@ interface Closable {
 
 const EXIT_INTERRUPTED = 130;
 
-export const runCommand: CommandRunner = async (
-  work,
-  { database: needed = true, makesStore = false } = {},
-) => {
-  const interrupted = interruption();
-  const say = (line: string) => console.error(line);
-  const opened: Closable[] = [];
-  // What a command does counts, and not whether its lines are read to the end: `head` closes its input early.
-  for (const output of [process.stdout, process.stderr]) output.on('error', unlessClosed);
-  try {
-    if (needed && !makesStore) requireStore(settingsOfThisProcess());
-    const settings = needed ? await withDatabase(say, opened, interrupted) : settingsOfThisProcess();
-    const logger = createLogger(settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL, process.stderr);
-    const app = await NestFactory.createApplicationContext(
-      AppModule.with(settings, new RequestGate(settings, logger)),
-      { logger: new NestLogger(logger), abortOnError: false },
-    );
-    opened.push(app);
-    if (needed) await app.get(Database).connect();
-    await work(app, interrupted);
-  } catch (error) {
-    if (!interrupted.aborted) console.error(explain(lostConnection(error) ?? error));
-    process.exitCode = 1;
-  }
-  for (const one of opened.reverse())
-    await one.close().catch((error: unknown) => console.error(explain(error)));
-  if (interrupted.aborted) process.exitCode = EXIT_INTERRUPTED;
-};
+export const runCommand: CommandRunner = (work, { database: needed = true, makesStore = false } = {}) =>
+  interruptible(async (interrupted) => {
+    const say = (line: string) => console.error(line);
+    const opened: Closable[] = [];
+    // What a command does counts, and not whether its lines are read to the end: `head` closes its input early.
+    for (const output of [process.stdout, process.stderr]) output.on('error', unlessClosed);
+    try {
+      if (needed && !makesStore) requireStore(settingsOfThisProcess());
+      const settings = needed ? await withDatabase(say, opened, interrupted) : settingsOfThisProcess();
+      const logger = createLogger(
+        settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL,
+        process.stderr,
+      );
+      const app = await NestFactory.createApplicationContext(
+        AppModule.with(settings, new RequestGate(settings, logger)),
+        { logger: new NestLogger(logger), abortOnError: false },
+      );
+      opened.push(app);
+      if (needed) await app.get(Database).connect();
+      await work(app, interrupted);
+    } catch (error) {
+      if (!interrupted.aborted) console.error(explain(lostConnection(error) ?? error));
+      process.exitCode = 1;
+    }
+    for (const one of opened.reverse())
+      await one.close().catch((error: unknown) => console.error(explain(error)));
+    if (interrupted.aborted) process.exitCode = EXIT_INTERRUPTED;
+  });
 
 function unlessClosed(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;

@@ -4,7 +4,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { commandName, interruption, settingsOfThisProcess } from '../platform/config/environment';
+import { commandName, interruptible, settingsOfThisProcess } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
 import { toStandardOutput } from './standard-output';
 import { backUp } from '../platform/database/backup/backup';
@@ -90,18 +90,16 @@ export function registerDatabaseCommands(program: Command): void {
     );
 }
 
-async function withDatabase(
-  work: (database: OpenDatabase, signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const interrupted = interruption();
-  const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say, interrupted);
-  interrupted.addEventListener('abort', () => void database.stop().finally(() => process.exit(130)));
-  try {
-    await work(database, interrupted);
-  } finally {
-    await database.stop();
-  }
-}
+const withDatabase = (work: (database: OpenDatabase, signal: AbortSignal) => Promise<void>): Promise<void> =>
+  interruptible(async (interrupted) => {
+    const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say, interrupted);
+    interrupted.addEventListener('abort', () => void database.stop().finally(() => process.exit(130)));
+    try {
+      await work(database, interrupted);
+    } finally {
+      await database.stop();
+    }
+  });
 
 /** The file appears under its name only when it is complete. */
 async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {

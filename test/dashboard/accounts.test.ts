@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { AttemptsService, guessFrom } from '../../src/auth/sign-in/attempts.service';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { Demo } from '../../src/dashboard/layout/demo';
+import { PasswordCost } from '../../src/auth/sign-in/password-hash';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import type { ApiError } from '../../src/platform/http/api-error';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
@@ -89,6 +90,11 @@ describe('sign-in', () => {
     const costOf = (hash: string) => hash.split('$').slice(0, 4);
     expect(costOf(decoy)).toEqual(costOf(hashes[0]!));
     expect(decoy).toHaveLength(hashes[0]!.length);
+  });
+
+  test('the cost of a hash is what OWASP recommends, and lower in tests alone', () => {
+    const { decoy } = new PasswordQueue(theClock(), new PasswordCost()) as unknown as { decoy: string };
+    expect(decoy).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 
   test('nothing filled in', async () => {

@@ -12,7 +12,7 @@ import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { greeting } from '../../src/dev/greeting';
 import { Browser } from '../support/browser';
 import { importDirectly } from '../support/importing';
-import { Actor, anonymous, make, send, sql, theApp, theClock, useStore } from '../support/store';
+import { Actor, anonymous, LOW_COST, make, send, sql, theApp, theClock, useStore } from '../support/store';
 
 const files = mkdtempSync(join(tmpdir(), 'gamewharf-demo-files-'));
 useStore({ FILES_DIR: files });
@@ -43,7 +43,7 @@ test('npm start prints an account of an empty store that can be signed in to, as
   expect(printed).toContain('/uploads/1/download" --location --output game.zip');
   expect((await new Browser().signIn(username, password)).status).toBe(303);
   expect(await load()).toEqual(demo);
-  await sql('UPDATE users SET password_hash = $1 WHERE username = $2', [await hashPassword('x'), username]);
+  await sql('UPDATE users SET password_hash = $1 WHERE username = $2', [await hashPassword('x', LOW_COST), username]);
   const { password: _, ...others } = demo!;
   expect(await load()).toEqual(others);
   expect(greeting('http://here', { demo: others, hasOwnDatabase: true, isEmpty: false })).not.toContain(

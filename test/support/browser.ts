@@ -1,5 +1,5 @@
 import { hashPassword } from '../../src/auth/sign-in/password-hash';
-import { type Actor, baseUrl, sql } from './store';
+import { type Actor, baseUrl, LOW_COST, sql } from './store';
 
 export interface Page {
   status: number;
@@ -133,7 +133,7 @@ export class Browser {
 
 /** Gives somebody a password. */
 export async function withPassword(actor: Actor): Promise<Actor> {
-  passwordHash ??= hashPassword(PASSWORD);
+  passwordHash ??= hashPassword(PASSWORD, LOW_COST);
   await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [actor.id, await passwordHash]);
   return actor;
 }

@@ -6,6 +6,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { Pool } from 'pg';
 import { hashApiKey } from '../../src/auth/api-key';
+import { PasswordCost } from '../../src/auth/sign-in/password-hash';
 import { type Settings, loadSettings } from '../../src/platform/config/settings';
 import { AppModule } from '../../src/app.module';
 import { Database } from '../../src/platform/database/database';
@@ -19,6 +20,9 @@ import { adapterFor, configured, optionsWith } from '../../src/create-app';
 import { Contract } from './contract';
 import { TestClock } from './clock';
 import { cloneDatabase } from './database';
+
+/** The lowest cost of argon2. Hashing at the service's own cost would take a second of CPU time for every 25 sign-ins. */
+export const LOW_COST: PasswordCost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
 
 export const PEPPER = 'a pepper for tests, long enough to pass';
 
@@ -89,7 +93,8 @@ export async function openApp(
   const logger = createLogger(settings.LOG_LEVEL, log);
   const gate = new RequestGate(settings, logger);
   const builder = Test.createTestingModule({ imports: [AppModule.with(settings, gate), ...imports] });
-  builder.setLogger(new NestLogger(logger)).overrideProvider(Clock).useValue(clock);
+  builder.setLogger(new NestLogger(logger));
+  builder.overrideProvider(Clock).useValue(clock).overrideProvider(PasswordCost).useValue(LOW_COST);
   const module = await override(builder).compile();
   const replica = configured(
     module.createNestApplication<NestExpressApplication>(adapterFor(settings, gate), optionsWith(logger)),

@@ -305,10 +305,12 @@ describe('the command', () => {
   test('writes a file that only its owner can read, and reads it', async () => {
     const mine = join(folder, 'mine.gz');
     const before = await digestOf(other.url);
+    const listeners = process.listenerCount('SIGTERM');
     expect(await run('backup', mine)).toMatch(/^\d+ rows of \d+ tables in .*mine\.gz$/);
     expect(statSync(mine).mode & 0o777).toBe(0o600);
     expect(await run('restore', mine, '--replace')).toMatch(/^Restored the store as of \d{4}-/);
     expect(await digestOf(other.url)).toEqual(before);
+    expect(process.listenerCount('SIGTERM')).toBe(listeners);
   });
 
   test('says that a copy has the webhooks of its store', async () => {

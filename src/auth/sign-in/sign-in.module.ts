@@ -2,14 +2,15 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ExpiredRows } from '../../platform/database/expired-rows';
 import { AttemptsService } from './attempts.service';
+import { PasswordCost } from './password-hash';
 import { PasswordQueue } from './password-queue';
 import { Session } from './session.entity';
 import { SessionsService } from './sessions.service';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Session])],
-  providers: [AttemptsService, PasswordQueue, SessionsService],
-  exports: [AttemptsService, PasswordQueue, SessionsService],
+  providers: [AttemptsService, PasswordCost, PasswordQueue, SessionsService],
+  exports: [AttemptsService, PasswordCost, PasswordQueue, SessionsService],
 })
 export class SignInModule {
   constructor(expired: ExpiredRows) {

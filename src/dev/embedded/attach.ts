@@ -166,8 +166,8 @@ async function prepare(options: AttachOptions, existing: string | undefined): Pr
     log(`account ${account?.name} cannot reach ${folder.path}: the data of PostgreSQL are kept in ${home}`);
   }
   await removeLeftovers(home);
-  const sync = options.settings.fsync !== 'off';
-  return { native, account, cluster: await folder.createCluster(home, { native, account, sync, signal }) };
+  const { settings } = options;
+  return { native, account, cluster: await folder.createCluster(home, { native, account, settings, signal }) };
 }
 
 /** Limits how long a start may wait, and for what. */

@@ -11,13 +11,13 @@ export const INIT_PREFIX = 'postgres.init-';
 export interface InitPlan {
   native: string;
   account: Account | undefined;
-  /** Whether the data must survive a power failure. */
-  sync: boolean;
+  /** The server's own. They also apply while its data is created. */
+  settings: Record<string, string>;
   signal: AbortSignal;
 }
 
 export async function initdb(data: string, passwordFile: string, plan: InitPlan): Promise<void> {
-  const { native, account, sync, signal } = plan;
+  const { native, account, settings, signal } = plan;
   const options = [
     ['--pgdata', data],
     ['--username', 'postgres'],
@@ -28,11 +28,12 @@ export async function initdb(data: string, passwordFile: string, plan: InitPlan)
     ['--locale', 'C'],
     ['--locale-provider', 'builtin'],
     ['--builtin-locale', 'C.UTF-8'],
+    ...Object.entries(settings).map(([name, value]) => ['--set', `${name}=${value}`]),
   ].map(([name, value]) => `${name}=${value}`);
   try {
     await promisify(execFile)(
       program(native, 'initdb'),
-      [...options, '--no-instructions', ...(sync ? [] : ['--no-sync'])],
+      [...options, '--no-instructions', ...(settings.fsync === 'off' ? ['--no-sync'] : [])],
       {
         ...(account && { uid: account.uid, gid: account.gid }),
         cwd: '/',

@@ -22,9 +22,16 @@ export function explain(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Aborted by Ctrl-C or SIGTERM, which no longer end the process by themselves. */
-export function interruption(): AbortSignal {
+/** Runs work with a signal that Ctrl-C or SIGTERM aborts. Until the work is done, they don't end the process by themselves. */
+export async function interruptible<Result>(
+  work: (interrupted: AbortSignal) => Promise<Result>,
+): Promise<Result> {
   const controller = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort());
-  return controller.signal;
+  const abort = () => controller.abort();
+  process.on('SIGINT', abort).on('SIGTERM', abort);
+  try {
+    return await work(controller.signal);
+  } finally {
+    process.off('SIGINT', abort).off('SIGTERM', abort);
+  }
 }

@@ -1,60 +1,10 @@
 import type { Clock } from '../../config/clock';
 import type { Pool, QueryConfig } from 'pg';
 import { connectionOptions } from '../data-source';
+import { Semaphore } from '../../lifecycle/semaphore';
 import { concernsOneStatement } from '../sqlstates';
 import type { Statement } from '../statement';
 import { noneFree, sendPipeline } from './pipeline';
-
-interface Waiter {
-  /** `waited`: how long, in milliseconds. */
-  acquired: (release: () => void, waited: number) => void;
-  timedOut: () => void;
-}
-
-interface Place {
-  since: number;
-  /** Cleared when its turn comes: an array that V8 has made old keeps alive what was removed from it. */
-  waiter: Waiter | undefined;
-}
-
-/** FIFO semaphore with a maximum wait: a waiter that waited longer is refused when its turn comes. */
-class Semaphore {
-  private held = 0;
-  private readonly queue: Place[] = [];
-
-  constructor(
-    private readonly permits: number,
-    private readonly maxWait: number,
-    private readonly clock: Clock,
-  ) {}
-
-  get waiting(): number {
-    return this.queue.length;
-  }
-
-  acquire(acquired: Waiter['acquired'], timedOut: Waiter['timedOut']): void {
-    if (this.held < this.permits) this.grant({ acquired, timedOut }, 0);
-    else this.queue.push({ since: this.clock.monotonic(), waiter: { acquired, timedOut } });
-  }
-
-  private grant({ acquired }: Waiter, waited: number): void {
-    this.held++;
-    acquired(() => {
-      this.held--;
-      this.grantNext();
-    }, waited);
-  }
-
-  private grantNext(): void {
-    for (let place = this.queue.shift(); place; place = this.queue.shift()) {
-      const waiter = place.waiter!;
-      place.waiter = undefined;
-      const waited = this.clock.monotonic() - place.since;
-      if (waited < this.maxWait) return this.grant(waiter, waited);
-      waiter.timedOut();
-    }
-  }
-}
 
 interface Request {
   query: QueryConfig;
@@ -92,8 +42,9 @@ export class StatementBatcher {
     private readonly pool: Pool,
     private readonly clock: Clock,
   ) {
+    const wait = connectionOptions.connectionTimeoutMillis;
     const semaphore = (share: number) =>
-      new Semaphore(Math.ceil(pool.options.max * share), connectionOptions.connectionTimeoutMillis, clock);
+      new Semaphore(clock, { permits: Math.ceil(pool.options.max * share), wait });
     this.small = semaphore(SMALL_SHARE);
     this.long = semaphore(LONG_SHARE);
   }
