@@ -154,7 +154,7 @@ export class ApiKeyLookup {
   used(key: KnownKey, now: number, req?: Request): void {
     if (now - key.used < MINUTE) return;
     key.used = now;
-    this.uses.add({ id: key.credential.api_key_id, network: req?.exchange.client.site || null });
+    this.uses.add({ id: key.credential.api_key_id, network: req?.exchange.client.within('site') || null });
   }
 
   /** Takes the hashes of each key; the hash under the current pepper is the first. */

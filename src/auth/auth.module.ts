@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Module, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { PassportModule } from '@nestjs/passport';
@@ -18,12 +19,10 @@ import { SigningKeysService } from './signing-keys.service';
 import { TokenRevocations } from './token-revocations.service';
 import { TokensService } from './tokens.service';
 
-let applications = 0;
-
 @Module({
   imports: [
     // The name under which passport finds the strategy of this application: see BearerStrategy.
-    PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${++applications}` }) }),
+    PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${randomUUID()}` }) }),
     RateLimitsModule,
     TypeOrmModule.forFeature([ApiKey, AuditEventRow, SigningKey]),
   ],

@@ -1,4 +1,5 @@
 import { RequestMethod } from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import type { ModulesContainer } from '@nestjs/core';
 import { OperatorError } from '../platform/config/operator-error';
 import { handlersOf, OPERATOR_PATH } from '../platform/http/routes';
@@ -21,7 +22,7 @@ export const routesOf = (modules: ModulesContainer): Route[] =>
     .flatMap(({ controller, handler }) =>
       pathsOf(handler).flatMap((path) =>
         pathsOf(controller).map((prefix) => ({
-          method: RequestMethod[Reflect.getMetadata('method', handler) as number]!,
+          method: RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number]!,
           path: joined(prefix, path),
           access: accessOf(handler),
           page: Reflect.hasMetadata(PAGES, controller),
@@ -54,7 +55,7 @@ function refuse(problem: string, routes: Route[]): void {
   throw new OperatorError(`${problem}: ${names.join(', ')}.`);
 }
 
-const pathsOf = (target: object) => [Reflect.getMetadata('path', target) as string | string[]].flat();
+const pathsOf = (target: object) => [Reflect.getMetadata(PATH_METADATA, target) as string | string[]].flat();
 
 const joined = (...parts: string[]) =>
   `/${parts

@@ -2,14 +2,14 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsNotEmpty } from 'class-validator';
 import type { StoreLinks } from '../platform/config/store-links';
-import { InvalidValue } from '../platform/http/given-values';
+import { Deferred, InvalidValue } from '../platform/http/given-values';
 import { Flag, Id, MaxCharacters, OneOf, parameter, Pattern, Text } from '../platform/http/parameters';
 import { type Reader, readText } from '../platform/http/readers';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
 import type { CollectionRow } from './collection.row';
 import { fitsHtmlLimit, isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
-import { htmlThread } from './html-thread';
+import { HtmlThread } from './html-thread';
 
 export const MAX_TITLE = 60;
 
@@ -28,11 +28,14 @@ const SHORT_HTML = 2000;
 const tooLong = () => new InvalidValue(`must be at most ${MAX_HTML_CHARACTERS} characters`);
 const fitting = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLong());
 
-const readHtml: Reader<ReturnType<typeof fitting> | Promise<ReturnType<typeof fitting>>> = (given) => {
+const readHtml: Reader<string | null | Deferred<string | null>> = (given) => {
   const text = readText(given);
   if (typeof text !== 'string') return text;
   if (!isWorthSanitising(text)) return tooLong();
-  return text.length <= SHORT_HTML ? fitting(sanitiseHtml(text)) : htmlThread.sanitise(text).then(fitting);
+  if (text.length <= SHORT_HTML) return fitting(sanitiseHtml(text));
+  return new Deferred(async (modules) =>
+    fitting(await modules.get(HtmlThread, { strict: false }).sanitise(text)),
+  );
 };
 
 const TrimmedText = parameter(readTitle, { type: 'string' });

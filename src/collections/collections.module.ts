@@ -1,5 +1,6 @@
-import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { Clock } from '../platform/config/clock';
 import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
@@ -7,7 +8,7 @@ import { CollectionGamesController } from './collection-games.controller';
 import { CollectionGamesService } from './collection-games.service';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
-import { htmlThread } from './html-thread';
+import { HtmlThread } from './html-thread';
 import { ProfileCollection } from './profile-collection.entity';
 import { ProfileCollectionsService } from './profile-collections.service';
 import { ResanitiseService } from './resanitise.service';
@@ -15,11 +16,13 @@ import { ResanitiseService } from './resanitise.service';
 @Module({
   imports: [IdempotencyModule, TypeOrmModule.forFeature([Collection, CollectionGame, ProfileCollection])],
   controllers: [CollectionsController, CollectionGamesController],
-  providers: [CollectionsService, CollectionGamesService, ProfileCollectionsService, ResanitiseService],
+  providers: [
+    CollectionsService,
+    CollectionGamesService,
+    ProfileCollectionsService,
+    ResanitiseService,
+    { provide: HtmlThread, useFactory: (clock: Clock) => new HtmlThread(clock), inject: [Clock] },
+  ],
   exports: [ProfileCollectionsService],
 })
-export class CollectionsModule implements OnApplicationShutdown {
-  onApplicationShutdown(): void {
-    htmlThread.end();
-  }
-}
+export class CollectionsModule {}

@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads';
-import { Logger } from '@nestjs/common';
+import { Logger, type OnApplicationShutdown } from '@nestjs/common';
+import type { Clock } from '../platform/config/clock';
 import { serviceUnavailable } from '../platform/http/api-error';
+import { Semaphore } from '../platform/lifecycle/semaphore';
 
 interface Job {
-  html: string;
-  since: number;
   resolve: (clean: string | null) => void;
   reject: (error: unknown) => void;
 }
@@ -16,45 +16,49 @@ const ENDS_WHEN_IDLE_FOR = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
 /** Sanitises long texts on a thread, which ends when it is idle. After a crash or timeout, which is a 503, a new one starts. */
-export class HtmlThread {
+export class HtmlThread implements OnApplicationShutdown {
   private readonly log = new Logger(HtmlThread.name);
+  private readonly turns: Semaphore;
   private worker: Worker | undefined;
   private running: Job | undefined;
-  private readonly waiting: Job[] = [];
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly timeout = TIMEOUT) {}
+  constructor(
+    clock: Clock,
+    private readonly timeout = TIMEOUT,
+  ) {
+    this.turns = new Semaphore(clock, { permits: 1, waiting: MAX_WAITING, wait: timeout });
+  }
 
   sanitise(html: string): Promise<string | null> {
-    return new Promise((resolve, reject) => {
-      if (this.waiting.length === MAX_WAITING) throw serviceUnavailable();
-      this.waiting.push({ html, since: performance.now(), resolve, reject });
-      if (!this.running) this.next();
-    });
+    return this.turns.run(() => this.onThread(html), serviceUnavailable);
   }
 
   /** Rejects the running job; a new thread takes the waiting ones. */
   end(): void {
     const { worker, running } = this;
-    this.worker = undefined;
+    this.worker = this.running = undefined;
+    clearTimeout(this.timer);
     void worker?.terminate();
-    if (!running) return;
-    running.reject(serviceUnavailable());
-    this.next();
+    running?.reject(serviceUnavailable());
   }
 
-  private next(): void {
-    clearTimeout(this.timer);
-    this.running = this.waiting.shift();
-    while (this.running && performance.now() - this.running.since > this.timeout) {
-      this.running.reject(serviceUnavailable());
-      this.running = this.waiting.shift();
-    }
-    if (this.running) {
+  onApplicationShutdown(): void {
+    this.end();
+  }
+
+  private onThread(html: string): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      this.running = { resolve, reject };
       this.worker ??= this.start();
-      this.worker.postMessage(this.running.html);
-    }
-    this.timer = setTimeout(() => this.end(), this.running ? this.timeout : ENDS_WHEN_IDLE_FOR).unref();
+      this.worker.postMessage(html);
+      this.endAfter(this.timeout);
+    });
+  }
+
+  private endAfter(milliseconds: number): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.end(), milliseconds).unref();
   }
 
   private start(): Worker {
@@ -62,7 +66,8 @@ export class HtmlThread {
     worker.on('message', (clean: string | null) => {
       if (worker !== this.worker) return;
       this.running?.resolve(clean);
-      this.next();
+      this.running = undefined;
+      this.endAfter(ENDS_WHEN_IDLE_FOR);
     });
     worker.on('error', ({ message }: Error) => this.log.warn(`HTML could not be sanitised: ${message}`));
     worker.on('exit', () => {
@@ -73,5 +78,3 @@ export class HtmlThread {
     return worker;
   }
 }
-
-export const htmlThread = new HtmlThread();

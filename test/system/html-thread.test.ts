@@ -1,7 +1,7 @@
 import { sanitiseHtml } from '../../src/collections/html';
 import { HtmlThread } from '../../src/collections/html-thread';
 import { ATTACKS } from '../support/html-attacks';
-import { type Actor, make, useStore } from '../support/store';
+import { type Actor, make, theClock, useStore } from '../support/store';
 import { until } from '../support/time';
 
 useStore();
@@ -40,7 +40,7 @@ test('whatever else is wrong is said as well', async () => {
 describe('a thread', () => {
   let thread: HtmlThread;
   // Starting one takes seconds on a busy machine.
-  beforeEach(() => (thread = new HtmlThread(10_000)));
+  beforeEach(() => (thread = new HtmlThread(theClock(), 10_000)));
   afterEach(() => thread.end());
 
   const unavailable = { status: 503, headers: { 'Retry-After': '1' } };
@@ -59,7 +59,7 @@ describe('a thread', () => {
   });
 
   test('that hangs is given up', async () => {
-    thread = new HtmlThread(3000);
+    thread = new HtmlThread(theClock(), 3000);
     await expect(thread.sanitise('<'.repeat(20_000_000))).rejects.toMatchObject(unavailable);
     expect(await thread.sanitise(LONG)).toBe(clean);
   });

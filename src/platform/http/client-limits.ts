@@ -3,34 +3,26 @@ import { isIP } from 'node:net';
 import type { Request } from 'express';
 import type { ConcurrencyLimit, LimitedClient } from './concurrency-limit';
 
-/** What one client uses of each quota. */
-class Usage {
+/** An IP address: every limit of requests, connections and bytes counts by it. */
+export class Client implements LimitedClient {
   connections = 0;
   /** Bytes of request bodies that are being read. */
   uploads = 0;
   /** Bytes of imports that may be small. */
   importBytes = 0;
-}
-
-/** An IP address: every limit of requests, connections and bytes counts by it. */
-export class Client extends Usage implements LimitedClient {
   readonly lanes: LimitedClient['lanes'] = new Map<ConcurrencyLimit, never>();
 
-  constructor(
-    /** An IPv4 address, or the /64 of an IPv6 address, which belongs to one client. */
-    readonly network: string,
-  ) {
-    super();
-  }
+  /** @param network An IPv4 address, or the /64 of an IPv6 address, which belongs to one client. */
+  constructor(readonly network: string) {}
 
-  /** 24 bits of an IPv4 address, or 48. */
-  get site(): string {
-    return this.network && around(this.network, 3);
-  }
-
-  /** 16 bits of an IPv4 address, or 32. */
-  get provider(): string {
-    return this.network && around(this.network, 2);
+  /** The network around it: a site has 24 bits of an IPv4 address or 48, and a provider 16 or 32. */
+  within(around: 'site' | 'provider'): string {
+    const { network } = this;
+    const parts = around === 'site' ? 3 : 2;
+    if (network.includes(':')) return ipv6Network(network, parts);
+    return (
+      network && `${[...network.split('.').slice(0, parts), '0', '0'].slice(0, 4).join('.')}/${8 * parts}`
+    );
   }
 }
 
@@ -85,26 +77,15 @@ function networkOf(address: string): string {
   return plain.includes(':') ? ipv6Network(plain, 4) : plain;
 }
 
-/** The network around another. `parts`: how many numbers of the address are its own. */
-function around(network: string, parts: 2 | 3): string {
-  if (network.includes(':')) return ipv6Network(network, parts);
-  const [a, b, c] = network.split('.');
-  return parts === 3 ? `${a}.${b}.${c}.0/24` : `${a}.${b}.0.0/16`;
-}
-
 /** `groups`: how many of the eight numbers are the network's. */
 function ipv6Network(address: string, groups: number): string {
-  const [head = '', tail] = address.split('%')[0]!.split('::');
-  const numbers = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    const end = tail === '' ? [] : tail.split(':');
-    while (numbers.length + end.length < 8) numbers.push('0');
-    numbers.push(...end);
-  }
-  return `${numbers
-    .slice(0, groups)
-    .map((number) => Number.parseInt(number, 16).toString(16))
-    .join(':')}::/${groups * 16}`;
+  const [head = [], tail] = address
+    .split('%')[0]!
+    .split('::')
+    .map((half) => half.split(':').filter(Boolean));
+  const zeros = tail ? new Array<string>(8 - head.length - tail.length).fill('0') : [];
+  const numbers = [...head, ...zeros, ...(tail ?? [])].slice(0, groups);
+  return `${numbers.map((number) => Number.parseInt(number, 16).toString(16)).join(':')}::/${groups * 16}`;
 }
 
 // The rest is reserved for clients that use less than an equal share.
@@ -117,14 +98,16 @@ export class Quota {
   private clients = 0;
 
   constructor(
-    readonly name: keyof Usage,
+    readonly name: 'connections' | 'uploads' | 'importBytes',
     readonly total: number,
   ) {}
 
-  take(client: Usage, amount = 1): boolean {
+  take(client: Client, amount = 1): boolean {
     const own = client[this.name];
     const used = this.used + amount;
-    if (used > this.total * UNRESERVED_SHARE && (used > this.total || own + amount > this.shareOf(own))) {
+    // For each client that uses some, and for one more.
+    const equalShare = Math.max(1, this.total / (this.clients + (own === 0 ? 2 : 1)));
+    if (used > this.total * UNRESERVED_SHARE && (used > this.total || own + amount > equalShare)) {
       this.rejected++;
       return false;
     }
@@ -134,14 +117,9 @@ export class Quota {
     return true;
   }
 
-  release(client: Usage, amount = 1): void {
+  release(client: Client, amount = 1): void {
     this.used -= amount;
     client[this.name] -= amount;
     if (client[this.name] === 0) this.clients--;
-  }
-
-  /** An equal share for each client that uses some, and for one more. */
-  private shareOf(own: number): number {
-    return Math.max(1, this.total / (this.clients + (own === 0 ? 2 : 1)));
   }
 }

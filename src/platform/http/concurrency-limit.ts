@@ -79,10 +79,8 @@ export class ConcurrencyLimit {
       if (!this.displaceFor(lane)) return false;
     }
     this.accepted++;
-    if (lane !== this.latest) {
-      if (this.latest) this.sharedUntil = performance.now() + ALONE_AFTER;
-      this.latest = lane;
-    }
+    if (this.latest && lane !== this.latest) this.sharedUntil = performance.now() + ALONE_AFTER;
+    this.latest = lane;
     if (lane.waiting.length === 0 && this.canBegin(lane)) this.begin(lane, work);
     else if (lane.waiting.push(work) === 1) this.turns.push(lane);
     return true;
@@ -114,18 +112,9 @@ export class ConcurrencyLimit {
     retryAfter?: number,
   ): Promise<Result> {
     await new Promise<void>((resolve, reject) => {
-      const giveUp = () => {
-        if (this.cancel(waiter)) waiter.reject();
-      };
-      const waiter: Work = {
-        client,
-        begin: () => {
-          signal.removeEventListener('abort', giveUp);
-          resolve();
-        },
-        reject: () => reject(serviceUnavailable(retryAfter)),
-      };
-      signal.addEventListener('abort', giveUp, { once: true });
+      const waiter: Work = { client, begin: resolve, reject: () => reject(serviceUnavailable(retryAfter)) };
+      // Nothing happens to work that has begun.
+      signal.addEventListener('abort', () => this.cancel(waiter) && waiter.reject(), { once: true });
       if (signal.aborted || !this.enter(waiter)) waiter.reject();
     });
     try {
@@ -142,10 +131,9 @@ export class ConcurrencyLimit {
   }
 
   private canBegin({ running }: Lane): boolean {
-    const { limits } = this;
-    if (this.running >= limits.running) return false;
-    if (running < limits.each) return true;
-    return running < limits.alone && performance.now() >= this.sharedUntil;
+    const { limits, sharedUntil } = this;
+    const most = running >= limits.each && performance.now() >= sharedUntil ? limits.alone : limits.each;
+    return this.running < limits.running && running < most;
   }
 
   private begin(lane: Lane, work: Work): void {

@@ -46,7 +46,7 @@ export class Exchange implements Work {
   private surplusPieces = 0;
 
   constructor(
-    private readonly inFlight: InFlight,
+    readonly inFlight: InFlight,
     private readonly limit: ConcurrencyLimit,
     readonly req: IncomingMessage,
     readonly res: ServerResponse,
@@ -105,10 +105,6 @@ export class Exchange implements Work {
     this.connection.closeAfter(this.res);
     if (!this.res.headersSent) sendFailure(this.res, apiError(413, 'too many chunks'));
     return false;
-  }
-
-  close(): void {
-    this.inFlight.close(this);
   }
 
   /** For long work such as an import: no deadline for the response, and the body isn't held in memory. */
@@ -210,16 +206,11 @@ export class InFlight {
 
   /** A closed request runs until its handler ends, and keeps its upload while more bytes may come. */
   private settle(exchange: Exchange, isLate = false): void {
-    const { req, res } = exchange;
+    const { connection, index, req, res } = exchange;
     if (req.complete || req.socket.destroyed) this.endUpload(exchange);
     if (exchange.upload > 0) return;
     if (exchange.state === 'running' && !res.writableEnded && !isLate) return;
     exchange.leave();
-    this.remove(exchange);
-  }
-
-  private remove(exchange: Exchange): void {
-    const { connection, index, req, res } = exchange;
     // Lets an idle connection's last request be collected.
     if (connection.newest === res && req.complete) connection.newest = undefined;
     const last = this.exchanges.pop()!;
@@ -233,7 +224,10 @@ export class InFlight {
     const { newest } = connection;
     if (connection.unanswered > 0)
       for (const exchange of this.exchanges.filter((one) => one.connection === connection && !one.isClosed)) {
-        if (!exchange.res.socket && !exchange.res.writableFinished) emitClose(exchange.res.destroy());
+        const { res } = exchange;
+        // Node 20 and 22 emit `close` only for the first unsent response of a connection, later versions for all.
+        if (!res.socket && !res.writableFinished)
+          setImmediate((one: ServerResponse) => one.closed || one.emit('close'), res.destroy());
         this.close(exchange);
       }
     if (!newest) return;
@@ -247,15 +241,12 @@ export class InFlight {
     // Backwards, since the last one takes the place of a removed one.
     for (let i = this.exchanges.length - 1; i >= 0; i--) {
       const exchange = this.exchanges[i]!;
-      if (exchange.isClosed) this.sweepClosed(exchange, now);
-      else this.enforceDeadline(exchange, now);
+      if (exchange.isClosed) {
+        this.settle(exchange, now - exchange.since >= ANSWER_TIMEOUT);
+        if (exchange.upload > 0 && now - exchange.at >= BODY_TIMEOUT) exchange.req.socket.destroy();
+      } else this.enforceDeadline(exchange, now);
     }
     if (++this.sweeps % SWEEPS_PER_FORGETTING === 0) this.clients.forgetIdle();
-  }
-
-  private sweepClosed(exchange: Exchange, now: number): void {
-    this.settle(exchange, now - exchange.since >= ANSWER_TIMEOUT);
-    if (exchange.upload > 0 && now - exchange.at >= BODY_TIMEOUT) exchange.req.socket.destroy();
   }
 
   private enforceDeadline(exchange: Exchange, now: number): void {
@@ -291,12 +282,6 @@ function enforceRate(exchange: Exchange, now: number): void {
 }
 
 function closeExchange(this: ServerResponse): void {
-  this.req.exchange.close();
-}
-
-/** Node 20 and 22 emit `close` only for the first unsent response of a connection, later versions for all. */
-function emitClose(res: ServerResponse): void {
-  setImmediate(() => {
-    if (!res.closed) res.emit('close');
-  });
+  const { exchange } = this.req;
+  exchange.inFlight.close(exchange);
 }

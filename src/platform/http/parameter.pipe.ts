@@ -1,8 +1,9 @@
 import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import { plainToInstance } from 'class-transformer';
 import { getMetadataStorage, validate, type ValidationError } from 'class-validator';
 import { ApiError, badRequest } from './api-error';
-import { InvalidValue, NOT_UTF8, Repeated } from './given-values';
+import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './given-values';
 import { readerOf } from './parameters';
 import { isStorable, notStorable, readInteger, readNumber } from './readers';
 
@@ -22,7 +23,7 @@ interface Property {
 export class ParameterPipe extends ValidationPipe {
   private readonly properties = new Map<RequestClass, Property[]>();
 
-  constructor() {
+  constructor(private readonly modules: ModuleRef) {
     super({
       transform: true,
       validateCustomDecorators: true,
@@ -41,9 +42,8 @@ export class ParameterPipe extends ValidationPipe {
       rejected,
     ) as Values;
     const names = Object.keys(request);
-    // Long HTML is sanitized in another thread.
-    if (names.some((name) => request[name] instanceof Promise))
-      await Promise.all(names.map(async (name) => void (request[name] = await request[name])));
+    if (names.some((name) => request[name] instanceof Deferred))
+      await Promise.all(names.map(async (name) => void (request[name] = await this.settled(request[name]))));
     const errors = await validate(request, this.validatorOptions);
     const problems = problemsOf(request, names, errors);
     if (problems.length > 0) throw new ApiError(400, problems);
@@ -74,6 +74,10 @@ export class ParameterPipe extends ValidationPipe {
       (value instanceof InvalidValue ? rejected : given)[name] = value;
     }
     return { given, rejected };
+  }
+
+  private async settled(value: unknown): Promise<unknown> {
+    return value instanceof Deferred ? value.read(this.modules) : value;
   }
 
   private propertiesOf(metatype: RequestClass): Property[] {

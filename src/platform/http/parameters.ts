@@ -50,10 +50,7 @@ const Keywords =
     ApiProperty(keywords)(prototype, name);
   };
 
-/**
- * Creates the decorator for a value type. `null` is the same as leaving out the parameter, unless the type is nullable. The
- * reader may return a promise, which ParameterPipe awaits.
- */
+/** Creates the decorator for a value type. `null` is the same as leaving out the parameter, unless the type is nullable. */
 export const parameter =
   (read: Reader<unknown>, schema: Schema, { isNullable = false } = {}) =>
   (description: string, { required = true, ...more }: Options = {}): PropertyDecorator => {

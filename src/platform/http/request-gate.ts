@@ -1,27 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import type { Settings } from '../config/settings';
 import { type FixedHeader, fixedHeaders, sendFailure } from './answer';
 import { BrokenRequests } from './broken-requests';
 import { ApiError, apiError, serviceUnavailable } from './api-error';
+import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from './fixed-headers';
 import { InFlight } from './in-flight';
 import { type Counter, Measurements } from '../observability/measurements';
 import type { ClientSocket } from './connection';
 import type { Handler, Observer, RequestHooks } from './hooks';
 import { RequestLog } from '../observability/request-log';
-
-export const SECURITY_HEADERS: Record<string, string> = {
-  'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers':
-    'ETag, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id',
-  'Cache-Control': 'no-store',
-  'Content-Security-Policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
-  'Cross-Origin-Resource-Policy': 'cross-origin',
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-};
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 // A client that pipelines more and does not read would use much memory.
@@ -75,7 +64,6 @@ export class RequestGate implements RequestHooks {
       res.setRequestId(req.id);
       res.fixed = this.fixed;
       if (error || this.draining) connection.closeAfter(res);
-
       if (error) sendFailure(res, error);
       else
         this.inFlight.admit(exchange, () => {
@@ -89,10 +77,8 @@ export class RequestGate implements RequestHooks {
     const { requests, uploads, health, connections } = this.inFlight;
     this.measurements.gauge('gamewharf_http_in_flight', 'Requests in flight', () => this.inFlight.count);
     this.measurements.gauge('gamewharf_http_connections', 'Open client connections', () => connections.used);
-    const [name, help] = [
-      'gamewharf_http_overloads_total',
-      'Requests and connections rejected because the process is at capacity',
-    ];
+    const name = 'gamewharf_http_overloads_total';
+    const help = 'Requests and connections rejected because the process is at capacity';
     for (const [limit, of] of Object.entries({ requests, uploads, health, connections }))
       this.measurements.total(name, help, () => of.rejected, { limit });
     return this.measurements.counter(name, help, { limit: 'pipelined' });
@@ -104,9 +90,8 @@ function headerErrorOf({ rawHeaders, httpVersion }: IncomingMessage): ApiError |
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)
     if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') hosts++;
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
-    return apiError(400, 'exactly one Host header is required');
-  return undefined;
+  const isRight = hosts === 1 || (hosts === 0 && httpVersion !== '1.1');
+  return isRight ? undefined : apiError(400, 'exactly one Host header is required');
 }
 
 const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
@@ -119,18 +104,4 @@ function toOriginForm(req: IncomingMessage): ApiError | undefined {
   if (path === target) return apiError(400, 'malformed request');
   req.url = path.startsWith('/') ? path : `/${path}`;
   return undefined;
-}
-
-export const isPreflight = ({ method, headers }: IncomingMessage) =>
-  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
-
-/** Games in a browser may call from any origin: API routes ignore cookies, so there is no CSRF. */
-function allowAnyOrigin(res: ServerResponse): void {
-  res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
-  res.setHeader(
-    'Access-Control-Allow-Headers',
-    'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',
-  );
-  res.setHeader('Access-Control-Max-Age', '86400');
-  res.removeHeader('Cache-Control');
 }

@@ -1,5 +1,6 @@
 import { SetMetadata } from '@nestjs/common';
-import type { ModulesContainer } from '@nestjs/core';
+import { METHOD_METADATA } from '@nestjs/common/constants';
+import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { ApiResponse } from '@nestjs/swagger';
 
 const BODY_ONLY = 'gamewharf:body-only';
@@ -28,11 +29,12 @@ type Controller = Named & { prototype: Record<string, Named> };
 
 /** All handlers of the application. */
 export const handlersOf = (modules: ModulesContainer): { controller: Named; handler: Named }[] =>
-  [...modules.values()]
-    .flatMap(({ controllers }) => [...controllers.values()].map(({ metatype }) => metatype as Controller))
+  new DiscoveryService(modules)
+    .getControllers()
+    .map(({ metatype }) => metatype as Controller)
     .flatMap((controller) =>
-      Object.getOwnPropertyNames(controller.prototype)
-        .filter((name) => name !== 'constructor')
+      new MetadataScanner()
+        .getAllMethodNames(controller.prototype)
         .map((name) => ({ controller, handler: controller.prototype[name]! })),
     )
-    .filter(({ handler }) => Reflect.hasMetadata('path', handler));
+    .filter(({ handler }) => Reflect.hasMetadata(METHOD_METADATA, handler));

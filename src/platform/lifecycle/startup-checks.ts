@@ -1,4 +1,6 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { PARAMTYPES_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum';
 import { ModulesContainer } from '@nestjs/core';
 import { getOptionsToken } from '@nestjs/throttler';
 import { getMetadataStorage } from 'class-validator';
@@ -45,14 +47,15 @@ export class StartupChecks implements OnModuleInit {
 
 type RequestClass = Named & (new () => object);
 
-// The types of parameters from @Body(), @Query() and @Param(), as Nest stores them.
-const VALUES_OF_CLIENTS = /^[345]:(\d+)$/;
+// Nest has no public way to list a handler's parameters. With its own constants, a change of theirs fails the build.
+const { BODY, QUERY, PARAM } = RouteParamtypes;
+const VALUES_OF_CLIENTS = new RegExp(`^(?:${BODY}|${QUERY}|${PARAM}):(\\d+)$`);
 
 /** The classes of the parameters that a client sends. */
 function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
   const { prototype } = controller as unknown as { prototype: object };
-  const types = Reflect.getMetadata('design:paramtypes', prototype, handler.name) as unknown[] | undefined;
-  const parameters = Reflect.getMetadata('__routeArguments__', controller, handler.name) as
+  const types = Reflect.getMetadata(PARAMTYPES_METADATA, prototype, handler.name) as unknown[] | undefined;
+  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) as
     object | undefined;
   const classes = Object.entries(parameters ?? {}).flatMap(
     ([key, { data }]: [string, { data?: unknown }]) => {

@@ -5,7 +5,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { Clock } from '../config/clock';
 import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
-import { isPreflight } from '../http/request-gate';
+import { isPreflight } from '../http/fixed-headers';
 import { Measurements } from '../observability/measurements';
 import { MemoryStorage } from './memory-storage';
 import { hasOwnLimit } from './rate-limits.decorators';

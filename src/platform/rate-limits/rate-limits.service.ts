@@ -60,7 +60,7 @@ export class RateLimitsService {
     if (!this.rates) return [];
     const { count, period_ms } = this.rates[attempts];
     return (['site', 'provider'] as const).map((network) =>
-      spendingOf(`${attempts}-networks`, `${network}:${client[network]}`, {
+      spendingOf(`${attempts}-networks`, `${network}:${client.within(network)}`, {
         count: count * ADDRESSES_PER_NETWORK[network],
         period_ms,
       }),
