@@ -43,7 +43,10 @@ test('npm start prints an account of an empty store that can be signed in to, as
   expect(printed).toContain('/uploads/1/download" --location --output game.zip');
   expect((await new Browser().signIn(username, password)).status).toBe(303);
   expect(await load()).toEqual(demo);
-  await sql('UPDATE users SET password_hash = $1 WHERE username = $2', [await hashPassword('x', LOW_COST), username]);
+  await sql('UPDATE users SET password_hash = $1 WHERE username = $2', [
+    await hashPassword('x', LOW_COST),
+    username,
+  ]);
   const { password: _, ...others } = demo!;
   expect(await load()).toEqual(others);
   expect(greeting('http://here', { demo: others, hasOwnDatabase: true, isEmpty: false })).not.toContain(

@@ -167,7 +167,11 @@ async function prepare(options: AttachOptions, existing: string | undefined): Pr
   }
   await removeLeftovers(home);
   const { settings } = options;
-  return { native, account, cluster: await folder.createCluster(home, { native, account, settings, signal }) };
+  return {
+    native,
+    account,
+    cluster: await folder.createCluster(home, { native, account, settings, signal }),
+  };
 }
 
 /** Limits how long a start may wait, and for what. */

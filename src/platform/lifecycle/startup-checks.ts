@@ -55,8 +55,7 @@ const VALUES_OF_CLIENTS = new RegExp(`^(?:${BODY}|${QUERY}|${PARAM}):(\\d+)$`);
 function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
   const { prototype } = controller as unknown as { prototype: object };
   const types = Reflect.getMetadata(PARAMTYPES_METADATA, prototype, handler.name) as unknown[] | undefined;
-  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) as
-    object | undefined;
+  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) as object | undefined;
   const classes = Object.entries(parameters ?? {}).flatMap(
     ([key, { data }]: [string, { data?: unknown }]) => {
       const [, index] = VALUES_OF_CLIENTS.exec(key) ?? [];
