@@ -35,7 +35,7 @@ type AuditEvent = {
     }
   | { event: 'download_key.claimed'; user_id: number; download_key_id: number }
   | { event: 'webhook.created'; webhook_id: number; host: string }
-  | { event: 'webhook.deleted' | 'webhook.disabled'; webhook_id: number }
+  | { event: 'webhook.deleted' | 'webhook.disabled' | 'webhook.secret_rotated'; webhook_id: number }
   | { event: 'signing_key.created' | 'signing_key.revoked'; kid: string }
   | { event: 'app.created' | 'app.updated' | 'app.deleted'; user_id: number; client_id: string }
   | { event: 'grant.created' | 'grant.reused'; user_id: number; client_id: string; scopes: string[] }
@@ -68,8 +68,9 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   'download_key.claimed': 'A player redeemed an unclaimed download key.',
   'import.completed': 'An import completed. Includes the number of records of each type.',
   'records.deleted': 'An import or a command deleted records. Includes the number of each type.',
-  'webhook.created': 'A command added a webhook. Includes its host.',
-  'webhook.deleted': 'A command removed a webhook.',
+  'webhook.created': 'A user or a command added a webhook. Includes its host.',
+  'webhook.deleted': 'A user or a command deleted a webhook.',
+  'webhook.secret_rotated': 'A user replaced the signing secret of a webhook.',
   'webhook.disabled': 'The receiver of a webhook responded 410 Gone. It receives no more messages.',
   'signing_key.created': 'A command created a signing key.',
   'signing_key.revoked': 'A command revoked a signing key and, with it, all JWTs that it signed.',

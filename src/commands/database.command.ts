@@ -79,7 +79,7 @@ export function registerDatabaseCommands(program: Command): void {
           if (webhooks > 0)
             console.log(
               `It has ${webhooks} webhook${webhooks === 1 ? '' : 's'}. If this is a copy of a live store, remove ` +
-                `${webhooks === 1 ? 'it' : 'them'} before you start the service: \`${commandName()} webhooks list\`.`,
+                `${webhooks === 1 ? 'it' : 'them'} before you start the service: \`${commandName()} webhooks remove --all\`.`,
             );
         } catch (error) {
           throw fileError(error, file, true);

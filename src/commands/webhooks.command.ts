@@ -27,7 +27,7 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
       (url: string, { events = [...WEBHOOK_EVENTS], game }: { events?: WebhookEvent[]; game?: string }) =>
         run(async (app) => {
           const game_id = game === undefined ? null : (await gameNamed(app.get(EntityManager), game)).id;
-          const { id, secret } = await app.get(WebhooksService).add(url, events, game_id);
+          const { id, secret } = await app.get(WebhooksService).add({ url, events, game_id });
           console.error(
             `Webhook ${id} is subscribed to ${events.join(', ')}. To remove it, run \`${commandName()} webhooks remove ${id}\`.`,
           );
@@ -36,16 +36,19 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
     );
   webhooks
     .command('list')
-    .description('List webhooks with the result of the last attempt and the number of waiting messages.')
+    .description(
+      'List the webhooks of the store, and then those of users, with the result of the last attempt and the number of pending messages.',
+    )
     .action(() =>
       run(async (app) => {
         printTable([
-          ['ID', 'URL', 'EVENTS', 'GAME', 'CREATED', 'LAST ATTEMPT', 'RESULT', 'WAITING', 'DISABLED'],
+          ['ID', 'URL', 'USER', 'EVENTS', 'GAME', 'CREATED', 'LAST ATTEMPT', 'RESULT', 'PENDING', 'DISABLED'],
           ...(await app.get(WebhooksService).list()).map((row) => [
             String(row.id),
             row.url.replace(/\?.*/, '?...'),
+            row.username ?? '-',
             row.events.join(' '),
-            String(row.game_id ?? 'all'),
+            String(row.game_id || 'all'),
             timeOrDash(row.created_at),
             timeOrDash(row.last_at),
             row.last_outcome ?? '-',
@@ -57,10 +60,14 @@ export function registerWebhookCommands(program: Command, run: CommandRunner): v
     );
   webhooks
     .command('remove')
-    .description('Remove a webhook and its waiting messages.')
-    .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
-    .action((id: number) =>
+    .description('Remove a webhook, of the store or of a user, and its pending messages.')
+    .argument('[id]', 'ID of the webhook, from `webhooks list`', idIn)
+    .option('--all', 'remove all webhooks instead, for example from a copy of a live store')
+    .action((id: number | undefined, { all = false }: { all?: boolean }) =>
       run(async (app) => {
+        if (all === (id !== undefined)) throw new OperatorError('Use either an ID or --all.');
+        if (id === undefined)
+          return console.log(`Removed ${await app.get(WebhooksService).removeAll()} webhooks.`);
         if (!(await app.get(WebhooksService).remove(id)))
           throw new OperatorError(`Webhook ${id} doesn't exist.`);
         console.log(`Removed webhook ${id}.`);

@@ -35,6 +35,8 @@ import { Demo } from './layout/demo';
 import { Layout } from './layout/layout';
 import { NoSuchPageFilter } from './layout/no-such-page.filter';
 import { Visitors } from './layout/visitors';
+import { WebhooksModule } from '../operator/webhooks/webhooks.module';
+import { WebhooksController } from './webhooks/webhooks.controller';
 import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
@@ -49,6 +51,7 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     PurchasesModule,
     SignInModule,
     UploadsModule,
+    WebhooksModule,
     TypeOrmModule.forFeature([ApiKey, User]),
   ],
   controllers: [
@@ -58,6 +61,7 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     LibraryController,
     SalesPageController,
     BuyersController,
+    WebhooksController,
     ApiKeysController,
     ReferencePageController,
     OperatorReferenceController,

@@ -3,8 +3,6 @@ import { getServers, setServers } from 'node:dns';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { Command } from 'commander';
 import { AppModule } from '../../src/app.module';
@@ -40,90 +38,27 @@ import {
   useStore,
 } from '../support/store';
 import { until } from '../support/time';
+import {
+  type Answering,
+  closeReceivers,
+  type Message,
+  ok,
+  Receiver,
+  status,
+} from '../support/webhook-receiver';
 
 useStore({ OPERATOR_TOKEN });
 
-interface Message {
-  id: string;
-  genuine: boolean;
-  type: string;
-  timestamp: string;
-  data: Record<string, unknown> & { id: number; reference: string | null };
-  headers: IncomingMessage['headers'];
-}
-type Answering = (res: ServerResponse, attempt: number) => unknown;
-
-const ok: Answering = (res) => res.writeHead(204).end();
-const status =
-  (code: number, headers = {}): Answering =>
-  (res) =>
-    res.writeHead(code, headers).end();
-
-/** A server that is told of sales. */
-class Receiver {
-  readonly messages: Message[] = [];
-  secret = '';
-  id = 0;
-  private constructor(
-    private readonly server: Server,
-    public answer: Answering,
-  ) {}
-
-  static async open(answer: Answering = ok): Promise<Receiver> {
-    const server = createServer((req, res) => {
-      const chunks: Buffer[] = [];
-      req.on('data', (chunk: Buffer) => chunks.push(chunk));
-      req.on('end', () => receiver.take(req, res, Buffer.concat(chunks).toString()));
-    }).listen(0, '127.0.0.1');
-    const receiver = new Receiver(server, answer);
-    await once(server, 'listening');
-    receivers.push(receiver);
-    return receiver;
-  }
-
-  /** Opened, and added as a webhook. */
-  static async added(answer: Answering = ok, ...options: string[]): Promise<Receiver> {
-    const receiver = await Receiver.open(answer);
-    receiver.secret = (await webhooks('add', receiver.url, ...options)).at(-1)!;
-    receiver.id = await newest();
-    return receiver;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hook?token=of-the-shop`;
-  }
-
-  get waiting() {
-    return sql('SELECT id, attempts, due_at > now() AS later FROM webhook_deliveries WHERE webhook_id = $1', [
-      this.id,
-    ]);
-  }
-
-  async heard(count: number): Promise<Message[]> {
-    await until(() => this.messages.length >= count);
-    return this.messages;
-  }
-
-  private take(req: IncomingMessage, res: ServerResponse, body: string): void {
-    const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature } = req.headers;
-    const key = Buffer.from(this.secret.replace('whsec_', ''), 'base64');
-    const expected = createHmac('sha256', key)
-      .update(`${String(id)}.${String(time)}.${body}`)
-      .digest('base64');
-    const genuine = signature === `v1,${expected}` && Math.abs(theClock().now() / 1000 - Number(time)) < 60;
-    this.messages.push({ ...(JSON.parse(body) as Message), id: String(id), genuine, headers: req.headers });
-    this.answer(res, this.messages.length);
-  }
-
-  close(): void {
-    this.server.closeAllConnections();
-    this.server.close();
-  }
+/** Opened, and added as a webhook. */
+async function added(answer: Answering = ok, ...options: string[]): Promise<Receiver> {
+  const receiver = await Receiver.open(answer);
+  receiver.secret = (await webhooks('add', receiver.url, ...options)).at(-1)!;
+  receiver.id = await newest();
+  return receiver;
 }
 
 const newest = async () => (await sql<{ id: number }>('SELECT max(id) AS id FROM webhooks'))[0]!.id;
 
-const receivers: Receiver[] = [];
 const programs: ChildProcess[] = [];
 let owner: Actor;
 let game: { id: number; slug: string };
@@ -135,7 +70,7 @@ beforeAll(async () => {
   [game, other] = [await make.game({ owner }), await make.game({ owner })];
 });
 afterEach(async () => {
-  for (const receiver of receivers.splice(0)) receiver.close();
+  closeReceivers();
   for (const program of programs.splice(0)) program.kill();
   await sql('DELETE FROM webhooks');
 });
@@ -195,17 +130,17 @@ const idle = (receiver: Receiver) => until(async () => (await receiver.waiting).
 
 describe('gamewharf webhooks', () => {
   test.each([
-    ['nothing', 'Give an address of at most 500 characters, such as https://example.com/hook.'],
-    [`https://example.com/${'x'.repeat(500)}`, 'Give an address of at most 500 characters'],
-    ['http://example.com/', 'Give an address that begins with https://'],
-    ['http://10.0.0.1/', 'Give an address that begins with https://'],
-    ['ftp://127.0.0.1/', 'Give an address that begins with https://'],
-    ['https://me:secret@example.com/', 'Give an address without a user, a password and a fragment.'],
-    ['https://example.com/#part', 'Give an address without a user, a password and a fragment.'],
-    ['https://0x7f.1/', '127.0.0.1 is a private address: WEBHOOKS_ALLOW_PRIVATE allows it.'],
-    ['https://localhost/', 'localhost is a private address'],
-    ['https://[fd00::1]/', 'fd00::1 is a private address'],
-    ['https://[::ffff:10.0.0.1]/', '::ffff:a00:1 is a private address'],
+    ['nothing', 'Use a URL of at most 500 characters, such as https://example.com/hook.'],
+    [`https://example.com/${'x'.repeat(500)}`, 'Use a URL of at most 500 characters'],
+    ['http://example.com/', 'Use a URL that starts with https://'],
+    ['http://10.0.0.1/', 'Use a URL that starts with https://'],
+    ['ftp://127.0.0.1/', 'Use a URL that starts with https://'],
+    ['https://me:secret@example.com/', 'Use a URL without a username, a password or a fragment.'],
+    ['https://example.com/#part', 'Use a URL without a username, a password or a fragment.'],
+    ['https://0x7f.1/', '127.0.0.1 is a private IP address. WEBHOOKS_ALLOW_PRIVATE allows it.'],
+    ['https://localhost/', 'localhost is a private IP address'],
+    ['https://[fd00::1]/', 'fd00::1 is a private IP address'],
+    ['https://[::ffff:10.0.0.1]/', '::ffff:a00:1 is a private IP address'],
   ])('add %s is refused', async (url, problem) => {
     expect((await webhooks('add', url))[0]).toContain(problem);
     expect(await sql('SELECT FROM webhooks')).toEqual([]);
@@ -233,7 +168,7 @@ describe('gamewharf webhooks', () => {
     for (let i = 1; i <= 20; i++)
       secrets.push((await webhooks('add', `https://example.com/${i}?key=of-mine`))[0]!);
     expect(await webhooks('add', 'https://example.com/21')).toEqual([
-      'There are 20 webhooks: remove one first.',
+      'There are already 20 webhooks. Delete one first.',
     ]);
     for (const secret of secrets) expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
     expect(new Set(secrets).size).toBe(20);
@@ -245,7 +180,7 @@ describe('gamewharf webhooks', () => {
     const lines = await webhooks('list');
     expect(lines).toHaveLength(21);
     const [, id] =
-      /^(\d+) +https:\/\/example\.com\/1\?\.\.\. +purchase\.completed purchase\.refunded +all /.exec(
+      /^(\d+) +https:\/\/example\.com\/1\?\.\.\. +- +purchase\.completed purchase\.refunded +all /.exec(
         lines[1]!,
       )!;
     expect(await webhooks('remove', id!)).toEqual([`Removed webhook ${id}.`]);
@@ -262,20 +197,25 @@ describe('gamewharf webhooks', () => {
       { event: 'webhook.deleted', details: { webhook_id: Number(id) } },
     ]);
     expect(logged.join('')).not.toMatch(/whsec_|of-mine/);
+    await sql(`UPDATE webhooks SET user_id = $1 WHERE url LIKE '%/20?%'`, [owner.id]);
+    expect((await webhooks('list')).at(-1)).toContain(` ${owner.username} `);
+    expect(await webhooks('remove')).toEqual(['Use either an ID or --all.']);
+    expect(await webhooks('remove', '--all')).toEqual(['Removed 19 webhooks.']);
+    expect(await sql('SELECT FROM webhooks')).toEqual([]);
   });
 
   test('sends a message for a test, and says what was answered', async () => {
-    const receiver = await Receiver.added(status(202));
+    const receiver = await added(status(202));
     expect(await webhooks('test', String(receiver.id))).toEqual(['The receiver responded 202.']);
     const [message] = await receiver.heard(1);
     expect(message).toMatchObject({ genuine: true, type: 'webhook.test', data: {} });
     receiver.close();
-    expect(await webhooks('test', String(receiver.id))).toEqual(['There is no answer: ECONNREFUSED.']);
+    expect(await webhooks('test', String(receiver.id))).toEqual(['No response: ECONNREFUSED.']);
   });
 });
 
 test('a sale is told once, signed, and without its buyer', async () => {
-  const receiver = await Receiver.added();
+  const receiver = await added();
   const id = await sold({
     reference: 'order-7',
     created_at: '2026-03-04T10:00:00Z',
@@ -317,7 +257,7 @@ test('a sale is told once, signed, and without its buyer', async () => {
 });
 
 test('a refund is told once', async () => {
-  const receiver = await Receiver.added();
+  const receiver = await added();
   const id = await sold();
   await refund(id);
   await refund(id);
@@ -330,9 +270,9 @@ test('a refund is told once', async () => {
 });
 
 test('each webhook hears of its events and its game alone', async () => {
-  const refunds = await Receiver.added(ok, '--events', 'purchase.refunded');
-  const ofGame = await Receiver.added(ok, '--game', `${owner.username.toUpperCase()}/${game.slug}`);
-  const all = await Receiver.added();
+  const refunds = await added(ok, '--events', 'purchase.refunded');
+  const ofGame = await added(ok, '--game', `${owner.username.toUpperCase()}/${game.slug}`);
+  const all = await added();
   const [one, two] = [await sold({ game_id: other.id }), await sold({ game_id: [game.id, other.id] })];
   await refund(one);
   await all.heard(3);
@@ -344,7 +284,7 @@ test('each webhook hears of its events and its game alone', async () => {
 });
 
 test('what is rolled back, refused or imported is not told; what an Idempotency-Key repeats is told once', async () => {
-  const receiver = await Receiver.added();
+  const receiver = await added();
   expect(await post('/operator/purchases', order({ game_id: 999_999 }))).toEqual(
     failure(404, 'invalid game'),
   );
@@ -400,9 +340,7 @@ const FAILURES: [string, string, Answering][] = [
 test.each(FAILURES)(
   'a receiver that %s hears of it again, under the same id',
   async (_what, outcome, answer) => {
-    const receiver = await Receiver.added((res, attempt) =>
-      attempt < 3 ? answer(res, attempt) : ok(res, attempt),
-    );
+    const receiver = await added((res, attempt) => (attempt < 3 ? answer(res, attempt) : ok(res, attempt)));
     const { failed } = await results();
     await sold();
     for (const attempt of [1, 2]) {
@@ -438,7 +376,7 @@ test.each<[string, number, () => object, [least: number, most: number]]>([
   ['a pause with another status', 500, () => ({ 'retry-after': '100' }), [9, 11]],
 ])('a receiver that asks for %s with %d', async (_what, code, headers, [least, most]) => {
   theClock().stop();
-  const receiver = await Receiver.added(status(code, headers()));
+  const receiver = await added(status(code, headers()));
   await sold();
   await until(async () => (await webhooks('list'))[1]!.includes(` ${code} `));
   const [row] = await sql<{ seconds: number }>(
@@ -453,8 +391,8 @@ test.each<[string, number, () => object, [least: number, most: number]]>([
 // 20 failing receivers with 1,000 messages each: 4 attempts a second and 1 % of a core after the first ones, on 2026-11-25 on
 // two busy cores. Without the pause it was 490 a second and half a core.
 test('while a receiver fails, its other deliveries wait', async () => {
-  const receiver = await Receiver.added(status(500));
-  const well = await Receiver.added();
+  const receiver = await added(status(500));
+  const well = await added();
   await sold();
   await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
   for (let i = 0; i < 10; i++) await sold();
@@ -474,7 +412,7 @@ test('while a receiver fails, its other deliveries wait', async () => {
 });
 
 test('an answer without an end counts by its status', async () => {
-  const receiver = await Receiver.added((res) => {
+  const receiver = await added((res) => {
     res.writeHead(200);
     const more = () => !res.destroyed && res.write('x'.repeat(60_000), () => setImmediate(more));
     more();
@@ -486,7 +424,7 @@ test('an answer without an end counts by its status', async () => {
 });
 
 test('a receiver that is gone is told nothing more', async () => {
-  const receiver = await Receiver.added(status(410));
+  const receiver = await added(status(410));
   await sold();
   await receiver.heard(1);
   await until(async () => (await sql('SELECT FROM webhooks WHERE ended_at IS NOT NULL')).length === 1);
@@ -498,7 +436,7 @@ test('a receiver that is gone is told nothing more', async () => {
 });
 
 test('after three days it is given up; what is older or too much is dropped', async () => {
-  const receiver = await Receiver.added(status(500));
+  const receiver = await added(status(500));
   const before = await results();
   await sold();
   await receiver.heard(1);
@@ -524,8 +462,8 @@ test('after three days it is given up; what is older or too much is dropped', as
 }, 60_000);
 
 test('one that hangs delays neither another webhook, nor requests, nor the end of the process', async () => {
-  const hanging = await Receiver.added(() => undefined);
-  const well = await Receiver.added();
+  const hanging = await added(() => undefined);
+  const well = await added();
   const app = await openApp({ OPERATOR_TOKEN });
   for (let i = 0; i < 12; i++) await sold();
   deliveries(app).wake();
@@ -541,7 +479,7 @@ test('one that hangs delays neither another webhook, nor requests, nor the end o
 test('a delivery that times out is tried again', async () => {
   const timeout = new AbortController();
   const timeouts = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(timeout.signal);
-  const hanging = await Receiver.added(() => undefined);
+  const hanging = await added(() => undefined);
   await sold();
   await hanging.heard(1);
   expect(timeouts.mock.calls).toEqual([[TIMEOUT]]);
@@ -555,7 +493,7 @@ test('a delivery that times out is tried again', async () => {
 });
 
 test('several processes deliver each message once, also what a process wrote that is no more', async () => {
-  const receiver = await Receiver.added((res) => setImmediate(() => ok(res, 1)));
+  const receiver = await added((res) => setImmediate(() => ok(res, 1)));
   const app = await openApp({ OPERATOR_TOKEN });
   const ids = await Promise.all(Array.from({ length: 40 }, () => sold()));
   for (let i = 0; i < 5; i++) {
@@ -592,7 +530,7 @@ test('several processes deliver each message once, also what a process wrote tha
 }, 20_000);
 
 test('an erasure finds nothing in what waits, and a reference that names the person is not sent', async () => {
-  const receiver = await Receiver.added(status(503));
+  const receiver = await added(status(503));
   const email = 'Quillon.Marr@example.com';
   const user = await make.user({ emails: [{ email, verified: true }] });
   await sold({ user_id: user.id, email, reference: `order of ${email}` });
@@ -610,12 +548,12 @@ test('an erasure finds nothing in what waits, and a reference that names the per
 });
 
 test('a secret that was sealed under a previous pepper is sealed anew; under another one it is of no use', async () => {
-  const receiver = await Receiver.added();
+  const receiver = await added();
   const sealed = async () => (await sql<{ secret: Buffer }>('SELECT secret FROM webhooks'))[0]!.secret;
   const [API_KEY_PEPPER, before] = ['another pepper, also long enough to pass', await sealed()];
   const stranger = await openApp({ API_KEY_PEPPER, DATABASE_URL: databaseUrl() });
   await expect(stranger.get(WebhooksService).test(receiver.id)).rejects.toThrow(
-    'There is no answer: secret sealed under another pepper.',
+    'No response: secret sealed under another pepper.',
   );
   const successor = await openApp({ API_KEY_PEPPER, API_KEY_PEPPER_PREVIOUS: PEPPER });
   expect(await successor.get(WebhooksService).test(receiver.id)).toBe(204);
@@ -678,7 +616,7 @@ describe('docs/guides/webhooks.md', () => {
   }, 20_000);
 
   test('a message is as it says', async () => {
-    const receiver = await Receiver.added();
+    const receiver = await added();
     await sold({ reference: 'order-10046' });
     const [{ type, timestamp, data }] = (await receiver.heard(1)) as [Message];
     const shown = JSON.parse(message!.code) as Message;
@@ -716,7 +654,7 @@ test('a name that leads to an address that is not public is refused', async () =
     await sold();
     const listed = async () => (await webhooks('list'))[1]!;
     await until(async () => (await listed()).includes(' private address '));
-    expect(await webhooks('test', String(id))).toEqual(['There is no answer: private address.']);
+    expect(await webhooks('test', String(id))).toEqual(['No response: private address.']);
     const app = await openApp({ WEBHOOKS_ALLOW_PRIVATE: 'true' });
     await until(async () => {
       await again(app);

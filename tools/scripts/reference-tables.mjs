@@ -88,6 +88,7 @@ export function limitsPage() {
   const concurrency = of('platform/http/concurrency-limit');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
+  const webhooks = of('operator/webhooks/webhooks.service');
   const limits = (...rows) => table(['limit', 'value', 'beyond the limit'], ...rows);
   const rates = Object.entries(of('platform/config/rate-limits').rateLimitsOf(''));
   return `# Limits
@@ -168,7 +169,13 @@ ${limits(
 [Receive a webhook](../guides/webhooks.md) describes the messages.
 
 ${limits(
-  ['webhooks', number(of('operator/webhooks/webhooks.service').MAX_WEBHOOKS), 'error of the command'],
+  ['webhooks of the store', number(webhooks.MAX_WEBHOOKS), 'error of the command'],
+  ['webhooks of a user', number(webhooks.MAX_USER_WEBHOOKS), 'error of the form'],
+  [
+    'deliveries shown for a webhook of a user',
+    number(of('operator/webhooks/webhook-attempts.service').MAX_ATTEMPTS),
+    'the oldest is deleted',
+  ],
   ['concurrent messages to one webhook', `${deliveries.MAX_AT_ONCE} per process`, 'waits'],
   ['time to respond', seconds(of('operator/webhooks/send').TIMEOUT), 'sent again'],
   ['retry period of a message', `${deliveries.MAX_AGE / 86_400} days`, 'dropped'],

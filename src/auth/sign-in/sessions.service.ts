@@ -23,6 +23,8 @@ export interface Notice {
   /** A new key, and a path that it permits. */
   made?: string;
   path?: string;
+  /** The new signing secret of a webhook. */
+  secret?: string;
   /** A token or code, and the application that it is for. */
   text?: string;
   kind?: 'token' | 'code';

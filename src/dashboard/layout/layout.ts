@@ -55,7 +55,10 @@ export const seeOther = (location: string) => new HtmlResponse(303, '', { Locati
 type Section = readonly [path: string, label: string];
 
 /** Shown to users who can edit a game. */
-const SELLER: readonly Section[] = [['/user/settings/sales', 'Sales']];
+const SELLER: readonly Section[] = [
+  ['/user/settings/sales', 'Sales'],
+  ['/user/settings/webhooks', 'Webhooks'],
+];
 const PLAYER: readonly Section[] = [['/user/games', 'My games']];
 const DEVELOPERS: readonly Section[] = [
   ['/user/settings/api-keys', 'API keys'],

@@ -59,7 +59,7 @@ export async function resetDemoStore(settings: Settings): Promise<DemoAccess | u
   try {
     // CASCADE: also what belongs to an account or a game.
     await client.query(
-      'TRUNCATE users, purchases, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE',
+      'TRUNCATE users, purchases, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE; DELETE FROM webhooks WHERE user_id IS NOT NULL',
     );
   } finally {
     await client.end();

@@ -37,6 +37,7 @@ export const DELETE_CREDENTIALS = [
   ],
   ['oauth_applications', removal('oauth_applications', 'client_id', 'user_id = $1')],
   ['api_keys', removal('api_keys', 'id', 'user_id = $1')],
+  ['webhooks', removal('webhooks', 'id', 'user_id = $1')],
 ] as const;
 
 /** Rows that are about this account alone. */
@@ -60,6 +61,7 @@ export const ERASED_TABLES = [
   'api_keys',
   'oauth_applications',
   'oauth_grants',
+  'webhooks',
   'attempts',
   'audit_events',
   'game_admins',
@@ -122,6 +124,12 @@ export const DELETE_REFERENCES = statement(
   `DELETE FROM purchase_references r
    WHERE r.purchase_id = ANY ($1::bigint[]) AND EXISTS (
      SELECT FROM unnest($2::text[]) AS name WHERE strpos(lower(r.reference), lower(name)) > 0)`,
+);
+
+/** A receiver may have repeated the reference in its response. */
+export const FORGET_RESPONSES = statement(
+  'erase_webhook_responses',
+  'UPDATE webhook_attempts SET response = NULL WHERE purchase_id = ANY ($1::bigint[]) AND response IS NOT NULL',
 );
 
 export const DELETE_ENTRIES_OF_OWN = removal(

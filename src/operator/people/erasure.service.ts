@@ -106,6 +106,7 @@ export class ErasureService {
       await this.write([
         bind(sql.LOCK_PURCHASES, [ids]),
         bind(sql.DELETE_REFERENCES, [ids, names]),
+        bind(sql.FORGET_RESPONSES, [ids]),
         bind(sql.FORGET_BUYERS, [...values, ids]),
       ]);
       erased.purchases += ids.length;

@@ -20,6 +20,8 @@ import { DownloadKey } from '../../purchases/download-key.entity';
 import { Purchase } from '../../purchases/purchase.entity';
 import { UserEmail } from '../../auth/accounts/user-email.entity';
 import { User } from '../../auth/accounts/user.entity';
+import { WebhookAttempt } from '../webhooks/webhook-attempt.entity';
+import { Webhook } from '../webhooks/webhook.entity';
 import { CLAIMS } from './person';
 import type { Scan } from './scan';
 import { ANSWERS, DOWNLOAD_KEYS, ENTRIES, ON_PROFILE, PURCHASES } from './scans';
@@ -88,6 +90,10 @@ export const PARTS: (Owned | Scanned)[] = [
   owned('oauth_code', OauthCode, { where: OF_GRANTS, ...byHash('code_hash') }),
   owned('oauth_refresh_token', OauthRefreshToken, { where: OF_GRANTS, ...byHash('token_hash') }),
   owned('oauth_device_request', OauthDeviceRequest, { where: OF_GRANTS, ...byHash('device_code_hash') }),
+  owned('webhook', Webhook),
+  owned('webhook_attempt', WebhookAttempt, {
+    where: 't.webhook_id IN (SELECT id FROM webhooks WHERE user_id = $1)',
+  }),
   owned('attempts', Attempt, {
     where: `t.subject IN (sha256(convert_to('user ' || $1::bigint, 'UTF8')), sha256(convert_to('device code by ' || $1::bigint, 'UTF8')))`,
     ...byHash('subject'),

@@ -10,6 +10,9 @@ import { isLoopback, isPublic } from './public-address';
 export const TIMEOUT = 10_000;
 /** Bytes of an answer that are read before the connection is closed. */
 const MAX_ANSWER = 64 * 1024;
+/** Bytes and characters of an answer that its start has at most. */
+const START_BYTES = 1024;
+const START = 200;
 /** Answers such as 103 before the last one. */
 const MAX_INTERIM = 10;
 
@@ -25,12 +28,14 @@ export interface Answer {
   status: number;
   /** The seconds that it asks for before the next attempt. */
   retryAfter?: number;
+  /** Its first characters. */
+  start: string;
 }
 
 /** There was no answer. The message says why, and holds no part of the address. */
 export class NotSent extends Error {}
 
-type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
+export type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
 
 export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
 
@@ -68,13 +73,16 @@ export async function send(
   // Loaded with the first message: most processes send none.
   const { request } = url.protocol === 'http:' ? await import('node:http') : await import('node:https');
   return new Promise((resolve, reject) => {
-    let answer: Answer | undefined;
+    let answer: Omit<Answer, 'start'> | undefined;
+    const chunks: Buffer[] = [];
     let problem = 'no answer';
     const options = { method: 'POST', headers, lookup, agent: false, signal } as const;
     const req = request(url, options, (res) => {
-      answer = { status: res.statusCode!, retryAfter: secondsIn(res.headers['retry-after'], clock.now()) };
+      const retryAfter = secondsIn(res.headers['retry-after'], clock.now());
+      answer = { status: res.statusCode!, retryAfter };
       let bytes = 0;
       res.on('data', (chunk: Buffer) => {
+        if (bytes < START_BYTES) chunks.push(chunk.subarray(0, START_BYTES - bytes));
         if ((bytes += chunk.length) > MAX_ANSWER) res.destroy();
       });
       res.on('error', () => undefined);
@@ -86,12 +94,16 @@ export async function send(
     req.on('error', (error: NodeJS.ErrnoException) => (problem = error.code ?? problem));
     // Status 101 closes the request without an answer and without an error.
     req.on('close', () => {
-      if (answer) resolve(answer);
+      if (answer) resolve({ ...answer, start: startOf(Buffer.concat(chunks)) });
       else reject(new NotSent(signal.aborted ? 'timeout' : problem));
     });
     req.end(body);
   });
 }
+
+/** As text that can be stored and shown: what is not UTF-8, and control characters, are replaced. */
+const startOf = (bytes: Buffer) =>
+  [...bytes.toString('utf8').replace(/[\p{Cc}\s]+/gu, ' ')].slice(0, START).join('').trim();
 
 /** Of a Retry-After: seconds, or a date of HTTP. */
 function secondsIn(text = '', now: number): number | undefined {

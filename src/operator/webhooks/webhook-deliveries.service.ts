@@ -10,7 +10,15 @@ import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { Measurements } from '../../platform/observability/measurements';
-import { type Answer, NotSent, TIMEOUT } from './send';
+import { concerns } from './announcements';
+import { TIMEOUT } from './send';
+import {
+  isSuccess,
+  type Outcome,
+  type Outgoing,
+  type Receiver,
+  WebhookAttempts,
+} from './webhook-attempts.service';
 import type { WebhookDelivery } from './webhook-delivery.entity';
 import type { Webhook } from './webhook.entity';
 import { WebhooksService } from './webhooks.service';
@@ -36,27 +44,37 @@ const MAX_UNTRIED_AGE = MAX_AGE + 24 * 3600;
 export const MAX_WAITING = 100_000;
 const BATCH = 1000;
 
+/** Webhooks with waiting messages. Most webhooks of a store with many sellers have none, so the index is read from one ID to the next. */
+const PENDING = `RECURSIVE pending (id) AS (
+     SELECT min(webhook_id) FROM webhook_deliveries
+     UNION ALL
+     SELECT (SELECT min(webhook_id) FROM webhook_deliveries WHERE webhook_id > pending.id) FROM pending WHERE pending.id IS NOT NULL
+   )`;
+
 const POLL = statement<{ waiting: number; oldest: number }>(
   'poll_webhook_deliveries',
-  `SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT ${MAX_WAITING + 1}) counted) AS waiting,
+  `WITH ${PENDING}
+   SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT ${MAX_WAITING + 1}) counted) AS waiting,
      coalesce(extract(epoch FROM now() - min(d.oldest))::float8, 0) AS oldest
-   FROM webhooks w CROSS JOIN LATERAL (
-     SELECT min(created_at) AS oldest FROM webhook_deliveries WHERE webhook_id = w.id) d`,
+   FROM pending CROSS JOIN LATERAL (
+     SELECT min(created_at) AS oldest FROM webhook_deliveries WHERE webhook_id = pending.id) d`,
 );
 
 interface Due
   extends
-    Pick<WebhookDelivery, 'id' | 'webhook_id' | 'event' | 'data' | 'created_at' | 'attempts'>,
-    Pick<Webhook, 'url' | 'secret'> {
+    Pick<WebhookDelivery, 'id' | 'webhook_id' | 'event' | 'purchase_id' | 'data' | 'created_at' | 'attempts'>,
+    Pick<Webhook, 'url' | 'secret' | 'user_id'> {
   reference: string | null;
   age: number;
+  /** False: the owner of the webhook can no longer edit the game. */
+  permitted: boolean;
 }
 
 // Some for each webhook, so that a slow one does not block the others. $1: the webhook of each delivery under way.
 const CLAIM = statement<Due>(
   'claim_webhook_deliveries',
-  `WITH due AS MATERIALIZED (
-     SELECT d.id FROM webhooks w CROSS JOIN LATERAL (
+  `WITH ${PENDING}, due AS MATERIALIZED (
+     SELECT d.id FROM pending JOIN webhooks w USING (id) CROSS JOIN LATERAL (
        SELECT id FROM webhook_deliveries
        WHERE webhook_id = w.id AND due_at <= now() AND coalesce(w.paused_until <= now(), true) ORDER BY due_at
        LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($1::bigint[]) AS busy (id) WHERE busy.id = w.id))
@@ -64,11 +82,13 @@ const CLAIM = statement<Due>(
    )
    UPDATE webhook_deliveries d SET due_at = now() + interval '${LEASE} ms', attempts = d.attempts + 1
    FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
-   RETURNING d.id, d.webhook_id, d.event, d.data, d.created_at, d.attempts, w.url, w.secret,
+   RETURNING d.id, d.webhook_id, d.event, d.purchase_id, d.data, d.created_at, d.attempts, w.url, w.secret, w.user_id,
+     w.user_id IS NULL OR ${concerns('d.purchase_id')} AS permitted,
      (SELECT reference FROM purchase_references r WHERE r.purchase_id = d.purchase_id) AS reference,
      extract(epoch FROM now() - d.created_at)::float8 AS age`,
 );
 
+const WITHDRAW = statement('webhook_delivery_withdrawn', 'DELETE FROM webhook_deliveries WHERE id = $1');
 const SET_OUTCOME = 'UPDATE webhooks SET last_at = now(), last_outcome = $2';
 const FINISH = statement(
   'webhook_delivery_done',
@@ -91,8 +111,9 @@ const POSTPONE = statement(
 // ARRAY: with IN, a table without statistics may be joined row by row, which takes minutes for 100,000 deliveries.
 const DROP = statement(
   'drop_webhook_deliveries',
-  `DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(
-     SELECT d.id FROM webhooks w CROSS JOIN LATERAL (
+  `WITH ${PENDING}
+   DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(
+     SELECT d.id FROM pending w CROSS JOIN LATERAL (
        (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_WAITING} LIMIT ${BATCH})
        UNION
        (SELECT id FROM webhook_deliveries
@@ -116,6 +137,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   constructor(
     private readonly database: Database,
     private readonly webhooks: WebhooksService,
+    private readonly attempts: WebhookAttempts,
     private readonly host: HttpAdapterHost,
     private readonly clock: Clock,
     measurements: Measurements,
@@ -184,27 +206,42 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
   }
 
   private async attempt(due: Due): Promise<void> {
-    const { id, webhook_id, url, secret, event, created_at, data, reference } = due;
-    const timestamp = modernTimestamp(created_at);
-    const message = { id: `msg_${id}`, type: event, timestamp, data: { ...data, reference } };
+    const { id, webhook_id, url, secret, user_id, event, purchase_id, created_at, data, reference } = due;
+    if (!due.permitted) {
+      await this.database.rows(WITHDRAW, [id]);
+      return;
+    }
+    const message = { id: `msg_${id}`, type: event, timestamp: modernTimestamp(created_at), data };
     const delivery = new AbortController();
     const signal = AbortSignal.any([delivery.signal, AbortSignal.timeout(TIMEOUT)]);
     this.running.set(delivery, webhook_id);
     try {
-      const webhook = { id: webhook_id, url, secret };
-      const answer = await this.webhooks.send(message, webhook, signal).catch(noAnswer);
-      if (!this.stopped) await this.settle(due, answer);
+      const webhook = { id: webhook_id, url, secret, user_id };
+      const outcome = await this.attempts.send({ message, reference, purchase_id }, webhook, signal);
+      if (this.stopped) return;
+      await this.settle(due, outcome);
+      await this.attempts.record({ message, purchase_id }, webhook, outcome);
     } finally {
       this.running.delete(delivery);
       this.wake();
     }
   }
 
+  /** Sends a message of a user's webhook now, whatever waits, and records the outcome. */
+  async sendNow(sent: Outgoing, webhook: Receiver): Promise<Outcome> {
+    const outcome = await this.attempts.send(sent, webhook, AbortSignal.timeout(TIMEOUT));
+    const id = sent.purchase_id === null ? null : sent.message.id.slice('msg_'.length);
+    if (isSuccess(outcome)) await this.database.rows(FINISH, [id, outcome.status, webhook.id]);
+    else await this.database.rows(GIVE_UP, [null, outcome.status, webhook.id]);
+    await this.attempts.record(sent, webhook, outcome);
+    return outcome;
+  }
+
   private async settle(
     { id, webhook_id, age, attempts }: Due,
-    { status, retryAfter }: Answer | Unanswered,
+    { status, retryAfter }: Outcome,
   ): Promise<void> {
-    if (Number(status) >= 200 && Number(status) < 300) {
+    if (isSuccess({ status })) {
       this.results.delivered.value++;
       await this.database.rows(FINISH, [id, status, webhook_id]);
       return;
@@ -228,14 +265,3 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     if (length > 0) this.log.warn(`${length} deliveries are dropped: they waited too long, or were too many`);
   }
 }
-
-/** `status`: why. */
-interface Unanswered {
-  status: string;
-  retryAfter?: undefined;
-}
-
-const noAnswer = (error: unknown): Unanswered => {
-  if (error instanceof NotSent) return { status: error.message };
-  throw error;
-};

@@ -1,8 +1,8 @@
-import { Check, Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 import type { WebhookEvent } from './announcements';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
-/** An address that is told of sales. */
+/** A URL that is notified of sales. */
 @Entity('webhooks')
 @Check('webhooks_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('webhooks_url_check', 'length(url) <= 500')
@@ -20,7 +20,12 @@ export class Webhook {
   @Column('text', { array: true })
   events: WebhookEvent[];
 
-  /** Null: of all games. */
+  /** Null: the store's own. */
+  @Index('webhooks_user_id_idx')
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
+
+  /** Null: all games of the store. ALL_OWN_GAMES: all games that the user can edit. */
   @Column('bigint', { nullable: true })
   game_id: number | null;
 
@@ -31,7 +36,7 @@ export class Webhook {
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  /** When a delivery was last tried, and its outcome: the status of the answer, or why there was none. */
+  /** The time of the last attempt, and its outcome: the status of the response, or why there was none. */
   @TimestampColumn({ nullable: true })
   last_at: string | null;
 

@@ -1,14 +1,17 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../../auth/auth.module';
+import { UserWebhooksService } from './user-webhooks.service';
 import { Webhook } from './webhook.entity';
+import { WebhookAttempt } from './webhook-attempt.entity';
+import { WebhookAttempts } from './webhook-attempts.service';
 import { WebhookDeliveries } from './webhook-deliveries.service';
 import { WebhookDelivery } from './webhook-delivery.entity';
 import { WebhooksService } from './webhooks.service';
 
 @Module({
-  imports: [AuthModule, TypeOrmModule.forFeature([Webhook, WebhookDelivery])],
-  providers: [WebhookDeliveries, WebhooksService],
-  exports: [WebhookDeliveries],
+  imports: [AuthModule, TypeOrmModule.forFeature([Webhook, WebhookAttempt, WebhookDelivery])],
+  providers: [UserWebhooksService, WebhookAttempts, WebhookDeliveries, WebhooksService],
+  exports: [UserWebhooksService, WebhookDeliveries, WebhooksService],
 })
 export class WebhooksModule {}

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
+import { IsNull, type Repository } from 'typeorm';
+import { lockUser } from '../../auth/accounts/lock-user';
 import { Audit } from '../../auth/audit';
 import { peppersOf } from '../../auth/api-key';
 import { seal, unseal } from '../../auth/sealed';
@@ -10,20 +11,38 @@ import { OperatorError } from '../../platform/config/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
-import { statement } from '../../platform/database/statement';
-import type { WebhookEvent } from './announcements';
+import { longRead, statement } from '../../platform/database/statement';
 import { isLoopback } from './public-address';
-import { hostOf, type Answer, isAllowed, type Message, NotSent, send, TIMEOUT } from './send';
+import {
+  type AddressRules,
+  hostOf,
+  type Answer,
+  isAllowed,
+  type Message,
+  NotSent,
+  send,
+  TIMEOUT,
+} from './send';
 import { Webhook } from './webhook.entity';
 
 export const MAX_WEBHOOKS = 20;
+export const MAX_USER_WEBHOOKS = 10;
 const MAX_URL = 500;
 
-const LIST = statement<Omit<Webhook, 'secret'> & { waiting: number }>(
+const MAX_LISTED = 1000;
+
+export interface ListedWebhook extends Omit<Webhook, 'secret'> {
+  /** Of the owner; null: the store's own. */
+  username: string | null;
+  waiting: number;
+}
+
+const LIST = longRead<ListedWebhook>(
   'list_webhooks',
-  `SELECT id, url, events, game_id, created_at, last_at, last_outcome, ended_at,
+  `SELECT w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until, w.ended_at,
+     (SELECT username FROM users WHERE id = w.user_id) AS username,
      (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting
-   FROM webhooks w ORDER BY id LIMIT ${MAX_WEBHOOKS}`,
+   FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT ${MAX_LISTED}`,
 );
 
 const END = statement(
@@ -33,7 +52,15 @@ const END = statement(
    ) SELECT id FROM ended`,
 );
 
-/** Adds webhooks, ends them, and sends them messages. */
+export interface NewWebhook extends Pick<Webhook, 'url' | 'events' | 'game_id'> {
+  /** Absent: the store's own webhook. */
+  user_id?: number | null;
+}
+
+/** For the audit log; empty for a command. */
+export type Actor = { request_id?: string; user_id?: number };
+
+/** Adds, rotates and removes webhooks, and sends them messages. */
 @Injectable()
 export class WebhooksService {
   private readonly log = new Logger(WebhooksService.name);
@@ -49,64 +76,87 @@ export class WebhooksService {
     this.peppers = peppersOf(settings);
   }
 
-  /** Returns the secret, which nobody sees again. `game_id` null: of all games. */
-  async add(address: string, events: WebhookEvent[], game_id: number | null) {
-    const url = this.urlOf(address);
-    const secret = randomBytes(32);
-    const sealed = seal(secret, nameOf(url.href), this.peppers[0]!);
+  /** Returns the secret, which is stored nowhere else in plain text. */
+  async add({ url: text, events, game_id, user_id = null }: NewWebhook, by: Actor = {}) {
+    const url = this.urlOf(text, user_id);
+    const { secret, sealed } = this.newSecret(url.href);
+    const max = user_id === null ? MAX_WEBHOOKS : MAX_USER_WEBHOOKS;
     const id = await this.database.transaction(async (db) => {
-      await db.query('LOCK TABLE webhooks IN SHARE ROW EXCLUSIVE MODE');
-      if ((await db.count(Webhook)) >= MAX_WEBHOOKS)
-        throw new OperatorError(`There are ${MAX_WEBHOOKS} webhooks: remove one first.`);
+      if (user_id === null) await db.query('LOCK TABLE webhooks IN SHARE ROW EXCLUSIVE MODE');
+      else await lockUser(db, user_id);
+      if ((await db.countBy(Webhook, { user_id: user_id ?? IsNull() })) >= max)
+        throw new OperatorError(`There are already ${max} webhooks. Delete one first.`);
       const { raw } = await db
         .createQueryBuilder()
         .insert()
         .into(Webhook)
-        .values({ url: url.href, events, game_id, secret: sealed })
+        .values({ url: url.href, events, game_id, user_id, secret: sealed })
         .returning('id')
         .execute();
       return (raw as { id: number }[])[0]!.id;
     });
-    this.audit.record({ event: 'webhook.created', webhook_id: id, host: url.host });
-    return { id, secret: `whsec_${secret.toString('base64')}` };
+    this.audit.record({ event: 'webhook.created', ...by, webhook_id: id, host: url.host });
+    return { id, secret };
   }
 
   list() {
     return this.database.rows(LIST, []);
   }
 
-  /** False: there is none with this id. */
-  async remove(id: number): Promise<boolean> {
-    const { affected } = await this.webhooks.delete({ id });
-    if (affected) this.audit.record({ event: 'webhook.deleted', webhook_id: id });
+  /** False: no such webhook of the user, or without `user_id` of anyone. */
+  async remove(id: number, user_id?: number, by: Actor = {}): Promise<boolean> {
+    const { affected } = await this.webhooks.delete({ id, ...(user_id !== undefined && { user_id }) });
+    if (affected) this.audit.record({ event: 'webhook.deleted', ...by, webhook_id: id });
     return affected === 1;
   }
 
-  /** Sends a message at once; the status of the answer. */
+  /** Those of users too; returns their number. */
+  async removeAll(): Promise<number> {
+    const { raw } = await this.webhooks.createQueryBuilder().delete().returning('id').execute();
+    for (const { id } of raw as { id: number }[])
+      this.audit.record({ event: 'webhook.deleted', webhook_id: id });
+    return (raw as unknown[]).length;
+  }
+
+  /** Messages are signed with the new secret from now on. Undefined: no such webhook. */
+  async rotate(id: number, user_id: number, by: Actor): Promise<string | undefined> {
+    const found = await this.webhooks.findOneBy({ id, user_id });
+    if (!found) return undefined;
+    const { secret, sealed } = this.newSecret(found.url);
+    const { affected } = await this.webhooks.update({ id, user_id }, { secret: sealed });
+    if (!affected) return undefined;
+    this.audit.record({ event: 'webhook.secret_rotated', ...by, webhook_id: id });
+    return secret;
+  }
+
+  /** Sends a test message immediately; returns the status of the response. */
   async test(id: number): Promise<number> {
     const webhook = await this.webhooks.findOneBy({ id });
     if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
-    const now = new Date(this.clock.now());
-    const timestamp = now.toISOString().replace(/\.\d+Z$/, 'Z');
-    const message = { id: `msg_test_${now.getTime()}`, type: 'webhook.test', timestamp, data: {} };
-    const { status } = await this.send(message, webhook, AbortSignal.timeout(TIMEOUT)).catch(
+    const { status } = await this.send(this.testMessage(), webhook, AbortSignal.timeout(TIMEOUT)).catch(
       (error: unknown) => {
-        throw error instanceof NotSent ? new OperatorError(`There is no answer: ${error.message}.`) : error;
+        throw error instanceof NotSent ? new OperatorError(`No response: ${error.message}.`) : error;
       },
     );
     return status;
   }
 
+  testMessage(): Message {
+    const now = new Date(this.clock.now());
+    const timestamp = now.toISOString().replace(/\.\d+Z$/, 'Z');
+    return { id: `msg_test_${now.getTime()}`, type: 'webhook.test', timestamp, data: {} };
+  }
+
   /** Throws NotSent where there is no answer. */
   async send(
     message: Message,
-    webhook: Pick<Webhook, 'id' | 'url' | 'secret'>,
+    webhook: Pick<Webhook, 'id' | 'url' | 'secret' | 'user_id'>,
     signal: AbortSignal,
   ): Promise<Answer> {
     return send(
       message,
       { url: new URL(webhook.url), secret: this.opened(webhook) },
-      this.settings,
+      this.rulesFor(webhook.user_id),
       signal,
       this.clock,
     );
@@ -132,23 +182,38 @@ export class WebhooksService {
       );
   }
 
-  private urlOf(text: string): URL {
+  private newSecret(url: string) {
+    const secret = randomBytes(32);
+    const sealed = seal(secret, nameOf(url), this.peppers[0]!);
+    return { secret: `whsec_${secret.toString('base64')}`, sealed };
+  }
+
+  /** The setting is for the store's own systems: users must not reach the private network through the service. */
+  private rulesFor(user_id: number | null): AddressRules {
+    return user_id === null
+      ? this.settings
+      : { NODE_ENV: this.settings.NODE_ENV, WEBHOOKS_ALLOW_PRIVATE: false };
+  }
+
+  private urlOf(text: string, user_id: number | null): URL {
     if (text.length > MAX_URL || !URL.canParse(text) || new URL(text).href.length > MAX_URL)
       throw new OperatorError(
-        `Give an address of at most ${MAX_URL} characters, such as https://example.com/hook.`,
+        `Use a URL of at most ${MAX_URL} characters, such as https://example.com/hook.`,
       );
     const url = new URL(text);
     const host = hostOf(url);
     const local = host === 'localhost' || isLoopback(host);
     if (url.username || url.password || url.hash)
-      throw new OperatorError('Give an address without a user, a password and a fragment.');
+      throw new OperatorError('Use a URL without a username, a password or a fragment.');
     if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local))
       throw new OperatorError(
-        'Give an address that begins with https://; http:// is for this machine alone.',
+        'Use a URL that starts with https://. http:// is only allowed for this machine.',
       );
     const literal = host === 'localhost' ? '127.0.0.1' : host;
-    if (isIP(literal) && !isAllowed(url, literal, this.settings))
-      throw new OperatorError(`${host} is a private address: WEBHOOKS_ALLOW_PRIVATE allows it.`);
+    if (isIP(literal) && !isAllowed(url, literal, this.rulesFor(user_id)))
+      throw new OperatorError(
+        `${host} is a private IP address.${user_id === null ? ' WEBHOOKS_ALLOW_PRIVATE allows it.' : ''}`,
+      );
     return url;
   }
 }

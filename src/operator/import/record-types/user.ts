@@ -97,8 +97,9 @@ export const USER = recordType({
       collection: 'collections c WHERE c.user_id = t.id',
     },
     advice: 'erase the person instead, with gamewharf users erase',
-    // Entries that they added to other collections stay, as added by the owner.
     before: [
+      `DELETE FROM webhooks w USING ${each('gone_users')} WHERE w.user_id = t.id`,
+      // Entries that they added to other collections stay, as added by the owner.
       `UPDATE collection_games g SET user_id = c.user_id
        FROM ${each('gone_users')}, collections c WHERE g.user_id = t.id AND c.id = g.collection_id`,
     ],

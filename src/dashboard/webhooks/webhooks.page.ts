@@ -1,0 +1,239 @@
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import { ALL_OWN_GAMES, WEBHOOK_EVENTS, type WebhookEvent } from '../../operator/webhooks/announcements';
+import type { OwnWebhook } from '../../operator/webhooks/user-webhooks.service';
+import { isSuccess, MAX_ATTEMPTS } from '../../operator/webhooks/webhook-attempts.service';
+import type { WebhookAttempt } from '../../operator/webhooks/webhook-attempt.entity';
+import { html, type Html } from '../layout/html';
+import { formToken, type Page } from '../layout/layout';
+import {
+  alert,
+  checkbox,
+  copyable,
+  day,
+  described,
+  done,
+  isWrong,
+  problemAt,
+  type Problems,
+  table,
+} from '../layout/parts';
+import type { SignedInVisitor } from '../layout/visitor';
+
+export const WEBHOOKS_PATH = '/user/settings/webhooks';
+const MAX_URL = 500;
+
+const EVENT_NAMES: Record<WebhookEvent, string> = {
+  'purchase.completed': 'Sales',
+  'purchase.refunded': 'Refunds',
+};
+
+/** The other reasons are codes such as ECONNREFUSED, which developers search for. */
+const REASONS: Record<string, string> = {
+  timeout: 'no response within 10 s',
+  'no answer': 'no response',
+  'no address': 'hostname not found',
+  'private address': 'private IP address',
+};
+
+export interface WebhookDraft {
+  url: string;
+  game: string;
+  events: WebhookEvent[];
+}
+
+export const NEW_WEBHOOK: WebhookDraft = { url: '', game: '', events: [...WEBHOOK_EVENTS] };
+
+export const webhookPath = (id: number) => `${WEBHOOKS_PATH}/${id}`;
+
+/** Without the query, which may contain a token. */
+export const nameOf = ({ url }: Pick<OwnWebhook, 'url'>): string => url.replace(/^https?:\/\/|\?.*/g, '');
+
+export const outcomeText = (outcome: number | string): string => REASONS[outcome] ?? String(outcome);
+
+export const listPage = (webhooks: OwnWebhook[], sells: boolean, notice: string | undefined): Page => ({
+  section: WEBHOOKS_PATH,
+  title: 'Webhooks',
+  main: html`<div class="head">
+      <h1>Webhooks</h1>
+      ${sells && html`<a class="button" href="${WEBHOOKS_PATH}/new">Add webhook</a>`}
+    </div>
+    <p class="lead">
+      A webhook notifies your own systems of every sale and refund of the games that you can edit.
+    </p>
+    ${done(notice)}
+    ${
+      webhooks.length === 0
+        ? html`<p class="empty">
+            ${sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for people who sell games. You can’t edit any games.'}
+          </p>`
+        : table('Your webhooks', ['URL', 'Games', 'Last result', { numbers: 'Pending' }], webhooks.map(row))
+    }`,
+});
+
+const row = (webhook: OwnWebhook): Html =>
+  html`<tr>
+    <th scope="row"><a href="${webhookPath(webhook.id)}">${nameOf(webhook)}</a></th>
+    <td data-label="Games">${gamesOf(webhook)}</td>
+    <td data-label="Last result">${lastResult(webhook)}</td>
+    <td data-label="Pending" class="number">${webhook.waiting}</td>
+  </tr>`;
+
+const gamesOf = ({ game_id, title }: OwnWebhook): string =>
+  title ?? (game_id === ALL_OWN_GAMES ? 'All your games' : 'A game that you can no longer edit');
+
+const result = (outcome: string): Html =>
+  html`<span class="tag${!isSuccess({ status: outcome }) && ' warn'}">${outcomeText(outcome)}</span>`;
+
+const lastResult = ({ last_at, last_outcome, ended_at }: OwnWebhook): Html =>
+  html`${last_outcome === null ? html`<span class="muted">none yet</span>` : html`${result(last_outcome)} ${moment(last_at!)}`}
+  ${ended_at && html`<br /><strong class="tag warn">disabled</strong>`}`;
+
+const moment = (timestamp: string): Html =>
+  html`<time datetime="${modernTimestamp(timestamp)}">${timestamp.slice(0, 16)} UTC</time>`;
+
+export const formPage = (
+  visitor: SignedInVisitor,
+  games: { id: number; title: string }[],
+  { url, game, events }: WebhookDraft,
+  problems: Problems = {},
+): Page => ({
+  section: WEBHOOKS_PATH,
+  title: 'Add a webhook',
+  status: isWrong(problems) ? 400 : 200,
+  main: html`<h1>Add a webhook</h1>
+    <form method="post" action="${WEBHOOKS_PATH}" class="card stack">
+      ${formToken(visitor)}
+      <div class="field">
+        <label for="url">Endpoint URL</label>
+        <input
+          id="url"
+          name="url"
+          type="url"
+          value="${url}"
+          required
+          maxlength="${MAX_URL}"
+          placeholder="https://example.com/hook"
+          autocomplete="off"
+          ${described('url', problems.url)}
+        />
+        ${problemAt('url', problems.url)}
+      </div>
+      <label class="field" for="game"
+        >Games
+        <select id="game" name="game" ${described('game', problems.game)}>
+          <option value="">All games that you can edit</option>
+          ${games.map(({ id, title }) => html`<option value="${id}" ${game === String(id) && html` selected`}>${title}</option> `)}
+        </select></label
+      >
+      ${problemAt('game', problems.game)}
+      <fieldset ${problems.events && html` aria-describedby="events-problem"`}>
+        <legend>Events</legend>
+        ${problemAt('events', problems.events)}
+        ${WEBHOOK_EVENTS.map((event) =>
+          checkbox(
+            `event ${event}`,
+            events.includes(event),
+            html`${EVENT_NAMES[event]} <small><code>${event}</code></small>`,
+          ),
+        )}
+      </fieldset>
+      <div class="buttons">
+        <button>Add webhook</button>
+        <a class="button quiet" href="${WEBHOOKS_PATH}">Cancel</a>
+      </div>
+    </form>`,
+});
+
+type ShownAttempt = Omit<WebhookAttempt, 'webhook' | 'data'>;
+
+export const onePage = (
+  visitor: SignedInVisitor,
+  webhook: OwnWebhook,
+  attempts: ShownAttempt[],
+  notice: { done?: string; problem?: string; secret?: string },
+): Page => {
+  const path = webhookPath(webhook.id);
+  return {
+    section: WEBHOOKS_PATH,
+    title: nameOf(webhook),
+    main: html`<h1>${nameOf(webhook)}</h1>
+      ${notice.problem && alert(notice.problem)} ${done(notice.done)}
+      ${notice.secret && secretCard(notice.secret)}
+      <section class="card stack" aria-label="About this webhook">
+        <dl class="facts">
+          <dt>Endpoint URL</dt>
+          <dd><code>${webhook.url}</code></dd>
+          <dt>Games</dt>
+          <dd>${gamesOf(webhook)}</dd>
+          <dt>Events</dt>
+          <dd>${webhook.events.map((event) => EVENT_NAMES[event]).join(', ')}</dd>
+          <dt>Added</dt>
+          <dd>${day(webhook.created_at)}</dd>
+          <dt>Last result</dt>
+          <dd>${lastResult(webhook)}</dd>
+          <dt>Pending messages</dt>
+          <dd>${webhook.waiting}</dd>
+        </dl>
+        ${
+          webhook.ended_at &&
+          html`<p>
+            Your receiver responded 410 Gone, so it gets no more messages. To receive them again, delete this
+            webhook and add a new one.
+          </p>`
+        }
+        <form method="post" action="${path}/test" class="buttons">
+          ${formToken(visitor)}
+          <button>Send test</button>
+          <a class="button quiet" href="${path}/rotate">Rotate secret</a>
+          <a class="button quiet danger" href="${path}/delete">Delete</a>
+        </form>
+      </section>
+      <h2>Latest deliveries</h2>
+      ${
+        attempts.length === 0
+          ? html`<p class="empty">Nothing was sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.</p>`
+          : table(
+              'Latest deliveries',
+              ['Time', 'Event', 'Result', { numbers: 'Duration' }, 'Response', { buttons: 'Send again' }],
+              attempts.map((attempt) => attemptRow(visitor, attempt)),
+            )
+      }`,
+  };
+};
+
+const attemptRow = (visitor: SignedInVisitor, attempt: ShownAttempt): Html => {
+  const { id, webhook_id, event, purchase_id, attempted_at, outcome, duration_ms, response } = attempt;
+  const what = purchase_id === null ? '' : ` of sale ${purchase_id}`;
+  return html`<tr>
+    <th scope="row">${moment(attempted_at)}</th>
+    <td data-label="Event">
+      <code>${event}</code>${purchase_id !== null && html`<br /><small>sale ${purchase_id}</small>`}
+    </td>
+    <td data-label="Result">${result(outcome)}</td>
+    <td data-label="Duration" class="number">${duration_ms} ms</td>
+    <td data-label="Response">
+      ${response ? html`<small>${response}</small>` : html`<span class="muted">empty</span>`}
+    </td>
+    <td class="actions">
+      ${
+        purchase_id !== null &&
+        html`<form method="post" action="${webhookPath(webhook_id)}/attempts/${id}">
+          ${formToken(visitor)}<button class="quiet">
+            Send again<span class="hidden"> ${event}${what}</span>
+          </button>
+        </form>`
+      }
+    </td>
+  </tr>`;
+};
+
+const secretCard = (secret: string): Html =>
+  html`<section class="card fresh stack" aria-labelledby="fresh">
+    <h2 id="fresh">Signing secret</h2>
+    <p>
+      Copy it now, because it isn’t shown again. Your receiver verifies with it that a message comes from this
+      store, as
+      <a href="https://www.standardwebhooks.com" rel="noreferrer">Standard Webhooks</a> describes.
+    </p>
+    ${copyable('secret', 'Secret', secret)}
+  </section>`;

@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { canEdit } from '../../games/visibility';
+import { Database } from '../../platform/database/database';
+import { longRead } from '../../platform/database/statement';
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import { ConcurrencyLimit, type LimitedClient } from '../../platform/http/concurrency-limit';
+import { concerns } from './announcements';
+import { type Outcome, WebhookAttempts } from './webhook-attempts.service';
+import type { WebhookAttempt } from './webhook-attempt.entity';
+import { WebhookDeliveries } from './webhook-deliveries.service';
+import { Webhook } from './webhook.entity';
+import { WebhooksService } from './webhooks.service';
+
+/** Games in the form of a webhook. */
+const MAX_GAMES = 500;
+/** Milliseconds that a message waits for others of the same client. */
+const MAX_WAIT = 1500;
+
+export interface OwnWebhook extends Omit<Webhook, 'secret'> {
+  /** Of its one game; null: all games, or one that the user can no longer edit. */
+  title: string | null;
+  waiting: number;
+}
+
+const OWN = longRead<OwnWebhook>(
+  'own_webhooks',
+  `SELECT w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until, w.ended_at,
+     (SELECT title FROM games g WHERE g.id = w.game_id AND ${canEdit('g', '$1')}) AS title,
+     (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting
+   FROM webhooks w WHERE w.user_id = $1 AND ($2::bigint IS NULL OR w.id = $2) ORDER BY w.id`,
+);
+
+const GAMES = longRead<{ id: number; title: string }>(
+  'games_for_webhooks',
+  `SELECT id, title FROM games WHERE id IN (
+     SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1)
+   ORDER BY lower(title), id LIMIT ${MAX_GAMES}`,
+);
+
+const EDITED = longRead('game_for_webhook', `SELECT FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`);
+
+const TO_REPEAT = longRead<WebhookAttempt & { reference: string | null }>(
+  'webhook_attempt_to_repeat',
+  `SELECT a.*, (SELECT reference FROM purchase_references r WHERE r.purchase_id = a.purchase_id) AS reference
+   FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
+   WHERE a.id = $1 AND w.id = $2 AND w.user_id = $3 AND ${concerns('a.purchase_id')}`,
+);
+
+/** The webhooks of a user. Undefined results: the user has no such webhook. */
+@Injectable()
+export class UserWebhooksService {
+  // A receiver may take ten seconds to respond.
+  private readonly limit = new ConcurrencyLimit({ accepted: 32, running: 8, each: 1 });
+
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(Webhook) private readonly stored: Repository<Webhook>,
+    private readonly webhooks: WebhooksService,
+    private readonly deliveries: WebhookDeliveries,
+    private readonly attempts: WebhookAttempts,
+  ) {}
+
+  list(user_id: number): Promise<OwnWebhook[]> {
+    return this.database.rows(OWN, [user_id, null]);
+  }
+
+  find(user_id: number, id: number): Promise<OwnWebhook | undefined> {
+    return this.database.row(OWN, [user_id, id]);
+  }
+
+  /** Games that the user can edit, by title. */
+  games(user_id: number) {
+    return this.database.rows(GAMES, [user_id]);
+  }
+
+  async canEdit(user_id: number, game_id: number): Promise<boolean> {
+    return (await this.database.row(EDITED, [game_id, user_id])) !== undefined;
+  }
+
+  newestAttempts({ id }: OwnWebhook) {
+    return this.attempts.newest(id);
+  }
+
+  async test(user_id: number, id: number, client: LimitedClient): Promise<Outcome | undefined> {
+    const webhook = await this.stored.findOneBy({ id, user_id });
+    if (!webhook) return undefined;
+    return this.run(client, () =>
+      this.deliveries.sendNow({ message: this.webhooks.testMessage(), purchase_id: null }, webhook),
+    );
+  }
+
+  /** Sends the message of an attempt again, if the user can still edit the game. */
+  async repeat(user_id: number, id: number, attempt_id: number, client: LimitedClient) {
+    const webhook = await this.stored.findOneBy({ id, user_id });
+    const attempt = await this.database.row(TO_REPEAT, [attempt_id, id, user_id]);
+    if (!webhook || !attempt) return undefined;
+    const { message_id, event, happened_at, data, purchase_id, reference } = attempt;
+    const message = { id: message_id, type: event, timestamp: modernTimestamp(happened_at), data };
+    return this.run(client, () => this.deliveries.sendNow({ message, purchase_id, reference }, webhook));
+  }
+
+  private run(client: LimitedClient, work: () => Promise<Outcome>): Promise<Outcome> {
+    return this.limit.run(client, AbortSignal.timeout(MAX_WAIT), work);
+  }
+}

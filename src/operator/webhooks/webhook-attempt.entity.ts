@@ -1,0 +1,49 @@
+import { Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn } from 'typeorm';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { Webhook } from './webhook.entity';
+
+/** An attempt to deliver a message to a user's webhook. The newest ones of each webhook are kept. */
+@Entity('webhook_attempts')
+@Index('webhook_attempts_webhook_id_idx', ['webhook_id', 'id'])
+export class WebhookAttempt {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id: number;
+
+  @Column('bigint')
+  webhook_id: number;
+
+  @ManyToOne(() => Webhook, { onDelete: 'CASCADE' })
+  webhook: Webhook;
+
+  @Column('text')
+  message_id: string;
+
+  @Column('text')
+  event: string;
+
+  /** Null: a test. */
+  @Index('webhook_attempts_purchase_id_idx')
+  @Column('bigint', { nullable: true })
+  purchase_id: number | null;
+
+  @Column('json')
+  data: object;
+
+  /** The time of the event, which is the timestamp of the message. */
+  @TimestampColumn()
+  happened_at: string;
+
+  @TimestampColumn({ default: () => 'now()' })
+  attempted_at: string;
+
+  /** The status of the response, or why there was none. */
+  @Column('text')
+  outcome: string;
+
+  @Column('integer')
+  duration_ms: number;
+
+  /** The first characters of the response. Cleared when the buyer is erased, because a receiver may repeat the reference. */
+  @Column('text', { nullable: true })
+  response: string | null;
+}

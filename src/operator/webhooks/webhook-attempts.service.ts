@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../../platform/config/clock';
+import { Database } from '../../platform/database/database';
+import { longRead, statement } from '../../platform/database/statement';
+import { type Answer, type Message, NotSent } from './send';
+import type { WebhookAttempt } from './webhook-attempt.entity';
+import type { Webhook } from './webhook.entity';
+import { WebhooksService } from './webhooks.service';
+
+/** Attempts of a webhook that are kept. */
+export const MAX_ATTEMPTS = 20;
+
+/** A message without the reference of its sale, which is added when it is sent. */
+export interface Outgoing {
+  message: Message;
+  /** Null: a test. */
+  purchase_id: number | null;
+  reference?: string | null;
+}
+
+export type Receiver = Pick<Webhook, 'id' | 'url' | 'secret' | 'user_id'>;
+
+export interface Outcome extends Omit<Partial<Answer>, 'status'> {
+  /** The status of the response, or why there was none. */
+  status: number | string;
+  duration_ms: number;
+}
+
+export const isSuccess = ({ status }: Pick<Outcome, 'status'>) =>
+  Number(status) >= 200 && Number(status) < 300;
+
+// The new attempt is one of those that are kept, and the other part of the statement doesn't see it.
+const RECORD = statement(
+  'record_webhook_attempt',
+  `WITH added AS (
+     INSERT INTO webhook_attempts
+       (webhook_id, message_id, event, purchase_id, data, happened_at, outcome, duration_ms, response)
+     SELECT id, $2, $3, $4, $5, $6, $7, $8, $9 FROM webhooks WHERE id = $1)
+   DELETE FROM webhook_attempts WHERE id IN (
+     SELECT id FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC OFFSET ${MAX_ATTEMPTS - 1})`,
+);
+
+const NEWEST = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
+  'webhook_attempts',
+  `SELECT id, webhook_id, message_id, event, purchase_id, happened_at, attempted_at, outcome, duration_ms, response
+   FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC LIMIT ${MAX_ATTEMPTS}`,
+);
+
+/** Sends messages, and records what came of those of users. */
+@Injectable()
+export class WebhookAttempts {
+  constructor(
+    private readonly database: Database,
+    private readonly webhooks: WebhooksService,
+    private readonly clock: Clock,
+  ) {}
+
+  async send(
+    { message, purchase_id, reference }: Outgoing,
+    webhook: Receiver,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const since = this.clock.monotonic();
+    const data = purchase_id === null ? message.data : { ...message.data, reference };
+    const answer = await this.webhooks.send({ ...message, data }, webhook, signal).catch(noAnswer);
+    return { ...answer, duration_ms: Math.round(this.clock.monotonic() - since) };
+  }
+
+  async record(
+    { message: { id, type, timestamp, data }, purchase_id }: Outgoing,
+    webhook: Receiver,
+    { status, duration_ms, start }: Outcome,
+  ): Promise<void> {
+    if (webhook.user_id === null) return;
+    const values = [
+      id,
+      type,
+      purchase_id,
+      JSON.stringify(data),
+      timestamp,
+      String(status),
+      duration_ms,
+      start,
+    ];
+    await this.database.rows(RECORD, [webhook.id, ...values]);
+  }
+
+  newest(webhook_id: number) {
+    return this.database.rows(NEWEST, [webhook_id]);
+  }
+}
+
+const noAnswer = (error: unknown): { status: string } => {
+  if (error instanceof NotSent) return { status: error.message };
+  throw error;
+};

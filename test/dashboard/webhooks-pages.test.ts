@@ -1,0 +1,344 @@
+import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
+import { MAX_ATTEMPTS } from '../../src/operator/webhooks/webhook-attempts.service';
+import { MAX_USER_WEBHOOKS } from '../../src/operator/webhooks/webhooks.service';
+import { Browser, browserOf } from '../support/browser';
+import { OPERATOR_TOKEN } from '../support/importing';
+import {
+  type Actor,
+  databaseUrl,
+  logged,
+  make,
+  openApp,
+  send,
+  sql,
+  theApp,
+  theClock,
+  useStore,
+} from '../support/store';
+import { until } from '../support/time';
+import { closeReceivers, Receiver, status } from '../support/webhook-receiver';
+
+useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
+
+const WEBHOOKS = '/user/settings/webhooks';
+let seller: Actor;
+let game: { id: number; title: string };
+let browser: Browser;
+
+beforeAll(async () => {
+  seller = await make.user();
+  game = await make.game({ owner: seller, title: 'Bright <Harbor>' });
+  browser = await browserOf(seller);
+});
+afterEach(async () => {
+  closeReceivers();
+  await sql('DELETE FROM webhooks');
+});
+
+const pathOf = ({ id }: Receiver) => `${WEBHOOKS}/${id}`;
+
+/** Adds the receiver as a webhook on the page. */
+async function added(receiver: Receiver, fields: Record<string, string> = {}, as = browser) {
+  await as.get(`${WEBHOOKS}/new`);
+  await as.submit(WEBHOOKS, { url: receiver.url, ...fields });
+  await as.follow();
+  receiver.secret = /whsec_[\w+/]{43}=/.exec(as.page.text)![0];
+  receiver.id = (await sql<{ id: number }>('SELECT max(id) AS id FROM webhooks'))[0]!.id;
+  return receiver;
+}
+
+async function post(path: string, fields: object = {}) {
+  const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' };
+  const { status, body } = await send('POST', path, { headers, body: JSON.stringify(fields) });
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  return body as { purchase: { id: number } };
+}
+const order = (game_id: number | number[]) => ({
+  game_id,
+  email: 'x@example.com',
+  currency: 'USD',
+  amount: 499,
+});
+const sold = async (game_id: number | number[], fields = {}) =>
+  (await post('/operator/purchases', { ...order(game_id), ...fields })).purchase.id;
+const idle = () => until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0);
+const attemptsOf = (receiver: Receiver) =>
+  sql<{ id: number; outcome: string; response: string }>(
+    'SELECT id, outcome, response FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id',
+    [receiver.id],
+  );
+const recorded = (receiver: Receiver, count: number) =>
+  until(async () => (await attemptsOf(receiver)).length >= count);
+/** As if the time of the next attempt had come. */
+async function again() {
+  await sql('UPDATE webhook_deliveries SET due_at = now()');
+  await sql('UPDATE webhooks SET paused_until = NULL');
+  theApp().get(WebhookDeliveries).poll();
+}
+
+test('a seller adds a webhook, sees its secret once, and is notified of sales and refunds', async () => {
+  const receiver = await added(await Receiver.open(status(200, {}, '<b>thanks</b>\n\0you')));
+  await browser.get(pathOf(receiver));
+  expect(browser.page.text).not.toContain(receiver.secret);
+  expect(browser.words).toContain('Nothing was sent yet.');
+  const id = await sold(game.id, { reference: 'order-1' });
+  await post(`/operator/purchases/${id}/refund`);
+  const messages = await receiver.heard(2);
+  expect(
+    messages.map(({ type, genuine, data }) => [type, genuine, data.id, data.reference]).toSorted(),
+  ).toEqual([
+    ['purchase.completed', true, id, 'order-1'],
+    ['purchase.refunded', true, id, 'order-1'],
+  ]);
+  await recorded(receiver, 2);
+  await browser.get(pathOf(receiver));
+  expect(browser.words).toMatch(
+    new RegExp(`purchase\\.completed sale ${id} 200 \\d+ ms <b>thanks</b> you Send again`),
+  );
+  expect(browser.page.text).toContain('&lt;b&gt;thanks');
+  expect(browser.words).toMatch(/Games All your games Events Sales, Refunds/);
+  await browser.get(WEBHOOKS);
+  expect(browser.words).toMatch(/127\.0\.0\.1:\d+\/hook All your games 200 \S+ \d\d:\d\d UTC 0/);
+  // A URL may contain a token.
+  expect(browser.page.text).not.toContain('of-the-shop');
+});
+
+test('one game, and one event', async () => {
+  const other = await make.game({ owner: seller });
+  const fields = { game: String(game.id) };
+  await browser.get(`${WEBHOOKS}/new`);
+  const receiver = await Receiver.open();
+  const { 'event purchase.completed': _, ...form } = browser.fieldsOf(WEBHOOKS);
+  await browser.post(WEBHOOKS, { ...form, ...fields, url: receiver.url });
+  await browser.follow();
+  expect(browser.words).toContain('Games Bright <Harbor> Events Refunds');
+  for (const id of [await sold(other.id), await sold([game.id, other.id])])
+    await post(`/operator/purchases/${id}/refund`);
+  await idle();
+  expect(receiver.messages.map(({ type, data }) => [type, data.game_ids])).toEqual([
+    ['purchase.refunded', [game.id, other.id]],
+  ]);
+});
+
+test.each([
+  [{ url: 'ftp://example.com' }, 'Use a URL that starts with https://'],
+  [{ url: 'http://example.com' }, 'Use a URL that starts with https://'],
+  [{ url: 'https://10.0.0.1/' }, '10.0.0.1 is a private IP address.'],
+  [{ url: `https://example.com/${'x'.repeat(500)}` }, 'Use a URL of at most 500 characters'],
+  [{ url: 'https://me:pass@example.com/' }, 'Use a URL without a username'],
+  [{ url: 'https://example.com/', game: '999999' }, 'Select a game that you can edit.'],
+])('%j is rejected on the form', async (fields, problem) => {
+  await browser.get(`${WEBHOOKS}/new`);
+  await browser.submit(WEBHOOKS, fields);
+  expect(browser.page.status).toBe(400);
+  expect(browser.words).toContain(problem);
+  expect(browser.words).not.toContain('WEBHOOKS_ALLOW_PRIVATE');
+  expect(await sql('SELECT FROM webhooks')).toEqual([]);
+});
+
+test('without an event, beyond the cap, and without a game to edit', async () => {
+  await browser.get(`${WEBHOOKS}/new`);
+  const { form_token } = browser.fieldsOf(WEBHOOKS);
+  await browser.post(WEBHOOKS, { form_token: form_token!, url: 'https://example.com/' });
+  expect(browser.words).toContain('Select at least one event.');
+  await sql(
+    `INSERT INTO webhooks (url, events, user_id, game_id, secret)
+     SELECT 'https://example.com/' || n, '{purchase.completed}', $1, 0, '' FROM generate_series(1, $2::int) n`,
+    [seller.id, MAX_USER_WEBHOOKS],
+  );
+  await browser.get(`${WEBHOOKS}/new`);
+  await browser.submit(WEBHOOKS, { url: 'https://example.com/' });
+  expect(browser.words).toContain(`There are already ${MAX_USER_WEBHOOKS} webhooks.`);
+  const player = await browserOf(await make.user());
+  await player.get(WEBHOOKS);
+  expect(player.words).toContain('You can’t edit any games.');
+  expect((await player.get(`${WEBHOOKS}/new`)).status).toBe(404);
+  await player.get('/user/games/redeem');
+  const token = player.fieldsOf('/user/games/redeem').form_token!;
+  const fields = { form_token: token, url: 'https://example.com/', 'event purchase.completed': 'yes' };
+  expect((await player.post(WEBHOOKS, fields)).status).toBe(404);
+});
+
+test('an admin who is removed from a game gets no more messages, not even those that wait', async () => {
+  const admin = await make.user();
+  const shared = await make.game({ owner: seller, admins: [admin] });
+  const theirs = await browserOf(admin);
+  const receiver = await added(await Receiver.open(status(500)), {}, theirs);
+  const ofOwner = await added(await Receiver.open());
+  await sold(game.id);
+  await sold(shared.id);
+  await sold(shared.id);
+  await receiver.heard(1);
+  await recorded(receiver, 1);
+  const tried = receiver.messages.length;
+  await sql('DELETE FROM game_admins WHERE user_id = $1', [admin.id]);
+  receiver.answer = status(204);
+  await again();
+  await idle();
+  await sold(shared.id);
+  await ofOwner.heard(4);
+  await idle();
+  expect(receiver.messages).toHaveLength(tried);
+  expect(receiver.messages.map(({ data }) => data.game_ids)).toEqual(
+    Array.from({ length: tried }, () => [shared.id]),
+  );
+  // Nor can they send one again that failed before.
+  const [attempt] = await attemptsOf(receiver);
+  await theirs.get(pathOf(receiver));
+  expect((await theirs.submit(`${pathOf(receiver)}/attempts/${attempt!.id}`)).status).toBe(404);
+  expect(receiver.messages).toHaveLength(tried);
+});
+
+test('a test message, and a delivery that is sent again under the same ID', async () => {
+  const receiver = await added(await Receiver.open(status(503, {}, 'down')));
+  await browser.get(pathOf(receiver));
+  await browser.submit(`${pathOf(receiver)}/test`);
+  await browser.follow();
+  expect(browser.words).toMatch(/Your receiver responded 503 \(\d+ ms\)\./);
+  expect(browser.words).toMatch(/webhook\.test 503 \d+ ms down/);
+  const id = await sold(game.id);
+  await receiver.heard(2);
+  await recorded(receiver, 2);
+  receiver.answer = status(200);
+  await browser.get(pathOf(receiver));
+  expect(browser.words).toContain('Pending messages 1');
+  const [, attempt] = await attemptsOf(receiver);
+  await browser.submit(`${pathOf(receiver)}/attempts/${attempt!.id}`);
+  await browser.follow();
+  expect(browser.words).toContain('Your receiver responded 200');
+  // Delivered: nothing waits any longer.
+  expect(browser.words).toContain('Pending messages 0');
+  const [tested, first, second] = await receiver.heard(3);
+  expect([tested!.type, tested!.genuine]).toEqual(['webhook.test', true]);
+  expect(second).toMatchObject({
+    id: first!.id,
+    genuine: true,
+    type: 'purchase.completed',
+    data: first!.data,
+  });
+  expect(first!.data.id).toBe(id);
+  closeReceivers();
+  await browser.submit(`${pathOf(receiver)}/test`);
+  await browser.follow();
+  expect(browser.words).toContain('Your receiver didn’t respond: ECONNREFUSED');
+  // A test can't be sent again: it has no sale.
+  const [test] = await attemptsOf(receiver);
+  await browser.get(pathOf(receiver));
+  expect(() => browser.fieldsOf(`${pathOf(receiver)}/attempts/${test!.id}`)).toThrow('no form');
+});
+
+test(`the last ${MAX_ATTEMPTS} attempts are kept`, async () => {
+  const receiver = await added(await Receiver.open());
+  const form = `${pathOf(receiver)}/test`;
+  for (let i = 0; i < MAX_ATTEMPTS + 2; i++) {
+    await browser.get(pathOf(receiver));
+    await browser.submit(form);
+  }
+  expect(await attemptsOf(receiver)).toHaveLength(MAX_ATTEMPTS);
+  await browser.get(pathOf(receiver));
+  expect(browser.page.text.match(/<code>webhook\.test/g)).toHaveLength(MAX_ATTEMPTS);
+});
+
+test('a rotated secret signs at once, and a deleted webhook is gone', async () => {
+  const receiver = await added(await Receiver.open());
+  const before = receiver.secret;
+  await browser.get(`${pathOf(receiver)}/rotate`);
+  await browser.submit(`${pathOf(receiver)}/rotate`);
+  await browser.follow();
+  receiver.secret = /whsec_[\w+/]{43}=/.exec(browser.page.text)![0];
+  expect(receiver.secret).not.toBe(before);
+  await sold(game.id);
+  expect((await receiver.heard(1))[0]!.genuine).toBe(true);
+  await browser.get(`${pathOf(receiver)}/delete`);
+  await browser.submit(`${pathOf(receiver)}/delete`);
+  await browser.follow();
+  expect(browser.words).toContain('The webhook is deleted.');
+  expect((await browser.get(pathOf(receiver))).status).toBe(404);
+  await sold(game.id);
+  expect(await sql('SELECT FROM webhook_deliveries')).toEqual([]);
+  const events = () =>
+    sql(`SELECT event FROM audit_events WHERE user_id = $1 AND details->>'webhook_id' = $2 ORDER BY id`, [
+      seller.id,
+      String(receiver.id),
+    ]);
+  await until(async () => (await events()).length === 3);
+  expect(await events()).toEqual([
+    { event: 'webhook.created' },
+    { event: 'webhook.secret_rotated' },
+    { event: 'webhook.deleted' },
+  ]);
+  expect(logged.join('')).not.toMatch(/whsec_|of-the-shop/);
+});
+
+test('another user’s webhook, and the store’s own, look as if they did not exist', async () => {
+  const receiver = await added(await Receiver.open());
+  const [store] = await sql<{ id: number }>(
+    `INSERT INTO webhooks (url, events, secret) VALUES ('https://example.com/', '{purchase.completed}', '') RETURNING id`,
+  );
+  const other = await make.user();
+  await make.game({ owner: other });
+  const theirs = await browserOf(other);
+  await theirs.get(WEBHOOKS);
+  expect(theirs.words).toContain('You don’t have any webhooks yet.');
+  await theirs.get(`${WEBHOOKS}/new`);
+  const { form_token } = theirs.fieldsOf(WEBHOOKS);
+  for (const id of [receiver.id, store!.id]) {
+    for (const path of ['', '/rotate', '/delete'])
+      expect((await theirs.get(`${WEBHOOKS}/${id}${path}`)).status).toBe(404);
+    for (const path of ['/test', '/rotate', '/delete', '/attempts/1'])
+      expect((await theirs.post(`${WEBHOOKS}/${id}${path}`, { form_token: form_token! })).status).toBe(404);
+  }
+  expect(await sql('SELECT FROM webhooks')).toHaveLength(2);
+  expect(receiver.messages).toEqual([]);
+});
+
+test('a user’s webhook reaches no private network, whatever the store’s own may', async () => {
+  const app = await openApp({
+    DATABASE_URL: databaseUrl(),
+    WEBHOOKS_ALLOW_PRIVATE: 'true',
+    NODE_ENV: 'production',
+    PUBLIC_URL: 'https://api.store.example/',
+  });
+  const base = await app.getUrl();
+  const theirs = await browserOf(seller, () => base);
+  for (const url of ['https://10.0.0.1/', 'http://127.0.0.1/']) {
+    await theirs.get(`${WEBHOOKS}/new`);
+    await theirs.submit(WEBHOOKS, { url });
+    expect(theirs.words).toMatch(/is a private IP address/);
+  }
+  await app.close();
+});
+
+test('an export contains the webhooks of a user, and an erasure deletes them and what receivers repeated', async () => {
+  const person = await make.user({ emails: [{ email: 'quill@example.com', verified: true }] });
+  await make.game({ owner: person });
+  const theirs = await browserOf(person);
+  const receiver = await added(await Receiver.open(), {}, theirs);
+  await theirs.get(pathOf(receiver));
+  await theirs.submit(`${pathOf(receiver)}/test`);
+  const ofSeller = await added(await Receiver.open(status(200, {}, 'order of quill@example.com')));
+  await sold(game.id, { user_id: person.id, email: 'quill@example.com' });
+  await recorded(ofSeller, 1);
+  const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+  const { body } = await send('POST', `/operator/users/${person.id}/export`, { headers });
+  const lines = String(body)
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { type: string; url?: string });
+  expect(lines.filter(({ type }) => type.startsWith('webhook'))).toEqual([
+    expect.objectContaining({ type: 'webhook', url: receiver.url, user_id: person.id }),
+    expect.objectContaining({ type: 'webhook_attempt', event: 'webhook.test', outcome: '204' }),
+  ]);
+  expect(await post(`/operator/users/${person.id}/erase`)).toMatchObject({ erased: { webhooks: 1 } });
+  expect(await sql('SELECT FROM webhooks WHERE user_id = $1', [person.id])).toEqual([]);
+  expect(await attemptsOf(ofSeller)).toMatchObject([{ outcome: '200', response: null }]);
+});
+
+test('times are those of the clock that signs', async () => {
+  theClock().stop();
+  const receiver = await added(await Receiver.open());
+  await browser.get(pathOf(receiver));
+  await browser.submit(`${pathOf(receiver)}/test`);
+  await browser.follow();
+  expect(browser.words).toContain('Your receiver responded 204 (0 ms).');
+});
