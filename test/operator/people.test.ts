@@ -116,6 +116,15 @@ async function somebody(name: string, other: Actor): Promise<Somebody> {
       [sha256(randomUUID()), randomUUID(), client_id, grant!.id],
     );
   }
+  const [webhook] = await sql<{ id: number }>(
+    `INSERT INTO webhooks (url, events, user_id, game_id, secret, ended_at) VALUES ($1, '{purchase.completed}', $2, 0, '', now()) RETURNING id`,
+    [`https://${name}.example/hook`, user.id],
+  );
+  await sql(
+    `INSERT INTO webhook_attempts (webhook_id, message_id, event, data, happened_at, outcome, duration_ms, response)
+     VALUES ($1, 'msg_test_1', 'webhook.test', '{}', now(), '200', 20, $2)`,
+    [webhook!.id, `Hello ${name}`],
+  );
   for (const subject of [`user ${user.id}`, `device code by ${user.id}`, `name ${address}`]) {
     texts.push(sha256(subject).toString('hex'));
     await sql(`INSERT INTO attempts VALUES ($1, 1, now(), now() + interval '1 day')`, [sha256(subject)]);
@@ -298,6 +307,8 @@ describe('a person with rows in every table', () => {
       'purchases',
       'user_emails',
       'users',
+      'webhook_attempts',
+      'webhooks',
     ]);
   });
 
@@ -319,6 +330,8 @@ describe('a person with rows in every table', () => {
       oauth_code: 1,
       oauth_refresh_token: 1,
       oauth_device_request: 1,
+      webhook: 1,
+      webhook_attempt: 1,
       attempts: 2,
       audit_event: 2,
       game: 1,
@@ -395,6 +408,7 @@ describe('a person with rows in every table', () => {
             api_keys: 1,
             oauth_applications: 1,
             oauth_grants: 2,
+            webhooks: 1,
             attempts: 3,
             audit_events: 1,
             game_admins: 1,

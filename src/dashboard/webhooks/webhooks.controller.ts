@@ -12,7 +12,7 @@ import { type Form, formOf } from '../../platform/http/form';
 import { html } from '../layout/html';
 import { Layout, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
-import { confirmation, idOf, isWrong, type Problems } from '../layout/parts';
+import { confirmation, idOf, type Problems } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import {
   formPage,
