@@ -85,7 +85,7 @@ async function listen(app: NestExpressApplication, { PORT, HOST, MAX_CONNECTIONS
   await app.init();
   const server = app.getHttpServer() as HttpServer;
   try {
-    // With Node's 511, somebody who opens a thousand at once makes others wait until they try again, a second later.
+    // With Node's 511, one client that opens a thousand connections at once delays the others by a second.
     server.listen({ port: PORT, host: HOST, backlog: MAX_CONNECTIONS });
     await once(server, 'listening');
   } catch (error) {

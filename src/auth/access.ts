@@ -9,7 +9,7 @@ export { Public };
 export type OperatorAccess = 'operator' | `operator:${string}`;
 export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
 
-/** The access that a handler declares; undefined: none, and nobody may call it. */
+/** The access that a handler declares; undefined: none declared, so the handler can't be called. */
 export const accessOf = (handler: object): Access | undefined =>
   Reflect.getMetadata(ACCESS, handler) as Access | undefined;
 

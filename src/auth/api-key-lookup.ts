@@ -110,7 +110,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
   }
 }
 
-/** Finds keys by their text. Lookups in the same turn of the event loop share one statement. */
+/** Finds keys by their text. Lookups in the same tick of the event loop share one statement. */
 @Injectable()
 export class ApiKeyLookup {
   private readonly peppers: string[];

@@ -29,7 +29,7 @@ export const mayBeApiKey = (text: string): boolean =>
   (!GENERATED_KEY.test(text) ||
     checksumOf(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS));
 
-/** The first characters of a key, by which its owner recognises it in a list. */
+/** The first characters of a key, by which its owner recognizes it in a list. */
 export function hintOf(key: string): string {
   const characters = [...key];
   return characters.slice(0, Math.min(8, Math.floor(characters.length / 3))).join('');

@@ -32,7 +32,7 @@ interface KnownToken {
 /** Verifies API keys and JWTs, and caches valid ones. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
-  // Refused ones are not cached: an attacker could displace valid ones.
+  // Rejected credentials aren't cached: an attacker could displace valid ones.
   private readonly keys: ExpiringCache<KnownKey>;
   private readonly tokens = new ExpiringCache<KnownToken>(
     { freshAfter: (now) => now - TOKEN_MAX_AGE, staleUntil: (now) => now - TOKEN_OWNER_MAX_AGE },

@@ -5,7 +5,7 @@ type CredentialType = 'key' | 'jwt';
 const challenge = (status: number, text: string, parameters: string) =>
   new ApiError(status, [text], { 'WWW-Authenticate': `Bearer realm="gamewharf"${parameters}` });
 
-// Without a credential there is no error to name (RFC 6750, 3.1).
+// Without a credential, the header names no error (RFC 6750, 3.1).
 export const authenticationRequired = () => challenge(401, 'authentication required', '');
 
 const invalid = (text: string) =>

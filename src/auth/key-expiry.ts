@@ -11,7 +11,7 @@ export function expiryOf(text: string, now: number): string | null | undefined {
   return ends > now && ends <= now + MAX_DAYS * DAY ? new Date(ends).toISOString() : undefined;
 }
 
-/** NaN: there is no such day. */
+/** NaN: the day doesn't exist. */
 function endOfDay(date: string): number {
   if (!/^\d{4}-\d\d-\d\d$/.test(date)) return NaN;
   const ends = new Date(`${date}T23:59:59Z`);

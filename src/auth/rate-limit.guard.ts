@@ -71,7 +71,7 @@ export class RateLimitGuard extends ThrottlerGuard {
       const isComplete = presented !== undefined && !(presented instanceof ApiError);
       req.trackers = isComplete ? this.credentials.trackersOf(presented) : undefined;
       if (!req.trackers) {
-        // Guesses are limited before they cost a query.
+        // Unknown credentials are limited before they cost a query.
         if (isComplete) this.limits.check('address', req, res);
         req.trackers = { address: network };
       }

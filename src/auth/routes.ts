@@ -32,7 +32,7 @@ export const routesOf = (modules: ModulesContainer): Route[] =>
     )
     .toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
 
-/** Refuses to start with a handler that declares no access, or one that no guard would check. */
+/** Stops the startup if a handler declares no access, or an access that no guard checks. */
 export function requireAccess(modules: ModulesContainer): void {
   const routes = routesOf(modules);
   refuse(

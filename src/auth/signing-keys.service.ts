@@ -102,7 +102,7 @@ export class SigningKeysService implements OnModuleDestroy {
     const opens = ({ private_key, kid }: Row) => unseal(private_key, kid, this.peppers) !== undefined;
     if (rows.length === 0 || rows.some(opens)) return;
     throw new OperatorError(
-      'The keys of this store were made with another API_KEY_PEPPER: with this one every client is answered 401. ' +
+      'The keys of this store were created with another API_KEY_PEPPER, so every client would get a 401. ' +
         'Put the old one back, or name it in API_KEY_PEPPER_PREVIOUS. If it is lost, `gamewharf signing-keys rotate --now` ' +
         'lets the service start, and everybody needs a new key.',
     );

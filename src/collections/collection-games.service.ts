@@ -229,7 +229,7 @@ export class CollectionGamesService {
     );
   }
 
-  /** An entry whose game the user may not view is not updated either: the answer would show the game. */
+  /** An entry whose game the user can't view isn't updated either: the response would show the game. */
   update(
     user_id: number,
     { collection_id, game_id, blurb }: UpdateCollectionGameRequest,

@@ -97,7 +97,7 @@ export class UpdateCollectionRequest extends CollectionRequest {
   @Layout('How the games are laid out', { required: false })
   layout?: (typeof COLLECTION_LAYOUTS)[number];
 
-  @Flag('Whether the collection shows on the profile of the caller; nobody else is affected', {
+  @Flag("Whether the collection is shown on the caller's profile; other users are not affected", {
     required: false,
   })
   on_profile?: boolean;

@@ -55,7 +55,7 @@ const LIST_WITH_GAME = read<CollectionRow>(
   shortList(`, ${HAS_GAME} AS has_game`),
 );
 
-// The other columns take some 500 bytes in an answer.
+// The other columns take some 500 bytes in a response.
 const SLICES = longRead<{ ids: string }>(
   'collections_editable_slices',
   `SELECT array_agg(id ORDER BY place)::text AS ids

@@ -32,7 +32,7 @@ const ALLOWED: sanitizeHtml.IOptions = {
   allowedSchemes: ['http', 'https', 'mailto'],
   allowedSchemesByTag: { img: ['https'] },
   allowProtocolRelative: false,
-  // The content of these elements is no prose, so it is removed too.
+  // The content of these elements isn't prose, so it is removed too.
   nonTextTags: [
     ...['script', 'style', 'noscript', 'template', 'title', 'textarea', 'option', 'xmp', 'plaintext'],
     ...['iframe', 'noembed', 'noframes', 'object', 'svg', 'math'],

@@ -44,7 +44,7 @@ export class PublishedKey {
   @ApiProperty({ description: 'The public key, base64url' })
   x: string;
 
-  @ApiProperty({ description: "Stands in the header of the key's JWTs" })
+  @ApiProperty({ description: "`kid` in the header of the key's JWTs" })
   kid: string;
 
   @ApiProperty({ enum: ['EdDSA'], description: 'The algorithm that it signs with' })

@@ -14,7 +14,7 @@ export interface OpenDatabase {
   stop(): Promise<void>;
 }
 
-/** Refuses a folder without a store, so that a mistyped DATA_DIR makes no empty one. */
+/** Rejects a folder without a store, so that a mistyped DATA_DIR doesn't create an empty one. */
 export function requireStore({ DATABASE_URL, DATA_DIR }: Settings): void {
   if (DATABASE_URL) return;
   try {
@@ -23,7 +23,7 @@ export function requireStore({ DATABASE_URL, DATA_DIR }: Settings): void {
     // Other problems with the folder are reported when it is opened.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
       throw new OperatorError(
-        `There is no store in ${resolve(DATA_DIR)}: set DATA_DIR to the folder of the store, or start Gamewharf once to make one.`,
+        `There is no store in ${resolve(DATA_DIR)}: set DATA_DIR to the folder of the store, or start Gamewharf once to create one.`,
       );
   }
 }

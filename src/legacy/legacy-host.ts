@@ -4,7 +4,7 @@ import type { RequestHandler } from 'express';
 export const legacyOnlyUnder =
   (host: string): RequestHandler =>
   (req, _res, next) => {
-    // A path without a route, so that the answer and the rate limit are those of any unknown path.
+    // A path without a route, so that the response and the rate limit are those of any unknown path.
     if (req.path.startsWith('/api/1/') && req.hostname.toLowerCase() !== host) req.url = '/api/1';
     next();
   };

@@ -153,7 +153,7 @@ const platformsOf = ({ traits }: { traits: readonly string[] }) => ({
   p_windows: traits.includes('p_windows'),
 });
 
-// Not joined with the next one: V8 takes twice as long to make an answer that begins with a spread.
+// Not merged with the next one: V8 takes twice as long to create a response that begins with a spread.
 export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   id: row.id,
   title: row.title,

@@ -37,7 +37,11 @@ export class SoldKeyObject extends PickType(DownloadKeyObject, ['id', 'created_a
   @ApiProperty({ example: false, description: 'It no longer opens the game' })
   revoked: boolean;
 
-  @ApiProperty({ type: UserResponse, nullable: true, description: 'Who claimed it; null: nobody did' })
+  @ApiProperty({
+    type: UserResponse,
+    nullable: true,
+    description: 'Account that claimed it; null: not claimed',
+  })
   claimed_by: UserResponse | null;
 }
 

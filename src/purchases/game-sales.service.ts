@@ -72,7 +72,7 @@ export const SALES_BY_NAME = list(
 interface Asked {
   /** Sales from this timestamp on. */
   since?: string;
-  /** A user name, or an address. In place of `since`. */
+  /** A username or an email address. In place of `since`. */
   buyer?: string;
   after?: Place;
   offset?: number;

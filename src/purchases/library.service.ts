@@ -55,7 +55,7 @@ export const LIBRARY = longRead<LibraryRow>(
 
 export type Redemption = 'claimed' | 'already yours';
 
-/** What a player owns, and claiming keys that nobody has. */
+/** Lists what a player owns, and claims keys without an owner. */
 @Injectable()
 export class LibraryService {
   constructor(private readonly database: Database) {}

@@ -52,7 +52,7 @@ export class FilesService {
     }
   }
 
-  /** Deletes an upload and the file that it alone has. Builds of a channel stay. False: there is no such upload. */
+  /** Deletes an upload and the file that it alone has. Builds of a channel stay. False: the upload doesn't exist. */
   async remove(id: number): Promise<boolean> {
     const key = await this.database.transaction(async (db) => {
       const upload = await db.findOneBy(Upload, { id });

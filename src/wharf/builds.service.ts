@@ -11,7 +11,7 @@ import { ExpiringCache, maxAge, SingleFlight } from '../platform/cache/expiring-
 import type { Build } from './build.entity';
 import { BuildChanges } from './build-changes';
 
-// Answers many requests at once; `n` is the place of a request in the arrays. A private game counts as none.
+// Serves many requests at once; `n` is the place of a request in the arrays. A private game counts as none.
 const newestFinishedBuilds = (arrays: string, columns: string, games: string) => `
   SELECT asked.n, b.id IS NOT NULL AS found, b.user_version
   FROM unnest(${arrays}) WITH ORDINALITY AS asked (${columns}, n)
@@ -60,7 +60,7 @@ const CACHE_SIZE = 48 * 1024 * 1024;
 const BYTES_PER_ENTRY = 160;
 const bytesOf = (url: string, version: string | null) =>
   BYTES_PER_ENTRY + url.length + (version?.length ?? 0);
-// Few, since most games number their versions alike.
+// Few, because most games number their versions in the same way.
 const MAX_ANSWERS = 5000;
 // In milliseconds. Short, since new games and users are not recorded as changes.
 const MISSING_MAX_AGE = 700;
@@ -69,9 +69,9 @@ const MAX_URL = 600;
 
 @Injectable()
 export class BuildsService {
-  // Versions and not answers, which would double the memory of an entry.
+  // Versions and not responses, which would double the memory of an entry.
   private readonly found: ExpiringCache<string | null>;
-  // Separate, so that requests for unknown games displace no answers.
+  // Separate, so that requests for unknown games displace no responses.
   private readonly missing = new ExpiringCache<Missing>(maxAge(MISSING_MAX_AGE), 1000);
   private readonly answers = new ExpiringCache<Cacheable>(maxAge(Infinity), MAX_ANSWERS);
   private readonly loading = new SingleFlight<NewestBuild | Missing>();
@@ -90,7 +90,7 @@ export class BuildsService {
     this.found = new ExpiringCache(changes, CACHE_SIZE, bytesOf);
   }
 
-  /** The cached answer to a request with the same URL. */
+  /** The cached response to a request with the same URL. */
   cached(url: string): Cacheable | undefined {
     const version = this.found.get(url, this.clock.monotonic());
     return version === undefined ? undefined : this.answerOf(version);
@@ -117,7 +117,7 @@ export class BuildsService {
     return build;
   }
 
-  /** Answers depend only on the version, so they never expire. No version is the empty text. */
+  /** Responses depend only on the version, so they never expire. No version is the empty text. */
   private answerOf(version: string | null): Cacheable {
     const known = this.answers.peek(version ?? '');
     if (known) return known;

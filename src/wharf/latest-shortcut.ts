@@ -24,7 +24,7 @@ function requestIn(url: string): LatestRequest | undefined {
 }
 
 /**
- * Answers requests for the newest build before the router, which would take longer than all the rest: every installed copy
+ * Serves requests for the newest build before the router, which would take longer than all the rest: every installed copy
  * of every game asks. Limits, log and metrics are those of the route.
  */
 @Injectable()
@@ -48,7 +48,7 @@ export class LatestShortcut implements OnApplicationBootstrap {
 
   /** For a request that the router took. */
   async serve(request: LatestRequest, req: Request, res: Response): Promise<void> {
-    // With parameters in the body the URL alone is no key for the cache.
+    // With parameters in the body the URL alone doesn't identify the response.
     const url = req.body ? undefined : PATH + req.url.slice(req.url.indexOf('?') + 1);
     const answer = await this.builds.latest(request, url);
     sendCacheable(req, res, answer, this.cacheControl);
@@ -65,12 +65,12 @@ export class LatestShortcut implements OnApplicationBootstrap {
 
   private async answer(req: Request, res: ServerResponse, found: Cacheable | LatestRequest): Promise<void> {
     const isCached = 'body' in found;
-    // A cached response isn't a guess.
+    // A cached response isn't a failed lookup.
     if (!isCached) this.limits.check('address', req, res);
     await this.limits.spendAddress(req, res);
     try {
       const answer = isCached ? found : await this.builds.latest(found, req.url);
-      // The deadline may have answered already.
+      // The deadline may have sent a response already.
       if (!res.headersSent) sendCacheable(req, res, answer, this.cacheControl);
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) void this.limits.failed('address', req);

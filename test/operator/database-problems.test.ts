@@ -47,13 +47,13 @@ describe('what is wrong with TLS is said in a sentence', () => {
 
   test('a certificate that is not there', async () => {
     expect(await problemOf(withOptions('sslmode=verify-full&sslrootcert=/nowhere/ca.crt'))).toBe(
-      'The file /nowhere/ca.crt that DATABASE_URL names cannot be read (ENOENT): put it there, or change DATABASE_URL.',
+      "The file /nowhere/ca.crt in DATABASE_URL can't be read (ENOENT): create it, or change DATABASE_URL.",
     );
   });
 });
 
 test('a server that is not there', async () => {
   expect(await problemOf('postgres://somebody:secret@127.0.0.1:1/store')).toBe(
-    'The database at 127.0.0.1:1 cannot be reached (ECONNREFUSED): start it, or change DATABASE_URL.',
+    "The database at 127.0.0.1:1 can't be reached (ECONNREFUSED): start it, or change DATABASE_URL.",
   );
 });

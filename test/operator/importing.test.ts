@@ -463,7 +463,7 @@ bothWays('problems', () => {
     [
       'an e-mail without @',
       user(5, { emails: [{ email: 'a', verified: true }] }),
-      'user 5: emails[0].email must be an e-mail address',
+      'user 5: emails[0].email must be an email address',
     ],
     [
       'an e-mail without verified',

@@ -132,7 +132,7 @@ describe('gamewharf operator-tokens', () => {
     await sql(`INSERT INTO operator_tokens (name, token_hash, hint, rights)
       SELECT 'many-' || i, sha256(i::text::bytea), 'gwo_', '{metrics}' FROM generate_series(1, 99) i`);
     await expect(made('one-more', 'metrics')).rejects.toThrow(
-      'There are 100 tokens: revoke one that nobody uses.',
+      'There are 100 tokens. Revoke one that is no longer used.',
     );
     await sql(`DELETE FROM operator_tokens WHERE name LIKE 'many-%'`);
   });

@@ -100,7 +100,7 @@ describe('gamewharf', () => {
     expect(gamewharf(...words)).toEqual({
       status: 1,
       stdout: '',
-      stderr: `There is no store in ${at('.data')}: set DATA_DIR to the folder of the store, or start Gamewharf once to make one.\n`,
+      stderr: `There is no store in ${at('.data')}: set DATA_DIR to the folder of the store, or start Gamewharf once to create one.\n`,
     });
     expect(existsSync(at('.data'))).toBe(false);
   });

@@ -295,7 +295,7 @@ describe('a data folder', () => {
     await symlink('/nonexistent/postgres', join(dataDir, 'postgres'));
     expect(await launch({ dataDir }).failure()).toEqual({
       operator: true,
-      message: expect.stringContaining('is gone'),
+      message: expect.stringContaining('is missing'),
     });
   });
 });

@@ -82,8 +82,8 @@ export class OauthTokensService {
   }
 
   /**
-   * A refresh token is valid once. A second use means that it was stolen, so its family is revoked; only within
-   * RETRY_SECONDS is it a retry, which gets the same answer.
+   * A refresh token is valid once. A second use means that it was stolen, so its family is revoked, except
+   * within RETRY_SECONDS: a retry gets the same response.
    */
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensResponse> {
     const grant_id = await this.grantOf(token, client_id);

@@ -120,7 +120,7 @@ export class TokensResponse {
   @ApiProperty({ type: 'integer', description: 'Seconds', example: 3600 })
   expires_in: number;
 
-  @ApiProperty({ description: 'Good once' })
+  @ApiProperty({ description: 'Single-use refresh token' })
   refresh_token: string;
 
   @ApiProperty({ description: 'What the token permits, separated by spaces', example: 'profile:me' })
@@ -190,48 +190,48 @@ const NAMES: { type: [typeof String] } = { type: [String] };
 
 /** RFC 8414. */
 export class ServerMetadata {
-  @ApiProperty({ ...ADDRESS, description: 'Whose metadata it is; `iss` of answers' })
+  @ApiProperty({ ...ADDRESS, description: 'Issuer; `iss` in authorization responses' })
   issuer: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'Where a browser asks the user' })
+  @ApiProperty({ ...ADDRESS, description: 'Page where the user allows the app' })
   authorization_endpoint: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'Where codes and refresh tokens are exchanged' })
+  @ApiProperty({ ...ADDRESS, description: 'Exchanges codes and refresh tokens for access tokens' })
   token_endpoint: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'Where a device begins' })
+  @ApiProperty({ ...ADDRESS, description: 'Starts the device flow' })
   device_authorization_endpoint: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'Where tokens are ended' })
+  @ApiProperty({ ...ADDRESS, description: 'Revokes tokens' })
   revocation_endpoint: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'The public keys of JWTs' })
+  @ApiProperty({ ...ADDRESS, description: 'Public keys of JWTs' })
   jwks_uri: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'The reference' })
+  @ApiProperty({ ...ADDRESS, description: 'API reference' })
   service_documentation: string;
 
-  @ApiProperty({ ...NAMES, description: 'Scopes that an application may ask for' })
+  @ApiProperty({ ...NAMES, description: 'Scopes that an app can request' })
   scopes_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'What `response_type` may be' })
+  @ApiProperty({ ...NAMES, description: 'Supported values of `response_type`' })
   response_types_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'Where an answer stands in the redirect address' })
+  @ApiProperty({ ...NAMES, description: 'Parts of the redirect URI that can contain the response' })
   response_modes_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'What `grant_type` may be' })
+  @ApiProperty({ ...NAMES, description: 'Supported values of `grant_type`' })
   grant_types_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'How a client names itself to get tokens' })
+  @ApiProperty({ ...NAMES, description: 'How a client identifies itself at the token endpoint' })
   token_endpoint_auth_methods_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'How a client names itself to end tokens' })
+  @ApiProperty({ ...NAMES, description: 'How a client identifies itself at the revocation endpoint' })
   revocation_endpoint_auth_methods_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'How a code_challenge may be made' })
+  @ApiProperty({ ...NAMES, description: 'Supported values of `code_challenge_method`' })
   code_challenge_methods_supported: string[];
 
-  @ApiProperty({ description: 'Answers carry `iss` (RFC 9207)' })
+  @ApiProperty({ description: 'Authorization responses contain `iss` (RFC 9207)' })
   authorization_response_iss_parameter_supported: boolean;
 }

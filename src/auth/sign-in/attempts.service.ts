@@ -5,14 +5,14 @@ import { Database } from '../../platform/database/database';
 import { isConnectionLost } from '../../platform/database/sqlstates';
 import { Attempt } from './attempt.entity';
 
-/** What is guessed at, or who guesses. After the free failures each further one doubles the wait. */
+/** The account, IP address or user whose failed attempts are counted. After the free failures, each one doubles the wait. */
 interface Guess {
   subject: string;
   free: number;
   longest_seconds: number;
 }
 
-/** By account, since an account has several names; by name where there is no account. */
+/** By account, because an account has several names; by name if the account doesn't exist. */
 export const guessAtAccount = ({ id, name }: { id: number | null; name: string }): Guess => ({
   subject: id === null ? `name ${name}` : `user ${id}`,
   free: 5,
@@ -51,20 +51,20 @@ class Blocked extends Error {}
 
 type Subject = ReturnType<typeof inLockOrder>[number];
 
-/** Counts a guess as a failure; false: guesses at the subject are blocked. */
+/** Counts an attempt as a failure; false: attempts for the subject are blocked. */
 async function count(db: EntityManager, { hash, free, longest_seconds }: Subject): Promise<boolean> {
   const rows: unknown[] = await db.query(COUNT, [hash, free, longest_seconds]);
   return rows.length > 0;
 }
 
-/** Counts guesses in the database, so that the waits hold over all replicas. */
+/** Counts attempts in the database, so that the waits apply to all replicas. */
 @Injectable()
 export class AttemptsService {
   private readonly running = new Set<string>();
 
   constructor(private readonly database: Database) {}
 
-  /** Counts guesses before they are checked, so that concurrent ones are all counted. Returns the seconds to wait. */
+  /** Counts attempts before they are checked, so that concurrent ones are all counted. Returns the seconds to wait. */
   async reserve(guesses: Guess[]): Promise<number> {
     const subjects = inLockOrder(guesses);
     try {
@@ -78,7 +78,7 @@ export class AttemptsService {
     }
   }
 
-  /** Checks a guess in the transaction that counts it; only a wrong one stays counted. `seconds`: wait, it is not checked. */
+  /** Checks an attempt in the transaction that counts it; only a failure stays counted. `seconds`: the wait; it isn't checked. */
   async guess<Found>(
     guess: Guess,
     find: (db: EntityManager) => Promise<Found | undefined>,
@@ -100,7 +100,7 @@ export class AttemptsService {
     }
   }
 
-  /** After a right guess: deletes the failures of `forgotten`, and uncounts this guess for the others. */
+  /** After a success: deletes the failures of `forgotten`, and uncounts this attempt for the others. */
   async succeeded(forgotten: Guess, ...others: Guess[]): Promise<void> {
     await this.retrying(async (db) => {
       for (const { hash, subject } of inLockOrder([forgotten, ...others]))
@@ -119,14 +119,14 @@ export class AttemptsService {
     });
   }
 
-  /** Uncounts a guess that could not be checked. */
+  /** Uncounts an attempt that could not be checked. */
   async cancel(...guesses: Guess[]): Promise<void> {
     await this.retrying(async (db) => {
       for (const { hash } of inLockOrder(guesses)) await uncount(db, hash);
     });
   }
 
-  /** Retries after a lost connection: a guess that stays counted blocks others at the address for a day. */
+  /** Retries after a lost connection: an attempt that stays counted blocks other users of the IP address for a day. */
   private async retrying(work: (db: EntityManager) => Promise<void>): Promise<void> {
     try {
       await this.database.transaction(work);

@@ -4,7 +4,7 @@ import { serviceUnavailable } from '../../platform/http/api-error';
 import { Semaphore } from '../../platform/lifecycle/semaphore';
 import { decoyHash, PasswordCost, verifyPassword } from './password-hash';
 
-/** Verifies passwords, two at a time, since each takes 19 MB and a core. When the queue is full the answer is 503. */
+/** Verifies passwords, two at a time, since each takes 19 MB and a core. When the queue is full, the response is 503. */
 @Injectable()
 export class PasswordQueue {
   private readonly turns: Semaphore;

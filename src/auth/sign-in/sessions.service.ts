@@ -92,7 +92,7 @@ export class SessionsService {
     await this.sessions.update({ token_hash: hashOf(token) }, { notice: sealUnder(token, notice) });
   }
 
-  /** The last statement of a page: if another one failed afterwards, nobody would see the notice. */
+  /** The last statement of a page: if another one failed afterwards, the notice would be lost. */
   async takeNotice(token: string): Promise<Notice> {
     const row = await this.database.row(TAKE_NOTICE, [hashOf(token)]);
     return row ? unsealUnder<Notice>(token, row.notice) : {};

@@ -12,7 +12,7 @@ export interface Account {
 
 export const isRoot = () => process.geteuid?.() === 0;
 
-/** The account that runs PostgreSQL, which refuses to run as root; undefined: our own. */
+/** The account that runs PostgreSQL, which doesn't run as root; undefined: our own. */
 export async function serverAccount(names: string[]): Promise<Account | undefined> {
   if (!isRoot()) return undefined;
   for (const name of names) {

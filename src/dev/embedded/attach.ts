@@ -201,11 +201,11 @@ class StartTimeout {
     const server = `The PostgreSQL of ${this.options.folder.path} (process ${pid})`;
     if (answer === 'refused') {
       throw new OperatorError(
-        `${server} refuses the password kept there: restore postgres-password from a backup.`,
+        `${server} rejects the stored password. Restore postgres-password from a backup.`,
       );
     }
     if (this.isOver())
-      throw new OperatorError(`${server} runs but does not answer: end that process and start again.`);
+      throw new OperatorError(`${server} is running but doesn't respond. End that process, and start again.`);
   }
 
   private isOver(): boolean {

@@ -54,7 +54,7 @@ export class DataFolder {
     const cluster = await realpath(this.link).catch(unlessMissing);
     if (!cluster) {
       throw new OperatorError(
-        `The database of ${this.path} is gone: ${this.link} points to a folder that no longer exists. ` +
+        `The database of ${this.path} is missing: ${this.link} points to a folder that no longer exists. ` +
           `Restore it, or remove ${this.link} to start with an empty one.`,
       );
     }

@@ -86,7 +86,7 @@ export class EmbeddedPostgres {
     const last = await Promise.race([this.isLast(), sleep(1_000, undefined, { ref: false })]);
     await this.session?.close();
     if (!running?.pid) return;
-    // A server that does not answer cannot name its users: the process that started it stops it.
+    // A server that doesn't respond can't list its users: the process that started it stops it.
     const ours = last ?? (!this.joined && (await isServerOf(this.dataDir, running.pid)));
     if (ours) await stopServer(this.dataDir, running.pid);
   }
@@ -118,7 +118,7 @@ export class EmbeddedPostgres {
     for (let pause = 50; !this.stopping.signal.aborted; pause = Math.min(pause * 2, 5_000)) {
       try {
         this.watch((await this.connect(Number(new URL(this.url).port))).session);
-        return log('PostgreSQL answers again');
+        return log('PostgreSQL responds again');
       } catch (error) {
         log((error as Error).message);
         await sleep(pause, undefined, { signal: this.stopping.signal }).catch(() => undefined);

@@ -26,7 +26,7 @@ export class ServerSession {
     client.on('error', lose).on('end', lose);
   }
 
-  /** A session on this cluster, or the reason for not getting one: another server, starting or stopping, no answer. */
+  /** A session on this cluster, or why there is none: another server, starting, stopping, or not responding. */
   static async connect(
     cluster: string,
     port: number,

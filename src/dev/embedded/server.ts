@@ -46,7 +46,7 @@ export class ServerProcess {
 
   static async start(plan: ServerPlan): Promise<ServerProcess> {
     const { native, cluster, account } = plan;
-    // PostgreSQL refuses the permissions that a copy or a backup may have.
+    // PostgreSQL rejects the permissions that a copy or a backup may have.
     await chmod(cluster, 0o700);
     const logStart = await rotateLog(plan.log);
     const log = openSync(plan.log, 'a', 0o600);
@@ -108,7 +108,7 @@ export async function readPostmasterPid(cluster: string): Promise<PostmasterPid 
   return { pid: Number(lines[0]) || 0, port: Number(lines[3]) || 0, ready: lines[7]?.trim() === 'ready' };
 }
 
-/** Removes an empty postmaster.pid, left by a full disk, with which PostgreSQL refuses to start. A recent one is being written. */
+/** Removes an empty postmaster.pid, left by a full disk, which keeps PostgreSQL from starting. A recent one is being written. */
 export async function removeBrokenPid(cluster: string): Promise<void> {
   const file = join(cluster, 'postmaster.pid');
   const age = Date.now() - ((await stat(file).catch(unlessMissing))?.mtimeMs ?? 0);

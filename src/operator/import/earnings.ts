@@ -65,7 +65,7 @@ export async function changeSales(relations: Relations, newGames: string | undef
       ? [`SELECT problem FROM ${TOO_MUCH}`, addSales(SALES.name, newGames && `s.game_id IN (${newGames})`)]
       : statementsFor(newGames, changed);
   const send = (statement: string) => relations.query<{ problem: string }>(statement);
-  // Few: sent without waiting for answers; each still sees what was committed while the first one waited for its locks.
+  // Few: sent without waiting for responses; each still sees what was committed while the first one waited for its locks.
   const sent = relations.few ? statements.map(send) : [];
   for (const answer of sent) answer.catch(() => {});
   for (const [i, statement] of statements.entries()) {

@@ -35,7 +35,7 @@ export type Progress =
 export interface ImportOptions {
   /** The pepper of API keys. */
   pepper: Buffer;
-  /** False: records that let somebody act for a user are refused. */
+  /** False: records whose sender could act as a user are rejected. */
   mayLetIn?: boolean;
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
@@ -147,7 +147,7 @@ async function transfer(
   return summary;
 }
 
-/** Somebody else changed what the checks had found: a unique value, a reference, or the order of locks. */
+/** A concurrent write changed what the checks had found: a unique value, a reference, or the order of locks. */
 export const isConflict = (error: unknown) =>
   error instanceof StoreChanged || (error instanceof DatabaseError && /^(23|40)/.test(error.code ?? ''));
 

@@ -52,7 +52,7 @@ export class ImportController {
       }
       req.exchange.takesLong();
       const broken = new AbortController();
-      // Whatever was answered meanwhile: half a body is malformed.
+      // Whatever the import returned: half a body is malformed.
       res.once('close', () => broken.abort());
       const sent = {
         source: withoutStalls(req),
@@ -65,7 +65,7 @@ export class ImportController {
     } catch (error) {
       // Without waiting for the rest of the body.
       if (!req.complete) req.exchange.connection.closeAfter(res);
-      // A sender that hangs up is no fault of ours.
+      // A client that disconnects isn't an error of the service.
       throw error === req.errored ? serviceUnavailable() : answered(error);
     }
   }

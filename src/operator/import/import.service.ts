@@ -42,7 +42,7 @@ export class ImportService implements OnModuleDestroy {
     this.records = measurements.counter('gamewharf_import_records_total', 'Records of completed imports');
   }
 
-  /** For a command: imports on this thread, and waits where a server would answer 503. */
+  /** For a command: imports on this thread, and waits where a server would return 503. */
   async run(
     source: AsyncIterable<Buffer>,
     { signal: stopped, progress }: Pick<ImportOptions, 'signal' | 'progress'>,

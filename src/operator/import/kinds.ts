@@ -78,7 +78,7 @@ export const title = (max: number, rules?: Pick<TextRules, 'pattern' | 'form'>) 
 export const email: TextRules = {
   max: 254,
   pattern: /^[^\s@]+@[^\s@]+$/,
-  form: 'be an e-mail address',
+  form: 'be an email address',
 };
 
 export const url = text({ max: 2000, pattern: /^https?:\/\/[^\s/]\S*$/i, form: 'be an http or https URL' });
@@ -203,7 +203,7 @@ export const id: Kind = {
 
 /** Ids from here on are not counted: moving the sequence so far would leave no ids. */
 export const UNCOUNTED = 2 ** 52;
-/** So many before them are nobody's, or the sequence would come to those that are not counted. */
+/** The IDs before them are reserved, or the sequence would reach those that are not counted. */
 const GAP = 2 ** 40;
 
 /** The id of a record itself. */

@@ -76,7 +76,7 @@ export async function merge(
   problems.throwIfAny();
 
   if (hasPurchases && (!relations.few || relations.rowsOf(PURCHASE.stored))) await findSales(relations);
-  // What is new by now stays so: an id that somebody else gives meanwhile is refused by the table, and not taken for a stored record.
+  // IDs treated as new stay new; a concurrent duplicate fails on the unique constraint.
   if (mayLackIds)
     await relations.update(PURCHASE.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
   await beforeWrites?.(outside);
@@ -102,7 +102,7 @@ export async function merge(
     await sell();
     return;
   }
-  // The next statements need not wait for its answer. Nor need COMMIT: a sum that is a problem violates the table's constraint
+  // The next statements need not wait for its result. Nor need COMMIT: a sum that is a problem violates the table's constraint
   // as well, and then nothing is left to commit.
   const sent = pipelined(writeAll(), sell());
   await pipelined(sent, Promise.resolve(commit?.()));

@@ -47,7 +47,7 @@ export class Problems {
   }
 }
 
-/** Somebody else changed what the checks had found: another try may succeed. */
+/** A concurrent write changed what the checks had found: a retry may succeed. */
 export class StoreChanged extends OperatorError {
   constructor() {
     super('The store was changed while the import ran, and nothing was imported: please try again.');

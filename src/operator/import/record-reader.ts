@@ -18,7 +18,7 @@ export interface WithPassword {
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Refuses a record that lets somebody act for a user: it needs the right `users` as well. */
+/** Rejects a record whose sender could act as a user, unless the token also has the permission `users`. */
 function lettingIn({ name }: RecordType, { password }: JsonObject): string[] {
   const refusal = 'operator token does not permit `users`';
   if (name === 'api_key' || name === 'oauth_application') return [refusal];

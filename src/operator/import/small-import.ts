@@ -19,7 +19,7 @@ import { type ImportSummary, summaryOf } from './summary';
 
 export const MAX_BYTES = 1024 * 1024;
 export const MAX_RECORDS = 1000;
-/** Bytes. A longer line may take too long for the thread that answers requests, unless the whole stream is as short. */
+/** Bytes. A longer line may take too long for the thread that serves requests, unless the whole stream is as short. */
 export const MAX_LINE = 16 * 1024;
 /** Milliseconds of reading until other requests get their turn. */
 const SLICE = 5;
@@ -59,7 +59,7 @@ export class SmallImport implements Staging {
   /** Lines with a record, in order or not. */
   records = 0;
   bytes = 0;
-  /** Something to delete may hang on many rows, for which a request's connection would not wait. */
+  /** A record to delete may have many dependent rows, which take longer than the timeout of a request's connection. */
   deletes = false;
   readonly refused: GivenRow[] = [];
   private readonly rows = new Map<string, Row[]>();
@@ -184,7 +184,7 @@ export async function mergeSmall(
   );
 }
 
-/** Writes complete records of one type if all are new and their ids are reserved. Answers undefined where nothing was written. */
+/** Writes complete records of one type if all are new and their ids are reserved. Returns undefined if nothing was written. */
 export async function writeIfNew(
   small: SmallImport,
   { types, ids, prepared }: Common,

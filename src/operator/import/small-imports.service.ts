@@ -49,7 +49,7 @@ export const MAX_WAITING = 2000;
 export const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 export const MAX_WAIT_MS = 2000;
 const MAX_ATTEMPTS = 6;
-/** An answer takes about 0.1 ms. */
+/** A response takes about 0.1 ms. */
 const ANSWERS_A_TURN = 25;
 
 /** Small imports wait here and not on connections. Those that wait share a transaction; where it fails, they are tried apart. */
@@ -145,7 +145,7 @@ export class SmallImports {
     }
   }
 
-  /** Refuses imports that waited too long for a lock: each would wait for it again. */
+  /** Rejects imports that waited too long for a lock: each would wait for it again. */
   private async commitAgain(some: Waiting[]): Promise<void> {
     const late = new Set(some.filter((one) => this.isLate(one)));
     await inTurns([...late], refuse);
@@ -210,7 +210,7 @@ function nextOf(queue: Queue): Waiting[] {
 
 const refuse = ({ signal, reject }: Waiting) => reject(signal.aborted ? signal.reason : serviceUnavailable());
 
-/** Settles many imports, some in each turn of the event loop. */
+/** Settles many imports, some in each tick of the event loop. */
 async function inTurns(all: Waiting[], tell: (waiting: Waiting, index: number) => void): Promise<void> {
   for (const [index, waiting] of all.entries()) {
     if (index > 0 && index % ANSWERS_A_TURN === 0) await nextTurn();

@@ -4,7 +4,7 @@ import type { Relation, TemporaryTables } from '../../platform/database/relation
 import { ENTRIES } from './record-types/collection';
 import type { RecordType } from './record-types/record-type';
 
-/** Ids of records with a problem, so that references to them are no further problems. */
+/** Ids of records with a problem, so that references to them aren't reported as well. */
 export const REFUSED_IDS: Relation = {
   name: 'import_refused',
   columns: [

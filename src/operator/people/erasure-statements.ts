@@ -167,7 +167,7 @@ export const DELETE_ANSWERS = statement(
    RETURNING 1`,
 );
 const JSON_STRING = String.raw`"(?:[^"\\]|\\.)*"`;
-/** An answer says of the buyer what the purchase says. It stays: a retry that found none would sell once more. */
+/** Replaces the buyer in stored responses of sales. The response stays: without it, a retry would sell again. */
 export const BUYERS_IN_ANSWERS = statement(
   'erase_buyers_in_answers',
   `UPDATE idempotency_keys k SET answer = regexp_replace(

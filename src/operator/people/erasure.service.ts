@@ -21,7 +21,7 @@ import {
   PURCHASES,
 } from './scans';
 
-// Milliseconds until every replica refuses the revoked credentials.
+// Milliseconds until every replica rejects the revoked credentials.
 const REVOCATION_DELAY = 1000;
 // Milliseconds until a sale is stored that had asked for the account's address.
 const SALES_DELAY = 1000;
@@ -35,8 +35,8 @@ export const withoutZeros = (erased: Erased): Record<string, number> =>
   Object.fromEntries(Object.entries(erased).filter(([, count]) => count > 0));
 
 /**
- * Erases a person in short transactions, so that nobody waits for a large one. What finds their rows, the account's name and
- * addresses, goes last: an erasure that broke off goes on when it is asked for again.
+ * Erases a person in short transactions, so that no other client waits for a large one. The account's name and email
+ * addresses, by which the rows are found, are erased last: a repeated request continues an interrupted erasure.
  */
 @Injectable()
 export class ErasureService {
@@ -162,7 +162,7 @@ export class ErasureService {
     });
   }
 
-  /** After the account has its new name, so that no answer is stored with the old one. */
+  /** After the account has its new name, so that no response is stored with the old one. */
   private async eraseAnswers(person: Person, erased: Erased): Promise<void> {
     const { user_id, username } = person;
     await this.eachSlice(ANSWERS_ABOUT_SALES, person, async (slice) => {

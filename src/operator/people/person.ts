@@ -12,7 +12,7 @@ export interface Person extends PersonKeys {
   username: string | null;
 }
 
-/** Replaces the address of an erased buyer; no mail reaches it, and nobody can verify it. */
+/** Replaces the address of an erased buyer; no email reaches it, and it can't be verified. */
 export const ERASED_ADDRESS = 'nobody@erased.invalid';
 
 interface Account {
@@ -50,7 +50,7 @@ export class People {
     @InjectRepository(User) private readonly users: Repository<User>,
   ) {}
 
-  /** For an operator. An address that nobody verified is theirs if no other account has entered it. */
+  /** For an operator. An unverified email address is theirs if no other account has entered it. */
   async withId(user_id: number): Promise<Person | undefined> {
     const account = await this.database.row(ACCOUNT, [user_id]);
     if (!account) return undefined;

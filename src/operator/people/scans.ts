@@ -40,7 +40,7 @@ export interface Answer {
 
 const ANSWER_KEYS = { credential: 'text', key_hash: 'bytea' } as const;
 
-/** Also answers to other users that show a collection or an entry of the person. */
+/** Also responses to other users that contain a collection or an entry of the person. */
 export const ANSWERS = scanOf<Answer>(
   'idempotency_keys',
   ANSWER_KEYS,
@@ -48,7 +48,7 @@ export const ANSWERS = scanOf<Answer>(
      OR (t.user_id IS NOT NULL AND strpos(t.answer, '"user_id":' || person.user_id || ',') > 0)`,
 );
 
-/** Answers about sales that name the buyer: by an address, by one that the purchase has lost, or by a lost reference. */
+/** Stored responses of sales that contain the buyer: a current or former email address, or a deleted reference. */
 export const ANSWERS_ABOUT_SALES = scanOf<Answer>(
   'idempotency_keys',
   ANSWER_KEYS,
@@ -61,7 +61,7 @@ export const ANSWERS_ABOUT_SALES = scanOf<Answer>(
   'scan_answers_about_sales',
 );
 
-/** Answers that hold one of the texts in `addresses`. */
+/** Stored responses that contain one of the texts in `addresses`. */
 export const ANSWERS_WITH = scanOf<Answer>(
   'idempotency_keys',
   ANSWER_KEYS,

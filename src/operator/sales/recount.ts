@@ -19,7 +19,7 @@ const recountOf = (game_id: number) => `
     CROSS JOIN LATERAL (SELECT * FROM purchase_shares WHERE purchase_id = pg.purchase_id OFFSET 0) v
     WHERE pg.game_id = ${game_id} AND v.game_id = pg.game_id)`)}`;
 
-/** Counts the sales of games whose figures differ anew, and answers how many. Each is locked alone, so the service may go on to sell. */
+/** Recounts the sales of games whose totals are wrong, and returns how many. Each game is locked alone, so sales continue. */
 export async function recountSales(
   { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
   signal: AbortSignal,

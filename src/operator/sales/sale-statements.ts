@@ -7,7 +7,7 @@ import { announceRefund, announceSale, HAS_WEBHOOKS } from '../webhooks/announce
 
 export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
   reference: string | null;
-  /** All games of the purchase; `game_ids` is null where it is no bundle. */
+  /** All games of the purchase; `game_ids` is null unless it is a bundle. */
   all_game_ids: number[];
   keys: { id: number; game_id: number; key: string }[];
 }
@@ -25,7 +25,7 @@ export const SALE = read<SaleRow>(
    FROM purchases p WHERE p.id = $1`,
 );
 
-// $1, for a plan that is kept: PostgreSQL looks into a bare parameter to see how many ids it holds, and plans each time anew.
+// $1, with a reusable plan: for a bare parameter, PostgreSQL plans each time for the number of IDs in it.
 const GIVEN_GAMES = 'ARRAY(SELECT unnest($1::bigint[]))';
 
 interface OrderRow {

@@ -54,7 +54,7 @@ export class SaleRequest {
   source: string = 'store';
 
   @NonEmptyText(
-    "The checkout's own name for the sale. Sent again with the same values, it answers the same and sells nothing",
+    "The checkout's unique name for the sale. A repeated request with the same values returns the same response and sells nothing",
     { example: 'order-10045', required: false },
   )
   @MaxCharacters(200)

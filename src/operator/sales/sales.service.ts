@@ -20,7 +20,7 @@ import { ORDER, PURCHASE_GAMES, REFUND, refund, SALE, type Sale, sell } from './
 import { differences, gamesOf, purchaseTypeOf, withKey } from './same-sale';
 
 const ATTEMPTS = 5;
-// The store changed meanwhile: somebody else sold under this reference, imported this id, or deleted a game. Or a deadlock.
+// A concurrent write used this reference or this ID, or deleted a game. Or a deadlock.
 const MEANWHILE = /^(23503|23505|40P01)$/;
 
 @Injectable()
@@ -42,7 +42,7 @@ export class SalesService {
     return this.asBefore(request, retry, () => this.tryRefunding(request, by, retry));
   }
 
-  /** What would be refused by now is answered as before, if it was done. */
+  /** A sale that was recorded gets its response again, even if it would be rejected now. */
   private async asBefore<Answer extends object>(
     request: object,
     retry: RetryKey | undefined,

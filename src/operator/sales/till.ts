@@ -25,7 +25,7 @@ export class Till {
     return gameNamed(this.entities, name);
   }
 
-  /** An e-mail address, or the name of an account. */
+  /** An email address or a username. */
   async buyer(to: string): Promise<{ email: string } | { user_id: number }> {
     if (to.includes('@')) {
       if (/^[^\s@]+@[^\s@]+$/.test(to) && to.length <= 254) return { email: to };
@@ -37,7 +37,7 @@ export class Till {
     return { user_id: user.id };
   }
 
-  /** A command that shows the answer of the API: with the key that `npm start` printed, where it is the developer's. */
+  /** A command that shows the response of the API, with the key that `npm start` printed if it is the developer's. */
   async request(game: Game, path: string, parameters: Record<string, string | number>): Promise<string> {
     const [[name, value]] = Object.entries(parameters) as [[string, string | number]];
     const url = `${this.app.get(OwnAddress).announced}/games/${game.id}/${path}?${name}=${encodeURIComponent(value)}`;

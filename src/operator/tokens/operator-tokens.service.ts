@@ -47,7 +47,7 @@ const WRITE_USE = statement(
   `UPDATE operator_tokens SET last_used_at = now(), token_hash = $2 WHERE id = $1`,
 );
 
-/** Finds operator tokens, which are no user's, and makes and revokes them. */
+/** Finds, creates and revokes operator tokens, which don't belong to a user. */
 @Injectable()
 export class OperatorTokensService implements BeforeApplicationShutdown {
   private readonly log = new Logger(OperatorTokensService.name);
@@ -100,7 +100,7 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
       if (await db.existsBy(OperatorToken, { name, revoked_at: IsNull() }))
         throw new OperatorError(`There is a token ${name}: revoke it, or choose another name.`);
       if ((await db.countBy(OperatorToken, { revoked_at: IsNull() })) >= MAX_LIVE)
-        throw new OperatorError(`There are ${MAX_LIVE} tokens: revoke one that nobody uses.`);
+        throw new OperatorError(`There are ${MAX_LIVE} tokens. Revoke one that is no longer used.`);
       await db.insert(OperatorToken, {
         name,
         token_hash: hashApiKey(token, this.peppers[0]!),

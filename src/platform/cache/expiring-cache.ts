@@ -108,7 +108,7 @@ export class SingleFlight<Result> {
     return result;
   }
 
-  /** Nobody gets the result of work that is running now, except those who wait for it already. */
+  /** Only callers that already wait get the result of work that is running now. */
   forget(): void {
     this.running = new Map();
   }

@@ -90,7 +90,7 @@ export class Settings {
   @IsWebAddress()
   STORE_URL: string = DEFAULT_STORE_URL;
 
-  // Required in production, where JWT_ISSUER can stand in for it. Default: http://HOST:PORT.
+  // Required in production unless JWT_ISSUER replaces it. Default: http://HOST:PORT.
   @IsOptional()
   @Read(withoutSlash)
   @IsWebAddress()

@@ -5,7 +5,7 @@ import { DEFAULT_STORE_URL, Settings } from './settings';
 @Injectable()
 export class StoreLinks {
   private readonly host: string;
-  /** Whether a store was configured: nobody can open pages of the default one. */
+  /** Whether a store was configured: pages of the default one don't exist. */
   readonly exist: boolean;
 
   constructor(settings: Settings) {

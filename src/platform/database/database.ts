@@ -63,7 +63,7 @@ export class Database implements OnApplicationShutdown {
         return;
       } catch (error) {
         const problem = connectionProblem(this.settings.DATABASE_URL, error);
-        // A server that refuses the connection will do so again.
+        // A server that rejects the connection will do so again.
         if (faultOf(error) !== 'unavailable') throw problem ?? error;
         if (attempt % 10 === 0) this.log.warn(`Waiting: ${problem?.message}`);
         await sleep(500);
@@ -114,8 +114,8 @@ export class Database implements OnApplicationShutdown {
   }
 
   /**
-   * A transaction that a throw rolls back. A connection that no longer answers is closed, and the server rolls back; with
-   * TypeORM's own method, ROLLBACK would wait for the query that hangs, and the connection would go back to the pool with it.
+   * A transaction that a throw rolls back. A connection that no longer responds is closed, and the server rolls back; with
+   * TypeORM's own method, ROLLBACK would wait for the stuck query, and the connection would return to the pool with it.
    */
   async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
@@ -159,7 +159,7 @@ export class Database implements OnApplicationShutdown {
   /** Sends prepared statements at once, inside a transaction. */
   async run(db: EntityManager, statements: BoundStatement[]): Promise<RowsOf> {
     const runner = db.queryRunner!;
-    // The pool may have given its connection to somebody else.
+    // The pool may have assigned its connection to another request.
     if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
     const client = (await runner.connect()) as PoolClient;
     const rows = statements.map(({ statement, values }) => {

@@ -70,7 +70,7 @@ async function connect(url: string | undefined): Promise<Client> {
   return client;
 }
 
-/** Refuses a database that lacks migrations which this version needs. */
+/** Rejects a database without the migrations that this version needs. */
 export async function requireMigrated(source: DataSource): Promise<void> {
   if (await source.showMigrations())
     throw new OperatorError('The database schema is older than this version: run `gamewharf migrate` first.');

@@ -29,7 +29,7 @@ export const nullableText = (sql: string): Column<string | null> => ({
 const MAX_KNOWN_LISTS = 1000;
 const knownLists = new Map<string, string[]>();
 
-/** A text array whose elements need no quotes. Rows with the same list share one array, which nobody may change. */
+/** A text array whose elements need no quotes. Rows with the same list share one array, which must not be changed. */
 export const list = <Value extends string>(sql: string): Column<Value[]> => ({
   sql,
   read: (text) => {

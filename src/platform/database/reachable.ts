@@ -15,7 +15,7 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
   const { code } = cause;
   if (code?.startsWith('28'))
     return new OperatorError(
-      `The database at ${where} does not let ${username || 'this user'} in: check user and password in DATABASE_URL.`,
+      `The database at ${where} rejects ${username || 'this user'}: check the user and password in DATABASE_URL.`,
     );
   if (code === '3D000')
     return new OperatorError(
@@ -23,7 +23,7 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
     );
   if (cause.syscall === 'open')
     return new OperatorError(
-      `The file ${cause.path} that DATABASE_URL names cannot be read (${code}): put it there, or change DATABASE_URL.`,
+      `The file ${cause.path} in DATABASE_URL can't be read (${code}): create it, or change DATABASE_URL.`,
     );
   if ((code && TLS.test(code)) || NO_TLS.test(cause.message))
     return new OperatorError(
@@ -31,7 +31,7 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
     );
   if (faultOf(error) === 'unavailable')
     return new OperatorError(
-      `The database at ${where} cannot be reached (${code ?? 'no answer'}): start it, or change DATABASE_URL.`,
+      `The database at ${where} can't be reached (${code ?? 'no response'}): start it, or change DATABASE_URL.`,
     );
   return undefined;
 }
@@ -41,11 +41,11 @@ export function lostConnection(error: unknown): OperatorError | undefined {
   if (!isConnectionLost(error)) return undefined;
   const { code, message } = error as NodeJS.ErrnoException;
   return new OperatorError(
-    `The connection to the database was lost (${code ?? message}). What was not committed was undone: run the command again.`,
+    `The connection to the database was lost (${code ?? message}). Uncommitted changes were rolled back: run the command again.`,
   );
 }
 
-/** Refuses an unsupported version of PostgreSQL. */
+/** Rejects an unsupported version of PostgreSQL. */
 export async function requireSupportedServer(client: Pick<ClientBase | Pool, 'query'>): Promise<void> {
   const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num');
   const major = Math.floor(Number(rows[0]!.server_version_num) / 10_000);

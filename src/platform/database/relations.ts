@@ -172,7 +172,7 @@ export class GivenRows implements Relations {
     return Promise.resolve();
   }
 
-  /** Has each statement find the rows anew; `rows`: at most so many. */
+  /** Defines rows that each statement selects itself; `rows`: their maximum number. */
   define(relation: Relation, sql: string, rows: number): void {
     this.given.set(relation.name, { relation, rows, source: { form: 'query', sql } });
   }

@@ -2,11 +2,11 @@ import { types } from 'node:util';
 import { DatabaseError } from 'pg';
 import { EntityMetadataNotFoundError, QueryFailedError } from 'typeorm';
 
-/** There is no connection yet, none any more, or none was free in time. */
+/** Not connected yet, disconnected, or no connection was free in time. */
 export class NotConnected extends Error {}
 
 // A retry may succeed: connection lost, server stopping or starting, out of connections, memory or disk, read-only
-// standby, statement or lock time-out, deadlock, serialization failure.
+// standby, statement or lock timeout, deadlock, serialization failure.
 const UNAVAILABLE = /^(08|53|57P0[1-5]|57014|55P03|25006|25P0[34]|40001|40P01|58)/;
 const UNREACHABLE = new Set([
   'ECONNREFUSED',
@@ -25,14 +25,14 @@ const LOST_CONNECTION =
 // The last message of a server before it closes the connection.
 const CLOSING_SQLSTATE = /^(08|57P0)/;
 
-/** The connection is lost, or does not answer any more: no further statement can be sent on it. */
+/** The connection is lost or doesn't respond: no further statement can be sent on it. */
 export function isConnectionLost(error: unknown): boolean {
   const { code, message } = causeOf(error);
   if (typeof code === 'string' && (UNREACHABLE.has(code) || CLOSING_SQLSTATE.test(code))) return true;
   return LOST_CONNECTION.test(message ?? '');
 }
 
-/** The server refused one statement; the connection can be used again. */
+/** The server rejected one statement; the connection can be used again. */
 export const concernsOneStatement = (error: unknown): boolean =>
   error instanceof DatabaseError && !isConnectionLost(error);
 

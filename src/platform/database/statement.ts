@@ -1,6 +1,6 @@
 /** A statement that is prepared once a connection and then run by its name. */
 export interface Statement<Row = unknown> {
-  /** Never set: the type of the rows that the statement answers. */
+  /** Never set: the type of the rows that the statement returns. */
   row?: Row;
   name: string;
   text: string;

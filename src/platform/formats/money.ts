@@ -32,7 +32,7 @@ interface Format {
 const formats = new Map<string, Format>();
 const MAX_FORMATS = 500;
 
-// Cached: Intl takes longer for one amount than the rest of a game's answer.
+// Cached: Intl takes longer for one amount than the rest of a game's response.
 function formatOf(currency: string): Format {
   let known = formats.get(currency);
   if (!known) {

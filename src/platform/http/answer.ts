@@ -21,7 +21,7 @@ const TEXTS: Record<number, string> = {
   431: 'request header fields too large',
 };
 
-/** The answer for a thrown error: a ApiError, the status of an HTTP library's error, or the fault of a database error. */
+/** The response for a thrown error: an ApiError, the status of an HTTP library's error, or the fault of a database error. */
 export function answerFor(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const fault = faultOf(error);
@@ -44,7 +44,7 @@ export function sendJson(res: ServerResponse, status: number, text: string): voi
   res.end(body);
 }
 
-/** Answers an error. `send` writes it in the format of the route. */
+/** Sends an error response. `send` writes it in the format of the route. */
 export function answerError(
   log: RequestLog,
   res: ServerResponse,
@@ -54,10 +54,10 @@ export function answerError(
   const failure = answerFor(error);
   // Logs unexpected errors, but not a 503 that the code throws itself.
   if (failure.status >= 500 && failure !== error) log.failed(res.req.id, error);
-  // The deadline may have answered already.
+  // The deadline may have sent a response already.
   if (res.writableEnded) return;
   if (res.headersSent) {
-    // Part of the answer is sent: only a broken connection can tell the client.
+    // Part of the response is sent: only a broken connection can tell the client.
     res.destroy();
     return;
   }
@@ -75,12 +75,12 @@ export function sendFailure(
   sendJson(res, status, JSON.stringify(body));
 }
 
-/** An answer of a handler that is not JSON with status 200, and sends itself. */
+/** A response of a handler that isn't JSON with status 200, and sends itself. */
 export abstract class WebResponse {
   abstract sendTo(res: Response): void | Promise<void>;
 }
 
-/** An answer that clients may cache. */
+/** A response that clients may cache. */
 export interface Cacheable {
   body: string;
   etag: string;
@@ -124,7 +124,7 @@ export function headerLine(name: string, value: string | number): string {
   return `${name}: ${value}\r\n`;
 }
 
-/** A header of every answer, formatted once. */
+/** A header of every response, formatted once. */
 export class FixedHeader {
   readonly name: string;
   readonly line: string;
@@ -152,7 +152,7 @@ type Ending = [body?: unknown, encoding?: unknown, done?: unknown];
 
 let ended: OutgoingResponse[] = [];
 
-/** Sends the answers of one turn of the event loop together: docs/contributing/decisions/fast-requests.md. */
+/** Sends the responses of one tick of the event loop together: docs/contributing/decisions/fast-requests.md. */
 export class OutgoingResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
@@ -165,7 +165,7 @@ export class OutgoingResponse<
   declare _contentLength: number | null;
 
   static {
-    // True from `end` on, although the answer is sent later.
+    // True from `end` on, although the response is sent later.
     Object.defineProperty(this.prototype, 'writableEnded', {
       get(this: OutgoingResponse) {
         return this.ending !== undefined || (hasEnded!.call(this) as boolean);
@@ -198,11 +198,11 @@ export class OutgoingResponse<
     const [body = '', encoding] = ending;
     const canWait = typeof body === 'string' || body instanceof Uint8Array;
     if (this.headersSent || !canWait) return super.end(...(ending as []));
-    // Nobody wants the rest of the body, and its length is not known.
+    // The rest of the body isn't needed, and its length is unknown.
     if (!this.req.complete && 'transfer-encoding' in this.req.headers)
       this.req.exchange.connection.closeAfter(this);
     this._contentLength = Buffer.byteLength(body, encoding as BufferEncoding);
-    // Writes the head, so that Node refuses further headers, as after its own `end`.
+    // Writes the head, so that Node rejects further headers, as after its own `end`.
     this.writeHead(this.statusCode);
     this.ending = ending;
     if (ended.length === 0) setImmediate(OutgoingResponse.sendAll);

@@ -23,7 +23,7 @@ const invalidKey = new ApiError(401, ['invalid key'], {
   'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token", error_description="invalid key"',
 });
 
-/** Answers requests that the HTTP parser rejects, after the answers to earlier requests of the connection. */
+/** Responds to requests that the HTTP parser rejects, after the responses to earlier requests of the connection. */
 export class BrokenRequests {
   private readonly counters: Record<string, Counter>;
 
@@ -57,7 +57,7 @@ export class BrokenRequests {
     this.counters[refusal.status]!.value++;
     const { newest } = connection;
     if (!newest || newest.req.complete) connection.closeWith(this.text(refusal));
-    // The error is in the body of a request that is answered already.
+    // The error is in the body of a request that already has its response.
     else if (newest.headersSent) connection.closeWith('');
     else {
       connection.closeAfter(newest);

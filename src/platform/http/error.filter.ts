@@ -48,7 +48,7 @@ export function notFound(req: Request, error: unknown): unknown {
     : new ApiError(405, ['method not allowed'], { Allow });
 }
 
-/** Answers OPTIONS for a known path; false: nothing is sent. */
+/** Responds to OPTIONS for a known path; false: nothing is sent. */
 function answeredOptions(req: Request, res: Response): boolean {
   const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
   if (allowed === undefined) return false;

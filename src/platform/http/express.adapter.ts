@@ -65,7 +65,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     );
     // One more than is allowed, so that the front door sees that there are too many.
     server.maxHeadersCount = MAX_HEADERS + 1;
-    // A client that closed its half still reads answers.
+    // A client that closed its half still reads responses.
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on('connection', (socket: ClientSocket) =>
       inFlight.connect(socket, isTrusted(socket.remoteAddress ?? '', 0)),
@@ -88,7 +88,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     body: unknown,
     status?: number,
   ): void | Promise<void> {
-    // The deadline may have answered already.
+    // The deadline may have sent a response already.
     if (res.writableEnded) return;
     if (body instanceof WebResponse) return body.sendTo(res);
     if (typeof body === 'string' || body === null || typeof body !== 'object') {

@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
-/** Called once for each request, when its answer is sent or its connection lost. */
+/** Called once for each request, when its response is sent or its connection lost. */
 export type Observer = (req: IncomingMessage, res: ServerResponse, ms: number) => void;
 
 /** What other modules add to the request gate. */
 export interface RequestHooks {
   readonly observers: Observer[];
-  /** Answers requests whose URL begins so without routing; false: not answered. */
+  /** Responds to requests whose URL begins with the prefix, without routing; false: not handled. */
   shortcut: { prefix: string; answers(req: IncomingMessage, res: ServerResponse): boolean } | undefined;
   /** Wraps a request in a span; undefined when tracing is off. */
   trace: ((req: IncomingMessage, res: ServerResponse, next: Handler) => void) | undefined;

@@ -233,7 +233,7 @@ export class InFlight {
     if (!newest) return;
     const { req } = newest;
     if (req.exchange.upload > 0) this.settle(req.exchange);
-    // Node does not end a request that was answered before its body arrived.
+    // Node doesn't end a request whose response was sent before its body arrived.
     if (!req.complete) req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
   }
 

@@ -116,7 +116,7 @@ function decimalOf(source: string): string {
   return `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
 }
 
-// Marks numbers in the text, so nobody else may know it.
+// Marks numbers in the text, so it must be secret.
 const MARK = randomUUID();
 
 /** Replaces numbers that would be rounded by marked strings, and these by RoundedNumber. */

@@ -15,7 +15,7 @@ export const LONG_LISTS = { accepted: 64, running: 32, each: 4 };
 // In milliseconds, less than the deadline of the request.
 const MAX_WAIT = 1500;
 
-/** Answers lists of any length. */
+/** Sends lists of any length. */
 @Injectable()
 export class LongLists {
   private readonly limit = new ConcurrencyLimit(LONG_LISTS);
@@ -53,14 +53,14 @@ export class LongList<Row> extends WebResponse {
   }
 
   private async send(res: Response): Promise<void> {
-    // The deadline may have answered, or the connection may be lost.
+    // The deadline may have sent a response, or the connection may be lost.
     if (res.writableEnded || res.destroyed) return;
     res.setHeader('Content-Type', 'application/json');
     if (res.req.method === 'HEAD') {
       res.end();
       return;
     }
-    // Without the brackets that end the list and the answer.
+    // Without the brackets that end the list and the response.
     let text = this.frame.slice(0, -2);
     let separator = '';
     for await (const rows of this.slices) {

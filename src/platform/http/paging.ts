@@ -7,7 +7,7 @@ export const Page = () => applyDecorators(Id('Which page, from 1', { default: 1 
 export const PerPage = (description: string, byDefault: number) =>
   applyDecorators(Id(description, { default: byDefault }), Between(1, 500));
 
-/** The first fields of an answer that is a page of a list. */
+/** The first fields of a response that is a page of a list. */
 export class PageResponse {
   @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
   page: number;

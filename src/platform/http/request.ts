@@ -50,7 +50,7 @@ declare module 'node:http' {
     visitor?: object;
   }
   interface ServerResponse {
-    /** Default headers, which the answer may override. */
+    /** Default headers, which the response may override. */
     fixed: readonly FixedHeader[];
     setRequestId(id: string): void;
     /** The response to a lookup has only empty lists. */

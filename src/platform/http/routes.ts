@@ -7,7 +7,7 @@ const BODY_ONLY = 'gamewharf:body-only';
 
 export const ERRORS = { $ref: '#/components/schemas/Errors' };
 
-/** On a handler: an error that it answers itself, with its possible texts. */
+/** On a handler: an error response of its own, with its possible texts. */
 export const Fails = (status: number, ...texts: string[]) =>
   ApiResponse({
     status,
@@ -15,7 +15,7 @@ export const Fails = (status: number, ...texts: string[]) =>
     content: { 'application/json': { schema: ERRORS, example: { errors: [texts[0]] } } },
   });
 
-/** On a handler that refuses parameters in the query string. */
+/** On a handler that rejects parameters in the query string. */
 export const BodyOnly = () => SetMetadata(BODY_ONLY, true);
 
 export const isBodyOnly = (handler: object): boolean => Reflect.getMetadata(BODY_ONLY, handler) === true;

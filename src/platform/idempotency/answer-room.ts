@@ -1,18 +1,18 @@
 import type { Clock } from '../config/clock';
 import { ApiError } from '../http/api-error';
 
-/** Bytes of answers that one process stores for a user in 24 hours, as long as they are kept. */
+/** Bytes of responses that one process stores for a user in 24 hours, which is how long they are retained. */
 export const MAX_STORED = 256 * 1024 * 1024;
 const PER_MS = MAX_STORED / (24 * 3600 * 1000);
 const MAX_USERS = 100_000;
 
-/** Bounds what the stored answers of a user take of the database's disk. What was taken comes back evenly. */
+/** Limits the disk space for the stored responses of a user. Used space becomes available again evenly. */
 export class AnswerRoom {
   constructor(private readonly clock: Clock) {}
 
   readonly taken = new Map<number, { bytes: number; at: number }>();
 
-  /** Throws where there is no room. */
+  /** Throws if the quota is used up. */
   take(user_id: number, bytes: number): void {
     const now = this.clock.monotonic();
     const before = this.taken.get(user_id);

@@ -1,7 +1,7 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { TimestampColumn } from '../database/timestamp.column';
 
-/** The answer of a write with an Idempotency-Key, kept for a day. */
+/** The response of a write with an Idempotency-Key, retained for a day. */
 @Entity('idempotency_keys')
 @Index('idempotency_keys_created_at_idx', ['created_at'])
 export class IdempotencyKey {

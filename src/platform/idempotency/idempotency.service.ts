@@ -26,7 +26,7 @@ export const OncePerKey = () =>
     required: false,
     schema: { type: 'string', minLength: 1, maxLength: 255 },
     description:
-      'Repeating a request with the same key and parameters within 24 hours answers what the first one answered and changes nothing.',
+      'Within 24 hours, a repeated request with the same key and parameters gets the first response and changes nothing.',
   });
 
 // ExpiredRows deletes older rows.
@@ -63,7 +63,7 @@ const STORE_ANSWER = statement(
   'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
 );
 
-/** Runs a write once for each key, and stores its answer in the same transaction. Failures are not stored. */
+/** Runs a write once for each key, and stores its response in the same transaction. Errors are not stored. */
 @Injectable()
 export class IdempotencyService {
   private readonly room: AnswerRoom;
@@ -75,7 +75,7 @@ export class IdempotencyService {
     this.room = new AnswerRoom(clock);
   }
 
-  /** For a request that is refused: its answer, if it was answered before. What it asked for may have changed since. */
+  /** For a request that would now be rejected: its stored response, if it succeeded before. */
   async answered<Answer extends object>(
     key: RetryKey | undefined,
     request: object,

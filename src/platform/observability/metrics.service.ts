@@ -73,7 +73,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     return this.measurements.registry.metrics();
   }
 
-  /** The metrics of the process take time: they are collected once somebody reads them. */
+  /** The metrics of the process take time: they are collected from the first scrape on. */
   private collect(): void {
     if (this.isCollecting) return;
     this.isCollecting = true;

@@ -72,7 +72,7 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
     await this.provider?.shutdown().catch(() => undefined);
   }
 
-  // The route and not the URL: paths hold keys, and queries hold e-mail addresses.
+  // The route and not the URL: paths hold keys, and queries contain email addresses.
   private ended(req: IncomingMessage, { statusCode }: ServerResponse): void {
     const span = this.spans.get(req);
     if (!span) return;

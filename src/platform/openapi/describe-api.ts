@@ -12,7 +12,7 @@ import { isUnlimited } from '../rate-limits/rate-limits.decorators';
 
 export type Audience = 'everybody' | 'operator';
 
-/** The OpenAPI document, from the decorators of routes, requests and answers. */
+/** The OpenAPI document, from the decorators of routes, requests and responses. */
 export function describeApi(app: INestApplication, audience: Audience = 'everybody'): OpenAPIObject {
   const document = SwaggerModule.createDocument(app, configOf(app.get(Settings), audience), {
     operationIdFactory: (controller, method) => `${controller}.${method}`,
@@ -53,9 +53,9 @@ function configOf({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
     .setVersion('1')
     .setOpenAPIVersion('3.1.0')
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
-    .addServer(PUBLIC_URL ?? '/', PUBLIC_URL ? undefined : 'Where this description came from');
+    .addServer(PUBLIC_URL ?? '/', PUBLIC_URL ? undefined : 'The server of this description');
   const [name, description] =
-    audience === 'operator' ? ['operator', "An operator's token"] : ['bearer', 'An API key or a JWT'];
+    audience === 'operator' ? ['operator', 'An operator token'] : ['bearer', 'An API key or a JWT'];
   return builder.addBearerAuth({ type: 'http', scheme: 'bearer', description }, name).build();
 }
 
@@ -91,7 +91,7 @@ function nameOperation(operation: Json): void {
   if (!operation.summary) operation.summary = words[0]!.toUpperCase() + words.slice(1);
 }
 
-/** Describes the credential that is needed, and returns what it must permit. */
+/** Describes the required credential, and returns its scope or permission. */
 function describeSecurity(operation: Json) {
   const security = operation.security as Record<string, string[]>[] | undefined;
   const forOperators = security?.some((one) => 'operator' in one);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { exampleOf, type Json } from './openapi-parameters';
 import { ERRORS } from '../http/routes';
 
-/** What the demo store answers, by operation; test/operator/demo.test.ts makes the file. */
+/** Responses of the demo store, by operation; test/operator/demo.test.ts writes the file. */
 const DEMO_ANSWERS = JSON.parse(
   readFileSync(join(__dirname, 'assets', 'demo-answers.json'), 'utf8'),
 ) as Record<string, unknown>;
@@ -25,7 +25,7 @@ const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = 
     texts: ['api key does not permit `SCOPE`'],
   },
   413: {
-    description: 'The body, or the number of parameters, is too large.',
+    description: 'The body is too large, or has too many parameters.',
     texts: ['too many parameters'],
   },
   415: {
@@ -47,7 +47,7 @@ const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = 
   },
 };
 
-// In place of the above, on routes for an operator's token.
+// Instead of the above, on routes for operator tokens.
 const OPERATOR_ERRORS: typeof COMMON_ERRORS = {
   401: {
     description: 'The token is missing (`authentication required`), or unknown or revoked (`invalid token`).',
@@ -119,11 +119,11 @@ interface OperationFacts {
   limited: boolean;
   /** The credential that is required. */
   credential: 'bearer' | 'operator' | undefined;
-  /** The scope or the right that it must have. */
+  /** The scope or the permission that it must have. */
   scope: string | undefined;
 }
 
-/** Adds the answers that guards and filters make, and the headers of all answers. */
+/** Adds the responses of guards and filters, and the headers of all responses. */
 export function describeAnswers(
   operation: Json,
   { hasParameters, readsBody, limited, credential, scope }: OperationFacts,

@@ -15,7 +15,7 @@ import {
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
-// Limited, since every answer with the purchase has all its games.
+// Limited, because every response with the purchase contains all its games.
 export const MAX_BUNDLE = 10_000;
 const MAX_INTEGER = 2 ** 31 - 1;
 
@@ -142,7 +142,7 @@ export const PURCHASE = recordType({
       `SELECT s.line, concat('purchase', ' ' || s.id) || ': is complete: refund it first' AS text
        FROM gone_purchases s JOIN purchases t ON t.id = s.id WHERE t.status = 'complete'`,
     ],
-    // Somebody has paid for a live key.
+    // An active key was paid for.
     holds: {
       'live download key': 'download_keys k WHERE k.purchase_id = t.id AND k.revoked_at IS NULL',
     },

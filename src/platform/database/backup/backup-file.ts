@@ -50,7 +50,7 @@ export class BackupReader {
   async header(): Promise<Header> {
     const header = (await this.line()) as Header;
     if (header.gamewharf_backup !== FORMAT)
-      throw new OperatorError('The file is no backup that this version can read.');
+      throw new OperatorError("The file isn't a backup that this version can read.");
     return header;
   }
 

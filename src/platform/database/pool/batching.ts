@@ -29,7 +29,7 @@ const SMALL_SHARE = 0.4;
 const LONG_SHARE = 0.5;
 
 /**
- * Sends the small reads of one turn of the event loop as a batch on one connection. A statement that fails fails alone; a
+ * Sends the small reads of one tick of the event loop as a batch on one connection. A statement that fails fails alone; a
  * timeout ends the connection and fails the rest of the batch: docs/contributing/decisions/statement-batches.md.
  */
 export class StatementBatcher {

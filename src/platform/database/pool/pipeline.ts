@@ -51,7 +51,7 @@ class Columns {
   }
 }
 
-// Those of a prepared statement never change: the server would refuse to run it.
+// Those of a prepared statement never change: the server would reject it.
 const columnsOn = new WeakMap<Wire, Map<string, Columns>>();
 
 function columnsOf(connection: Wire): Map<string, Columns> {
@@ -208,7 +208,7 @@ export function sendPipeline(
     clearTimeout(timer);
     const served = waiting;
     waiting = undefined;
-    // Refused before: the pool gave up as well, or has a connection for it too late.
+    // Rejected before: the pool gave up as well, or assigns a connection too late.
     if (!served) return client && release();
     if (refused) {
       served.onEnd(refused);

@@ -128,7 +128,7 @@ export class WriteQueues {
     else for (const write of writes) await this.commit([{ queue, writes: [write] }]);
   }
 
-  /** Also those that still wait: they would only wait longer for the same answer. */
+  /** Also those that still wait: they would only wait longer for the same error. */
   private rejectAll(shares: Share[], error: unknown): void {
     for (const { queue, writes } of shares)
       for (const { reject } of [...writes, ...queue.waiting.splice(0)]) reject(error);
