@@ -22,13 +22,19 @@ const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
 
 /** Throttler reads six decorators of each limit at every request. Once is enough, because they never change. */
 class RememberingReflector extends Reflector {
-  private readonly known = new Map<unknown, Map<unknown, unknown>>();
+  private readonly known = new Map<unknown, { controller: unknown; values: Map<unknown, unknown> }>();
 
-  override get(key: unknown, target: never): never {
-    let values = this.known.get(target);
-    if (!values) this.known.set(target, (values = new Map()));
-    if (!values.has(key)) values.set(key, super.get(key, target));
-    return values.get(key) as never;
+  override getAllAndOverride(key: unknown, targets: never[]): never {
+    const [handler, controller] = targets;
+    let known = this.known.get(handler);
+    // A handler may be inherited by several controllers.
+    if (known?.controller !== controller)
+      this.known.set(handler, (known = { controller, values: new Map() }));
+    const { values } = known!;
+    let value = values.get(key);
+    if (value === undefined && !values.has(key))
+      values.set(key, (value = super.getAllAndOverride(key as string, targets)));
+    return value as never;
   }
 }
 

@@ -30,7 +30,7 @@ export class DownloadsService {
 
   /** The URL of an upload's file, for a user who may download it. */
   async upload(request: DownloadUploadRequest, credential: Downloader, req: Request): Promise<string> {
-    const upload = await this.uploads.one(request, credential);
+    const upload = await this.uploads.file(request, credential);
     const url = upload.external_url ?? this.urlOf(upload, upload.filename);
     this.count(upload, upload.game_id, request.uuid, req);
     return url;

@@ -74,6 +74,13 @@ export const BUILD_ROW_IN_CHANNEL = named({
 // CASE: nothing is counted for an upload without a channel.
 const ofBuild = (sql: string) => (sql.startsWith('b.') ? sql : `CASE WHEN b.id IS NOT NULL THEN ${sql} END`);
 
+/** Joins the newest build `b` with a file to an upload `f` of a channel. */
+export const NEWEST_BUILD = `
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
+    ORDER BY o.id DESC LIMIT 1) b ON true`;
+
 /** Uploads `f` of the condition with their newest builds `b`, as flat rows. */
 export const uploadsWith = (condition: string) => `
   SELECT ${UPLOAD_COLUMNS.map((name) => `f.${name}`).join(', ')},
@@ -81,15 +88,12 @@ export const uploadsWith = (condition: string) => `
          ${Object.entries(BUILD)
            .map(([name, sql]) => `${ofBuild(sql)} AS build_${name}`)
            .join(', ')}
-  FROM uploads f
-  LEFT JOIN LATERAL (
-    SELECT * FROM builds o
-    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
-    ORDER BY o.id DESC LIMIT 1) b ON true
+  FROM uploads f ${NEWEST_BUILD}
   WHERE ${condition}`;
 
 /** Whether there is something to download. */
-export const isListed = ({ channel_name, build }: UploadRow) => channel_name === null || build !== null;
+export const isListed = ({ channel_name, build_id }: FlatUploadRow) =>
+  channel_name === null || build_id !== null;
 
 export function uploadRow(row: FlatUploadRow): UploadRow {
   const build = row.build_id === null ? null : buildOf(row);

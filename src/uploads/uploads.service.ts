@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Credential } from '../auth/credential';
 import { Database } from '../platform/database/database';
-import { longRead, read } from '../platform/database/statement';
+import { longRead, read, type Statement } from '../platform/database/statement';
 import { apiError } from '../platform/http/api-error';
 import { invalidGame } from '../games/errors';
 import type { GameUserRow } from '../games/embedded-game.dto';
@@ -20,6 +20,7 @@ import {
   type BuildRow,
   type FlatUploadRow,
   isListed,
+  NEWEST_BUILD,
   type UploadRow,
   uploadRow,
   uploadsWith,
@@ -58,6 +59,21 @@ export const UPLOAD = read<AccessRow & FlatUploadRow>(
   'upload',
   `SELECT ${ACCESS_COLUMNS}, f.*
    FROM (${uploadsWith('f.id = $1')}) f JOIN games g ON g.id = f.game_id ${ACCESS} WHERE ${MAY_SEE}`,
+);
+
+/** What the redirect to an upload's file needs. */
+interface UploadFileRow extends Pick<
+  UploadRow,
+  'game_id' | 'traits' | 'filename' | 'external_url' | 'file_key' | 'file_url'
+> {
+  is_listed: boolean;
+}
+
+export const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
+  'upload_file',
+  `SELECT ${ACCESS_COLUMNS}, f.game_id, f.traits, f.filename, f.external_url, coalesce(f.file_key, b.file_key) AS file_key,
+          coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
+   FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${ACCESS} WHERE f.id = $1 AND ${MAY_SEE}`,
 );
 
 const CHANNEL_BUILDS = longRead<BuildRow>(
@@ -123,15 +139,22 @@ export class UploadsService {
   }
 
   /** An upload that the user may download. */
-  async one(request: UploadRequest, credential: Downloader): Promise<UploadRow & AccessRow> {
-    const row = await this.find(request, credential);
+  async one(request: UploadRequest, credential: Downloader): Promise<UploadRow> {
+    const row = await this.find(UPLOAD, request, credential);
     if (!isListed(row)) throw invalidUpload();
+    return uploadRow(row);
+  }
+
+  /** The file of an upload that the user may download. */
+  async file(request: UploadRequest, credential: Downloader): Promise<UploadFileRow & AccessRow> {
+    const row = await this.find(UPLOAD_FILE, request, credential);
+    if (!row.is_listed) throw invalidUpload();
     return row;
   }
 
   /** The builds of an upload's channel: completed ones, and all of them for editors of the game. */
   async builds(request: UploadRequest, credential: Downloader): Promise<BuildRow[]> {
-    const row = await this.find(request, credential);
+    const row = await this.find(UPLOAD, request, credential);
     if (!isListed(row) && !row.edits) throw invalidUpload();
     if (row.channel_name === null) return [];
     return this.database.rows(CHANNEL_BUILDS, [row.game_id, row.channel_name, row.edits]);
@@ -155,11 +178,15 @@ export class UploadsService {
     if (!found || !isFor(credential, game_id)) throw invalidGame();
   }
 
-  private async find({ upload_id, download_key_id }: UploadRequest, credential: Downloader) {
-    const row = await this.database.row(UPLOAD, parameters(upload_id, credential, download_key_id));
+  private async find<Row extends AccessRow & Pick<UploadRow, 'game_id' | 'traits'>>(
+    statement: Statement<Row>,
+    { upload_id, download_key_id }: UploadRequest,
+    credential: Downloader,
+  ): Promise<Row> {
+    const row = await this.database.row(statement, parameters(upload_id, credential, download_key_id));
     if (!row || !isFor(credential, row.game_id)) throw invalidUpload();
     requireDownload(row, row.traits, download_key_id);
-    return { ...row, ...uploadRow(row) };
+    return row;
   }
 }
 

@@ -174,6 +174,7 @@ const COSTLIEST: Record<string, unknown[][]> = {
     [GAME_OF_CHANNELS, 4999, null],
   ],
   upload: [[POPULAR_GAME, 4999, null]],
+  upload_file: [[POPULAR_GAME, 4999, null]],
   build: [[GAMES + 2000, 4999, null]],
   game_to_download: [[POPULAR_GAME, 4999, null]],
   collection: [[LONG_COLLECTION, COLLECTOR]],

@@ -41,20 +41,24 @@ function presigned(file_key: string, filename: string): string {
 }
 
 const IN_CHANNEL = 'o.game_id = b.game_id AND o.channel_name = b.channel_name';
-const FILES = `
-  SELECT f.id, f.game_id, f.position, f.type, f.traits, f.filename, f.display_name, f.external_url, f.channel_name,
-    f.created_at, f.updated_at, coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.size, b.size) AS size,
-    coalesce(f.md5_hash, b.md5_hash) AS md5_hash, b.id AS build_id, b.user_version, b.state,
-    b.created_at AS built_at, coalesce(b.updated_at, b.created_at) AS rebuilt_at,
-    (SELECT min(o.id) FROM uploads o WHERE ${IN_CHANNEL}) AS upload_id,
-    (SELECT max(o.id) FROM builds o WHERE ${IN_CHANNEL} AND o.id < b.id) AS parent_build_id,
-    (SELECT count(*) FROM builds o WHERE ${IN_CHANNEL} AND o.id <= b.id) AS version
-  FROM uploads f
+const NEWEST_BUILD = `
   LEFT JOIN LATERAL (
     SELECT * FROM builds o WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name
       AND o.state = 'completed' AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE (f.channel_name IS NULL OR b.id IS NOT NULL)`;
+const FILES = `
+  SELECT f.id, f.game_id, f.position, f.type, f.traits, f.filename, f.display_name, f.external_url, f.channel_name,
+    f.created_at, f.updated_at, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
+    b.id AS build_id, b.user_version, b.state, b.created_at AS built_at,
+    coalesce(b.updated_at, b.created_at) AS rebuilt_at,
+    (SELECT min(o.id) FROM uploads o WHERE ${IN_CHANNEL}) AS upload_id,
+    (SELECT max(o.id) FROM builds o WHERE ${IN_CHANNEL} AND o.id < b.id) AS parent_build_id,
+    (SELECT count(*) FROM builds o WHERE ${IN_CHANNEL} AND o.id <= b.id) AS version
+  FROM uploads f ${NEWEST_BUILD}`;
+const FILE = `
+  SELECT f.game_id, f.traits, f.filename, coalesce(f.file_key, b.file_key) AS file_key
+  FROM uploads f ${NEWEST_BUILD} AND f.id = $1`;
 
 const MAY_DOWNLOAD = `(owns OR free OR 'demo' = ANY (traits))`;
 
@@ -113,7 +117,7 @@ export function uploadAnswers(
     LEFT JOIN LATERAL (SELECT * FROM (${FILES} AND f.game_id = $1) f WHERE ${MAY_DOWNLOAD}) f ON true
     ORDER BY f.position, f.id`;
   const ONE = `
-    SELECT f.* FROM (${FILES} AND f.id = $1) f CROSS JOIN LATERAL (${access('f.game_id')}) access
+    SELECT f.filename, f.file_key FROM (${FILE}) f CROSS JOIN LATERAL (${access('f.game_id')}) access
     WHERE ${MAY_DOWNLOAD}`;
   return {
     async list(user: number, game_id: number) {
