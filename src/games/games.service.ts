@@ -15,12 +15,17 @@ const editableBy = (user: string, limit: string) => `(
    WHERE ga.user_id = ${user} AND g.user_id <> ${user} ${limit})) g`;
 
 const NEWEST_FIRST = 'g.created_at DESC, g.id DESC';
-const ONE_TOO_MANY = `LIMIT ${SHORT_LIST.rows + 1}`;
+/** Games that a small read may return. */
+const FEW = 25;
 
-/** At most one row more than a short list has. */
+const editableGames = (limit: string) =>
+  `SELECT ${GAME_ROW.sql} FROM ${editableBy('$1', limit)} ORDER BY ${NEWEST_FIRST} ${limit}`;
+
+// One row more than each may return.
+export const FEW_EDITABLE_GAMES = read<Packed>('few_editable_games', editableGames(`LIMIT ${FEW + 1}`));
 export const EDITABLE_GAMES = longRead<Packed>(
   'editable_games',
-  `SELECT ${GAME_ROW.sql} FROM ${editableBy('$1', ONE_TOO_MANY)} ORDER BY ${NEWEST_FIRST} ${ONE_TOO_MANY}`,
+  editableGames(`LIMIT ${SHORT_LIST.rows + 1}`),
 );
 
 const GAMES_IN_SLICE = 200;
@@ -71,7 +76,8 @@ export class GamesService {
 
   /** The games that the user uploaded or administers, newest first. */
   async editableBy(user_id: number): Promise<Rows<GameRow>> {
-    const games = await this.database.rows(EDITABLE_GAMES, [user_id]);
+    let games = await this.database.rows(FEW_EDITABLE_GAMES, [user_id]);
+    if (games.length > FEW) games = await this.database.rows(EDITABLE_GAMES, [user_id]);
     return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.slicesOf(user_id);
   }
 

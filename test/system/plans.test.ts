@@ -157,6 +157,7 @@ const COSTLIEST: Record<string, unknown[][]> = {
     [POPULAR_GAME, COLLECTOR],
     [POPULAR_GAME, 4999],
   ],
+  few_editable_games: [[ownerOf(GAME)], [ADMIN_OF_ALL]],
   game: [[POPULAR_GAME, 4999]],
   user: [[17]],
   download_key_by_key: [[POPULAR_GAME, ADMIN_OF_ALL, 'key-1001']],
