@@ -97,7 +97,8 @@ export const ERRORS_SCHEMA = {
       type: 'array',
       items: { type: 'string' },
       minItems: 1,
-      description: 'One text for each problem. Decide by the status code; texts tell the causes of one status apart',
+      description:
+        'One text for each problem. Decide by the status code; texts tell the causes of one status apart',
     },
   },
   required: ['errors'],
