@@ -63,7 +63,7 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   'grant.reused': 'An app received access again under an earlier consent of the user. Includes the scopes.',
   'grant.revoked': 'A user revoked the access of an app.',
   'purchase.created': 'A request or a command sold a game or a bundle.',
-  'purchase.refunded': 'A request or a command refunded a purchase.',
+  'purchase.refunded': 'A request, a command or a seller refunded a purchase.',
   'download_key.created': 'A command created a download key without a purchase.',
   'download_key.claimed': 'A player redeemed an unclaimed download key.',
   'import.completed': 'An import completed. Includes the number of records of each type.',

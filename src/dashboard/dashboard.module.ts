@@ -8,6 +8,7 @@ import { SignInModule } from '../auth/sign-in/sign-in.module';
 import { UploadsModule } from '../uploads/uploads.module';
 import { CollectionsModule } from '../collections/collections.module';
 import { PeopleModule } from '../operator/people/people.module';
+import { SalesModule } from '../operator/sales/sales.module';
 import { TokensModule } from '../operator/tokens/tokens.module';
 import { DataController } from './settings/data.controller';
 import { PurchasesModule } from '../purchases/purchases.module';
@@ -22,6 +23,7 @@ import { LibraryPage } from './library/library.page';
 import { HomeController } from './layout/home.controller';
 import { KeysService } from './settings/keys.service';
 import { BuyersController } from './sales/buyers.controller';
+import { SaleController } from './sales/sale.controller';
 import { SalesPageController } from './sales/sales-page.controller';
 import { SalesReportService } from './sales/sales-report.service';
 import { OperatorReferenceController } from './reference/operator-reference.controller';
@@ -49,6 +51,7 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     PeopleModule,
     TokensModule,
     PurchasesModule,
+    SalesModule,
     SignInModule,
     UploadsModule,
     WebhooksModule,
@@ -60,6 +63,7 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     SignInController,
     LibraryController,
     SalesPageController,
+    SaleController,
     BuyersController,
     WebhooksController,
     ApiKeysController,

@@ -6,7 +6,7 @@ import { canEdit } from '../games/visibility';
 import type { Rows } from '../platform/http/long-lists';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';
 import { PURCHASE, type PurchaseRow } from './purchase.row';
-import { boughtBy, BY_EMAIL, SHORT_LIST } from './purchases.service';
+import { SHORT_LIST } from './purchases.service';
 
 export interface SaleRow extends Omit<PurchaseRow, 'status'> {
   status: 'complete' | 'refunded';
@@ -22,6 +22,8 @@ export interface SaleRow extends Omit<PurchaseRow, 'status'> {
   } | null;
 }
 
+export type ListedSale = SaleRow & { reference: string | null };
+
 /** Where a list goes on: after this sale. */
 export type Place = Pick<SaleRow, 'created_at' | 'id'>;
 
@@ -31,49 +33,32 @@ const userOf = (id: string) =>
   `(SELECT json_build_object(${USER_COLUMNS.map((column) => `'${column}', u.${column}`).join(', ')})
     FROM users u WHERE u.id = ${id})`;
 
-/** `found` selects purchases of the game `g` from $4, $5 on. No row: the caller may not edit the game. A row of nulls: no sales. */
-const list = (name: string, found: string) =>
-  longRead<SaleRow>(
-    name,
-    `SELECT s.* FROM games g LEFT JOIN LATERAL (
-       SELECT ${PURCHASE},
-         ${userOf('coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = found.email AND verified))')} AS buyer,
-         (SELECT json_build_object('id', k.id, 'created_at', k.created_at::text, 'downloads', k.downloads,
-            'revoked', k.revoked_at IS NOT NULL, 'claimed_by', ${userOf('k.user_id')})
-          FROM download_keys k WHERE k.purchase_id = p.id AND k.game_id = g.id
-          ORDER BY k.created_at DESC, k.id DESC LIMIT 1) AS key
-       FROM (${found} AND (pg.sold_at, pg.purchase_id) < ($4::timestamptz, $5)
-             ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT $6 OFFSET $7) found
-       JOIN purchases p ON p.id = found.purchase_id) s ON true
-     WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY s.created_at DESC, s.id DESC`,
-  );
-
-const COLUMNS = 'pg.purchase_id, pg.sold_at, pg.email';
-const ofPurchases = (bought: string) => `
-  SELECT ${COLUMNS} FROM (SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
-  -- OFFSET 0: else all sales of the game may be read, docs/contributing/decisions/single-probe-lookups.md.
-  CROSS JOIN LATERAL (
-    SELECT * FROM purchase_games WHERE purchase_id = bought.purchase_id AND game_id = g.id OFFSET 0) pg
-  WHERE pg.sold_at IS NOT NULL`;
-
-export const SALES = list(
+/** From $4, $5 on. No row: the caller may not edit the game. A row of nulls: no sales. */
+export const SALES = longRead<SaleRow>(
   'game_sales',
-  `SELECT ${COLUMNS} FROM purchase_games pg
-   WHERE pg.game_id = g.id AND pg.sold_at IS NOT NULL AND pg.sold_at >= $3::timestamptz`,
+  `SELECT s.* FROM games g LEFT JOIN LATERAL (
+     SELECT ${PURCHASE},
+       ${userOf('coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = found.email AND verified))')} AS buyer,
+       (SELECT json_build_object('id', k.id, 'created_at', k.created_at::text, 'downloads', k.downloads,
+          'revoked', k.revoked_at IS NOT NULL, 'claimed_by', ${userOf('k.user_id')})
+        FROM download_keys k WHERE k.purchase_id = p.id AND k.game_id = g.id
+        ORDER BY k.created_at DESC, k.id DESC LIMIT 1) AS key
+     FROM (SELECT pg.purchase_id, pg.email FROM purchase_games pg
+           WHERE pg.game_id = g.id AND pg.sold_at IS NOT NULL AND pg.sold_at >= $3::timestamptz
+             AND (pg.sold_at, pg.purchase_id) < ($4::timestamptz, $5)
+           ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT $6 OFFSET $7) found
+     JOIN purchases p ON p.id = found.purchase_id) s ON true
+   WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY s.created_at DESC, s.id DESC`,
 );
-export const SALES_BY_EMAIL = list('game_sales_by_email', ofPurchases(BY_EMAIL));
-export const SALES_BY_NAME = list(
-  'game_sales_by_name',
-  ofPurchases(`
-    SELECT by_name.purchase_id FROM (SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($3) OFFSET 0) named
-    CROSS JOIN LATERAL (${boughtBy('named.id')} OFFSET 0) by_name`),
+
+export const REFERENCES = longRead<{ purchase_id: number; reference: string }>(
+  'purchase_references',
+  'SELECT purchase_id, reference FROM purchase_references WHERE purchase_id = ANY ($1::bigint[])',
 );
 
 interface Asked {
   /** Sales from this timestamp on. */
   since?: string;
-  /** A username or an email address. In place of `since`. */
-  buyer?: string;
   after?: Place;
   offset?: number;
   /** How many; absent: all. */
@@ -94,6 +79,16 @@ export class GameSalesService {
       : this.slices(game_id, editor_id, asked, first);
   }
 
+  /** In slices, with the reference of each sale, which the public list doesn't have. */
+  async *listed(game_id: number, editor_id: number, asked: Asked): AsyncGenerator<ListedSale[], void> {
+    const sales = await this.find(game_id, editor_id, asked);
+    for await (const rows of Array.isArray(sales) ? [sales] : sales) {
+      const found = await this.database.rows(REFERENCES, [rows.map(({ id }) => id)]);
+      const references = new Map(found.map(({ purchase_id, reference }) => [purchase_id, reference]));
+      yield rows.map((row) => ({ ...row, reference: references.get(row.id) ?? null }));
+    }
+  }
+
   private async *slices(
     game_id: number,
     editor_id: number,
@@ -112,21 +107,13 @@ export class GameSalesService {
   private async slice(
     game_id: number,
     editor_id: number,
-    { since = '-infinity', buyer }: Asked,
+    { since = '-infinity' }: Asked,
     after: Place,
     limit: number,
     offset: number,
   ): Promise<SaleRow[]> {
-    const found = buyer === undefined ? SALES : buyer.includes('@') ? SALES_BY_EMAIL : SALES_BY_NAME;
-    const rows = await this.database.rows(found, [
-      game_id,
-      editor_id,
-      buyer ?? since,
-      after.created_at,
-      after.id,
-      limit,
-      offset,
-    ]);
+    const values = [game_id, editor_id, since, after.created_at, after.id, limit, offset];
+    const rows = await this.database.rows(SALES, values);
     if (rows.length === 0) throw invalidGame();
     return rows[0]!.id === null ? [] : rows;
   }

@@ -7,6 +7,7 @@ import { OwnedKeysService } from './owned-keys.service';
 import { OwnershipController } from './ownership.controller';
 import { OwnershipService } from './ownership.service';
 import { PurchasesController } from './purchases.controller';
+import { SellerSalesService } from './seller-sales.service';
 import { PurchasesService } from './purchases.service';
 import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
@@ -20,7 +21,15 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     OwnedKeysService,
     OwnershipService,
     PurchasesService,
+    SellerSalesService,
   ],
-  exports: [DownloadKeysService, GameSalesService, LibraryService, OwnedKeysService, PurchasesService],
+  exports: [
+    DownloadKeysService,
+    GameSalesService,
+    LibraryService,
+    OwnedKeysService,
+    PurchasesService,
+    SellerSalesService,
+  ],
 })
 export class PurchasesModule {}

@@ -53,7 +53,7 @@ export const boughtBy = (user: string, butFrom = '') => `
 
 const BY_USER = boughtBy('$3');
 /** What was bought of the game `g` with the address $3, and by the account that verified it. */
-export const BY_EMAIL = `${boughtFrom('lower_ascii($3)')}
+const BY_EMAIL = `${boughtFrom('lower_ascii($3)')}
    UNION ALL SELECT by_owner.purchase_id
    FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii($3) AND verified OFFSET 0) owner
    CROSS JOIN LATERAL (${boughtBy('owner.user_id', 'lower_ascii($3)')} OFFSET 0) by_owner`;

@@ -43,6 +43,7 @@ const FILL = [
    SELECT id, CASE WHEN id % 10 = 1 THEN ${POPULAR_GAME} ELSE id % ${GAMES} + 1 END, user_id, lower(email), created_at FROM purchases`,
   `INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
    SELECT id, (id + k * 37) % ${GAMES} + 1, user_id, lower(email), created_at FROM purchases, generate_series(1, 4) k WHERE id % 10 = 0`,
+  `INSERT INTO purchase_references (reference, purchase_id) SELECT 'order-' || id, id FROM purchases WHERE id % 10 = 1`,
   `INSERT INTO download_keys (key, game_id, email, user_id, account_id)
    SELECT 'key-' || n, CASE WHEN n % 5 = 1 THEN ${POPULAR_GAME} ELSE n % ${GAMES} + 1 END,
           'mail' || n % ${3 * USERS} || '@example.com', claimed_by, claimed_by

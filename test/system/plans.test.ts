@@ -11,11 +11,12 @@ import { EDITABLE_GAMES, GAME as ONE_GAME, VIEWABLE_GAME } from '../../src/games
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { readSmall } from '../../src/operator/import/small-import';
 import { SmallImports } from '../../src/operator/import/small-imports.service';
-import { SALES, SALES_BY_EMAIL, SALES_BY_NAME } from '../../src/purchases/game-sales.service';
+import { REFERENCES, SALES } from '../../src/purchases/game-sales.service';
 import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../../src/purchases/download-keys.service';
 import { OWNED_KEYS } from '../../src/purchases/owned-keys.service';
 import { OWNERSHIP, OWNERSHIP_IN_GAME } from '../../src/purchases/ownership.service';
 import { PURCHASES_BY_EMAIL, PURCHASES_BY_USER } from '../../src/purchases/purchases.service';
+import { KEYS_OF_BUYER, SALES_OF_BUYER, SEARCH, SELLER_SALE } from '../../src/purchases/seller-sales.service';
 import { USER } from '../../src/users/users.service';
 import { cloneDatabase } from '../support/database';
 import {
@@ -121,10 +122,14 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '-infinity', ...NEWEST, 20, 0], 500],
   [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '-infinity', '2024-01-05 00:00:00+00', 345600, 20, 0], 500],
   [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '2024-01-05T00:00:00Z', ...NEWEST, 20, 100], 500],
-  [SALES_BY_NAME, [GAME, ownerOf(GAME), 'User1002', ...NEWEST, 20, 0], 80],
-  [SALES_BY_NAME, [POPULAR_GAME, ADMIN_OF_ALL, `user${COLLECTOR}`, ...NEWEST, 20, 0], 150],
-  [SALES_BY_EMAIL, [GAME, ownerOf(GAME), 'MAIL1000@example.com', ...NEWEST, 20, 0], 80],
-  [SALES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, ADDRESS_OF_COLLECTOR, ...NEWEST, 20, 0], 150],
+  [REFERENCES, [[1, 2, 3]], 12],
+  [SELLER_SALE, [ownerOf(POPULAR_GAME), 11], 60],
+  // The seller has twenty games, one of them with 100,000 sales.
+  [SALES_OF_BUYER, [ownerOf(POPULAR_GAME), ADDRESS_OF_COLLECTOR], 500],
+  [KEYS_OF_BUYER, [ownerOf(POPULAR_GAME), RESELLER_ADDRESS], 500],
+  [SEARCH, [ownerOf(POPULAR_GAME), 'mail1', null], 6000],
+  [SEARCH, [ownerOf(POPULAR_GAME), `user${COLLECTOR}`, null], 6000],
+  [SEARCH, [ownerOf(POPULAR_GAME), '11', 11], 6000],
 ];
 
 test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, most, statement] as const))(

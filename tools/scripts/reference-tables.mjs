@@ -134,8 +134,8 @@ ${limits(
   ],
   ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'error of the command'],
   [
-    'purchased keys counted on the Sales page',
-    `the newest ${number(of('dashboard/sales/sales-report.service').MAX_KEYS)} per game`,
+    'sales whose refunds, sources and keys the Sales page counts',
+    `the newest ${number(of('dashboard/sales/sales-report.service').MAX_RECENT)} of a period`,
     'not counted; the page shows a note',
   ],
   [

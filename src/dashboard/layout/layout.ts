@@ -13,6 +13,8 @@ export interface Page {
   status?: number;
   /** The address that the navigation shows as the current one. */
   section?: string;
+  /** What the search in the header was for. */
+  search?: string;
   /** Other origins that a form of this page may redirect to: browsers apply form-action to redirects too. */
   formTargets?: string[];
   /** A narrow page; it has navigation only where it belongs to a section. */
@@ -92,7 +94,7 @@ export class Layout {
 
   private document(
     visitor: Visitor | undefined,
-    { title, main, single, section = '', styles = [], scripts = [] }: Page,
+    { title, main, single, section = '', search, styles = [], scripts = [] }: Page,
   ): Html {
     const { style, script, icon, storeStyle, storeLogo } = this.assets;
     return html`<!doctype html>
@@ -116,6 +118,7 @@ export class Layout {
                   >${this.settings.STORE_NAME}</span
                 ></a
               >
+              ${visitor?.user?.sells && !single && searchForm(visitor, search)}
               ${this.account(visitor, section)}
             </div>
             ${visitor?.user && (!single || section !== '') && this.sections(visitor.user, section)}
@@ -162,6 +165,25 @@ const sectionList = (sections: readonly Section[], current: string): Html =>
         </li> `,
     )}
   </ul>`;
+
+/** Sent as POST, so that no email address is in a URL. */
+const searchForm = (visitor: Visitor, term = ''): Html =>
+  html`<form method="post" action="/user/settings/sales/search" class="search" role="search">
+    ${formToken(visitor)}
+    <input
+      type="search"
+      name="term"
+      value="${term}"
+      required
+      maxlength="320"
+      aria-label="Find a sale by email address, username, reference or ID"
+      placeholder="Find a sale or buyer"
+      autocapitalize="none"
+      autocomplete="off"
+      spellcheck="false"
+    />
+    <button class="quiet">Search</button>
+  </form>`;
 
 /** The CSRF token of a form. */
 export const formToken = (visitor: Visitor): Html =>

@@ -95,6 +95,22 @@ export const checkbox = (name: string, checked: boolean, meaning: Html, style = 
     ></label
   > `;
 
+export const selectField = (
+  id: string,
+  label: string,
+  options: (readonly [value: string, words: string])[],
+  chosen: string,
+): Html =>
+  html`<label class="field" for="${id}"
+    >${label}
+    <select id="${id}" name="${id}">
+      ${options.map(
+        ([value, words]) =>
+          html`<option value="${value}" ${value === chosen && html` selected`}>${words}</option>`,
+      )}
+    </select></label
+  >`;
+
 /** A box for each scope; `words` say what it permits. */
 export const scopeBoxes = (words: Record<Scope, string>, chosen: readonly string[]): Html =>
   html`${ALL_SCOPES.map((scope) => {
@@ -151,21 +167,30 @@ export const confirmation = (
     action,
     button,
     back,
+    fields,
+    cancel = 'Keep it',
     ...page
-  }: { question: string; facts: Html; action: string; button: string; back: string } & Pick<
-    Page,
-    'title' | 'section'
-  >,
+  }: {
+    question: string;
+    facts: Html;
+    action: string;
+    button: string;
+    back: string;
+    fields?: Html;
+    cancel?: string;
+  } & Pick<Page, 'title' | 'section'>,
 ): Page => ({
   ...page,
   single: true,
   main: html`<h1>${question}</h1>
     <div class="card stack">
       ${facts}
-      <form method="post" action="${action}" class="buttons">
-        ${formToken(visitor)}
-        <button class="danger">${button}</button>
-        <a class="button quiet" href="${back}">Keep it</a>
+      <form method="post" action="${action}" class="stack">
+        ${formToken(visitor)} ${fields}
+        <div class="buttons">
+          <button class="danger">${button}</button>
+          <a class="button quiet" href="${back}">${cancel}</a>
+        </div>
       </form>
     </div>`,
 });

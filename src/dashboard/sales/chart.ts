@@ -1,4 +1,4 @@
-import { formatMoney } from '../../platform/formats/money';
+import { formatMoney, minorUnitsOf } from '../../platform/formats/money';
 import { html, type Html } from '../layout/html';
 
 export interface Column {
@@ -40,7 +40,7 @@ export function chart(columns: Column[], currency: string, label: string): Html 
   const revenue = scaleOf(
     columns.map(({ amount }) => amount),
     REVENUE,
-    minorUnits(currency),
+    minorUnitsOf(currency),
   );
   const sales = scaleOf(
     columns.map(({ purchases }) => purchases),
@@ -66,9 +66,6 @@ export function chart(columns: Column[], currency: string, label: string): Html 
     </svg>
   </div>`;
 }
-
-/** How many minor units make one whole: the axis has lines at $1, not at $0.50. */
-const minorUnits = (currency: string) => 10 ** (/\.(0+)$/.exec(formatMoney(0, currency))?.[1]?.length ?? 0);
 
 const percent = (share: number) => `${Number((share * 100).toFixed(3))}%`;
 
@@ -110,18 +107,25 @@ function bars(
   </g>`;
 }
 
+/** Evenly spaced, and away from both ends, so that no label is cut off. */
 function labels(columns: Column[]): Html[] {
-  const count = Math.min(columns.length, LABELS);
-  return Array.from({ length: count }, (_, n) => {
-    const i = count === 1 ? 0 : Math.round((n * (columns.length - 1)) / (count - 1));
-    const anchor = count === 1 || (n > 0 && n < count - 1) ? 'middle' : n === 0 ? 'start' : 'end';
-    const place = anchor === 'start' ? i : anchor === 'end' ? i + 1 : i + 0.5;
-    // On a phone there is room for three.
-    return html`<text${n % 2 === 1 && html` class="wide"`} x="${percent(place / columns.length)}" y="${HEIGHT - 6}" text-anchor="${anchor}">
-      ${columns[i]!.short}
-    </text>`;
-  });
+  const step = Math.ceil(columns.length / LABELS);
+  const first = Math.floor(((columns.length - 1) % step) / 2);
+  const labelled = columns.map((column, i) => ({ ...column, i })).filter(({ i }) => i % step === first);
+  // On a phone every second label fits.
+  return labelled.map(
+    ({ short, i }, n) =>
+      html`<text${n % 2 === 1 && html` class="wide"`} x="${percent((i + 0.5) / columns.length)}" y="${HEIGHT - 6}" text-anchor="middle">
+      ${short}
+    </text>`,
+  );
 }
+
+/** A bar as long as the value's share of the largest one. The figure stands beside it. */
+export const shareBar = (value: number, largest: number): Html =>
+  html`<svg class="share" width="100%" height="6" aria-hidden="true">
+    <rect width="${percent(largest > 0 ? value / largest : 0)}" height="6" rx="3" />
+  </svg>`;
 
 export const salesOf = (count: number): string =>
   count === 1 ? '1 sale' : `${count.toLocaleString('en-US')} sales`;

@@ -1,6 +1,7 @@
 import type { Response } from 'express';
 import { type LongLists, type Rows, wasRead } from '../../platform/http/long-lists';
 import { WebResponse } from '../../platform/http/answer';
+import type { Dates } from './period';
 
 export type Cell = string | number | boolean | null;
 
@@ -18,10 +19,24 @@ function cellOf(value: Cell): string {
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+const MAX_TITLE = 60;
+
 const lineOf = (cells: Cell[]) => `${cells.map(cellOf).join(',')}\r\n`;
 
 // Without it spreadsheets take UTF-8 for something else.
 const BYTE_ORDER_MARK = '\ufeff';
+
+/** `sales-bright-harbor-2026-01-01-to-2026-01-31.csv`: a file is named by what it has, its game and its dates. */
+export function csvName(what: string, game?: { id: number; title: string }, dates?: Dates): string {
+  const words = game?.title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, ' ')
+    .trim()
+    .slice(0, MAX_TITLE)
+    .trim();
+  const title = game && (words ? words.replaceAll(' ', '-') : `game-${game.id}`);
+  return `${[what, title, dates && `${dates.from}-to-${dates.to}`].filter(Boolean).join('-')}.csv`;
+}
 
 /** A table for a spreadsheet, sent slice by slice, each when the client has read the one before. */
 export class CsvResponse<Row> extends WebResponse {

@@ -1,74 +1,121 @@
 import { MONTHS } from '../layout/parts';
 
-export const UNITS = { day: 'By day', week: 'By week', month: 'By month' } as const;
-type Unit = keyof typeof UNITS;
+export const UNITS = { day: 'Day', week: 'Week', month: 'Month' } as const;
+export type Unit = keyof typeof UNITS;
 
-/** `units`: those that give few enough columns; the first is shown unless another one is asked for. */
-type Range = { name: string; units: Unit[] } & (
-  | { days: number }
-  /** From the first of a month on, this month included. */
-  | { months: number }
-);
-
-export const RANGES: Readonly<Record<string, Range>> = {
-  '30d': { name: 'Last 30 days', units: ['day', 'week'], days: 30 },
-  '90d': { name: 'Last 90 days', units: ['day', 'week', 'month'], days: 90 },
-  '12m': { name: 'Last 12 months', units: ['month', 'week', 'day'], months: 12 },
-  '5y': { name: 'Last 5 years', units: ['month', 'week'], months: 60 },
-  all: { name: 'All time', units: ['month'], months: 400 },
+/** A range of months begins on the first of a month, and this month is its last one. */
+export const RANGES: Readonly<Record<string, { name: string; days?: number; months?: number }>> = {
+  '30d': { name: 'Last 30 days', days: 30 },
+  '90d': { name: 'Last 90 days', days: 90 },
+  '12m': { name: 'Last 12 months', months: 12 },
+  '5y': { name: 'Last 5 years', months: 60 },
+  all: { name: 'All time', months: 400 },
+  custom: { name: 'Custom dates' },
 };
 
+const DAYS_IN: Record<Unit, number> = { day: 1, week: 7, month: 31 };
+const MAX_COLUMNS = 400;
+/** Longer periods are shown by month unless the URL says otherwise. */
+const SHORT = 92;
+const MAX_CUSTOM_DAYS = 5 * 366;
+const DAY = 86_400_000;
+
 /** Days are those of UTC, as `YYYY-MM-DD`. */
-export interface Period {
+export interface Dates {
+  from: string;
+  to: string;
+}
+
+export interface Period extends Dates {
   /** A name of RANGES. */
   range: string;
   unit: Unit;
+  /** Those that give few enough columns. */
   units: Unit[];
-  from: string;
-  to: string;
-  /** What totals are summed from: a time that begins with a month is a few months instead of many days. */
+  /** What is summed: a period of whole months is a few months instead of many days. */
   summed: 'day' | 'month';
+  /** As many days, right before. All time has none. */
+  previous?: Dates;
+  /** Why the dates in the URL can't be shown. The period is then the default one. */
+  problem?: string;
 }
 
-export function periodOf(range: string | undefined, unit: string | undefined, now: Date): Period {
-  const known = range !== undefined && Object.hasOwn(RANGES, range) ? range : '12m';
-  const chosen = RANGES[known]!;
-  const { units } = chosen;
-  const by = units.find((one) => one === unit) ?? units[0]!;
-  const to = shifted(now, 0);
-  const sorted = (Object.keys(UNITS) as Unit[]).filter((one) => units.includes(one));
-  const first = 'months' in chosen ? firstOfMonth(to, 1 - chosen.months) : shifted(to, 1 - chosen.days);
-  const summed = 'months' in chosen || by === 'month' ? 'month' : 'day';
-  // Months have no whole weeks: the first week then has the days since the first of the month.
-  const from = dayOf(summed === 'month' ? startOf(first, 'month') : startOf(first, by));
-  return { range: known, unit: by, units: sorted, from, to: dayOf(to), summed };
+export type PeriodQuery = Partial<Record<'range' | 'from' | 'to' | 'by', string>>;
+
+export function periodOf({ range = '30d', from, to, by }: PeriodQuery, now: Date): Period {
+  const today = dayOf(now);
+  if (range !== 'custom') return period(Object.hasOwn(RANGES, range) ? range : '30d', by, today);
+  const dates = { from: from ?? '', to: to && to < today ? to : today };
+  const problem = problemOf(dates);
+  return problem === undefined
+    ? complete('custom', by, today, dates)
+    : { ...period('30d', by, today), range: 'custom', problem };
 }
 
-/** The first days of the columns from one day to another. */
+function problemOf({ from, to }: Dates): string | undefined {
+  if (!isDay(from) || !isDay(to)) return 'Enter a date such as 2026-01-31.';
+  if (from > to) return 'The first day must not be after the last day, or in the future.';
+  return daysIn({ from, to }) > MAX_CUSTOM_DAYS ? 'Choose dates within five years.' : undefined;
+}
+
+function period(range: string, by: string | undefined, today: string): Period {
+  const { days = 0, months } = RANGES[range]!;
+  const from = months === undefined ? shifted(today, 1 - days) : firstOfMonth(today, 1 - months);
+  return complete(range, by, today, { from, to: today });
+}
+
+function complete(range: string, by: string | undefined, today: string, dates: Dates): Period {
+  const { from, to } = dates;
+  const days = daysIn(dates);
+  const units = (Object.keys(UNITS) as Unit[]).filter(
+    (unit) => days / DAYS_IN[unit] <= MAX_COLUMNS && (unit === 'day' || days > DAYS_IN[unit]),
+  );
+  const unit = units.find((one) => one === by) ?? (days > SHORT ? 'month' : 'day');
+  const isWholeMonths = from.endsWith('-01') && (to === today || dayAfter(to).endsWith('-01'));
+  return {
+    range,
+    unit,
+    units,
+    ...dates,
+    summed: isWholeMonths ? 'month' : 'day',
+    ...(range !== 'all' && { previous: { from: shifted(from, -days), to: shifted(from, -1) } }),
+  };
+}
+
+export const daysIn = ({ from, to }: Dates) => (Date.parse(to) - Date.parse(from)) / DAY + 1;
+
+/** The first days of the columns from one day to another. The first column may begin before that day. */
 export function columnsOf({ unit, to }: Period, from: string): string[] {
   const columns: string[] = [];
-  for (let at = startOf(new Date(from), unit); dayOf(at) <= to; at = after(at, unit)) columns.push(dayOf(at));
+  for (let at = startOf(from, unit); at <= to; at = after(at, unit)) columns.push(at);
   return columns;
 }
 
 const dayOf = (date: Date) => date.toISOString().slice(0, 10);
 
-const shifted = (date: Date, days: number) =>
-  new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + days));
+/** Whether a text is a day that exists, such as 2024-02-29. */
+export const isDay = (text = ''): text is string =>
+  /^(19|2\d)\d\d-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && dayOf(new Date(text)) === text;
 
-const firstOfMonth = (date: Date, months: number) =>
-  new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1));
+const shifted = (day: string, days: number) => dayOf(new Date(Date.parse(day) + days * DAY));
 
-/** Weeks begin on Monday, as PostgreSQL's do. */
-function startOf(date: Date, unit: Unit): Date {
-  if (unit === 'month') return firstOfMonth(date, 0);
-  return unit === 'week' ? shifted(date, -((date.getUTCDay() + 6) % 7)) : date;
+export const dayAfter = (day: string) => shifted(day, 1);
+
+function firstOfMonth(day: string, months: number): string {
+  const date = new Date(day);
+  return dayOf(new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1)));
 }
 
-const after = (date: Date, unit: Unit) =>
-  unit === 'month' ? firstOfMonth(date, 1) : shifted(date, unit === 'week' ? 7 : 1);
+/** Weeks begin on Monday, as PostgreSQL's do. */
+function startOf(day: string, unit: Unit): string {
+  if (unit === 'month') return firstOfMonth(day, 0);
+  return unit === 'week' ? shifted(day, -((new Date(day).getUTCDay() + 6) % 7)) : day;
+}
 
-/** A column's name: `12 Mar 2026`, `Week of 9 Mar 2026`, `Mar 2026`. */
+const after = (day: string, unit: Unit) =>
+  unit === 'month' ? firstOfMonth(day, 1) : shifted(day, DAYS_IN[unit]);
+
+/** `12 Mar 2026`; for a week `Week of 9 Mar 2026`, for a month `Mar 2026`. */
 export function nameOf(first: string, unit: Unit): string {
   const [year, month, day] = first.split('-');
   const name = `${MONTHS[Number(month) - 1]} ${year}`;
@@ -77,9 +124,7 @@ export function nameOf(first: string, unit: Unit): string {
 }
 
 /** For the axis: `12 Mar`, or `12 Mar 2026` and `Mar 2026` where the axis has several years. */
-export function shortNameOf(first: string, { unit, range }: Period): string {
-  const [year, month, day] = first.split('-');
-  const name = MONTHS[Number(month) - 1]!;
-  const withYear = unit === 'month' || 'months' in RANGES[range]! ? `${name} ${year}` : name;
-  return unit === 'month' ? withYear : `${Number(day)} ${withYear}`;
+export function shortNameOf(first: string, { unit, from, to }: Period): string {
+  const name = nameOf(first, unit).replace('Week of ', '');
+  return unit === 'month' || from.slice(0, 4) !== to.slice(0, 4) ? name : name.slice(0, -5);
 }

@@ -4,33 +4,67 @@ import { longRead, read } from '../../platform/database/statement';
 import { canEdit } from '../../games/visibility';
 import type { Period } from './period';
 
-interface Sold {
+export interface Sold {
   purchases: number;
   amount: number;
 }
 
 interface CurrencySold extends Sold {
   currency: string;
+  previous_purchases: number;
+  previous_amount: number;
 }
 
 export interface GameSold extends Sold {
   id: number;
   title: string;
-  /** Live keys that came with purchases in the period, at most MAX_KEYS, and those of them that somebody claimed. */
+}
+
+interface RecentSales extends Sold {
+  /** In the period; false: in the previous one. */
+  current: boolean;
+  currency: string;
+  game_id: number;
+  source: string;
+  /** With the refunded ones, which `purchases` and `amount` leave out. */
+  sales: number;
+  /** Live keys that came with the sales, and those of them that an account has. */
   keys: number;
   claimed: number;
 }
 
-export interface Figures {
+/** Of one period, from its newest sales. */
+export interface Recent {
+  refunds: number;
+  keys: number;
+  claimed: number;
+  /** There are older sales, which are not counted. */
+  isSample: boolean;
+}
+
+export interface Report {
   /** Most sold first. */
   totals: CurrencySold[];
-  /** Of one of them, the chosen one where it is there: by the first day of a column. */
-  currency: string | undefined;
+  /** One of them: the requested currency if something was sold in it. All other figures are of this currency. */
+  chosen: CurrencySold | undefined;
+  /** By the first day of a column. */
   columns: Map<string, Sold>;
+  current: Recent;
+  previous: Recent;
+  /** Of the newest sales, highest revenue first. */
+  sources: (Sold & { source: string })[];
+  /** Of the newest sales, by game. */
+  keys: Map<number, Pick<Recent, 'keys' | 'claimed'>>;
+}
+
+export interface Filter {
+  game_id: number | null;
+  currency?: string;
 }
 
 export const GAMES_ON_A_PAGE = 25;
-export const MAX_KEYS = 1000;
+/** Sales of a period that are read one by one. Revenue and sales are summed from all. */
+export const MAX_RECENT = 2000;
 const MAX_CURRENCIES = 30;
 
 /** The games that $1 can edit, or of them only $2. */
@@ -44,12 +78,21 @@ const periodsOf = (game: string, unit: string, columns: string, condition = 'tru
   `(SELECT ${columns} FROM sales_periods
     WHERE game_id = ${game}.id AND unit = ${unit} AND first_day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
 
-// As float8, whose sums are exact up to 2^53 and take half the time of those of bigint.
+// As float8, whose sums are exact up to 2^53 and take half the time of those of bigint. The previous period, $6 to $7, is read from days.
 export const TOTALS = longRead<CurrencySold>(
   'sales_totals',
-  `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-   FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$5', 'currency, purchases, amount')} s
-   GROUP BY s.currency ORDER BY 2 DESC, s.currency LIMIT ${MAX_CURRENCIES}`,
+  `SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
+     sum(previous_purchases) AS previous_purchases, sum(previous_amount) AS previous_amount
+   FROM (
+     SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount,
+       0::float8 AS previous_purchases, 0::float8 AS previous_amount
+     FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$5', 'currency, purchases, amount')} s GROUP BY 1
+     UNION ALL
+     SELECT s.currency, 0, 0, sum(s.purchases::float8), sum(s.amount::float8)
+     FROM ${GAMES} CROSS JOIN LATERAL (
+       SELECT currency, purchases, amount FROM sales_periods
+       WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0) s GROUP BY 1) sold
+   GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT ${MAX_CURRENCIES}`,
 );
 
 export const COLUMNS = longRead<Sold & { first: string }>(
@@ -63,20 +106,38 @@ export const COLUMNS = longRead<Sold & { first: string }>(
 
 export const RANKED_GAMES = longRead<GameSold>(
   'sales_ranked_games',
-  `SELECT g.id, g.title, coalesce(ranked.purchases, 0) AS purchases, coalesce(ranked.amount, 0) AS amount, k.keys, k.claimed
+  `SELECT g.id, g.title, coalesce(ranked.purchases, 0) AS purchases, coalesce(ranked.amount, 0) AS amount
    FROM (SELECT g.id, s.purchases, s.amount FROM ${GAMES}
          LEFT JOIN LATERAL (SELECT sum(purchases) AS purchases, sum(amount) AS amount
                             FROM ${periodsOf('g', '$6', 'purchases, amount', 'currency = $5')} d) s ON true
-         ORDER BY s.amount DESC NULLS LAST, s.purchases DESC NULLS LAST, g.id DESC
-         LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $7) ranked
+         ORDER BY s.amount DESC NULLS LAST, s.purchases DESC NULLS LAST, g.id DESC LIMIT $7 OFFSET $8) ranked
    JOIN games g ON g.id = ranked.id
-   CROSS JOIN LATERAL (
-     SELECT count(*) AS keys, count(user_id) AS claimed FROM (
-       SELECT user_id FROM download_keys
-       WHERE game_id = g.id AND purchase_id IS NOT NULL AND revoked_at IS NULL
-         AND created_at >= $3::date::timestamp AT TIME ZONE 'UTC' AND created_at < ($4::date + 1)::timestamp AT TIME ZONE 'UTC'
-       ORDER BY created_at DESC LIMIT ${MAX_KEYS}) newest) k
    ORDER BY ranked.amount DESC NULLS LAST, ranked.purchases DESC NULLS LAST, g.id DESC`,
+);
+
+const startOf = (day: string) => `${day}::timestamp AT TIME ZONE 'UTC'`;
+
+// Only a bundle is split among games.
+export const RECENT_SALES = longRead<RecentSales>(
+  'recent_sales',
+  `SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
+     count(*) FILTER (WHERE p.status = 'complete') AS purchases,
+     coalesce(sum(CASE WHEN p.status <> 'complete' THEN 0 WHEN p.purchase_type <> 'bundle' THEN p.amount::float8 ELSE (
+       SELECT share.amount FROM (SELECT * FROM purchase_shares WHERE purchase_id = p.id OFFSET 0) share
+       WHERE share.game_id = s.game_id) END), 0) AS amount,
+     sum(k.keys)::float8 AS keys, sum(k.claimed)::float8 AS claimed
+   FROM (VALUES (true, $3::date, $4::date), (false, $5::date, $6::date)) period (current, first, last)
+   CROSS JOIN LATERAL (
+     SELECT period.current, newest.* FROM ${GAMES} CROSS JOIN LATERAL (
+       SELECT purchase_id, game_id, sold_at FROM purchase_games
+       WHERE game_id = g.id AND sold_at >= ${startOf('period.first')} AND sold_at < ${startOf('(period.last + 1)')}
+       ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_RECENT}) newest
+     ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_RECENT}) s
+   JOIN purchases p ON p.id = s.purchase_id
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS keys, count(user_id) AS claimed FROM download_keys
+     WHERE purchase_id = s.purchase_id AND game_id = s.game_id AND revoked_at IS NULL) k
+   GROUP BY 1, 2, 3, 4`,
 );
 
 const TITLE = read<{ title: string }>(
@@ -84,7 +145,7 @@ const TITLE = read<{ title: string }>(
   `SELECT title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
 );
 
-/** What was sold of the games that a user can edit: from the figures of days and months. */
+/** What was sold of the games that a user can edit: from the figures of days and months, and from the newest sales. */
 @Injectable()
 export class SalesReportService {
   constructor(private readonly database: Database) {}
@@ -94,27 +155,59 @@ export class SalesReportService {
     return (await this.database.row(TITLE, [game_id, editor_id]))?.title;
   }
 
-  async figures(
-    user_id: number,
-    { from, to, unit, summed }: Period,
-    { game_id, currency }: { game_id: number | null; currency?: string },
-  ): Promise<Figures> {
-    const totals = await this.database.rows(TOTALS, [user_id, game_id, from, to, summed]);
-    const chosen = (totals.find((one) => one.currency === currency) ?? totals[0])?.currency;
-    const read = unit === 'month' ? 'month' : 'day';
+  async report(user_id: number, period: Period, { game_id, currency }: Filter): Promise<Report> {
+    const { from, to, unit, summed, previous } = period;
+    const before = [previous?.from ?? null, previous?.to ?? null];
+    const totals = await this.database.rows(TOTALS, [user_id, game_id, from, to, summed, ...before]);
+    const chosen = totals.find((one) => one.currency === currency) ?? totals[0];
+    const read = unit === 'month' ? summed : 'day';
     const rows = chosen
-      ? await this.database.rows(COLUMNS, [user_id, game_id, from, to, chosen, read, unit])
+      ? await this.database.rows(COLUMNS, [user_id, game_id, from, to, chosen.currency, read, unit])
       : [];
-    return { totals, currency: chosen, columns: new Map(rows.map(({ first, ...sold }) => [first, sold])) };
+    const recent = await this.database.rows(RECENT_SALES, [user_id, game_id, from, to, ...before]);
+    const own = recent.filter((one) => one.currency === chosen?.currency);
+    const current = own.filter((one) => one.current);
+    return {
+      totals,
+      chosen,
+      columns: new Map(rows.map(({ first, ...sold }) => [first, sold])),
+      current: recentOf(current, recent, true),
+      previous: recentOf(own, recent, false),
+      sources: summedBy(current, 'source').toSorted((a, b) => b.amount - a.amount),
+      keys: new Map(summedBy(current, 'game_id').map((one) => [one.game_id, one])),
+    };
   }
 
-  /** The games, those that earned most in the currency first; one more than fits on the page, where there is a next page. */
+  /** The games, those that earned most in the currency first. */
   rankedGames(
     user_id: number,
     { from, to, summed }: Period,
-    { game_id, currency, page }: { game_id: number | null; currency?: string; page: number },
+    { game_id, currency }: Filter,
+    limit: number,
+    offset = 0,
   ): Promise<GameSold[]> {
-    const offset = (page - 1) * GAMES_ON_A_PAGE;
-    return this.database.rows(RANKED_GAMES, [user_id, game_id, from, to, currency ?? null, summed, offset]);
+    const values = [user_id, game_id, from, to, currency ?? null, summed, limit, offset];
+    return this.database.rows(RANKED_GAMES, values);
   }
+}
+
+function recentOf(own: RecentSales[], all: RecentSales[], current: boolean): Recent {
+  const recent: Recent = { refunds: 0, keys: 0, claimed: 0, isSample: false };
+  for (const one of own.filter((row) => row.current === current)) {
+    recent.refunds += one.sales - one.purchases;
+    recent.keys += one.keys;
+    recent.claimed += one.claimed;
+  }
+  const read = all.reduce((count, row) => count + (row.current === current ? row.sales : 0), 0);
+  return { ...recent, isSample: read >= MAX_RECENT };
+}
+
+function summedBy<Name extends 'source' | 'game_id'>(rows: RecentSales[], name: Name): RecentSales[] {
+  const sums = new Map<RecentSales[Name], RecentSales>();
+  for (const row of rows) {
+    const sum = sums.get(row[name]);
+    if (sum === undefined) sums.set(row[name], { ...row });
+    else for (const field of ['purchases', 'amount', 'keys', 'claimed'] as const) sum[field] += row[field];
+  }
+  return [...sums.values()];
 }

@@ -4,12 +4,14 @@ import { type Counter, Measurements } from '../../platform/observability/measure
 import { Audit, type OperatorEvent } from '../../auth/audit';
 import type { OperatorRight } from './operator-rights';
 
-/** Who asks: a program of the operator's, by its token. A command has none of these, and may do all. */
+/** Who asks: a program of the operator's, by its token, or a seller on a page. A command has none of these, and may do all. */
 export interface By {
   /** The name of the token. */
   operator?: string;
   rights?: readonly string[];
   request_id?: string;
+  /** The seller. */
+  user_id?: number;
 }
 
 export const may = ({ rights }: By, right: OperatorRight): boolean => rights?.includes(right) ?? true;
@@ -79,9 +81,9 @@ export class OperatorEvents {
   /** An event that no metric counts, or that is counted already. */
   record(
     event: OperatorEvent,
-    { operator, request_id }: By,
+    { operator, request_id, user_id }: By,
     details: { counts: Counts; currency?: string; user_id?: number },
   ): void {
-    this.audit.record({ event, operator, request_id, ...details });
+    this.audit.record({ event, operator, request_id, user_id, ...details });
   }
 }

@@ -222,6 +222,10 @@ export class Settings {
   @WholeNumber(0, 600)
   DRAIN_SECONDS?: number = undefined;
 
+  // Refunds on the seller's pages, of purchases of which the seller can edit every game.
+  @YesOrNo()
+  SELLERS_MAY_REFUND: boolean = false;
+
   // Webhooks to IP addresses of the operator's own networks.
   @YesOrNo()
   WEBHOOKS_ALLOW_PRIVATE: boolean = false;

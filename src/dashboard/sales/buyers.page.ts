@@ -1,0 +1,84 @@
+import { formatMoney } from '../../platform/formats/money';
+import { withQuery } from '../../platform/http/form';
+import type { ListedSale } from '../../purchases/game-sales.service';
+import { html, type Html } from '../layout/html';
+import type { Page } from '../layout/layout';
+import { day, pageLinks, table } from '../layout/parts';
+import { SALES_PATH } from './sales.page';
+
+interface Buyers {
+  game_id: number;
+  title: string;
+  sales: ListedSale[];
+  isFirstPage: boolean;
+  /** Where the next page begins. */
+  next: string | undefined;
+}
+
+export function buyersPage({ game_id, title, sales, isFirstPage, next }: Buyers): Page {
+  const path = `${SALES_PATH}/${game_id}/buyers`;
+  return {
+    section: SALES_PATH,
+    title: `Buyers of ${title}`,
+    main: html`<div class="head">
+        <h1>Buyers of ${title}</h1>
+        <div class="buttons">
+          <a class="button quiet" href="${SALES_PATH}?game=${game_id}">Sales</a>
+          <a class="button quiet" href="${path}.csv">Download as CSV</a>
+        </div>
+      </div>
+      ${
+        sales.length === 0
+          ? html`<p class="empty">
+              ${isFirstPage ? 'Nobody has bought it yet.' : 'There are no more buyers.'}
+            </p>`
+          : table('Buyers, newest first', COLUMNS, sales.map(rowOf), 'cards buyers')
+      }
+      ${pageLinks({
+        Newest: !isFirstPage && path,
+        Older: next !== undefined && withQuery(path, { after: next }),
+      })}`,
+  };
+}
+
+const COLUMNS = ['Buyer', 'Bought', { numbers: 'Price' }, 'Status', 'Key'];
+
+const rowOf = ({
+  id,
+  email,
+  buyer,
+  created_at,
+  source,
+  reference,
+  amount,
+  currency,
+  status,
+  ...sale
+}: ListedSale): Html =>
+  html`<tr>
+    <th scope="row">${email}${buyer && html`<br /><small>${buyer.username}</small>`}</th>
+    <td data-label="Bought">
+      ${day(created_at)}
+      <small
+        ><a href="${SALES_PATH}/${id}">Sale ${id}</a>,
+        ${source}${reference !== null && `, ${reference}`}</small
+      >
+    </td>
+    <td class="number" data-label="Price">
+      ${formatMoney(amount, currency)}
+      ${sale.purchase_type !== 'game' && html`<span class="tag">${sale.purchase_type.replace('_', '-')}</span>`}
+    </td>
+    <td data-label="Status">${statusOf(status)}</td>
+    <td data-label="Key">${keyOf(sale.key)}</td>
+  </tr>`;
+
+export const statusOf = (status: ListedSale['status']): Html =>
+  status === 'complete' ? html`Complete` : html`<span class="tag">refunded</span>`;
+
+function keyOf(key: ListedSale['key']): Html {
+  if (!key) return html`<span class="muted">no key</span>`;
+  const downloads = key.downloads === 1 ? '1 download' : `${key.downloads.toLocaleString('en-US')} downloads`;
+  return html`${
+      key.claimed_by ? `Claimed by ${key.claimed_by.username}` : html`<span class="muted">Not claimed</span>`
+    } <small>${downloads}${key.revoked && ', revoked'}</small>`;
+}

@@ -1,0 +1,98 @@
+import { Controller, Get, Param, Post, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { SalesService } from '../../operator/sales/sales.service';
+import { Settings } from '../../platform/config/settings';
+import { apiError } from '../../platform/http/api-error';
+import { formOf } from '../../platform/http/form';
+import { type SellerSale, SellerSalesService } from '../../purchases/seller-sales.service';
+import { Layout, seeOther } from '../layout/layout';
+import { Pages } from '../layout/page';
+import { idOf } from '../layout/parts';
+import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { buyerPage, type Refunder, refundPage, salePage, searchPage } from './sale.page';
+import { SALES_PATH } from './sales.page';
+
+const MAX_TERM = 320;
+
+/** One sale and its buyer, for sellers who can edit a game of it, and the search for sales. */
+@Pages()
+@Controller('user/settings/sales')
+export class SaleController {
+  constructor(
+    private readonly sellerSales: SellerSalesService,
+    private readonly sales: SalesService,
+    private readonly sessions: SessionsService,
+    private readonly settings: Settings,
+    private readonly layout: Layout,
+  ) {}
+
+  /** A POST, so that no email address is in a URL. */
+  @Post('search')
+  @SignedIn()
+  async search(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+    const term = ((await formOf(req)).text('term') ?? '').trim().slice(0, MAX_TERM);
+    const found = term === '' ? [] : await this.sellerSales.search(visitor.user.id, term);
+    if (found.length === 1) return seeOther(`${SALES_PATH}/${found[0]!.id}`);
+    return this.layout.show(visitor, searchPage(term, found));
+  }
+
+  @Get(':purchase_id')
+  @SignedIn()
+  async show(@Param('purchase_id') text: string, @CurrentVisitor() visitor: SignedInVisitor) {
+    const sale = await this.sale(text, visitor);
+    const notice = await this.sessions.takeNotice(visitor.token);
+    return this.layout.show(
+      visitor,
+      salePage(sale, this.refunderOf(sale), this.settings.STORE_NAME, notice.done),
+    );
+  }
+
+  @Get(':purchase_id/buyer')
+  @SignedIn()
+  async buyer(@Param('purchase_id') text: string, @CurrentVisitor() visitor: SignedInVisitor) {
+    const sale = await this.sale(text, visitor);
+    const sales = await this.sellerSales.ofBuyer(visitor.user.id, sale.email);
+    const keys = await this.sellerSales.keysOfBuyer(visitor.user.id, sale.email);
+    return this.layout.show(visitor, buyerPage(sale, sales, keys));
+  }
+
+  @Get(':purchase_id/refund')
+  @SignedIn()
+  async confirm(@Param('purchase_id') text: string, @CurrentVisitor() visitor: SignedInVisitor) {
+    return this.layout.show(visitor, refundPage(visitor, await this.refundable(text, visitor)));
+  }
+
+  @Post(':purchase_id/refund')
+  @SignedIn()
+  async refund(
+    @Param('purchase_id') text: string,
+    @Req() req: Request,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const { id } = await this.refundable(text, visitor);
+    const keep_keys = (await formOf(req)).ticked('keep_keys');
+    await this.sales.refund({ purchase_id: id, keep_keys }, visitor.by);
+    await this.sessions.setNotice(visitor.token, { done: `Sale ${id} is refunded.` });
+    return seeOther(`${SALES_PATH}/${id}`);
+  }
+
+  private async sale(text: string, visitor: SignedInVisitor): Promise<SellerSale> {
+    const sale = await this.sellerSales.sale(visitor.user.id, idOf(text));
+    if (!sale) throw apiError(404, 'You have no such sale.');
+    return sale;
+  }
+
+  private async refundable(text: string, visitor: SignedInVisitor): Promise<SellerSale> {
+    const sale = await this.sale(text, visitor);
+    if (this.refunderOf(sale) !== 'seller')
+      throw apiError(403, 'You can’t refund this sale. Contact the store.');
+    return sale;
+  }
+
+  private refunderOf({ own_games, all_games }: SellerSale): Refunder {
+    if (!this.settings.SELLERS_MAY_REFUND) return 'store';
+    return own_games === all_games ? 'seller' : 'store, as games are of others';
+  }
+}

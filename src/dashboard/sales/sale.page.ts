@@ -1,0 +1,197 @@
+import { formatMoney } from '../../platform/formats/money';
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import {
+  type KeyState,
+  type SellerSale,
+  SHOWN_OF_SALE,
+  SHOWN_SALES,
+} from '../../purchases/seller-sales.service';
+import { html, type Html } from '../layout/html';
+import type { Page } from '../layout/layout';
+import { checkbox, confirmation, day, done, table } from '../layout/parts';
+import type { Visitor } from '../layout/visitor';
+import { statusOf } from './buyers.page';
+import { SALES_PATH } from './sales.page';
+
+/** Who may refund a sale. */
+export type Refunder = 'seller' | 'store' | 'store, as games are of others';
+
+const pathOf = ({ id }: Pick<SellerSale, 'id'>) => `${SALES_PATH}/${id}`;
+
+export function salePage(
+  sale: SellerSale,
+  refunder: Refunder,
+  store: string,
+  notice: string | undefined,
+): Page {
+  const {
+    id,
+    created_at,
+    reference,
+    email,
+    username,
+    amount,
+    currency,
+    source,
+    status,
+    sale_rate,
+    quantity,
+  } = sale;
+  return {
+    section: SALES_PATH,
+    title: `Sale ${id}`,
+    main: html`<div class="head">
+        <h1>Sale ${id}</h1>
+        ${
+          status === 'complete' &&
+          refunder === 'seller' &&
+          html`<div class="buttons">
+            <a class="button quiet danger" href="${pathOf(sale)}/refund">Refund</a>
+          </div>`
+        }
+      </div>
+      ${done(notice)}
+      <dl class="facts card">
+        <dt>Status</dt>
+        <dd>${statusOf(status)}</dd>
+        <dt>Time</dt>
+        <dd>${timeOf(created_at)}</dd>
+        <dt>Buyer</dt>
+        <dd>
+          <a href="${pathOf(sale)}/buyer">${email}</a
+          >${username !== null && html` <small>${username}</small>`}
+        </dd>
+        <dt>Price</dt>
+        <dd>
+          ${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
+          ${quantity > 1 && html` <small>for ${quantity} copies</small>`}
+        </dd>
+        <dt>Source</dt>
+        <dd>${source}</dd>
+        <dt>Reference</dt>
+        <dd>${reference ?? html`<span class="muted">none</span>`}</dd>
+      </dl>
+      <h2>${sale.all_games === 1 ? 'Game' : 'Games'}</h2>
+      <ul class="plain">
+        ${sale.games.map((game) => html`<li><a href="${SALES_PATH}?game=${game.id}">${game.title}</a></li>`)}
+      </ul>
+      ${moreGames(sale)}
+      <h2>Keys</h2>
+      ${keyList(sale.keys, 'No keys came with this sale.')}
+      ${status === 'complete' && refunder !== 'seller' && html`<p class="muted">${REFUNDERS[refunder](store)}</p>`}`,
+  };
+}
+
+const REFUNDERS: Record<Exclude<Refunder, 'seller'>, (store: string) => string> = {
+  store: (store) => `To refund this sale, contact ${store}. Sellers can’t refund sales in this store.`,
+  'store, as games are of others': (store) =>
+    `To refund this sale, contact ${store}. It has games that you can’t edit.`,
+};
+
+function moreGames({ games, own_games, all_games }: SellerSale): Html {
+  const parts = [
+    ...(own_games > games.length ? [`${own_games - games.length} more of your games`] : []),
+    ...(all_games > own_games ? [`${all_games - own_games} of other sellers`] : []),
+  ];
+  return html`${parts.length > 0 && html`<p class="muted">And ${parts.join(', and ')}.</p>`}`;
+}
+
+/** To the second, in UTC. */
+const timeOf = (timestamp: string): Html => {
+  const text = modernTimestamp(timestamp);
+  return html`${day(timestamp)}, ${text.slice(11, 19)} UTC`;
+};
+
+const stateOf = ({ revoked, claimed_by }: KeyState): Html => {
+  if (revoked) return html`<span class="tag">revoked</span>`;
+  return claimed_by === null ? html`<span class="muted">Not claimed</span>` : html`Claimed by ${claimed_by}`;
+};
+
+const keyList = (keys: KeyState[], none: string): Html =>
+  keys.length === 0
+    ? html`<p class="muted">${none}</p>`
+    : html`${table(
+        'Keys',
+        ['Key', 'Game', 'State', { numbers: 'Downloads' }],
+        keys.map(
+          (key) =>
+            html`<tr>
+              <th scope="row">Key ${key.id}</th>
+              <td data-label="Game">${key.title}</td>
+              <td data-label="State">${stateOf(key)}</td>
+              <td class="number" data-label="Downloads">${key.downloads.toLocaleString('en-US')}</td>
+            </tr>`,
+        ),
+      )}
+      ${keys.length >= SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
+
+export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
+  confirmation(visitor, {
+    section: SALES_PATH,
+    title: `Refund sale ${sale.id}`,
+    question: `Refund sale ${sale.id}?`,
+    facts: html`<p>
+      The sale of ${formatMoney(sale.amount, sale.currency)} to ${sale.email} is marked as refunded and
+      subtracted from your revenue. This can’t be undone. Return the money through your payment provider.
+    </p>`,
+    fields: checkbox('keep_keys', false, html`The buyer keeps the download keys`),
+    action: `${pathOf(sale)}/refund`,
+    button: 'Refund',
+    back: pathOf(sale),
+    cancel: 'Cancel',
+  });
+
+export const buyerPage = (sale: SellerSale, sales: SellerSale[], keys: KeyState[]): Page => ({
+  section: SALES_PATH,
+  title: `Buyer of sale ${sale.id}`,
+  main: html`<h1>${sale.email}</h1>
+    ${sale.username !== null && html`<p class="muted">Username: ${sale.username}</p>`}
+    <h2>Purchases of your games</h2>
+    ${saleList(sales)}
+    ${
+      keys.length > 0 &&
+      html`<h2>Keys without a purchase</h2>
+        ${keyList(keys, '')}`
+    }`,
+});
+
+export const searchPage = (term: string, sales: SellerSale[]): Page => ({
+  section: SALES_PATH,
+  title: 'Search',
+  search: term,
+  main: html`<h1>Search</h1>
+    ${
+      sales.length === 0
+        ? html`<p class="empty">
+            No sale of your games matches. Enter the beginning of an email address, or a complete username,
+            reference, sale ID or key ID.
+          </p>`
+        : saleList(sales)
+    }`,
+});
+
+const saleList = (sales: SellerSale[]): Html =>
+  html`${table(
+    'Sales, newest first',
+    ['Sale', 'Buyer', 'Games', { numbers: 'Price' }, 'Status', 'Keys'],
+    sales.slice(0, SHOWN_SALES).map(saleRow),
+    'cards buyers',
+  )}
+  ${sales.length > SHOWN_SALES && html`<p class="muted">Only the newest ${SHOWN_SALES} sales are listed.</p>`}`;
+
+const saleRow = (sale: SellerSale): Html => {
+  const { id, created_at, email, username, reference, games, own_games, amount, currency, status, keys } =
+    sale;
+  return html`<tr>
+    <th scope="row"><a href="${pathOf(sale)}">Sale ${id}</a><br />${day(created_at)}</th>
+    <td data-label="Buyer">${email}${username !== null && html` <small>${username}</small>`}</td>
+    <td data-label="Games">
+      ${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}${reference !== null && html` <small>${reference}</small>`}
+    </td>
+    <td class="number" data-label="Price">${formatMoney(amount, currency)}</td>
+    <td data-label="Status">${statusOf(status)}</td>
+    <td data-label="Keys">
+      ${keys.length === 0 ? html`<span class="muted">none</span>` : keys.slice(0, 3).map((key) => html`<div>${key.id}: ${stateOf(key)}</div>`)}
+    </td>
+  </tr>`;
+};

@@ -1,0 +1,324 @@
+import { formatMoney } from '../../platform/formats/money';
+import { withQuery } from '../../platform/http/form';
+import { html, type Html } from '../layout/html';
+import type { Page } from '../layout/layout';
+import { day, described, pageLinks, problemAt, selectField, table } from '../layout/parts';
+import { chart, type Column, salesOf, shareBar } from './chart';
+import { columnsOf, daysIn, nameOf, type Period, RANGES, shortNameOf, UNITS } from './period';
+import {
+  GAMES_ON_A_PAGE,
+  type GameSold,
+  MAX_RECENT,
+  type Recent,
+  type Report,
+  type Sold,
+} from './sales-report.service';
+
+export const SALES_PATH = '/user/settings/sales';
+export const FIGURES_PATH = `${SALES_PATH}/figures.csv`;
+const SOURCES_SHOWN = 10;
+
+/** The query of the page's URL. */
+export const FIELDS = ['range', 'from', 'to', 'by', 'currency', 'game', 'page'] as const;
+export type SalesQuery = Partial<Record<(typeof FIELDS)[number], string>>;
+
+export interface SalesView {
+  query: SalesQuery;
+  period: Period;
+  report: Report;
+  /** One more than fits on the page, where there is a next page. */
+  games: GameSold[];
+  page: number;
+  /** The title of the only game. */
+  title: string | undefined;
+}
+
+const urlWith = (query: SalesQuery, changed: SalesQuery): string =>
+  withQuery(SALES_PATH, { ...query, page: undefined, ...changed });
+
+export function salesPage(view: SalesView): Page {
+  const { query, title, report, period } = view;
+  return {
+    section: SALES_PATH,
+    title: title === undefined ? 'Sales' : `Sales of ${title}`,
+    main: html`<div class="head">
+        <h1>${title === undefined ? 'Sales' : html`Sales of ${title}`}</h1>
+        ${
+          title !== undefined &&
+          html`<div class="buttons">
+            <a class="button quiet" href="${urlWith(query, { game: undefined })}">All games</a>
+            <a class="button quiet" href="${SALES_PATH}/${query.game}/buyers">Buyers</a>
+          </div>`
+        }
+      </div>
+      ${filterForm(query, period, report)}
+      ${report.chosen ? figures(report, period, report.chosen.currency) : nothingSold(query, period)}
+      ${report.chosen && chartCard(view, report.chosen.currency)} ${gameList(view)}
+      ${report.chosen && sourceList(view, report.chosen.currency)} ${notes(report)}`,
+  };
+}
+
+function filterForm(
+  query: SalesQuery,
+  { range, unit, units, from, to, problem }: Period,
+  report: Report,
+): Html {
+  const dates = range === 'custom' ? { from: query.from ?? '', to: query.to ?? '' } : { from, to };
+  const dateField = (id: 'from' | 'to', label: string) =>
+    html`<label class="field date" for="${id}"
+      >${label}
+      <input id="${id}" name="${id}" type="date" value="${dates[id]}" ${described('dates', problem)}
+    /></label>`;
+  return html`<form action="${SALES_PATH}" class="filter">
+      ${query.game !== undefined && html`<input type="hidden" name="game" value="${query.game}" />`}
+      ${selectField(
+        'range',
+        'Period',
+        Object.entries(RANGES).map(([value, { name }]) => [value, name]),
+        range,
+      )}
+      ${dateField('from', 'First day')} ${dateField('to', 'Last day')}
+      ${selectField(
+        'by',
+        'Group by',
+        units.map((one) => [one, UNITS[one]]),
+        unit,
+      )}
+      ${
+        report.totals.length > 0 &&
+        selectField(
+          'currency',
+          'Currency',
+          report.totals.map(({ currency, purchases }) => [currency, `${currency} · ${salesOf(purchases)}`]),
+          report.chosen!.currency,
+        )
+      }
+      <button>Show</button>
+    </form>
+    ${problemAt('dates', problem)}`;
+}
+
+const nothingSold = (query: SalesQuery, { range, from, to }: Period): Html =>
+  html`<p class="empty">
+    No sales from ${day(from)} to
+    ${day(to)}.${range !== 'all' && html` <a href="${urlWith(query, { range: 'all', by: undefined })}">Show all time</a>`}
+  </p>`;
+
+/** The key figures, and how they changed. */
+function figures({ chosen, current, previous }: Report, period: Period, currency: string): Html {
+  const { purchases, amount, previous_purchases, previous_amount } = chosen!;
+  const money = (value: number) => formatMoney(Math.round(value), currency);
+  const count = (value: number) => value.toLocaleString('en-US');
+  const share = ({ keys, claimed }: Recent) => (keys > 0 ? (claimed / keys) * 100 : undefined);
+  const [sold, soldBefore] = [
+    purchases > 0 && amount / purchases,
+    previous_purchases > 0 && previous_amount / previous_purchases,
+  ];
+  const [claimed, claimedBefore] = [share(current), share(previous)];
+  const points = Math.round(claimed ?? 0) - Math.round(claimedBefore ?? 0);
+  const sample = current.isSample || previous.isSample;
+  const shown: [name: string, value: string, change: string | false][] = [
+    ['Revenue', money(amount), changeOf(amount, previous_amount, money)],
+    ['Sales', count(purchases), changeOf(purchases, previous_purchases, count)],
+    ['Refunds', count(current.refunds), !sample && changeOf(current.refunds, previous.refunds, count)],
+    [
+      'Average order',
+      sold === false ? '–' : money(sold),
+      sold !== false && soldBefore !== false && changeOf(sold, soldBefore, money),
+    ],
+    [
+      'Keys claimed',
+      claimed === undefined ? '–' : `${Math.round(claimed)}%`,
+      claimed !== undefined &&
+        claimedBefore !== undefined &&
+        `${signed(points)} ${Math.abs(points) === 1 ? 'point' : 'points'}`,
+    ],
+  ];
+  const days = daysIn(period);
+  return html`<section class="stack" aria-labelledby="period">
+    <h2 id="period" class="period">
+      ${day(period.from)} to ${day(period.to)}
+      ${period.previous && html`<small>compared with the ${days === 1 ? 'day' : `${days} days`} before</small>`}
+    </h2>
+    <dl class="figures">
+      ${shown.map(
+        ([name, value, change]) =>
+          html`<div>
+            <dt>${name}</dt>
+            <dd><strong>${value}</strong>${period.previous && change && html` <small>${change}</small>`}</dd>
+          </div> `,
+      )}
+    </dl>
+  </section>`;
+}
+
+const signed = (value: number) => `${value < 0 ? '−' : '+'}${Math.abs(value).toLocaleString('en-US')}`;
+
+/** `+12% from $900.00`; from 0 there is no percentage. */
+const changeOf = (now: number, before: number, text: (value: number) => string): string =>
+  now === before
+    ? 'no change'
+    : `${before > 0 ? `${signed(Math.round((now / before - 1) * 100))}% ` : ''}from ${text(before)}`;
+
+/** The columns of the chart with what was sold in each. */
+export function columnsWith({ columns }: Report, period: Period): (Column & { first: string })[] {
+  const first = period.range === 'all' ? [...columns.keys()].sort()[0]! : period.from;
+  return columnsOf(period, first).map((first) => ({
+    first,
+    name: nameOf(first, period.unit),
+    short: shortNameOf(first, period),
+    ...(columns.get(first) ?? { purchases: 0, amount: 0 }),
+  }));
+}
+
+const csvLink = (query: SalesQuery, of: string, words: string): Html =>
+  html`<a class="button quiet" href="${withQuery(FIGURES_PATH, { ...query, page: undefined, of })}"
+    ><span class="hidden">${words} </span>Download as CSV</a
+  >`;
+
+/** The chart, and its figures as a table. */
+function chartCard({ query, period, report, title }: SalesView, currency: string): Html {
+  const columns = columnsWith(report, period);
+  const label = `${title ?? 'Sales'}: revenue in ${currency} and number of sales, by ${period.unit}`;
+  const rows = columns.toReversed().map(
+    ({ name, ...sold }) =>
+      html`<tr>
+        <th scope="row">${name}</th>
+        ${soldCells(sold, currency)}
+      </tr>`,
+  );
+  return html`<figure class="card stack">
+    ${chart(columns, currency, label)}
+    <details>
+      <summary>Show as table</summary>
+      ${table(label, ['Time (UTC)', { numbers: 'Sales' }, { numbers: 'Revenue' }], rows, '')}
+    </details>
+    <div class="buttons">${csvLink(query, 'time', 'By time:')}</div>
+  </figure>`;
+}
+
+const soldCells = ({ purchases, amount }: Sold, currency: string, largest?: number): Html =>
+  html`<td class="number" data-label="Sales">${purchases.toLocaleString('en-US')}</td>
+    <td class="number" data-label="Revenue">
+      ${formatMoney(amount, currency)}${largest !== undefined && shareBar(amount, largest)}
+    </td>`;
+
+function gameList({ query, report, games, page, period }: SalesView): Html {
+  if (games.length === 0)
+    return html`<p class="empty">${page === 1 ? 'You have no games yet.' : 'There are no more games.'}</p>`;
+  const currency = report.chosen?.currency;
+  const shown = games.slice(0, GAMES_ON_A_PAGE);
+  const sold = shown.filter(({ purchases }) => purchases > 0);
+  const unsold = shown.filter(({ purchases }) => purchases === 0);
+  const largest = sold[0]?.amount ?? 0;
+  return html`<section class="stack" aria-labelledby="games">
+    ${
+      currency !== undefined &&
+      sold.length > 0 &&
+      html`<div class="head">
+          <h2 id="games">${query.game === undefined ? 'By game' : 'This game'}</h2>
+          <div class="buttons">${csvLink(query, 'game', 'By game:')}</div>
+        </div>
+        ${table(
+          'Games by revenue',
+          ['Game', { numbers: 'Sales' }, { numbers: 'Revenue' }, 'Keys claimed', { buttons: 'More' }],
+          sold.map((game) => gameRow(query, game, currency, largest, report, period)),
+        )}`
+    }
+    ${
+      unsold.length > 0 &&
+      html`<details ${sold.length === 0 && page > 1 && html` open`}>
+        <summary ${sold.length === 0 && html` id="games"`}>
+          ${unsold.length === 1 ? '1 game' : `${unsold.length} games`} without
+          sales${currency !== undefined && ` in ${currency}`}
+        </summary>
+        <ul class="plain">
+          ${unsold.map(
+            ({ id, title }) =>
+              html`<li>
+                <a href="${urlWith(query, { game: String(id) })}">${title}</a>
+                <a href="${SALES_PATH}/${id}/buyers">Buyers<span class="hidden"> of ${title}</span></a>
+              </li>`,
+          )}
+        </ul>
+      </details>`
+    }
+    ${pageLinks({
+      Back: page > 1 && urlWith(query, { page: String(page - 1) }),
+      More: games.length > GAMES_ON_A_PAGE && urlWith(query, { page: String(page + 1) }),
+    })}
+  </section>`;
+}
+
+function gameRow(
+  query: SalesQuery,
+  { id, title, ...sold }: GameSold,
+  currency: string,
+  largest: number,
+  { keys }: Report,
+  { from, to }: Period,
+): Html {
+  const { keys: all, claimed } = keys.get(id) ?? { keys: 0, claimed: 0 };
+  return html`<tr>
+    <th scope="row">
+      ${query.game === undefined ? html`<a href="${urlWith(query, { game: String(id) })}">${title}</a>` : title}
+    </th>
+    ${soldCells(sold, currency, largest)}
+    <td data-label="Keys claimed">
+      ${
+        all === 0
+          ? html`<span class="muted">no keys</span>`
+          : html`${Math.round((claimed / all) * 100)}%
+              <small>${claimed.toLocaleString('en-US')} of ${all.toLocaleString('en-US')}</small>`
+      }
+    </td>
+    <td class="actions">
+      <a class="button quiet" href="${SALES_PATH}/${id}/buyers"
+        >Buyers<span class="hidden"> of ${title}</span></a
+      >
+      <a class="button quiet" href="${withQuery(`${SALES_PATH}/${id}/buyers.csv`, { from, to })}"
+        >CSV<span class="hidden"> of the sales of ${title}</span></a
+      >
+    </td>
+  </tr>`;
+}
+
+function sourceList({ query, report: { sources } }: SalesView, currency: string): Html {
+  if (sources.length === 0) return html``;
+  const rest = sources.slice(SOURCES_SHOWN);
+  const other = { source: `${rest.length} other sources`, purchases: 0, amount: 0 };
+  for (const { purchases, amount } of rest) {
+    other.purchases += purchases;
+    other.amount += amount;
+  }
+  const shown = [...sources.slice(0, SOURCES_SHOWN), ...(rest.length > 0 ? [other] : [])];
+  const largest = Math.max(...shown.map(({ amount }) => amount));
+  return html`<section class="stack" aria-labelledby="sources">
+    <div class="head">
+      <h2 id="sources">By source</h2>
+      <div class="buttons">${csvLink(query, 'source', 'By source:')}</div>
+    </div>
+    ${table(
+      'Sources by revenue',
+      ['Source', { numbers: 'Sales' }, { numbers: 'Revenue' }],
+      shown.map(
+        ({ source, ...sold }) =>
+          html`<tr>
+            <th scope="row">${source}</th>
+            ${soldCells(sold, currency, largest)}
+          </tr>`,
+      ),
+    )}
+  </section>`;
+}
+
+const notes = ({ current, previous }: Report): Html =>
+  html`<p class="muted">
+    ${
+      (current.isSample || previous.isSample) &&
+      `Refunds, sources and claimed keys are those of the newest ${MAX_RECENT.toLocaleString('en-US')} sales of a period. `
+    }Days
+    are in UTC. Sales and revenue are those of completed purchases, and a refund is subtracted on the day of
+    the purchase. The price of a bundle is split among its games. A key that came with a purchase counts as
+    claimed once an account has it.
+  </p>`;

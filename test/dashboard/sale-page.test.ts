@@ -1,0 +1,263 @@
+import { type Browser, browserOf } from '../support/browser';
+import { OPERATOR_TOKEN } from '../support/importing';
+import { type Actor, actors, baseUrl, logged, make, openApp, sql, useStore } from '../support/store';
+import { statementsOf } from '../support/statements';
+
+useStore({ OPERATOR_TOKEN, SELLERS_MAY_REFUND: 'true', STORE_NAME: 'Pier Games' });
+
+const SALES = '/user/settings/sales';
+const SEARCH = `${SALES}/search`;
+
+let owner: Actor;
+let stranger: Actor;
+let browser: Browser;
+let other: Browser;
+let game: { id: number; title: string };
+let foreign: { id: number };
+
+beforeAll(async () => {
+  const all = await actors();
+  ({ owner, stranger } = all);
+  game = await make.game({ owner, admins: [all.admin], title: 'Bright <Harbor>' });
+  foreign = await make.game({ owner: stranger, title: 'Not yours' });
+  browser = await browserOf(owner);
+  other = await browserOf(stranger);
+});
+
+/** Sold over the operator's API, so that totals and keys are as a checkout leaves them. */
+async function sell(fields: object) {
+  const response = await fetch(`${baseUrl()}/operator/purchases`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ game_id: game.id, currency: 'EUR', amount: 1234, ...fields }),
+  });
+  const { purchase, download_keys } = (await response.json()) as {
+    purchase: { id: number };
+    download_keys: { id: number; key: string }[];
+  };
+  return { id: purchase.id, keys: download_keys, path: `${SALES}/${purchase.id}` };
+}
+
+const state = async (id: number) =>
+  (
+    await sql<{ status: string; live: number; revenue: number }>(
+      `SELECT status, (SELECT count(*) FROM download_keys WHERE purchase_id = p.id AND revoked_at IS NULL) AS live,
+       (SELECT coalesce(sum(amount), 0) FROM sales_periods WHERE game_id = $2 AND unit = 'day') AS revenue
+     FROM purchases p WHERE id = $1`,
+      [id, game.id],
+    )
+  )[0];
+
+describe('a sale', () => {
+  test('has its time, reference, buyer, games, and keys with their state', async () => {
+    await make.user({ username: 'mara', emails: [{ email: 'mara@example.com', verified: true }] });
+    const { path, id, keys } = await sell({
+      email: 'Mara@example.com',
+      reference: 'order <1>',
+      created_at: '2024-03-03T01:02:03Z',
+      sale_rate: 20,
+      quantity: 2,
+    });
+    const statements = await statementsOf(() => browser.get(path));
+    expect(statements.length).toBeLessThanOrEqual(4);
+    expect(browser.words).toContain(`Sale ${id} Refund Status Complete Time 3 Mar 2024 , 01:02:03 UTC`);
+    expect(browser.words).toContain('Buyer Mara@example.com mara Price €12.34 20% off for 2 copies');
+    expect(browser.words).toContain('Source store Reference order <1> Game Bright <Harbor>');
+    expect(browser.words).toContain(`Key ${keys[0]!.id} Bright <Harbor> Not claimed 0`);
+    expect(browser.page.text).not.toContain(keys[0]!.key);
+    await sql('UPDATE download_keys SET user_id = $2, downloads = 3 WHERE id = $1', [keys[0]!.id, owner.id]);
+    await browser.get(path);
+    expect(browser.words).toContain(`Claimed by ${owner.username} 3`);
+  });
+
+  test('of a game that one cannot edit doesn’t exist', async () => {
+    const { path } = await sell({ email: 'hidden@example.com' });
+    const pending = await make.purchase({ games: [game], status: 'pending' });
+    for (const [who, url] of [
+      [other, path],
+      [other, `${path}/buyer`],
+      [other, `${path}/refund`],
+      [browser, `${SALES}/4000000`],
+      [browser, `${SALES}/x`],
+      [browser, `${SALES}/${pending.id}`],
+    ] as const)
+      expect({ url, status: (await who.get(url)).status }).toEqual({ url, status: 404 });
+    await other.get('/user/games');
+    const form_token = other.fieldsOf('/logout').form_token!;
+    expect((await other.post(`${path}/refund`, { form_token })).status).toBe(404);
+  });
+
+  test('of a bundle shows the own games and their keys alone', async () => {
+    const { path, keys } = await sell({ game_id: [game.id, foreign.id], email: 'bundle@example.com' });
+    await browser.get(path);
+    expect(browser.words).toContain('And 1 of other sellers.');
+    expect(browser.words).not.toContain('Not yours');
+    expect(browser.words).toContain(`Key ${keys[0]!.id}`);
+    expect(browser.words).not.toContain(`Key ${keys[1]!.id}`);
+    expect(browser.words).toContain('contact Pier Games. It has games that you can’t edit.');
+    expect((await browser.get(`${path}/refund`)).status).toBe(403);
+    const form_token = browser.fieldsOf('/logout').form_token!;
+    expect((await browser.post(`${path}/refund`, { form_token })).status).toBe(403);
+  });
+});
+
+describe('a refund', () => {
+  test('is confirmed, revokes the keys, is subtracted, and is recorded and announced once', async () => {
+    await sql(
+      `INSERT INTO webhooks (url, events, secret) VALUES ('https://pier.example', '{purchase.refunded}', '\\x00')`,
+    );
+    const before = (await state(0))?.revenue;
+    expect(before).toBeUndefined();
+    const { path, id } = await sell({ email: 'refund@example.com', amount: 700 });
+    const sold = await state(id);
+    expect(sold).toMatchObject({ status: 'complete', live: 1 });
+    await browser.get(`${path}/refund`);
+    expect(browser.words).toContain('The sale of €7.00 to refund@example.com is marked as refunded');
+    const { form_token, ...fields } = browser.fieldsOf(`${path}/refund`);
+    expect(fields).toEqual({});
+    expect((await browser.post(`${path}/refund`, {})).status).toBe(403);
+    expect((await browser.post(`${path}/refund`, { form_token: form_token! })).location).toBe(path);
+    await browser.follow();
+    expect(browser.words).toContain(`Sale ${id} is refunded.`);
+    expect(browser.words).toContain('revoked');
+    expect(browser.words).not.toContain('Refund ');
+    expect(await state(id)).toEqual({ status: 'refunded', live: 0, revenue: sold!.revenue - 700 });
+    // Sent again, it changes nothing.
+    expect((await browser.post(`${path}/refund`, { form_token: form_token! })).status).toBe(303);
+    expect(await state(id)).toMatchObject({ revenue: sold!.revenue - 700 });
+    const events = logged.filter((line) => line.includes('"purchase.refunded"'));
+    expect(events).toHaveLength(1);
+    expect(JSON.parse(events[0]!)).toMatchObject({
+      user_id: owner.id,
+      currency: 'EUR',
+      counts: { games: 1 },
+    });
+    expect(logged.join('')).not.toContain('refund@example.com');
+    expect(await sql('SELECT event FROM webhook_deliveries WHERE purchase_id = $1', [id])).toEqual([
+      { event: 'purchase.refunded' },
+    ]);
+    await sql('DELETE FROM webhooks');
+  });
+
+  test('leaves the buyer the keys where the seller says so', async () => {
+    const { path, id } = await sell({ email: 'keeps@example.com' });
+    await browser.get(`${path}/refund`);
+    await browser.submit(`${path}/refund`, { keep_keys: 'yes' });
+    expect(await state(id)).toMatchObject({ status: 'refunded', live: 1 });
+  });
+
+  test('is the store’s alone without SELLERS_MAY_REFUND', async () => {
+    const { path, id } = await sell({ email: 'store@example.com' });
+    const replica = await openApp({ STORE_NAME: 'Pier Games' });
+    const url = await replica.getUrl();
+    const elsewhere = await browserOf(owner, () => url);
+    await elsewhere.get(path);
+    expect(elsewhere.words).toContain('To refund this sale, contact Pier Games.');
+    expect(elsewhere.page.text).not.toContain(`${path}/refund`);
+    const form_token = elsewhere.fieldsOf('/logout').form_token!;
+    expect((await elsewhere.post(`${path}/refund`, { form_token })).status).toBe(403);
+    expect(await state(id)).toMatchObject({ status: 'complete' });
+  });
+});
+
+test('a buyer’s page has all purchases and keys of the address, of the own games alone', async () => {
+  const second = await make.game({ owner, title: 'Second' });
+  const first = await sell({ email: 'Twice@example.com' });
+  const refunded = await make.purchase({ games: [second], email: 'twice@example.com', status: 'refunded' });
+  await make.purchase({ games: [foreign], email: 'twice@example.com', amount: 777 });
+  const given = await make.downloadKey({ game: second, email: 'TWICE@example.com' });
+  const hidden = await make.downloadKey({ game: foreign, email: 'twice@example.com' });
+  await browser.get(first.path);
+  await browser.get(/href="([^"]*\/buyer)"/.exec(browser.page.text)![1]!);
+  expect(browser.words).toMatch(/^Twice@example\.com Purchases of your games/);
+  expect(browser.words).toContain(`Sale ${first.id}`);
+  expect(browser.words).toContain(`${first.keys[0]!.id}: Not claimed`);
+  expect(browser.words).toContain(`Sale ${refunded.id}`);
+  expect(browser.words).toContain(
+    `Keys without a purchase Keys Key Game State Downloads Key ${given.id} Second`,
+  );
+  expect(browser.words).not.toContain(`Key ${hidden.id}`);
+  expect(browser.words).not.toMatch(/7\.77|Not yours/);
+});
+
+describe('the search', () => {
+  let ada: Actor;
+  let sales: { id: number; keys: { id: number }[]; path: string }[];
+
+  beforeAll(async () => {
+    ada = await make.user({ username: 'Ada-Lark', emails: [{ email: 'lark@example.org', verified: true }] });
+    sales = [
+      await sell({ email: 'find.me@example.com', reference: 'Order-77' }),
+      await sell({ email: 'find.more@example.com', created_at: '2024-01-01T00:00:00Z' }),
+      await sell({ user_id: ada.id, created_at: '2024-01-02T00:00:00Z' }),
+    ];
+  });
+
+  const find = async (term: string, who = browser) => {
+    await who.get(SALES);
+    return who.submit(SEARCH, { term });
+  };
+
+  test.each([
+    ['the beginning of an email address', 'FIND.ME@', 0],
+    ['a username', 'ada-lark', 2],
+    ['a verified address', 'lark@example.org', 2],
+    ['a reference', ' Order-77 ', 0],
+  ])('by %s leads to the sale', async (_, term, at) => {
+    expect((await find(term)).location).toBe(sales[at]!.path);
+    expect((await find(term, other)).status).toBe(200);
+    expect(other.words).toContain('No sale of your games matches.');
+  });
+
+  test('by the ID of a sale or of a key', async () => {
+    const key = await make.downloadKey({ game, purchase_id: sales[1]!.id });
+    const [{ id }] = (await sql<{ id: number }>('SELECT max(id) + 1000 AS id FROM purchases')) as [
+      { id: number },
+    ];
+    await sql('UPDATE download_keys SET id = $2 WHERE id = $1', [key.id, id]);
+    expect((await find(String(id))).location).toBe(sales[1]!.path);
+    expect((await find(String(id), other)).status).toBe(200);
+    await find(String(sales[0]!.id));
+    expect(browser.page.location ?? browser.words).toContain(String(sales[0]!.id));
+  });
+
+  test('with several matches lists them, newest first, and logs nothing of the term', async () => {
+    await find('find.');
+    expect(browser.page.status).toBe(200);
+    expect(browser.words.indexOf(`Sale ${sales[0]!.id}`)).toBeLessThan(
+      browser.words.indexOf(`Sale ${sales[1]!.id}`),
+    );
+    expect(browser.words).not.toContain(`Sale ${sales[2]!.id}`);
+    expect(browser.page.text).toContain('value="find."');
+    expect(logged.join('')).not.toContain('find.');
+  });
+
+  test.each(['find.me@example.org', '%', 'ada', 'order', '0', '9007199254740993', '\u0000x'.slice(1), ' '])(
+    '%j finds nothing',
+    async (term) => {
+      expect((await find(term)).status).toBe(200);
+      expect(browser.words).toContain('No sale of your games matches.');
+    },
+  );
+
+  test('lists at most fifty', async () => {
+    const many = await make.game({ owner });
+    await sql(
+      `WITH made AS (
+         INSERT INTO purchases (email, source, currency, amount) SELECT 'crowd' || i || '@example.com', 'card', 'USD', 100
+         FROM generate_series(1, 60) i RETURNING id)
+       INSERT INTO purchase_games (purchase_id, game_id) SELECT id, $1 FROM made`,
+      [many.id],
+    );
+    await find('crowd');
+    expect(browser.page.text.match(/<tr>/g)).toHaveLength(51);
+    expect(browser.words).toContain('Only the newest 50 sales are listed.');
+  });
+
+  test('is offered to sellers alone, and needs the form’s token', async () => {
+    const player = await browserOf(await make.user());
+    await player.get('/user/games');
+    expect(player.page.text).not.toContain(SEARCH);
+    expect((await browser.post(SEARCH, { term: 'find' })).status).toBe(403);
+  });
+});
