@@ -44,12 +44,12 @@ export class Server {
     await listen(this.app, settings);
     await this.app.get(Database).connect();
     await this.app.get(SigningKeysService).requirePepper();
-    const demo = settings.DEMO_DATA ? await loadDemoStore(settings) : undefined;
+    const own = this.app.get(OwnAddress);
+    const demo = settings.DEMO_DATA ? await loadDemoStore(settings, own.url) : undefined;
     const address = (this.app.get(HttpAdapterHost).httpAdapter as GamewharfAdapter).address();
     logger.info({ address }, 'ready');
     if (!production) {
       this.app.get(Demo).access = demo;
-      const own = this.app.get(OwnAddress);
       if (demo) own.announce();
       const isEmpty = !(await this.app.get(EntityManager).existsBy(User, {}));
       console.log(greeting(own.url, { demo, hasOwnDatabase: !given.DATABASE_URL, isEmpty }));

@@ -34,6 +34,12 @@ type AuditEvent = {
       currency?: string;
     }
   | { event: 'download_key.claimed'; user_id: number; download_key_id: number }
+  | {
+      event: 'download_key.created' | 'download_key.revoked';
+      user_id: number;
+      game_id: number;
+      count: number;
+    }
   | { event: 'webhook.created'; webhook_id: number; host: string }
   | { event: 'webhook.deleted' | 'webhook.disabled' | 'webhook.secret_rotated'; webhook_id: number }
   | { event: 'signing_key.created' | 'signing_key.revoked'; kid: string }
@@ -64,7 +70,9 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   'grant.revoked': 'A user revoked the access of an app.',
   'purchase.created': 'A request or a command sold a game or a bundle.',
   'purchase.refunded': 'A request, a command or a seller refunded a purchase.',
-  'download_key.created': 'A command created a download key without a purchase.',
+  'download_key.created':
+    'A seller or a command created download keys without a purchase. Includes their number.',
+  'download_key.revoked': 'A seller revoked a download key that came without a purchase.',
   'download_key.claimed': 'A player redeemed an unclaimed download key.',
   'import.completed': 'An import completed. Includes the number of records of each type.',
   'records.deleted': 'An import or a command deleted records. Includes the number of each type.',

@@ -6,7 +6,8 @@ import { IdList, Id } from '../platform/http/parameters';
 import type { Packed } from '../platform/database/packed-row';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_GAME_ROW } from './collection-game.row';
-import { CollectionRequest, Html, SuccessResponse } from './collection.dto';
+import { SuccessResponse } from '../platform/http/success-response';
+import { CollectionRequest, Html } from './collection.dto';
 
 export class CollectionGamesRequest extends CollectionRequest {
   @Page()

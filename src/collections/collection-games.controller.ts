@@ -20,7 +20,7 @@ import {
   RemoveGameRequest,
   UpdateCollectionGameRequest,
 } from './collection-game.dto';
-import { SuccessResponse } from './collection.dto';
+import { SuccessResponse } from '../platform/http/success-response';
 import { CollectionGamesService } from './collection-games.service';
 
 @Controller('collections/:collection_id')

@@ -17,7 +17,7 @@ import {
   type UpdateCollectionGameRequest,
 } from './collection-game.dto';
 import { COLLECTION_GAME_ROW } from './collection-game.row';
-import type { SuccessResponse } from './collection.dto';
+import type { SuccessResponse } from '../platform/http/success-response';
 import { invalidCollection, notInCollection } from './errors';
 import { writeCollection } from './collection-lock';
 import { canViewCollection, COLLECTION, type CollectionAccess } from './visibility';

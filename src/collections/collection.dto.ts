@@ -171,8 +171,3 @@ export class CollectionsResponse {
   @ApiProperty({ type: [ListedCollectionResponse], description: 'Last updated first' })
   collections: ListedCollectionResponse[];
 }
-
-export class SuccessResponse {
-  @ApiProperty({ enum: [true], description: 'Always true: what fails has a status and `errors`' })
-  success: true;
-}

@@ -8,6 +8,7 @@ import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { RetryKey } from '../auth/retry-key';
 import { IdempotencyService, OncePerKey } from '../platform/idempotency/idempotency.service';
+import { SuccessResponse } from '../platform/http/success-response';
 import {
   collectionAnswer,
   CollectionRequest,
@@ -15,7 +16,6 @@ import {
   CreateCollectionRequest,
   ListCollectionsRequest,
   OneCollectionResponse,
-  SuccessResponse,
   UpdateCollectionRequest,
 } from './collection.dto';
 import type { CollectionRow } from './collection.row';

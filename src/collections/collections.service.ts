@@ -8,12 +8,12 @@ import { invalidGame } from '../games/errors';
 import { canView } from '../games/visibility';
 import { badRequest } from '../platform/http/api-error';
 import { type Rows, SHORT_LIST, SLICE_BYTES } from '../platform/http/long-lists';
+import type { SuccessResponse } from '../platform/http/success-response';
 import {
   type CollectionResponse,
   collectionAnswer,
   type CreateCollectionRequest,
   type OneCollectionResponse,
-  type SuccessResponse,
   type UpdateCollectionRequest,
 } from './collection.dto';
 import { Collection } from './collection.entity';

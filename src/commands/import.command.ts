@@ -67,7 +67,7 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
     .option('--yes', 'skip the confirmation')
     .action(({ yes = false }: { yes?: boolean }) =>
       runCommand(async (app, signal) => {
-        await reset(app.get(Settings), app.get(OwnAddress).url, yes, signal);
+        await reset(app.get(Settings), app.get(OwnAddress).announced, yes, signal);
       }, MAKES_STORE),
     );
 
@@ -97,7 +97,7 @@ async function reset(settings: Settings, url: string, yes: boolean, signal: Abor
   const question = 'This deletes every account, game and purchase of this store. Type reset to continue:';
   if (!yes && (await ask(question, without, signal)) !== 'reset')
     throw new OperatorError('Nothing was deleted.');
-  const demo = await resetDemoStore(settings);
+  const demo = await resetDemoStore(settings, url);
   console.log('The demo store was reset.');
   if (demo) console.log(`curl -H "Authorization: Bearer ${demo.api_key}" "${url}/profile/games"`);
 }

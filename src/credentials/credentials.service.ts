@@ -10,6 +10,9 @@ import { invalidGame } from '../games/errors';
 import { badRequest } from '../platform/http/api-error';
 import { OperatorError } from '../platform/config/operator-error';
 
+/** A running game neither downloads files nor hands out keys. */
+const NOT_FOR_GAMES = ['game:view:uploads', 'game:edit:keys'];
+
 @Injectable()
 export class CredentialsService {
   private readonly grantable: string[];
@@ -25,9 +28,8 @@ export class CredentialsService {
       throw new OperatorError(
         `MANIFEST_SCOPES has unknown scopes: ${unknown.join(', ')}. \`gamewharf scopes\` lists all scopes.`,
       );
-    // A game plays and doesn't install.
     this.grantable = Object.keys(SCOPES).filter(
-      (scope) => covers(MANIFEST_SCOPES, scope) && scope !== 'game:view:uploads',
+      (scope) => covers(MANIFEST_SCOPES, scope) && !NOT_FOR_GAMES.includes(scope),
     );
   }
 

@@ -18,6 +18,10 @@ import { ApplicationsController } from './settings/applications.controller';
 import { AuthorizationController } from './consent/authorization.controller';
 import { DeviceController } from './consent/device.controller';
 import { GrantsController } from './settings/grants.controller';
+import { GameKeysController } from './games/keys.controller';
+import { GamesPage } from './games/games.page';
+import { GamesReportService } from './games/games-report.service';
+import { SellerGamesController } from './games/games.controller';
 import { LibraryController } from './library/library.controller';
 import { LibraryPage } from './library/library.page';
 import { HomeController } from './layout/home.controller';
@@ -33,6 +37,7 @@ import { SignInController } from './sign-in/sign-in.controller';
 import { SignInService } from './sign-in/sign-in.service';
 import { Assets } from './layout/assets';
 import { AssetsController } from './layout/assets.controller';
+import { Covers } from './layout/covers';
 import { Demo } from './layout/demo';
 import { Layout } from './layout/layout';
 import { NoSuchPageFilter } from './layout/no-such-page.filter';
@@ -62,6 +67,8 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     AssetsController,
     SignInController,
     LibraryController,
+    SellerGamesController,
+    GameKeysController,
     SalesPageController,
     SaleController,
     BuyersController,
@@ -78,7 +85,10 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
   ],
   providers: [
     Assets,
+    Covers,
     Demo,
+    GamesPage,
+    GamesReportService,
     KeysService,
     Layout,
     LibraryPage,

@@ -1,9 +1,17 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, OmitType } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
-import { LookupEmail, ExactlyOneOf, Id, NonEmptyText } from '../platform/http/parameters';
+import {
+  Between,
+  ExactlyOneOf,
+  Id,
+  LookupEmail,
+  MaxCharacters,
+  NonEmptyText,
+  Pattern,
+} from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { UserResponse, userAnswer } from '../users/user.dto';
-import type { DownloadKeyRow } from './download-key.row';
+import type { CreatedKeyRow, DownloadKeyRow } from './download-key.row';
 
 @ExactlyOneOf('download_key', 'user_id', 'email')
 export class DownloadKeyRequest {
@@ -61,4 +69,47 @@ export const downloadKeyAnswer = (row: DownloadKeyRow, links: StoreLinks): Downl
   key: row.key,
   game_id: row.game_id,
   ...(row.owner ? { owner: userAnswer(row.owner, links) } : {}),
+});
+
+export const MAX_KEYS = 1000;
+export const MAX_LABEL = 100;
+
+export class CreateDownloadKeysRequest {
+  @Id('A game that the caller can edit')
+  game_id: number;
+
+  @Id('Number of keys', { example: 3 })
+  @Between(1, MAX_KEYS)
+  count: number;
+
+  @NonEmptyText('Note for the seller, such as who gets the keys. Players never see it.', {
+    required: false,
+    example: 'Press kit',
+  })
+  @MaxCharacters(MAX_LABEL)
+  @Pattern(/^\P{Cc}*$/u, '$property must not contain control characters')
+  label?: string;
+}
+
+export class RevokeDownloadKeyRequest {
+  @Id('A game that the caller can edit')
+  game_id: number;
+
+  @Id('The key to revoke')
+  download_key_id: number;
+}
+
+export class CreatedDownloadKeyObject extends OmitType(DownloadKeyObject, ['owner']) {
+  @ApiProperty({ type: String, nullable: true, description: "The seller's note", example: 'Press kit' })
+  label: string | null;
+}
+
+export class CreatedDownloadKeysResponse {
+  @ApiProperty({ type: [CreatedDownloadKeyObject], description: 'The new keys, in the order of their IDs' })
+  download_keys: CreatedDownloadKeyObject[];
+}
+
+export const createdKeyResponse = (row: CreatedKeyRow): CreatedDownloadKeyObject => ({
+  ...row,
+  created_at: modernTimestamp(row.created_at),
 });

@@ -22,6 +22,10 @@ import { TimestampColumn } from '../platform/database/timestamp.column';
 @Index('download_keys_purchase_email_idx', ['purchase_email', 'game_id', 'created_at', 'id'], {
   where: 'purchase_email IS NOT NULL AND revoked_at IS NULL',
 })
+@Index('download_keys_without_purchase_idx', ['game_id', 'id'], { where: 'purchase_id IS NULL' })
+@Index('download_keys_unclaimed_idx', ['game_id'], {
+  where: 'purchase_id IS NULL AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL',
+})
 @Index('download_keys_unowned_address_idx', { synchronize: false })
 @Index('download_keys_unowned_purchase_email_idx', { synchronize: false })
 export class DownloadKey {
@@ -68,6 +72,10 @@ export class DownloadKey {
   /** The ID came with an import; otherwise the service assigned it. */
   @Column('boolean', { default: false })
   imported_id: boolean;
+
+  /** The seller's note on keys that were created without a purchase. */
+  @Column('text', { nullable: true })
+  label: string | null;
 
   @ManyToOne(() => Game)
   game?: Relation<Game>;

@@ -12,3 +12,6 @@ export interface DownloadKeyRow extends DownloadKeyColumns, Pick<DownloadKey, 'i
   /** Null: the key belongs to no account. */
   owner: UserRow | null;
 }
+
+/** A key that a seller created. */
+export type CreatedKeyRow = Pick<DownloadKey, 'id' | 'game_id' | 'label' | keyof DownloadKeyColumns>;

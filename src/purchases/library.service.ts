@@ -13,6 +13,7 @@ export interface LibraryRow {
   owner_name: string;
   developer: string;
   traits: string[];
+  cover_url: string | null;
   /** When the player got it. */
   created_at: string;
   key: string | null;
@@ -34,7 +35,7 @@ const liveKeys = (condition: string) =>
 
 export const LIBRARY = longRead<LibraryRow>(
   'library',
-  `SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits,
+  `SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
      owned.created_at, owned.key,
      CASE WHEN p.id IS NOT NULL THEN json_build_object('id', p.id, 'created_at', p.created_at::text,
        'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase

@@ -1,4 +1,8 @@
 import { Module } from '@nestjs/common';
+import { CreatedKeysController } from './created-keys.controller';
+import { CreatedKeysService } from './created-keys.service';
+import { AuthModule } from '../auth/auth.module';
+import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
 import { DownloadKeysService } from './download-keys.service';
 import { GameSalesController } from './game-sales.controller';
 import { GameSalesService } from './game-sales.service';
@@ -12,9 +16,10 @@ import { PurchasesService } from './purchases.service';
 import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
-  imports: [RateLimitsModule],
-  controllers: [GameSalesController, OwnershipController, PurchasesController],
+  imports: [AuthModule, IdempotencyModule, RateLimitsModule],
+  controllers: [CreatedKeysController, GameSalesController, OwnershipController, PurchasesController],
   providers: [
+    CreatedKeysService,
     DownloadKeysService,
     GameSalesService,
     LibraryService,
@@ -24,6 +29,7 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     SellerSalesService,
   ],
   exports: [
+    CreatedKeysService,
     DownloadKeysService,
     GameSalesService,
     LibraryService,

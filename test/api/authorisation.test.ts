@@ -20,6 +20,7 @@ interface Things {
   /** A game in both collections. */
   entry: number;
   /** Of the game. */
+  key: number;
   upload: number;
   build: number;
 }
@@ -45,6 +46,7 @@ const MISSING: Things = {
   collection: 4e6,
   private_collection: 4e6,
   entry: 4e6,
+  key: 4e6,
   upload: 4e6,
   build: 4e6,
 };
@@ -146,6 +148,14 @@ const TABLE: Record<string, Row> = {
     ({ game }) => on(`/games/${game}/download_keys?email=buyer@example.com`),
     noGame,
   ),
+  'POST /games/:game_id/download_keys': editors(
+    ({ game }) => on(`/games/${game}/download_keys`, { count: 2 }),
+    noGame,
+  ),
+  'POST /games/:game_id/download_keys/:download_key_id/revoke': editors(
+    ({ game, key }) => on(`/games/${game}/download_keys/${key}/revoke`, {}),
+    noGame,
+  ),
   'GET /games/:game_id/purchases': editors(
     ({ game }) => on(`/games/${game}/purchases?email=buyer@example.com`),
     noGame,
@@ -190,6 +200,16 @@ const TABLE: Record<string, Row> = {
   'GET /user/settings/authorized-apps/:grant_id/revoke': page('/user/settings/authorized-apps/1/revoke'),
   'GET /user/settings/collections': page('/user/settings/collections'),
   'GET /user/settings/data': page('/user/settings/data'),
+  'GET /user/settings/games': page('/user/settings/games'),
+  'GET /user/settings/games/:game_id/keys': page('/user/settings/games/1/keys'),
+  'GET /user/settings/games/:game_id/keys.csv': page('/user/settings/games/1/keys.csv'),
+  'GET /user/settings/games/:game_id/keys/:download_key_id/revoke': page(
+    '/user/settings/games/1/keys/1/revoke',
+  ),
+  'POST /user/settings/games/:game_id/keys': pageForm('/user/settings/games/1/keys'),
+  'POST /user/settings/games/:game_id/keys/:download_key_id/revoke': pageForm(
+    '/user/settings/games/1/keys/1/revoke',
+  ),
   'GET /user/settings/sales': page('/user/settings/sales'),
   'GET /user/settings/sales/:purchase_id': page('/user/settings/sales/1'),
   'GET /user/settings/sales/:purchase_id/buyer': page('/user/settings/sales/1/buyer'),
@@ -288,7 +308,7 @@ beforeAll(async () => {
 
 async function things(of: Actor = owner, admins: Actor[] = [admin]): Promise<Things> {
   const game = await make.game({ owner: of, admins, visibility: 'private' });
-  await make.downloadKey({ game, email: 'buyer@example.com' });
+  const key = await make.downloadKey({ game, email: 'buyer@example.com' });
   const entry = await make.game({ owner: of });
   const collection = await make.collection({ owner: of, admins, games: [entry] });
   const hidden = await make.collection({ owner: of, admins, games: [entry], private: true });
@@ -299,6 +319,7 @@ async function things(of: Actor = owner, admins: Actor[] = [admin]): Promise<Thi
     collection: collection.id,
     private_collection: hidden.id,
     entry: entry.id,
+    key: key.id,
     upload: upload.id,
     build: build.id,
   };

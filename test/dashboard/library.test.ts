@@ -23,12 +23,12 @@ const redeem = async (key: string, as = browser) => {
   return as.submit(REDEEM, { key });
 };
 
-test('a player lands on their games, a seller on their sales', async () => {
+test('a player lands on their games, a seller on the games that they sell', async () => {
   await browser.get('/user/settings');
   expect(browser.page.location).toBe(GAMES);
   const seller = await browserOf(owner);
   await seller.get('/user/settings');
-  expect(seller.page.location).toBe('/user/settings/sales');
+  expect(seller.page.location).toBe('/user/settings/games');
 });
 
 test('the library lists keys with their receipts, purchases without a key, and nothing of other players', async () => {

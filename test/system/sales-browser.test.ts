@@ -11,6 +11,7 @@ useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN, SELLERS_MAY_REFUND: 'true' });
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const SALES = '/user/settings/sales';
+const GAMES = '/user/settings/games';
 const DAY = 86_400_000;
 const dayAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
 
@@ -42,6 +43,7 @@ inChromium.describe('in Chromium', () => {
     await page.getByLabel('User name or e-mail').fill(seller.username);
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('link', { name: 'Sales', exact: true }).click();
     await page.getByText('No sales from').waitFor();
 
     const sale = await fetch(`${baseUrl()}/operator/purchases`, {
@@ -218,6 +220,13 @@ inChromium.describe('in Chromium', () => {
       });
       await make.downloadKey({ game: mine, purchase_id, user_id: seller.id });
       await make.purchase({ games: [mine], email: `${'long'.repeat(19)}@example.com` });
+      for (const channel_name of ['windows', 'linux']) await make.build({ game: mine, channel_name });
+      const { id: key } = await make.downloadKey({
+        game: mine,
+        key: `${'long'.repeat(20)}-${mine.id}`,
+        label: 'Press kit',
+      });
+      await make.downloadKey({ game: mine, revoked_at: '2026-01-01T00:00:00Z' });
       const window = await Window.open(chromium, baseUrl(), look as object);
       const { page } = window;
       await window.signIn(seller.username, PASSWORD);
@@ -235,6 +244,10 @@ inChromium.describe('in Chromium', () => {
         `${SALES}/${purchase_id}/refund`,
         'search long',
         'search nobody',
+        GAMES,
+        `${GAMES}/${mine.id}/keys`,
+        `${GAMES}/${mine.id}/keys?from=${key}&to=${key}`,
+        `${GAMES}/${mine.id}/keys/${key}/revoke`,
       ]) {
         if (path.startsWith('/')) await page.goto(path);
         else {

@@ -44,6 +44,9 @@ const TYPES: Record<string, string> = {
 
 const ASSET_FOLDER = join(__dirname, 'assets');
 
+/** Covers of the demo store. Its games have their URLs, so these have no hash. */
+export const DEMO_COVERS = Array.from({ length: 9 }, (_, i) => `/assets/cover-${i + 1}.svg`);
+
 /** Styles, scripts and images of the pages. A hash in each name lets browsers cache them for ever. */
 @Injectable()
 export class Assets {
@@ -63,6 +66,8 @@ export class Assets {
     this.referenceStyle = this.addFile(join(ASSET_FOLDER, 'reference.css'));
     this.referenceScript = this.addFile(join(ASSET_FOLDER, 'reference.js'));
     this.icon = this.addFile(join(ASSET_FOLDER, 'icon.svg'));
+    for (const path of DEMO_COVERS)
+      this.byPath.set(path, new Asset(path, TYPES['.svg']!, read(join(ASSET_FOLDER, basename(path)))));
     if (STORE_CSS_FILE) this.storeStyle = this.addFile(STORE_CSS_FILE, 'STORE_CSS_FILE', ['.css']);
     if (STORE_LOGO_FILE)
       this.storeLogo = this.addFile(STORE_LOGO_FILE, 'STORE_LOGO_FILE', Object.keys(IMAGE_TYPES));

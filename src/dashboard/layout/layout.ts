@@ -20,6 +20,8 @@ export interface Page {
   /** A narrow page; it has navigation only where it belongs to a section. */
   single?: boolean;
   headers?: Record<string, string>;
+  /** Other origins that the page loads images from. */
+  images?: string[];
   /** Beside those of every page. */
   styles?: Asset[];
   scripts?: Asset[];
@@ -58,6 +60,7 @@ type Section = readonly [path: string, label: string];
 
 /** Shown to users who can edit a game. */
 const SELLER: readonly Section[] = [
+  ['/user/settings/games', 'Games'],
   ['/user/settings/sales', 'Sales'],
   ['/user/settings/webhooks', 'Webhooks'],
 ];
@@ -189,12 +192,12 @@ const searchForm = (visitor: Visitor, term = ''): Html =>
 export const formToken = (visitor: Visitor): Html =>
   html`<input type="hidden" name="form_token" value="${visitor.formToken}" />`;
 
-const policy = ({ formTargets = [], sendsRequests }: Page) =>
+const policy = ({ formTargets = [], images = [], sendsRequests }: Page) =>
   [
     `default-src 'none'`,
     `style-src 'self'`,
     `script-src 'self'`,
-    `img-src 'self'`,
+    `img-src ${["'self'", ...images].join(' ')}`,
     ...(sendsRequests ? [`connect-src 'self'`] : []),
     `form-action ${["'self'", ...formTargets].join(' ')}`,
     `base-uri 'none'`,

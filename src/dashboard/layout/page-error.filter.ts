@@ -58,6 +58,8 @@ const errorPage = (section: string, { status, errors, headers }: ApiError): Page
 };
 
 const SENTENCES: Record<string, string> = {
+  'invalid game': 'You have no such game.',
+  'invalid download key': 'This key doesn’t exist, or it is revoked already.',
   'invalid api endpoint': 'Check the address for typing errors, or go back to the start page.',
   'internal server error': 'The fault is ours. It is written down; please try again later.',
   'service unavailable': 'Please try again in a moment.',

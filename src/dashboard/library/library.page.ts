@@ -6,6 +6,7 @@ import { GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library.servic
 import { sizeOf } from '../../platform/formats/sizes';
 import type { UploadRow } from '../../uploads/upload.row';
 import { MAX_SHOWN } from '../../uploads/uploads.service';
+import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
 import { alert, copyable, day, done, pageLinks } from '../layout/parts';
@@ -26,13 +27,17 @@ const platformsOf = (traits: readonly string[]) => traits.flatMap((trait) => PLA
 
 @Injectable()
 export class LibraryPage {
-  constructor(private readonly links: StoreLinks) {}
+  constructor(
+    private readonly links: StoreLinks,
+    private readonly covers: Covers,
+  ) {}
 
   list(rows: LibraryRow[], files: UploadRow[], page: number, notice: string | undefined): Page {
     const shown = rows.slice(0, GAMES_ON_A_PAGE);
     return {
       section: LIBRARY_PATH,
       title: 'My games',
+      images: this.covers.originsOf(shown),
       main: html`<div class="head">
           <h1>My games</h1>
           <div class="buttons"><a class="button" href="${REDEEM_PATH}">Redeem a key</a></div>
@@ -93,10 +98,11 @@ export class LibraryPage {
   }
 
   private game(row: LibraryRow, files: UploadRow[]): Html {
-    const { game_id, title, slug, owner_name, developer, traits, created_at, key, purchase } = row;
+    const { game_id, title, slug, owner_name, developer, traits, cover_url, created_at, key, purchase } = row;
     const id = `key-${key === null ? `none-${game_id}` : (purchase?.id ?? game_id)}-${game_id}`;
     const platforms = platformsOf(traits);
     return html`<li class="card stack">
+      ${this.covers.show(title, cover_url)}
       <div>
         <h2>
           ${this.links.exist ? html`<a href="${this.links.game(owner_name, slug)}">${title}</a>` : title}

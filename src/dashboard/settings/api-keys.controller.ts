@@ -35,7 +35,7 @@ export class ApiKeysController {
   @Get()
   @SignedIn()
   settingsPage(@CurrentVisitor() visitor: SignedInVisitor) {
-    return seeOther(visitor.user.sells ? '/user/settings/sales' : '/user/games');
+    return seeOther(visitor.user.sells ? '/user/settings/games' : '/user/games');
   }
 
   @Get('api-keys')

@@ -13,8 +13,8 @@ import { connectTo, importRecords } from '../../operator/import/import-records';
 
 type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; password_hash: string | null };
 
-/** Fills an empty store with demo data. Returns what to show, or undefined where that no longer exists. */
-export async function loadDemoStore(settings: Settings): Promise<DemoAccess | undefined> {
+/** Fills an empty store with demo data, whose covers are on the service at `url`. Returns what to show, or undefined where that no longer exists. */
+export async function loadDemoStore(settings: Settings, url?: string): Promise<DemoAccess | undefined> {
   const api_key = keptSecret(settings.DATA_DIR, 'demo-api-key', newApiKey);
   const password = keptSecret(settings.DATA_DIR, 'demo-password', newDemoPassword);
   const pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');
@@ -24,9 +24,9 @@ export async function loadDemoStore(settings: Settings): Promise<DemoAccess | un
     const { rows } = await client.query<{ empty: boolean }>('SELECT NOT EXISTS (SELECT FROM users) AS empty');
     if (rows[0]!.empty) {
       const uploads = settings.FILES_DIR === undefined ? [] : await writeDemoUploads(settings.FILES_DIR);
-      const records = [...demoRecords({ api_key, recent_sales: 520 }), ...uploads];
+      const records = [...demoRecords({ api_key, recent_sales: 520, url }), ...uploads];
       await importRecords(connect, Readable.from(ndjsonOf(records)), { pepper });
-    }
+    } else if (url !== undefined) await moveCovers(client, url);
     const found = await client.query<Found>(
       `SELECT u.id AS user_id, u.password_hash, u.username, g.id AS game_id, g.slug, p.email AS buyer_email,
               b.channel_name,
@@ -53,8 +53,16 @@ export async function loadDemoStore(settings: Settings): Promise<DemoAccess | un
   }
 }
 
+/** The service may have another port than when the store was created. */
+const moveCovers = (client: ClientBase, url: string) =>
+  client.query(
+    `UPDATE games SET cover_url = $1 || substring(cover_url FROM '/assets/[^/]+$')
+     WHERE cover_url LIKE 'http%/assets/cover-_.svg' AND NOT starts_with(cover_url, $1 || '/')`,
+    [url],
+  );
+
 /** Deletes what the store has, and fills it with demo data. Operator tokens and signing keys stay. */
-export async function resetDemoStore(settings: Settings): Promise<DemoAccess | undefined> {
+export async function resetDemoStore(settings: Settings, url: string): Promise<DemoAccess | undefined> {
   const client = await connectTo(settings);
   try {
     // CASCADE: also what belongs to an account or a game.
@@ -64,7 +72,7 @@ export async function resetDemoStore(settings: Settings): Promise<DemoAccess | u
   } finally {
     await client.end();
   }
-  return loadDemoStore(settings);
+  return loadDemoStore(settings, url);
 }
 
 /** Gives the developer the password, unless they have another one; demo stores of older versions have none. */

@@ -12,6 +12,7 @@ import {
   SHELVES,
   withArticle,
 } from './demo-words';
+import { DEMO_COVERS } from '../../dashboard/layout/assets';
 import { recentSale } from './recent-sales';
 import type { JsonObject } from '../../operator/import/record-types/fields';
 
@@ -115,7 +116,7 @@ class DemoStore {
       ...(published && { published_at: timeAt(created + random.below(200)) }),
       created_at: timeAt(created),
       min_price: random.chance(0.3) ? 0 : random.of([199, 299, 499, 999, 1499, 1999]),
-      ...(random.chance(0.9) && { cover_url: `https://images.example.com/games/${id}.png` }),
+      ...(random.chance(0.9) && { cover_url: this.coverOf(id) }),
       views_count: random.below(50_000),
       downloads_count: random.below(9000),
       ...((id === 2 || random.chance(0.1)) && { admins: [this.otherUser(random, this.ownerOf(id))] }),
@@ -288,6 +289,13 @@ class DemoStore {
 
   private ownerOf(game: number) {
     return this.developer(game <= 5 ? 1 : 1 + ((game - 1) % this.developers));
+  }
+
+  private coverOf(game: number) {
+    const { url } = this.options;
+    return url === undefined
+      ? `https://images.example.com/games/${game}.png`
+      : url + DEMO_COVERS[game % DEMO_COVERS.length]!;
   }
 
   private otherUser(random: Random, than: number) {

@@ -110,11 +110,12 @@ export const FORGET_BUYERS = statement(
    FROM person WHERE t.id = ANY ($3::bigint[])`,
 );
 
+// A label may name the person whom the key was created for.
 export const FORGET_KEY_OWNERS = statement(
   'erase_key_owners',
   `WITH ${PERSON}
    UPDATE download_keys t SET user_id = nullif(t.user_id, person.user_id),
-     email = CASE WHEN ${isTheirs('t.email', 't.account_id')} THEN NULL ELSE t.email END
+     email = CASE WHEN ${isTheirs('t.email', 't.account_id')} THEN NULL ELSE t.email END, label = NULL
    FROM person WHERE t.id = ANY ($3::bigint[])`,
 );
 

@@ -1,11 +1,11 @@
 // The pages work without this script. It adds buttons that copy a text or show a password.
 for (const button of document.querySelectorAll('button[data-copy]')) {
   const field = document.getElementById(button.dataset.copy);
-  field.addEventListener('focus', () => field.select());
+  field.addEventListener('focus', () => field.select?.());
   if (!navigator.clipboard) continue;
   button.hidden = false;
   button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(field.value);
+    await navigator.clipboard.writeText(field.value ?? field.textContent);
     button.textContent = 'Copied';
     setTimeout(() => (button.textContent = 'Copy'), 2000);
   });

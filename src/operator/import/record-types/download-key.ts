@@ -18,6 +18,7 @@ export const DOWNLOAD_KEY = recordType({
     timeOrNow('created_at'),
     optional('downloads', amount, '0', { meaning: 'number of downloads' }),
     time('revoked_at'),
+    optional('label', text({ max: 100 }), NULL, { meaning: "the seller's note" }),
   ],
   hasUpdatedAt: true,
   unique: [{ what: 'the key', columns: 'key', stored: 'download_keys t ON t.key = s.key' }],

@@ -1,0 +1,30 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndex } from './steps/build-index';
+
+/** Sellers create download keys that nobody holds, and list them by game. */
+export class DownloadKeyLabels20261125130000 implements MigrationInterface {
+  name = 'DownloadKeyLabels20261125130000';
+  // CONCURRENTLY, because keys are read and written meanwhile.
+  transaction = false;
+
+  async up(db: QueryRunner) {
+    await db.query(`ALTER TABLE download_keys ADD COLUMN IF NOT EXISTS label text`);
+    await buildIndex(
+      db,
+      'download_keys_without_purchase_idx',
+      'download_keys (game_id, id) WHERE purchase_id IS NULL',
+    );
+    await buildIndex(
+      db,
+      'download_keys_unclaimed_idx',
+      `download_keys (game_id)
+       WHERE purchase_id IS NULL AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL`,
+    );
+  }
+
+  async down(db: QueryRunner) {
+    await db.query(`DROP INDEX download_keys_unclaimed_idx`);
+    await db.query(`DROP INDEX download_keys_without_purchase_idx`);
+    await db.query(`ALTER TABLE download_keys DROP label`);
+  }
+}

@@ -1,0 +1,69 @@
+import { Injectable } from '@nestjs/common';
+import type { Game } from '../../games/game.entity';
+import { Database } from '../../platform/database/database';
+import { columnsOf, longRead } from '../../platform/database/statement';
+import type { Build } from '../../wharf/build.entity';
+
+export const GAMES_ON_A_PAGE = 20;
+export const MAX_CHANNELS = 6;
+export const MAX_UPLOADS = 1000;
+
+const COLUMNS = [
+  'id',
+  'title',
+  'slug',
+  'owner_name',
+  'cover_url',
+  'visibility',
+  'published_at',
+  'min_price',
+  'views_count',
+  'downloads_count',
+  'purchases_count',
+] as const satisfies (keyof Game)[];
+
+export interface GameReport extends Pick<Game, (typeof COLUMNS)[number]> {
+  /** At most MAX_UPLOADS. */
+  uploads: number;
+  /** The newest completed build of each channel, of one channel more than MAX_CHANNELS; null: there are none. */
+  builds: Pick<Build, 'channel_name' | 'user_version' | 'created_at'>[] | null;
+}
+
+// Reads one index entry for each channel, however many builds it has.
+const CHANNELS = `
+  WITH RECURSIVE channels AS (
+    SELECT min(channel_name) AS name FROM builds WHERE game_id = g.id
+    UNION ALL
+    SELECT (SELECT min(channel_name) FROM builds WHERE game_id = g.id AND channel_name > c.name)
+    FROM channels c WHERE c.name IS NOT NULL)
+  SELECT name FROM channels WHERE name IS NOT NULL LIMIT ${MAX_CHANNELS + 1}`;
+
+export const GAMES_PAGE = longRead<GameReport>(
+  'games_page',
+  `SELECT ${columnsOf('g', COLUMNS)}, b.builds,
+     (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT ${MAX_UPLOADS}) counted) AS uploads
+   FROM (
+     SELECT id FROM (
+       SELECT id, created_at FROM games WHERE user_id = $1
+       UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
+     ORDER BY created_at DESC, id DESC LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) page
+   JOIN games g ON g.id = page.id
+   CROSS JOIN LATERAL (
+     SELECT json_agg(json_build_object('channel_name', c.name, 'user_version', newest.user_version,
+              'created_at', newest.created_at::text) ORDER BY c.name) AS builds
+     FROM (${CHANNELS}) c CROSS JOIN LATERAL (
+       SELECT user_version, created_at FROM builds
+       WHERE game_id = g.id AND channel_name = c.name AND state = 'completed' ORDER BY id DESC LIMIT 1) newest) b
+   ORDER BY g.created_at DESC, g.id DESC`,
+);
+
+/** What a seller sees of their games. */
+@Injectable()
+export class GamesReportService {
+  constructor(private readonly database: Database) {}
+
+  /** Newest first, one game more than fits on the page if there is a next page. */
+  page(user_id: number, page: number): Promise<GameReport[]> {
+    return this.database.rows(GAMES_PAGE, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
+  }
+}

@@ -1,0 +1,28 @@
+import { Controller, Get, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import { queryOf } from '../../platform/http/form';
+import { Layout } from '../layout/layout';
+import { Pages } from '../layout/page';
+import { pageOf } from '../layout/parts';
+import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { GamesReportService } from './games-report.service';
+import { GamesPage } from './games.page';
+
+/** The games that a seller owns or administers. */
+@Pages()
+@Controller('user/settings/games')
+export class SellerGamesController {
+  constructor(
+    private readonly games: GamesReportService,
+    private readonly page: GamesPage,
+    private readonly layout: Layout,
+  ) {}
+
+  @Get()
+  @SignedIn()
+  async list(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+    const page = pageOf(queryOf(req).text('page'));
+    return this.layout.show(visitor, this.page.list(await this.games.page(visitor.user.id, page), page));
+  }
+}

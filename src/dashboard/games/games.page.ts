@@ -1,0 +1,94 @@
+import { Injectable } from '@nestjs/common';
+import { StoreLinks } from '../../platform/config/store-links';
+import { formatMoney } from '../../platform/formats/money';
+import { withQuery } from '../../platform/http/form';
+import { Covers } from '../layout/covers';
+import { html, type Html } from '../layout/html';
+import type { Page } from '../layout/layout';
+import { day, pageLinks } from '../layout/parts';
+import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
+
+export const GAMES_PATH = '/user/settings/games';
+const SALES_PATH = '/user/settings/sales';
+
+@Injectable()
+export class GamesPage {
+  constructor(
+    private readonly links: StoreLinks,
+    private readonly covers: Covers,
+  ) {}
+
+  list(rows: GameReport[], page: number): Page {
+    const games = rows.slice(0, GAMES_ON_A_PAGE);
+    return {
+      section: GAMES_PATH,
+      title: 'Games',
+      images: this.covers.originsOf(games),
+      main: html`<h1>Games</h1>
+        ${
+          games.length === 0
+            ? html`<p class="empty">${page === 1 ? 'You have no games yet.' : 'There are no more games.'}</p>`
+            : html`<ul class="plain games">
+                ${games.map((game) => this.game(game))}
+              </ul>`
+        }
+        ${pageLinks({
+          Newer: page > 1 && withQuery(GAMES_PATH, { page: String(page - 1) }),
+          Older: rows.length > GAMES_ON_A_PAGE && withQuery(GAMES_PATH, { page: String(page + 1) }),
+        })}`,
+    };
+  }
+
+  private game(game: GameReport): Html {
+    const { id, title, slug, owner_name, cover_url, min_price, uploads } = game;
+    const of = html`<span class="hidden"> of ${title}</span>`;
+    return html`<li class="card">
+      ${this.covers.show(title, cover_url)}
+      <div class="stack">
+        <div>
+          <h2>
+            ${this.links.exist ? html`<a href="${this.links.game(owner_name, slug)}">${title}</a>` : title}
+          </h2>
+          <p class="muted">${min_price === 0 ? 'Free' : formatMoney(min_price, 'USD')} · ${stateOf(game)}</p>
+        </div>
+        <dl class="counts">
+          ${count('Views', game.views_count)} ${count('Downloads', game.downloads_count)}
+          ${count('Purchases', game.purchases_count)}
+          ${count('Files', uploads, uploads === MAX_UPLOADS ? '+' : '')}
+        </dl>
+        ${buildsOf(game)}
+        <div class="buttons">
+          <a class="button quiet" href="${withQuery(SALES_PATH, { game: String(id) })}">Sales${of}</a>
+          <a class="button quiet" href="${SALES_PATH}/${id}/buyers">Buyers${of}</a>
+          <a class="button quiet" href="${GAMES_PATH}/${id}/keys">Download keys${of}</a>
+        </div>
+      </div>
+    </li> `;
+  }
+}
+
+const STATES = { public: 'Public', restricted: 'Restricted', private: 'Private' } as const;
+
+const stateOf = ({ visibility, published_at }: GameReport) =>
+  html`${STATES[visibility]},
+  ${published_at === null ? 'not published' : html`published ${day(published_at)}`}`;
+
+const count = (name: string, value: number, more = ''): Html =>
+  html`<div>
+    <dt>${name}</dt>
+    <dd>${value.toLocaleString('en-US')}${more}</dd>
+  </div>`;
+
+function buildsOf({ builds, title }: GameReport): Html {
+  if (builds === null) return html`<p class="muted">No builds yet.</p>`;
+  return html`<ul class="builds" aria-label="Newest builds of ${title}">
+    ${builds.slice(0, MAX_CHANNELS).map(
+      ({ channel_name, user_version, created_at }) =>
+        html`<li>
+          <strong>${channel_name}</strong> ${user_version ?? ''}
+          <small>${day(created_at)}</small>
+        </li> `,
+    )}
+    ${builds.length > MAX_CHANNELS && html`<li><small>and more channels</small></li>`}
+  </ul>`;
+}

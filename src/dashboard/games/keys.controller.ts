@@ -1,0 +1,140 @@
+import { Controller, Get, Param, Post, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { SignedIn } from '../../auth/access';
+import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import { ApiError, apiError } from '../../platform/http/api-error';
+import { type Form, formOf, queryOf, withQuery } from '../../platform/http/form';
+import { LongLists } from '../../platform/http/long-lists';
+import { readInteger } from '../../platform/http/readers';
+import { CreatedKeysService, type IdRange, type ListedKey } from '../../purchases/created-keys.service';
+import { MAX_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
+import { Layout, seeOther } from '../layout/layout';
+import { Pages } from '../layout/page';
+import { idOf } from '../layout/parts';
+import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { type Cell, CsvResponse } from '../sales/csv';
+import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, keysPath, NO_KEYS, revokePage } from './keys.page';
+
+/** The download keys of a game that came without a purchase, for users who can edit the game. */
+@Pages()
+@Controller('user/settings/games/:game_id')
+export class GameKeysController {
+  constructor(
+    private readonly keys: CreatedKeysService,
+    private readonly sessions: SessionsService,
+    private readonly lists: LongLists,
+    private readonly layout: Layout,
+  ) {}
+
+  @Get('keys')
+  @SignedIn()
+  list(@Param('game_id') game_id: string, @Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+    return this.show(visitor, idOf(game_id), queryOf(req));
+  }
+
+  @Get('keys.csv')
+  @SignedIn()
+  async download(
+    @Param('game_id') game_id: string,
+    @Req() req: Request,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const [id, range] = [idOf(game_id), rangeOf(queryOf(req))];
+    await this.keys.page(id, visitor.user.id, range, 1);
+    const rows = this.keys.slices(id, visitor.user.id, range);
+    return new CsvResponse(this.lists, `keys-of-game-${id}.csv`, Object.keys(CELLS), rows, (row) =>
+      Object.values(CELLS).map((cell) => cell(row)),
+    );
+  }
+
+  @Post('keys')
+  @SignedIn()
+  async create(
+    @Param('game_id') game_id: string,
+    @Req() req: Request,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const id = idOf(game_id);
+    const draft = draftOf(await formOf(req));
+    const count = readInteger(draft.count);
+    const again = (problems: KeysDraft['problems']) =>
+      this.show(visitor, id, undefined, { ...draft, problems });
+    if (typeof count !== 'number' || count < 1 || count > MAX_KEYS)
+      return again({ count: `Enter a number from 1 to ${MAX_KEYS}.` });
+    if ([...draft.label].length > MAX_LABEL)
+      return again({ label: `The label must be at most ${MAX_LABEL} characters.` });
+    try {
+      const request = { game_id: id, count, label: draft.label || undefined };
+      const { download_keys: made } = await this.keys.create(request, visitor.by);
+      await this.sessions.setNotice(visitor.token, {
+        done: count === 1 ? 'The key was created.' : `${count} keys were created.`,
+      });
+      return seeOther(withQuery(keysPath(id), { from: String(made[0]!.id), to: String(made.at(-1)!.id) }));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 400) throw error;
+      return again({ count: `${error.errors[0]!.replace(/^a/, 'A')}.` });
+    }
+  }
+
+  @Get('keys/:download_key_id/revoke')
+  @SignedIn()
+  async confirm(
+    @Param('game_id') game_id: string,
+    @Param('download_key_id') key_id: string,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const [id, key] = [idOf(game_id), idOf(key_id)];
+    const { title, keys } = await this.keys.page(id, visitor.user.id, { from: key, to: key }, 1);
+    if (!keys[0] || keys[0].revoked) throw apiError(404, 'invalid download key');
+    return this.layout.show(visitor, revokePage(visitor, id, title, keys[0]));
+  }
+
+  @Post('keys/:download_key_id/revoke')
+  @SignedIn()
+  async revoke(
+    @Param('game_id') game_id: string,
+    @Param('download_key_id') key_id: string,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const request = { game_id: idOf(game_id), download_key_id: idOf(key_id) };
+    await this.keys.revoke(request, visitor.by);
+    await this.sessions.setNotice(visitor.token, { done: 'The key was revoked.' });
+    return seeOther(keysPath(request.game_id));
+  }
+
+  private async show(visitor: SignedInVisitor, game_id: number, query?: Form, draft: KeysDraft = NO_KEYS) {
+    const range = query ? rangeOf(query) : {};
+    const limit = range.from === undefined ? KEYS_ON_A_PAGE + 1 : MAX_KEYS;
+    const found = await this.keys.page(game_id, visitor.user.id, range, limit);
+    const { done } = await this.sessions.takeNotice(visitor.token);
+    const shown = { game_id, ...found, from: range.from?.toString(), to: range.to?.toString(), notice: done };
+    return this.layout.show(visitor, keysPage(visitor, shown, draft));
+  }
+}
+
+const draftOf = (form: Form): KeysDraft => ({
+  count: form.text('count')?.trim() ?? '',
+  // As a browser sends what was pasted into a field of one line.
+  label: (form.text('label') ?? '').replace(/\p{Cc}+/gu, ' ').trim(),
+  problems: {},
+});
+
+function rangeOf(query: Form): IdRange {
+  const id = (name: string) => {
+    const value = readInteger(query.text(name) ?? '');
+    return typeof value === 'number' ? value : undefined;
+  };
+  return { from: id('from'), to: id('to') };
+}
+
+const CELLS: Record<string, (key: ListedKey) => Cell> = {
+  id: ({ id }) => id,
+  key: ({ key }) => key,
+  label: ({ label }) => label,
+  created_at: ({ created_at }) => modernTimestamp(created_at),
+  status: ({ revoked, owner }) => (revoked ? 'revoked' : owner === null ? 'unclaimed' : 'claimed'),
+  claimed_by: ({ owner }) => owner,
+  email: ({ email }) => email,
+  downloads: ({ downloads }) => downloads,
+};

@@ -1,0 +1,166 @@
+import type { ListedKey } from '../../purchases/created-keys.service';
+import { MAX_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
+import { withQuery } from '../../platform/http/form';
+import { html, type Html } from '../layout/html';
+import { formToken, type Page } from '../layout/layout';
+import { confirmation, copyable, day, described, done, pageLinks, problemAt, table } from '../layout/parts';
+import type { SignedInVisitor } from '../layout/visitor';
+import { GAMES_PATH } from './games.page';
+
+export const KEYS_ON_A_PAGE = 50;
+
+export const keysPath = (game_id: number) => `${GAMES_PATH}/${game_id}/keys`;
+
+export interface KeysDraft {
+  count: string;
+  label: string;
+  problems: { count?: string; label?: string };
+}
+
+export const NO_KEYS: KeysDraft = { count: '10', label: '', problems: {} };
+
+interface Listed {
+  game_id: number;
+  title: string;
+  keys: ListedKey[];
+  /** The query of the page: the IDs of its keys. */
+  from?: string;
+  to?: string;
+  notice?: string;
+}
+
+export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KEYS): Page {
+  const { game_id, title, keys, from, to, notice } = listed;
+  const path = keysPath(game_id);
+  const shown = keys.slice(0, KEYS_ON_A_PAGE);
+  return {
+    section: GAMES_PATH,
+    title: `Download keys of ${title}`,
+    status: Object.keys(draft.problems).length > 0 ? 400 : 200,
+    main: html`<div class="head">
+        <h1>Download keys of ${title}</h1>
+        <div class="buttons">
+          <a class="button quiet" href="${GAMES_PATH}">Games</a>
+          <a class="button quiet" href="${withQuery(`${path}.csv`, { from, to })}">Download as CSV</a>
+        </div>
+      </div>
+      <p class="lead">
+        Give keys to reviewers and friends, or sell them elsewhere. The first player who redeems a key gets
+        the game. Keys that came with a purchase are on the
+        <a href="/user/settings/sales/${game_id}/buyers">Buyers</a> page.
+      </p>
+      ${done(notice)} ${from !== undefined && shown.length > 0 && batchOf(keys)} ${form(visitor, path, draft)}
+      ${
+        shown.length === 0
+          ? html`<p class="empty">
+              ${to === undefined ? 'There are no keys yet.' : 'There are no more keys.'}
+            </p>`
+          : table(
+              'Download keys, newest first',
+              ['Key', 'Label', 'Created', 'Status', { buttons: 'Revoke' }],
+              shown.map((key) => rowOf(path, key)),
+            )
+      }
+      ${pageLinks({
+        'All keys': (from ?? to) !== undefined && path,
+        Older: keys.length > KEYS_ON_A_PAGE && withQuery(path, { from, to: String(shown.at(-1)!.id - 1) }),
+      })}`,
+  };
+}
+
+export const revokePage = (visitor: SignedInVisitor, game_id: number, title: string, key: ListedKey): Page =>
+  confirmation(visitor, {
+    section: GAMES_PATH,
+    title: 'Revoke download key',
+    question: 'Revoke this download key?',
+    facts: html`<dl class="facts">
+        <dt>Game</dt>
+        <dd>${title}</dd>
+        <dt>Key</dt>
+        <dd><code>${key.key}</code></dd>
+        ${
+          key.label !== null &&
+          html`<dt>Label</dt>
+            <dd>${key.label}</dd>`
+        }
+        <dt>Status</dt>
+        <dd>${statusOf(key)}</dd>
+      </dl>
+      <p>
+        ${
+          key.owner === null
+            ? 'The key can no longer be redeemed.'
+            : `${key.owner} loses the game, unless another key or a purchase gives access to it.`
+        }
+      </p>`,
+    action: `${keysPath(game_id)}/${key.id}/revoke`,
+    button: 'Revoke key',
+    back: keysPath(game_id),
+  });
+
+/** The keys of one request, to be copied at once. */
+const batchOf = (keys: ListedKey[]): Html => {
+  const label = keys.length === 1 ? 'New key' : `${keys.length} new keys`;
+  const lines = keys.map(({ key }) => key).toReversed();
+  return html`<div class="card fresh">${copyable('new-keys', label, lines.join('\n'))}</div>`;
+};
+
+const form = (visitor: SignedInVisitor, path: string, { count, label, problems }: KeysDraft): Html =>
+  html`<form method="post" action="${path}" class="card row">
+    ${formToken(visitor)}
+    <div class="field">
+      <label for="count">Number of keys</label>
+      <input
+        id="count"
+        name="count"
+        type="number"
+        min="1"
+        max="${MAX_KEYS}"
+        value="${count}"
+        required
+        ${described('count', problems.count)}
+      />
+      ${problemAt('count', problems.count)}
+    </div>
+    <div class="field">
+      <label for="label">Label <small>optional, only you see it</small></label>
+      <input
+        id="label"
+        name="label"
+        value="${label}"
+        maxlength="${MAX_LABEL}"
+        placeholder="Press kit"
+        autocomplete="off"
+        ${described('label', problems.label)}
+      />
+      ${problemAt('label', problems.label)}
+    </div>
+    <button>Create keys</button>
+  </form>`;
+
+const statusOf = ({ revoked, owner, email }: ListedKey): string => {
+  if (revoked) return 'Revoked';
+  if (owner !== null) return `Claimed by ${owner}`;
+  return email === null ? 'Unclaimed' : `For ${email}`;
+};
+
+const rowOf = (path: string, key: ListedKey): Html =>
+  html`<tr>
+    <th scope="row">
+      <div class="copyable">
+        <code id="key-${key.id}">${key.key}</code>
+        ${!key.revoked && html`<button type="button" class="quiet" data-copy="key-${key.id}" hidden>Copy</button>`}
+      </div>
+    </th>
+    <td data-label="Label">${key.label ?? html`<span class="muted">none</span>`}</td>
+    <td data-label="Created">${day(key.created_at)}</td>
+    <td data-label="Status">${statusOf(key)}</td>
+    <td class="actions">
+      ${
+        !key.revoked &&
+        html`<a class="button quiet danger" href="${path}/${key.id}/revoke"
+          >Revoke<span class="hidden"> ${key.key}</span></a
+        >`
+      }
+    </td>
+  </tr>`;

@@ -1,0 +1,184 @@
+import { Injectable } from '@nestjs/common';
+import { Audit } from '../auth/audit';
+import { invalidGame } from '../games/errors';
+import { canEdit } from '../games/visibility';
+import { Database } from '../platform/database/database';
+import { bind, longRead, statement, type Write } from '../platform/database/statement';
+import { apiError, badRequest } from '../platform/http/api-error';
+import { IdempotencyService, type RetryKey } from '../platform/idempotency/idempotency.service';
+import type { SuccessResponse } from '../platform/http/success-response';
+import {
+  type CreatedDownloadKeysResponse,
+  createdKeyResponse,
+  type CreateDownloadKeysRequest,
+  type RevokeDownloadKeyRequest,
+} from './download-key.dto';
+import type { CreatedKeyRow } from './download-key.row';
+import { ownerOf } from './key-owners';
+import { newDownloadKey } from './new-download-key';
+
+/** Of one game. */
+export const MAX_UNCLAIMED = 10_000;
+const TOO_MANY = `a game can have at most ${MAX_UNCLAIMED} unclaimed download keys`;
+const SLICE = 500;
+
+const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;
+
+// A statement of its own, so that the next one counts the keys that were committed while this one waited.
+const LOCK_GAME = statement('created_keys_lock', `${GAME} FOR NO KEY UPDATE OF g`);
+
+/** No row: the caller may not edit the game. A row of nulls: too many keys. */
+export const CREATE = statement<CreatedKeyRow | { id: null }>(
+  'created_keys_create',
+  `WITH game AS (${GAME}),
+   unclaimed AS (
+     SELECT count(*) AS count FROM (
+       SELECT FROM download_keys
+       WHERE game_id = $1 AND purchase_id IS NULL AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
+       LIMIT ${MAX_UNCLAIMED}) counted),
+   created AS (
+     INSERT INTO download_keys (key, game_id, label)
+     SELECT k.key, game.id, $4 FROM game, unclaimed, unnest($3::text[]) AS k (key)
+     WHERE unclaimed.count + cardinality($3::text[]) <= ${MAX_UNCLAIMED}
+     RETURNING id, game_id, key, label, created_at, downloads)
+   SELECT created.* FROM game LEFT JOIN created ON true ORDER BY created.id`,
+);
+
+/** No row: the caller may not edit the game. A row of nulls: no such key. `revoked` is false for a key of a purchase. */
+const REVOKE = statement<{ id: number | null; revoked: boolean }>(
+  'created_keys_revoke',
+  `WITH game AS (${GAME}),
+   found AS (
+     SELECT dk.id, dk.purchase_id FROM download_keys dk JOIN game ON game.id = dk.game_id
+     WHERE dk.id = $3 AND dk.revoked_at IS NULL FOR UPDATE OF dk),
+   revoked AS (
+     UPDATE download_keys dk SET revoked_at = now() FROM found
+     WHERE dk.id = found.id AND found.purchase_id IS NULL RETURNING dk.id)
+   SELECT found.id, revoked.id IS NOT NULL AS revoked
+   FROM game LEFT JOIN found ON true LEFT JOIN revoked ON true`,
+);
+
+export interface ListedKey extends CreatedKeyRow {
+  revoked: boolean;
+  /** The email address that the key was created for. */
+  email: string | null;
+  /** Null: the key belongs to no account. */
+  owner: string | null;
+}
+
+/** No row: the caller may not edit the game. A row without a key: there are none. */
+export const CREATED_KEYS = longRead<{ title: string } & (ListedKey | { id: null })>(
+  'created_keys',
+  `SELECT game.title, k.* FROM (${GAME}) game LEFT JOIN LATERAL (
+     SELECT dk.id, dk.game_id, dk.key, dk.label, dk.created_at, dk.downloads, dk.email,
+       dk.revoked_at IS NOT NULL AS revoked, u.username AS owner
+     FROM (SELECT * FROM download_keys
+           WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $3 AND $4
+           ORDER BY id DESC LIMIT $5) dk
+     LEFT JOIN users u ON u.id = ${ownerOf('dk')}) k ON true
+   ORDER BY k.id DESC`,
+);
+
+/** The IDs of the keys to list, both included. */
+export interface IdRange {
+  from?: number;
+  to?: number;
+}
+
+interface Actor {
+  request_id: string;
+  user_id: number;
+}
+
+/** Download keys that come without a purchase: sellers create, list and revoke them. */
+@Injectable()
+export class CreatedKeysService {
+  constructor(
+    private readonly database: Database,
+    private readonly idempotency: IdempotencyService,
+    private readonly audit: Audit,
+  ) {}
+
+  async create(
+    request: CreateDownloadKeysRequest,
+    actor: Actor,
+    retry?: RetryKey,
+  ): Promise<CreatedDownloadKeysResponse> {
+    const { game_id, count, label } = request;
+    const keys = Array.from({ length: count }, newDownloadKey);
+    return this.once('download_key.created', request, count, actor, retry, {
+      statements: [
+        bind(LOCK_GAME, [game_id, actor.user_id]),
+        bind(CREATE, [game_id, actor.user_id, keys, label]),
+      ],
+      result: (rowsOf) => {
+        const rows = rowsOf(CREATE);
+        if (rows.length === 0) throw invalidGame();
+        if (rows[0]!.id === null) throw badRequest(TOO_MANY);
+        return { download_keys: (rows as CreatedKeyRow[]).map(createdKeyResponse) };
+      },
+      lock: { of: 'games', id: game_id },
+    });
+  }
+
+  async revoke(request: RevokeDownloadKeyRequest, actor: Actor, retry?: RetryKey): Promise<SuccessResponse> {
+    const { game_id, download_key_id } = request;
+    return this.once('download_key.revoked', request, 1, actor, retry, {
+      statements: [bind(REVOKE, [game_id, actor.user_id, download_key_id])],
+      result: (rowsOf) => {
+        const [row] = rowsOf(REVOKE);
+        if (!row) throw invalidGame();
+        if (row.id === null) throw apiError(404, 'invalid download key');
+        if (!row.revoked) throw apiError(403, "you can't revoke a purchased download key");
+        return { success: true };
+      },
+    });
+  }
+
+  /** Newest first, with the title of the game. */
+  async page(
+    game_id: number,
+    editor_id: number,
+    { from = 0, to = Number.MAX_SAFE_INTEGER }: IdRange,
+    limit: number,
+  ): Promise<{ title: string; keys: ListedKey[] }> {
+    const rows = await this.database.rows(CREATED_KEYS, [game_id, editor_id, from, to, limit]);
+    if (rows.length === 0) throw invalidGame();
+    return {
+      title: rows[0]!.title,
+      keys: rows.filter((row): row is typeof row & ListedKey => row.id !== null),
+    };
+  }
+
+  /** All of them, in slices. */
+  async *slices(game_id: number, editor_id: number, { from, to }: IdRange): AsyncGenerator<ListedKey[]> {
+    for (let last = to; ;) {
+      const { keys } = await this.page(game_id, editor_id, { from, to: last }, SLICE);
+      yield keys;
+      if (keys.length < SLICE) return;
+      last = keys.at(-1)!.id - 1;
+    }
+  }
+
+  /** Records the event only if the write ran, and not when a retry gets the stored response. */
+  private async once<Response extends object>(
+    event: 'download_key.created' | 'download_key.revoked',
+    request: { game_id: number },
+    count: number,
+    actor: Actor,
+    retry: RetryKey | undefined,
+    write: Write<Response>,
+  ): Promise<Response> {
+    let ran = false;
+    const response = await this.idempotency.once(retry, request, {
+      ...write,
+      result: (rowsOf) => {
+        const result = write.result(rowsOf);
+        ran = true;
+        return result;
+      },
+    });
+    if (ran) this.audit.record({ event, ...actor, game_id: request.game_id, count });
+    return response;
+  }
+}

@@ -1,0 +1,181 @@
+import { Audit } from '../../src/auth/audit';
+import { MAX_UNCLAIMED } from '../../src/purchases/created-keys.service';
+import {
+  type Actor,
+  actors,
+  type Answer,
+  failure,
+  make,
+  ok,
+  send,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
+
+useStore();
+
+interface Created {
+  download_keys: { id: number; key: string; label: string | null }[];
+}
+
+let owner: Actor;
+let admin: Actor;
+let stranger: Actor;
+let game: { id: number };
+
+beforeAll(async () => {
+  ({ owner, admin, stranger } = await actors());
+});
+beforeEach(async () => {
+  game = await make.game({ owner, admins: [admin] });
+});
+
+const keysPath = () => `/games/${game.id}/download_keys`;
+const create = (fields: Record<string, unknown>, who = owner) => who.post(keysPath(), fields);
+const keysOf = (answer: Answer) => (answer.body as Created).download_keys;
+const revoke = (id: number, who = owner) => who.post(`${keysPath()}/${id}/revoke`);
+const stored = () =>
+  sql('SELECT id, key, label FROM download_keys WHERE game_id = $1 ORDER BY id', [game.id]);
+const noKey = failure(404, 'invalid download key');
+
+async function events() {
+  await theApp().get(Audit).flush();
+  return sql(
+    `SELECT event, user_id, details FROM audit_events WHERE (details->>'game_id')::bigint = $1 ORDER BY id`,
+    [game.id],
+  );
+}
+
+test('creates keys of no account, for the owner and for admins', async () => {
+  const answer = await create({ count: 3, label: 'Press kit' });
+  const keys = keysOf(answer);
+  expect(answer).toEqual(
+    ok({
+      download_keys: [1, 2, 3].map(() => ({
+        id: expect.any(Number) as number,
+        game_id: game.id,
+        key: expect.stringMatching(/^gwdl_[\w-]{24}$/) as string,
+        label: 'Press kit',
+        downloads: 0,
+        created_at: expect.stringMatching(/Z$/) as string,
+      })),
+    }),
+  );
+  expect(new Set(keys.map(({ key }) => key)).size).toBe(3);
+  expect(keys.map(({ id }) => id)).toEqual(keys.map(({ id }) => id).sort((a, b) => a - b));
+  expect(keysOf(await create({ count: 1 }, admin))[0]!.label).toBeNull();
+  expect(await stored()).toHaveLength(4);
+  const { key } = keys[0]!;
+  expect(await owner.get(keysPath(), { download_key: key })).toEqual(
+    ok({ download_key: expect.not.objectContaining({ owner: expect.anything() as unknown }) as unknown }),
+  );
+  expect(await events()).toEqual(
+    [
+      { user_id: owner.id, count: 3 },
+      { user_id: admin.id, count: 1 },
+    ].map(({ user_id, count }) => ({
+      event: 'download_key.created',
+      user_id,
+      details: { game_id: game.id, count },
+    })),
+  );
+});
+
+test.each([
+  [{}, 'count is required'],
+  [{ count: 0 }, 'count must be between 1 and 1000'],
+  [{ count: 1001 }, 'count must be between 1 and 1000'],
+  [{ count: 'many' }, 'count must be an integer'],
+  [{ count: 1, label: '' }, 'label must not be empty'],
+  [{ count: 1, label: 'x'.repeat(101) }, 'label must be at most 100 characters'],
+  [{ count: 1, label: 'two\nlines' }, 'label must not contain control characters'],
+])('%j is rejected: %s', async (fields, problem) => {
+  expect(await create(fields)).toEqual(failure(400, problem));
+  expect(await stored()).toEqual([]);
+});
+
+test('up to 1,000 at once', async () => {
+  expect(keysOf(await create({ count: 1000 }))).toHaveLength(1000);
+});
+
+test('a game has at most 10,000 unclaimed keys; others, and revoked ones, do not count', async () => {
+  await sql(
+    `INSERT INTO download_keys (key, game_id) SELECT 'cap-' || $1 || '-' || n, $1::bigint FROM generate_series(1, $2::int) n`,
+    [game.id, MAX_UNCLAIMED - 2],
+  );
+  const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
+  await make.downloadKey({ game, purchase_id: purchase.id });
+  await make.downloadKey({ game, user_id: stranger.id });
+  await make.downloadKey({ game, email: 'friend@example.com' });
+  const tooMany = failure(400, 'a game can have at most 10000 unclaimed download keys');
+  expect(await create({ count: 3 })).toEqual(tooMany);
+  // Both wait for the game's row, and only one finds space.
+  const both = await Promise.all([create({ count: 2 }), create({ count: 2 })]);
+  expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
+  expect(await create({ count: 1 })).toEqual(tooMany);
+  const { id } = keysOf(both.find(({ status }) => status === 200)!)[0]!;
+  expect(await revoke(id)).toEqual(ok({ success: true }));
+  expect((await create({ count: 1 })).status).toBe(200);
+  expect(await events()).toHaveLength(3);
+});
+
+test('a repeated request with an Idempotency-Key creates and records nothing', async () => {
+  const post = () =>
+    send('POST', keysPath(), {
+      headers: {
+        ...owner.headers,
+        'content-type': 'application/json',
+        'idempotency-key': `batch ${game.id}`,
+      },
+      body: JSON.stringify({ count: 2, label: 'Reviewers' }),
+    });
+  const [first, second] = [await post(), await post()];
+  expect(second.body).toEqual(first.body);
+  expect(await stored()).toHaveLength(2);
+  expect(await events()).toHaveLength(1);
+});
+
+test('an unscoped key creates keys, one without the scope does not', async () => {
+  const limited = owner.with(await make.key({ owner, scopes: ['game:view', 'profile'] }));
+  expect(await create({ count: 1 }, limited)).toEqual(
+    failure(403, 'api key does not permit `game:edit:keys`'),
+  );
+  for (const scope of ['game', 'game:edit:keys'])
+    expect((await create({ count: 1 }, owner.with(await make.key({ owner, scopes: [scope] })))).status).toBe(
+      200,
+    );
+  expect(await create({ count: 1 }, stranger)).toEqual(failure(404, 'invalid game'));
+});
+
+test('a revoked key is invalid, claimed or not', async () => {
+  const [first, second] = keysOf(await create({ count: 2 }));
+  await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [stranger.id, first!.id]);
+  const owns = () => stranger.get(`/games/${game.id}/ownership`);
+  expect(await owns()).toEqual(ok({ owns: true }));
+  expect(await revoke(first!.id, admin)).toEqual(ok({ success: true }));
+  expect(await owns()).toEqual(ok({ owns: false }));
+  expect(await owner.get(keysPath(), { download_key: first!.key })).toEqual(noKey);
+  expect(await revoke(first!.id)).toEqual(noKey);
+  expect(await revoke(second!.id)).toEqual(ok({ success: true }));
+  expect((await events()).slice(1)).toEqual(
+    [admin.id, owner.id].map((user_id) => ({
+      event: 'download_key.revoked',
+      user_id,
+      details: { game_id: game.id, count: 1 },
+    })),
+  );
+});
+
+test('keys of purchases and of other games are not revoked', async () => {
+  const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
+  const { id } = await make.downloadKey({ game, purchase_id: purchase.id });
+  expect(await revoke(id)).toEqual(failure(403, "you can't revoke a purchased download key"));
+  const other = await make.downloadKey({ game: await make.game({ owner }) });
+  expect(await revoke(other.id)).toEqual(noKey);
+  expect(await revoke(4e6)).toEqual(noKey);
+  expect(await revoke(id, stranger)).toEqual(failure(404, 'invalid game'));
+  expect(
+    await sql('SELECT id FROM download_keys WHERE revoked_at IS NOT NULL AND id IN ($1, $2)', [id, other.id]),
+  ).toEqual([]);
+});

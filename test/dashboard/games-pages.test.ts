@@ -1,0 +1,262 @@
+import { Audit } from '../../src/auth/audit';
+import { type Browser, browserOf } from '../support/browser';
+import { type Actor, actors, make, sql, theApp, useStore } from '../support/store';
+import { statementsOf } from '../support/statements';
+
+useStore();
+
+const GAMES = '/user/settings/games';
+
+let owner: Actor;
+let admin: Actor;
+let stranger: Actor;
+let browser: Browser;
+
+beforeAll(async () => {
+  ({ owner, admin, stranger } = await actors());
+});
+
+describe('the Games page', () => {
+  test('is the first page of a seller, and lists games with counts, builds and links', async () => {
+    const seller = await make.user();
+    const game = await make.game({
+      owner: seller,
+      admins: [admin],
+      title: 'Bright <Harbor>',
+      visibility: 'restricted',
+      min_price: 499,
+      views_count: 12_345,
+      downloads_count: 678,
+      purchases_count: 9,
+      created_at: '2024-01-02T00:00:00Z',
+      published_at: '2024-05-06T07:08:09Z',
+    });
+    await make.game({
+      owner: seller,
+      title: 'Draft',
+      published_at: null,
+      created_at: '2024-01-01T00:00:00Z',
+    });
+    await make.game({ owner, title: 'Of another seller' });
+    const build = (channel_name: string, user_version: string, state = 'completed') =>
+      make.build({ game, channel_name, user_version, state, created_at: '2024-02-03T00:00:00Z' });
+    await build('windows', '1.0');
+    await build('linux', '0.9');
+    await build('windows', '1.1');
+    await build('windows', '1.2', 'processing');
+    await make.upload({ game, external_url: 'https://example.com/' });
+    const page = await browserOf(seller);
+    expect((await page.get('/user/settings')).location).toBe(GAMES);
+    await page.follow();
+    expect(page.page.text).toContain(`<a href="${GAMES}"  aria-current="page">Games</a>`);
+    expect(page.words).toMatch(/Bright <Harbor> \$4\.99 · Restricted, published 6 May 2024/);
+    expect(page.words).toMatch(/Views 12,345 Downloads 678 Purchases 9 Files 1/);
+    expect(page.words).toMatch(/linux 0\.9 3 Feb 2024 windows 1\.1 3 Feb 2024/);
+    expect(page.words).toMatch(/Draft Free · Public, not published .* No builds yet\./);
+    expect(page.words).not.toContain('Of another seller');
+    for (const link of [
+      `/user/settings/sales?game=${game.id}`,
+      `/user/settings/sales/${game.id}/buyers`,
+      `${GAMES}/${game.id}/keys`,
+    ]) {
+      expect(page.page.text).toContain(`href="${link}"`);
+      const opened = await browserOf(admin);
+      expect((await opened.get(link)).status).toBe(200);
+    }
+  });
+
+  test('is one statement for a page of games, with the newest first', async () => {
+    const seller = await make.user();
+    for (let n = 1; n <= 21; n++)
+      await make.game({
+        owner: seller,
+        title: `No. ${n}.`,
+        created_at: `2024-01-${String(n).padStart(2, '0')}T00:00:00Z`,
+      });
+    const page = await browserOf(seller);
+    const statements = await statementsOf(() => page.get(GAMES));
+    expect(statements.filter((text) => text === 'games_page')).toHaveLength(1);
+    expect(page.words).toMatch(/No\. 21\. .*No\. 2\. /);
+    expect(page.words).not.toContain('No. 1. ');
+    await page.get(`${GAMES}?page=2`);
+    expect(page.words).toContain('No. 1. ');
+    await page.get(`${GAMES}?page=3`);
+    expect(page.words).toContain('There are no more games.');
+  });
+
+  test('names six channels, however many builds they have', async () => {
+    const seller = await make.user();
+    const game = await make.game({ owner: seller });
+    for (const n of [1, 2, 3, 4, 5, 6, 7]) await make.build({ game, channel_name: `channel-${n}` });
+    const page = await browserOf(seller);
+    await page.get(GAMES);
+    expect(page.words).toMatch(/channel-6 .*and more channels/);
+    expect(page.words).not.toContain('channel-7');
+  });
+
+  test('shows covers of other hosts, and allows images of those alone', async () => {
+    const seller = await make.user();
+    await make.game({
+      owner: seller,
+      cover_url: 'https://images.example.com/1.png',
+      title: 'Copper & Comet',
+    });
+    await make.game({ owner: seller, cover_url: 'https://a;script-src.example/1.png' });
+    await make.game({ owner: seller });
+    const page = await browserOf(seller);
+    await page.get(GAMES);
+    expect(page.page.text).toContain('<img src="https://images.example.com/1.png" alt=""');
+    expect(page.words).toContain('CC');
+    const policy = page.page.headers.get('content-security-policy')!;
+    expect(policy).toContain(`img-src 'self' https://images.example.com;`);
+    expect(policy).toContain(`script-src 'self';`);
+    expect(policy).not.toContain('example/');
+    expect(policy).not.toContain('a;');
+    await page.get('/user/settings/api-keys');
+    expect(page.page.headers.get('content-security-policy')).toContain(`img-src 'self';`);
+  });
+});
+
+describe('the keys of a game', () => {
+  let game: { id: number; title: string };
+  let path: string;
+
+  beforeEach(async () => {
+    game = await make.game({ owner, admins: [admin], title: 'Tin <Comet>' });
+    path = `${GAMES}/${game.id}/keys`;
+    browser = await browserOf(owner);
+  });
+
+  const create = async (fields: Record<string, string>, as = browser) => {
+    await as.get(path);
+    return as.submit(path, fields);
+  };
+  const stored = () =>
+    sql<{ id: number; key: string; label: string | null; revoked: boolean }>(
+      'SELECT id, key, label, revoked_at IS NOT NULL AS revoked FROM download_keys WHERE game_id = $1 ORDER BY id',
+      [game.id],
+    );
+
+  test('are created with a label, and shown to be copied at once', async () => {
+    expect((await create({ count: '3', label: ' Press <kit> ' })).status).toBe(303);
+    await browser.follow();
+    const keys = await stored();
+    expect(keys.map(({ label }) => label)).toEqual(Array(3).fill('Press <kit>'));
+    expect(browser.words).toContain('3 keys were created.');
+    expect(browser.page.text).toContain(`>${keys.map(({ key }) => key).join('\n')}</textarea>`);
+    expect(browser.words).toMatch(/Press <kit> .* Unclaimed Revoke/);
+    await create({ count: '1', label: '' });
+    expect((await stored())[3]!.label).toBeNull();
+    await theApp().get(Audit).flush();
+    expect(
+      await sql(
+        `SELECT event, user_id, details FROM audit_events WHERE (details->>'game_id')::bigint = $1 ORDER BY id`,
+        [game.id],
+      ),
+    ).toEqual(
+      [3, 1].map((count) => ({
+        event: 'download_key.created',
+        user_id: owner.id,
+        details: { game_id: game.id, count },
+      })),
+    );
+  });
+
+  test.each([
+    ['0', '', 'Enter a number from 1 to 1000.'],
+    ['1001', '', 'Enter a number from 1 to 1000.'],
+    ['x', '', 'Enter a number from 1 to 1000.'],
+    ['1', 'x'.repeat(101), 'The label must be at most 100 characters.'],
+  ])('%s keys with the label %j are a problem', async (count, label, problem) => {
+    expect((await create({ count, label })).status).toBe(400);
+    expect(browser.words).toContain(problem);
+    expect(await stored()).toEqual([]);
+  });
+
+  test('beyond 10,000 unclaimed keys, the page says so', async () => {
+    await sql(
+      `INSERT INTO download_keys (key, game_id) SELECT 'full-' || $1 || '-' || n, $1::bigint FROM generate_series(1, 10000) n`,
+      [game.id],
+    );
+    expect((await create({ count: '1', label: '' })).status).toBe(400);
+    expect(browser.words).toContain('A game can have at most 10000 unclaimed download keys.');
+  });
+
+  test('are listed with their state, newest first, and without those of purchases', async () => {
+    const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
+    const bought = await make.downloadKey({ game, purchase_id: purchase.id });
+    await make.downloadKey({ game, user_id: stranger.id, account_id: stranger.id });
+    await make.downloadKey({ game, email: 'friend@example.com' });
+    await make.downloadKey({ game, revoked_at: '2026-01-01T00:00:00Z' });
+    await browser.get(path);
+    expect(browser.words).toMatch(
+      new RegExp(`Revoked .*For friend@example\\.com .*Claimed by ${stranger.username}`),
+    );
+    expect(browser.words).not.toContain(bought.key);
+  });
+
+  test('are paged', async () => {
+    await create({ count: '60', label: '' });
+    const keys = (await stored()).map(({ key }) => key);
+    await browser.get(path);
+    expect(browser.page.text).toContain(keys[59]);
+    expect(browser.page.text).not.toContain(keys[9]!);
+    const [, older] = /href="([^"]+)"[^>]*>Older/.exec(browser.page.text)!;
+    await browser.get(older!.replaceAll('&amp;', '&'));
+    expect(browser.page.text).toContain(keys[9]);
+    expect(browser.page.text).not.toContain(keys[10]!);
+  });
+
+  test('are downloaded as CSV, all or those of one request', async () => {
+    await create({ count: '2', label: '=1+1' });
+    await create({ count: '600', label: 'Bundle' });
+    const keys = await stored();
+    const { text, headers } = await browser.get(`${path}.csv`);
+    expect(headers.get('content-disposition')).toBe(`attachment; filename="keys-of-game-${game.id}.csv"`);
+    const lines = text.trim().split('\r\n');
+    expect(lines[0]).toBe('id,key,label,created_at,status,claimed_by,email,downloads');
+    expect(lines).toHaveLength(603);
+    expect(lines.at(-1)).toMatch(new RegExp(`^${keys[0]!.id},${keys[0]!.key},'=1\\+1,\\S+Z,unclaimed,,,0$`));
+    const one = await browser.get(`${path}.csv?from=${keys[0]!.id}&to=${keys[1]!.id}`);
+    expect(one.text.trim().split('\r\n')).toHaveLength(3);
+  });
+
+  test('are revoked after a confirmation', async () => {
+    await create({ count: '1', label: '' });
+    const { id, key } = (await stored())[0]!;
+    const revoke = `${path}/${id}/revoke`;
+    await browser.get(revoke);
+    expect(browser.words).toContain('Revoke this download key?');
+    expect(browser.words).toContain(key);
+    expect((await browser.submit(revoke, {})).location).toBe(path);
+    await browser.follow();
+    expect(browser.words).toContain('The key was revoked.');
+    expect((await stored())[0]!.revoked).toBe(true);
+    expect((await browser.get(revoke)).status).toBe(404);
+    expect(browser.words).toContain('This key doesn’t exist, or it is revoked already.');
+  });
+
+  test('belong to editors of the game alone', async () => {
+    const { id } = await make.downloadKey({ game });
+    const other = await browserOf(stranger);
+    await other.get(GAMES);
+    expect(other.words).not.toContain(game.title);
+    for (const page of [
+      path,
+      `${path}.csv`,
+      `${path}/${id}/revoke`,
+      `${GAMES}/x/keys`,
+      `${GAMES}/4000000/keys`,
+    ])
+      expect({ page, status: (await other.get(page)).status }).toEqual({ page, status: 404 });
+    await browser.get(path);
+    await other.get('/user/games/redeem');
+    const { form_token = '' } = other.fieldsOf('/user/games/redeem');
+    expect((await other.post(path, { form_token, count: '1' })).status).toBe(404);
+    expect((await other.post(`${path}/${id}/revoke`, { form_token })).status).toBe(404);
+    expect((await browser.post(path, { form_token, count: '1' })).status).toBe(403);
+    expect(await stored()).toEqual([expect.objectContaining({ id, revoked: false })]);
+    const helper = await browserOf(admin);
+    expect((await create({ count: '1' }, helper)).status).toBe(303);
+  });
+});
