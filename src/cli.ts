@@ -1,11 +1,16 @@
 #!/usr/bin/env node
+/* eslint-disable @typescript-eslint/no-require-imports -- `--version` and `--help` don't need the settings */
 import 'reflect-metadata';
-import { explain } from './platform/config/environment';
-import { program } from './commands/program';
+import { gamewharf } from './commands/program';
+
+const environment = () =>
+  require('./platform/config/environment') as typeof import('./platform/config/environment');
 
 // Not commander's default command, which would take a mistyped one for its argument.
-const words = process.argv.slice(2);
-program.parseAsync(words.length > 0 ? words : ['start'], { from: 'user' }).catch((error: unknown) => {
-  console.error(explain(error));
-  process.exitCode = 1;
-});
+const words = process.argv.length > 2 ? process.argv.slice(2) : ['start'];
+gamewharf(words)
+  .parseAsync(words, { from: 'user' })
+  .catch((error: unknown) => {
+    console.error(environment().explain(error));
+    process.exitCode = 1;
+  });

@@ -13,9 +13,7 @@ import { SessionsService } from '../auth/sign-in/sessions.service';
 const MIN_LENGTH = 8;
 const MAX_LENGTH = 1000;
 
-/** Returns the group of commands about accounts. */
-export function registerAccountCommands(program: Command, run: CommandRunner): Command {
-  const users = program.command('users').description('Manage user accounts.');
+export function registerAccountCommands(users: Command, run: CommandRunner): void {
   users
     .command('set-password')
     .argument('<name>', 'username')
@@ -44,7 +42,6 @@ export function registerAccountCommands(program: Command, run: CommandRunner): C
         console.log(`The password of ${name} is set.`);
       }),
     );
-  return users;
 }
 
 /** From a terminal, typed twice and hidden; from a pipe, the first line. An argument would show in the list of processes. */

@@ -6,7 +6,7 @@ import { User } from '../auth/accounts/user.entity';
 import { Game } from '../games/game.entity';
 import { commandName } from '../platform/config/environment';
 import { Clock } from '../platform/config/clock';
-import { type CommandRunner, idIn, wholeNumber } from './operator-command';
+import { type CommandRunner, type Commands, idIn, wholeNumber } from './operator-command';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OperatorError } from '../platform/config/operator-error';
@@ -14,7 +14,6 @@ import { printTable, timeOrDash } from './print-table';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { Audit } from '../auth/audit';
 import { EXPIRY_RULE, expiryOf } from '../auth/key-expiry';
-import { registerOperatorTokens } from './operator-tokens.command';
 import { routesOf } from '../auth/routes';
 import { SCOPES } from '../auth/scopes';
 import { type Key, timeOf } from '../auth/signing-key';
@@ -22,41 +21,13 @@ import { SigningKeysService } from '../auth/signing-keys.service';
 import { TokenRevocations } from '../auth/token-revocations.service';
 import { TokensService } from '../auth/tokens.service';
 
-export function registerAuthCommands(program: Command, run: CommandRunner): void {
-  registerKeys(program.command('keys').description('Manage API keys.'), run);
-  const tokens = program
-    .command('tokens')
-    .description('Create and revoke JWTs, as a launched game receives them.');
-  registerTokens(tokens, run);
-  registerSigningKeys(program.command('signing-keys').description('Manage the keys that sign JWTs.'), run);
-  registerOperatorTokens(
-    program
-      .command('operator-tokens')
-      .description('Manage the tokens that your own programs use for the routes under /operator/.'),
-    run,
-  );
-  registerAudit(program.command('audit').description('Read the audit log.'), run);
-  program
-    .command('scopes')
-    .description('List all scopes and the scope that each route requires.')
-    .action(() =>
-      run(
-        (app) => {
-          printTable(Object.entries(SCOPES));
-          console.log();
-          printTable(
-            routesOf(app.get(ModulesContainer)).map(({ method, path, access }) => [
-              method,
-              path,
-              access ?? 'closed',
-            ]),
-          );
-          return Promise.resolve();
-        },
-        { database: false },
-      ),
-    );
-}
+export const commands: Commands = {
+  keys: registerKeys,
+  tokens: registerTokens,
+  'signing-keys': registerSigningKeys,
+  audit: registerAudit,
+  scopes: registerScopes,
+};
 
 function registerKeys(keys: Command, run: CommandRunner): void {
   keys
@@ -232,6 +203,26 @@ function registerAudit(audit: Command, run: CommandRunner): void {
           ]);
         }),
     );
+}
+
+function registerScopes(scopes: Command, run: CommandRunner): void {
+  scopes.action(() =>
+    run(
+      (app) => {
+        printTable(Object.entries(SCOPES));
+        console.log();
+        printTable(
+          routesOf(app.get(ModulesContainer)).map(({ method, path, access }) => [
+            method,
+            path,
+            access ?? 'closed',
+          ]),
+        );
+        return Promise.resolve();
+      },
+      { database: false },
+    ),
+  );
 }
 
 const stateOf = ({ kid, signs_from }: Key, current: string | undefined, now: number) =>

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type CommandRunner, idIn } from './operator-command';
+import { type CommandRunner, type Commands, idIn } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printTable } from './print-table';
 import { CollectionsService } from '../collections/collections.service';
@@ -7,8 +7,9 @@ import { type ResanitiseProgress, ResanitiseService } from '../collections/resan
 
 const SECOND = 1000;
 
-export function registerCollectionCommands(program: Command, run: CommandRunner): void {
-  const collections = program.command('collections').description('Manage collections of games.');
+export const commands: Commands = { collections: registerCollections };
+
+function registerCollections(collections: Command, run: CommandRunner): void {
   collections
     .command('show')
     .description('Show a collection, its editors, and whether it is on their profiles.')

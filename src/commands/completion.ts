@@ -11,13 +11,11 @@ interface Place {
 const SHELLS = { bash: forBash, zsh: forZsh, fish: forFish };
 
 /** A script for a shell, which knows all commands and starts no process while one types. */
-export function registerCompletion(program: Command): void {
-  program
-    .command('completion')
-    .description('Print a shell completion script for commands and options.')
+export function registerCompletion(completion: Command, whole: () => Command): void {
+  completion
     .addArgument(new Argument('<shell>', 'name of your shell').choices(Object.keys(SHELLS)))
     .addHelpText('after', HELP)
-    .action((shell: keyof typeof SHELLS) => console.log(SHELLS[shell](placesOf(program))));
+    .action((shell: keyof typeof SHELLS) => console.log(SHELLS[shell](placesOf(whole()))));
 }
 
 const HELP = `

@@ -6,6 +6,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { commandName, interruptible, settingsOfThisProcess } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
+import type { Commands } from './operator-command';
 import { toStandardOutput } from './standard-output';
 import { backUp } from '../platform/database/backup/backup';
 import { BackupReader } from '../platform/database/backup/backup-file';
@@ -17,24 +18,25 @@ import { openDatabase, type OpenDatabase, requireStore } from '../dev/open-datab
 const SECRET_FILES = ['api-key-pepper', 'demo-api-key', 'demo-password'];
 const say = (line: string) => console.error(line);
 
-export function registerDatabaseCommands(program: Command): void {
-  program
-    .command('migrate')
-    .description(
-      'Migrate the database to the schema of this version. Safe while replicas of the previous version run.',
-    )
-    .action(() =>
-      withDatabase(async ({ settings }) => {
-        const done = await migrate(settings, say);
-        console.log(
-          done.length === 0 ? 'The schema is up to date.' : done.map((name) => `ran ${name}`).join('\n'),
-        );
-      }),
-    );
+export const commands: Commands = {
+  migrate: registerMigrate,
+  backup: registerBackup,
+  restore: registerRestore,
+};
 
-  program
-    .command('backup')
-    .description('Write a consistent backup of the whole store to a file. The service can keep running.')
+function registerMigrate(command: Command): void {
+  command.action(() =>
+    withDatabase(async ({ settings }) => {
+      const done = await migrate(settings, say);
+      console.log(
+        done.length === 0 ? 'The schema is up to date.' : done.map((name) => `ran ${name}`).join('\n'),
+      );
+    }),
+  );
+}
+
+function registerBackup(command: Command): void {
+  command
     .argument(
       '<FILE>',
       'path of the backup, or - for standard output; contains secrets, so only its owner can read it',
@@ -55,10 +57,10 @@ export function registerDatabaseCommands(program: Command): void {
         else console.log(`${said} in ${file}`);
       });
     });
+}
 
-  program
-    .command('restore')
-    .description('Restore a backup of this or an earlier version into an empty store.')
+function registerRestore(command: Command): void {
+  command
     .argument('<FILE>', 'path of the backup, or - for standard input')
     .option('--replace', 'delete the existing store first')
     .action((file: string, { replace = false }: { replace?: boolean }) =>

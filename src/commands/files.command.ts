@@ -9,7 +9,7 @@ import { OperatorError } from '../platform/config/operator-error';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
-import { type CommandRunner, idIn } from './operator-command';
+import { type CommandRunner, type Commands, idIn } from './operator-command';
 import { printTable } from './print-table';
 
 const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;
@@ -25,8 +25,9 @@ interface PutOptions {
   demo?: true;
 }
 
-export function registerFileCommands(program: Command, run: CommandRunner): void {
-  const files = program.command('files').description('Manage the files that players download.');
+export const commands: Commands = { files: registerFiles };
+
+function registerFiles(files: Command, run: CommandRunner): void {
   files
     .command('put')
     .description('Copy a file into the storage and record it as an upload or as a new build of a channel.')

@@ -9,7 +9,7 @@ import { ignoringCase } from '../platform/database/ignoring-case';
 import { formatMoney } from '../platform/formats/money';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { nextCommands } from '../dev/next-commands';
-import { type CommandRunner, countIn } from './operator-command';
+import { type CommandRunner, type Commands, countIn } from './operator-command';
 import { printable, printTable } from './print-table';
 
 interface CreateOptions {
@@ -19,8 +19,9 @@ interface CreateOptions {
   price: string;
 }
 
-export function registerGameCommands(program: Command, run: CommandRunner): void {
-  const games = program.command('games').description('Create and list games.');
+export const commands: Commands = { games: registerGames };
+
+function registerGames(games: Command, run: CommandRunner): void {
   games
     .command('create')
     .description('Create a public game.')

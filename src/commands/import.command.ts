@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { type CommandRunner, wholeNumber } from './operator-command';
+import { type CommandRunner, type Commands, wholeNumber } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { Settings } from '../platform/config/settings';
 import { ask } from './terminal';
@@ -23,12 +23,15 @@ const MAKES_STORE = { makesStore: true };
 const ALL_TYPES = recordTypes(Buffer.alloc(0));
 const TYPES = ALL_TYPES.map(({ name }) => name);
 
-export function registerImportCommands(program: Command, runCommand: CommandRunner): void {
-  program
-    .command('import')
-    .description(
-      'Import records from a file or standard input. If one record is invalid, nothing is imported.',
-    )
+export const commands: Commands = {
+  import: registerImport,
+  delete: registerDelete,
+  reset: registerReset,
+  demo: registerDemo,
+};
+
+function registerImport(command: Command, runCommand: CommandRunner): void {
+  command
     .argument('<FILE>', 'path of a file with newline-delimited JSON, or - for standard input')
     .action(async (file: string) => {
       const { source, bytes } =
@@ -50,31 +53,28 @@ export function registerImportCommands(program: Command, runCommand: CommandRunn
         }
       }, MAKES_STORE);
     });
+}
 
-  program
-    .command('delete')
-    .description('Delete a record and its dependents. Fails if purchases or keys depend on it.')
+function registerDelete(command: Command, runCommand: CommandRunner): void {
+  command
     .argument('<TYPE>', `record type: ${TYPES.join(', ')}`)
     .argument('<ID>', 'ID of the record; for an api_key the key, for an oauth_application the client_id')
     .option('--yes', 'skip the confirmation')
     .action((type: string, id: string, { yes = false }: { yes?: boolean }) =>
       runCommand((app, signal) => deleteRecord(app.get(ImportService), type, id, yes, signal)),
     );
+}
 
-  program
-    .command('reset')
-    .description('Reset the demo store to its initial state.')
-    .option('--yes', 'skip the confirmation')
-    .action(({ yes = false }: { yes?: boolean }) =>
-      runCommand(async (app, signal) => {
-        await reset(app.get(Settings), app.get(OwnAddress).announced, yes, signal);
-      }, MAKES_STORE),
-    );
+function registerReset(command: Command, runCommand: CommandRunner): void {
+  command.option('--yes', 'skip the confirmation').action(({ yes = false }: { yes?: boolean }) =>
+    runCommand(async (app, signal) => {
+      await reset(app.get(Settings), app.get(OwnAddress).announced, yes, signal);
+    }, MAKES_STORE),
+  );
+}
 
-  const demo = program
-    .command('demo')
-    .description('Write the records of a demo store to import. The same options produce the same records.')
-    .argument('<FILE>', 'path of the file, or - for standard output');
+function registerDemo(demo: Command): void {
+  demo.argument('<FILE>', 'path of the file, or - for standard output');
   const anyCount = wholeNumber(0, 999_999_999, 'Use a whole number.');
   for (const [name, [fallback, what]] of Object.entries(DEMO_NUMBERS))
     demo.option(`--${name.replace('_', '-')} <N>`, what, anyCount, fallback);

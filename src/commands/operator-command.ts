@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 
 /**
  * Runs an operator's command with all services and the database. Starts the embedded database if it is not running. Ctrl-C
@@ -14,6 +14,9 @@ export type CommandRunner = (
     makesStore?: boolean;
   },
 ) => Promise<void>;
+
+/** The commands of a file: each adds its arguments, options, subcommands and action. */
+export type Commands = Readonly<Record<string, (command: Command, run: CommandRunner) => void>>;
 
 /** Reads an argument of a command. */
 export const wholeNumber =

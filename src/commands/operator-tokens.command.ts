@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { commandName } from '../platform/config/environment';
-import type { CommandRunner } from './operator-command';
+import type { CommandRunner, Commands } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printTable, timeOrDash } from './print-table';
 import { Audit } from '../auth/audit';
@@ -10,7 +10,9 @@ import { OperatorTokensService } from '../operator/tokens/operator-tokens.servic
 // Lowercase only: OPERATOR_TOKEN is the name of the setting's token in audit events.
 const NAME = /^[a-z0-9][a-z0-9._-]{0,49}$/;
 
-export function registerOperatorTokens(tokens: Command, run: CommandRunner): void {
+export const commands: Commands = { 'operator-tokens': registerOperatorTokens };
+
+function registerOperatorTokens(tokens: Command, run: CommandRunner): void {
   tokens
     .command('create')
     .description('Create an operator token and print it. The token is shown only once.')

@@ -18,7 +18,6 @@ interface Options {
   yes?: boolean;
 }
 
-/** `users` is the group of commands about accounts. */
 export function registerPeopleCommands(users: Command, run: CommandRunner): void {
   const about = (name: string, description: string) =>
     users

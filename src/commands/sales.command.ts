@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { OperatorEvents } from '../operator/tokens/operator-events';
-import { type CommandRunner, countIn } from './operator-command';
+import { type CommandRunner, type Commands, countIn } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { Settings } from '../platform/config/settings';
 import { ask } from './terminal';
@@ -30,10 +30,16 @@ const MAX_PAGE = 500;
 const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;
 const TO = ['--to <BUYER>', 'email address or username of the buyer'] as const;
 
-export function registerSellingCommands(program: Command, run: CommandRunner): void {
-  program
-    .command('sell')
-    .description('Sell a game and print its download key.')
+export const commands: Commands = {
+  sell: registerSell,
+  refund: registerRefund,
+  give: registerGive,
+  purchases: registerPurchases,
+  sales: registerSales,
+};
+
+function registerSell(sell: Command, run: CommandRunner): void {
+  sell
     .option(...GAME)
     .option(...TO)
     .option('--price <PRICE>', "price such as 4.99; default: the game's minimum price")
@@ -63,10 +69,10 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
         console.log(await till.request(game, 'purchases', buyer));
       }),
     );
+}
 
-  program
-    .command('refund')
-    .description('Refund a purchase and revoke its download keys.')
+function registerRefund(refund: Command, run: CommandRunner): void {
+  refund
     .argument('[purchase]', 'ID of the purchase, from `purchases list`')
     .option('--keep-keys', 'keep the download keys valid')
     .action((given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) =>
@@ -87,10 +93,10 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
         console.log(await till.request(game, 'purchases', { email: purchase.email }));
       }),
     );
+}
 
-  program
-    .command('give')
-    .description('Create a download key without a purchase and print it.')
+function registerGive(give: Command, run: CommandRunner): void {
+  give
     .option(...GAME)
     .option(...TO)
     .action((options: SaleOptions) =>
@@ -107,10 +113,10 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
         console.log(await till.request(game, 'download_keys', buyer));
       }),
     );
+}
 
-  program
-    .command('purchases')
-    .description('Read the purchases of a game.')
+function registerPurchases(purchases: Command, run: CommandRunner): void {
+  purchases
     .command('list')
     .description('List the newest purchases of a game.')
     .option(...GAME)
@@ -134,10 +140,10 @@ export function registerSellingCommands(program: Command, run: CommandRunner): v
         console.log(await till.request(game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
       }),
     );
+}
 
-  program
-    .command('sales')
-    .description('Maintain the totals of the Sales page.')
+function registerSales(sales: Command, run: CommandRunner): void {
+  sales
     .command('recount')
     .description(
       'Recalculate daily and monthly sales totals that differ from the purchases. Safe while the service runs.',

@@ -2,12 +2,14 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Command } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { commandName } from '../platform/config/environment';
+import { registerAccountCommands } from './accounts.command';
 import { nextCommands } from '../dev/next-commands';
-import { type CommandRunner, countIn } from './operator-command';
+import { type CommandRunner, type Commands, countIn } from './operator-command';
 import { lowerAscii } from '../platform/formats/lower-ascii';
 import { OperatorError } from '../platform/config/operator-error';
 import { ask } from './terminal';
 import { Database } from '../platform/database/database';
+import { registerPeopleCommands } from './people.command';
 import { printTable } from './print-table';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OwnAddress } from '../platform/http/own-address';
@@ -24,8 +26,15 @@ interface ListedUser extends Pick<User, 'id' | 'username' | 'developer' | 'creat
   addresses: string[];
 }
 
-/** `users` is the group of commands about accounts. */
-export function registerUserCommands(users: Command, run: CommandRunner): void {
+export const commands: Commands = {
+  users: (users, run) => {
+    registerAccountCommands(users, run);
+    registerUserCommands(users, run);
+    registerPeopleCommands(users, run);
+  },
+};
+
+function registerUserCommands(users: Command, run: CommandRunner): void {
   users
     .command('create')
     .description('Create an account. Set its password with `users set-password`.')

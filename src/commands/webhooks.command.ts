@@ -1,15 +1,16 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { commandName } from '../platform/config/environment';
-import { type CommandRunner, idIn } from './operator-command';
+import { type CommandRunner, type Commands, idIn } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printTable, timeOrDash } from './print-table';
 import { gameNamed } from '../games/game-named';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../operator/webhooks/announcements';
 import { WebhooksService } from '../operator/webhooks/webhooks.service';
 
-export function registerWebhookCommands(program: Command, run: CommandRunner): void {
-  const webhooks = program.command('webhooks').description('Manage webhooks for sales and refunds.');
+export const commands: Commands = { webhooks: registerWebhooks };
+
+function registerWebhooks(webhooks: Command, run: CommandRunner): void {
   webhooks
     .command('add')
     .description('Add a webhook and print its signing secret. The secret is shown only once.')

@@ -32,6 +32,9 @@ test.each(pages)(
     for (const { type, id, username, slug } of [...demoRecords({}), ...ofPage] as Record<string, unknown>[])
       if (type === 'user') known.add(username);
       else if (type === 'game') known.add(`game ${String(id)}`).add(slug);
+    for (const [, name] of text.matchAll(/users create ([a-z][\w-]*)/g)) known.add(name);
+    for (const [, title] of text.matchAll(/games create .*--title "([^"]+)"/g))
+      known.add(title!.toLowerCase().replaceAll(' ', '-'));
     const named = [
       ...[...text.matchAll(/(?<!runuser )--user ([a-z][\w-]*)/g)].map(([, user]) => user!),
       ...[...text.matchAll(/(?:--game |game_id=)(\d+)/g)].map(([, id]) => `game ${id!}`),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
-import { registerSellingCommands } from '../../src/commands/sales.command';
+import { addCommands } from '../../src/commands/program';
 import { examplesOf, expectAsPrinted, run } from '../support/page-examples';
 import { baseUrl, theApp, useStore } from '../support/store';
 import { readFileSync } from 'node:fs';
@@ -18,10 +18,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Runs a command of the page, with other ids in place of those that it prints. */
 async function gamewharf(pattern: RegExp, id?: string): Promise<string> {
-  const words = pattern.exec(page)![1]!.split(' ');
+  const words = pattern
+    .exec(page)![1]!
+    .match(/"[^"]*"|\S+/g)!
+    .map((word) => word.replaceAll('"', ''));
   const out = jest.spyOn(console, 'log').mockImplementation();
   const program = new Command().exitOverride();
-  registerSellingCommands(program, (work) => work(theApp(), new AbortController().signal));
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), words);
   await program.parseAsync(
     words.map((word) => (/^\d+$/.test(word) ? id! : word)),
     { from: 'user' },
@@ -42,4 +45,12 @@ test('the first sale goes as the page says', async () => {
   await expectAsPrinted(after!, env);
   await gamewharf(/gamewharf -- (refund \d+)/, id);
   expect((await run(after!, env)).stdout).toBe('');
+});
+
+test('a game of one’s own is created and sold as the page says', async () => {
+  expect(await gamewharf(/gamewharf -- (users create .*)/)).toMatch(/^Created user \d+ \(me\)\./);
+  expect(await gamewharf(/gamewharf -- (games create .*)/)).toMatch(/^Created game \d+ \(me\/my-game\)\./);
+  expect(await gamewharf(/gamewharf -- (sell --game me.*)/)).toMatch(
+    /^Sold My game to player@example\.com for \$4\.99: purchase \d+\./,
+  );
 });

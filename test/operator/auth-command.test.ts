@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { Command } from 'commander';
-import { registerAuthCommands } from '../../src/commands/auth.command';
+import { addCommands } from '../../src/commands/program';
 import {
   type Actor,
   actors,
@@ -29,7 +29,7 @@ async function gamewharf(...words: string[]): Promise<string[]> {
   hints = [];
   const hint = jest.spyOn(console, 'error').mockImplementation((line) => void hints.push(String(line)));
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
-  registerAuthCommands(program, (work) => work(theApp(), new AbortController().signal));
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), words);
   for (const noun of program.commands)
     for (const command of [noun, ...noun.commands])
       command.exitOverride().configureOutput({ writeErr: () => undefined });

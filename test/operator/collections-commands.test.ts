@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { registerCollectionCommands } from '../../src/commands/collections.command';
+import { addCommands } from '../../src/commands/program';
 import { make, sql, theApp, useStore } from '../support/store';
 
 useStore();
@@ -9,7 +9,7 @@ async function run(...words: string[]): Promise<{ printed: string; failed?: stri
   const lines: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line: string = '') => void lines.push(line));
   const program = new Command();
-  registerCollectionCommands(program, (work) => work(theApp(), new AbortController().signal));
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), words);
   try {
     await program.parseAsync(words, { from: 'user' });
     return { printed: lines.join('\n') };

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { Client } from 'pg';
-import { registerImportCommands } from '../../src/commands/import.command';
+import { addCommands } from '../../src/commands/program';
 import { describe as described, ProgressDisplay, shareOf } from '../../src/operator/import/progress';
 import { metric } from '../support/metric';
 import { withDatabase } from '../support/database';
@@ -19,7 +19,7 @@ afterAll(() => rm(folder, { recursive: true }));
 async function run(...words: string[]) {
   const out = jest.spyOn(console, 'log').mockImplementation();
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
-  registerImportCommands(program, (work) => work(theApp(), new AbortController().signal));
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), words);
   try {
     await program.parseAsync(words, { from: 'user' });
     return out.mock.calls.flat().join('\n').split('\n');

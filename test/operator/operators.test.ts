@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { Command } from 'commander';
-import { registerAuthCommands } from '../../src/commands/auth.command';
+import { addCommands } from '../../src/commands/program';
 import { hashApiKey } from '../../src/auth/api-key';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
 import { sendImport, sendSmall, user } from '../support/importing';
@@ -33,7 +33,7 @@ async function gamewharf(...words: string[]): Promise<string[]> {
   const say = (line: unknown) => void hints.push(String(line));
   const hint = jest.spyOn(console, 'error').mockImplementation(say);
   const program = new Command().exitOverride();
-  registerAuthCommands(program, (work) => work(theApp(), new AbortController().signal));
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), ['operator-tokens']);
   for (const noun of program.commands)
     for (const command of noun.commands)
       command.exitOverride().configureOutput({ writeErr: say, writeOut: (text) => printed.push(text) });

@@ -1,8 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { Audit } from '../../src/auth/audit';
-import { registerAccountCommands } from '../../src/commands/accounts.command';
-import { registerPeopleCommands } from '../../src/commands/people.command';
+import { addCommands } from '../../src/commands/program';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { imported, OPERATOR_TOKEN, problemsOf } from '../support/importing';
 import {
@@ -803,9 +802,7 @@ describe('the command', () => {
   /** What it wrote to standard output, or why it refused. */
   async function users(...words: string[]): Promise<string> {
     const program = new Command().exitOverride();
-    const run = (work: Parameters<Parameters<typeof registerPeopleCommands>[1]>[0]) =>
-      work(theApp(), new AbortController().signal);
-    registerPeopleCommands(registerAccountCommands(program, run), run);
+    addCommands(program, (work) => work(theApp(), new AbortController().signal), ['users']);
     const said: string[] = [];
     const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(`${line}\n`));
     const write = jest

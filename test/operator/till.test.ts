@@ -6,12 +6,9 @@ import { Command } from 'commander';
 import { Client } from 'pg';
 import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
-import { registerImportCommands } from '../../src/commands/import.command';
 import type { SaleResponse } from '../../src/operator/sales/sale.dto';
 import { recountSales } from '../../src/operator/sales/recount';
-import { registerGameCommands } from '../../src/commands/games.command';
-import { registerSellingCommands } from '../../src/commands/sales.command';
-import { registerUserCommands } from '../../src/commands/users.command';
+import { addCommands } from '../../src/commands/program';
 import {
   OPERATOR_TOKEN,
   purchase,
@@ -111,12 +108,7 @@ async function gamewharf(words: string[], ...typed: string[]): Promise<string> {
   const { stdin } = process;
   Object.defineProperty(process, 'stdin', { value: terminal, configurable: true });
   const program = new Command().exitOverride();
-  const runner = (work: Parameters<Parameters<typeof registerSellingCommands>[1]>[0]) =>
-    work(theApp(), new AbortController().signal);
-  registerSellingCommands(program, runner);
-  registerGameCommands(program, runner);
-  registerImportCommands(program, runner);
-  registerUserCommands(program.command('users'), runner);
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), words);
   try {
     await program.parseAsync(words, { from: 'user' });
     return said.join('\n');

@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream';
 import { Command } from 'commander';
-import { registerAccountCommands } from '../../src/commands/accounts.command';
+import { addCommands } from '../../src/commands/program';
 import { Browser, browserOf } from '../support/browser';
 import { make, theApp, useStore } from '../support/store';
 
@@ -9,7 +9,7 @@ useStore({ RATE_LIMIT: 'off' });
 /** Runs the command on the services of this file, with this on its standard input. */
 async function setPassword(name: string, input: string): Promise<string> {
   const program = new Command().exitOverride();
-  registerAccountCommands(program, (work) => work(theApp(), new AbortController().signal));
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), ['users']);
   const { stdin } = process;
   const said: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line));
@@ -39,7 +39,7 @@ test('sets the password, which then opens, and ends all sessions', async () => {
 /** Runs the command on a terminal, on which these keys are pressed. */
 async function typePassword(name: string, ...lines: string[]): Promise<string> {
   const program = new Command().exitOverride();
-  registerAccountCommands(program, (work) => work(theApp(), new AbortController().signal));
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), ['users']);
   const { stdin } = process;
   const terminal = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => terminal });
   const said: string[] = [];

@@ -16,7 +16,7 @@ import { SalesService } from '../../src/operator/sales/sales.service';
 import { isPublic } from '../../src/operator/webhooks/public-address';
 import { MAX_WAITING, WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { TIMEOUT } from '../../src/operator/webhooks/send';
-import { registerWebhookCommands } from '../../src/commands/webhooks.command';
+import { addCommands } from '../../src/commands/program';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { metric } from '../support/metric';
 import { imported, OPERATOR_TOKEN, purchase } from '../support/importing';
@@ -80,8 +80,8 @@ async function webhooks(...words: string[]): Promise<string[]> {
   const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void printed.push(line));
   const hint = jest.spyOn(console, 'error').mockImplementation((line: string) => void hints.push(line));
   const program = new Command().exitOverride();
-  registerWebhookCommands(program, (work) => work(theApp(), new AbortController().signal));
-  for (const command of program.commands[0]!.commands)
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), ['webhooks']);
+  for (const command of program.commands.flatMap(({ commands }) => commands))
     command.exitOverride().configureOutput({ writeErr: () => undefined });
   try {
     await program.parseAsync(['webhooks', ...words], { from: 'user' });

@@ -12,7 +12,7 @@ import { backUp } from '../../src/platform/database/backup/backup';
 import { BackupReader } from '../../src/platform/database/backup/backup-file';
 import { restore } from '../../src/platform/database/backup/restore';
 import { dataSourceOptions } from '../../src/platform/database/data-source';
-import { registerDatabaseCommands } from '../../src/commands/database.command';
+import { addCommands } from '../../src/commands/program';
 import { demoRecords } from '../../src/dev/demo/demo';
 import { ndjsonOf } from '../../src/dev/demo/demo-file';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
@@ -293,7 +293,7 @@ describe('the command', () => {
   async function run(...words: string[]): Promise<string> {
     const out = jest.spyOn(console, 'log').mockImplementation();
     const program = new Command().exitOverride();
-    registerDatabaseCommands(program);
+    addCommands(program, () => Promise.resolve(), words);
     try {
       await program.parseAsync(words, { from: 'user' });
       return out.mock.calls.flat().join('\n');

@@ -93,6 +93,25 @@ describe('gamewharf', () => {
   });
 
   test.each([
+    [['--version'], false],
+    [['--help'], false],
+    [['keys', '--help'], true],
+  ])('%j loads the services behind a command: %s', (words, loads) => {
+    const script = `process.on('exit', () => console.error(Object.keys(require.cache).some((file) => file.includes('typeorm'))));
+      process.argv.splice(1, Infinity, 'gamewharf', ...${JSON.stringify(words)}); require('./dist/src/cli.js')`;
+    expect(node('-e', script)).toMatchObject({ status: 0, stderr: `${loads}\n` });
+  });
+
+  test('help and suggestions know all commands', () => {
+    expect(gamewharf('help', 'keys').stdout).toContain('create [options]');
+    expect(gamewharf('--help').stdout).toMatch(/^ +games +Create and list games\.$/m);
+    expect(gamewharf('kyes')).toMatchObject({
+      status: 1,
+      stderr: "error: unknown command 'kyes'\n(Did you mean keys?)\n",
+    });
+  });
+
+  test.each([
     ['keys', 'list', '--user', 'leaf'],
     ['backup', 'store.gz'],
     ['users', 'list'],

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { Pool } from 'pg';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
-import { registerCollectionCommands } from '../../src/commands/collections.command';
+import { addCommands } from '../../src/commands/program';
 import { OperatorError } from '../../src/platform/config/operator-error';
 import { Database } from '../../src/platform/database/database';
 import { migrate } from '../../src/platform/database/migrate';
@@ -13,7 +13,6 @@ import { faultOf } from '../../src/platform/database/sqlstates';
 import { answerFor } from '../../src/platform/http/answer';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { connectTo } from '../../src/operator/import/import-records';
-import { registerImportCommands } from '../../src/commands/import.command';
 import { poolOf } from '../support/pool';
 import { Browser, PASSWORD, withPassword } from '../support/browser';
 import { administer, withDatabase } from '../support/database';
@@ -374,10 +373,7 @@ describe('connections are terminated all the time under', () => {
 /** What a command failed with. */
 async function command(...words: string[]): Promise<unknown> {
   const program = new Command().exitOverride();
-  const run = (work: Parameters<Parameters<typeof registerImportCommands>[1]>[0]) =>
-    work(theApp(), new AbortController().signal);
-  registerImportCommands(program, run);
-  registerCollectionCommands(program, run);
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), words);
   try {
     await program.parseAsync(words, { from: 'user' });
     return undefined;

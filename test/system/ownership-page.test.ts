@@ -7,7 +7,7 @@ import { Command } from 'commander';
 import { TokensService } from '../../src/auth/tokens.service';
 import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
-import { registerSellingCommands } from '../../src/commands/sales.command';
+import { addCommands } from '../../src/commands/program';
 import { type Browser, browserOf } from '../support/browser';
 import {
   type Example,
@@ -168,7 +168,7 @@ withMono.test('C#, with stand-ins for what it uses of Unity', () => {
 async function refund(id: string): Promise<void> {
   const out = jest.spyOn(console, 'log').mockImplementation();
   const program = new Command().exitOverride();
-  registerSellingCommands(program, (work) => work(theApp(), new AbortController().signal));
+  addCommands(program, (work) => work(theApp(), new AbortController().signal), ['refund']);
   await program.parseAsync(['refund', id], { from: 'user' });
   out.mockRestore();
 }

@@ -18,7 +18,7 @@ import {
 const load = createRequire(import.meta.url);
 load('reflect-metadata');
 const { Settings, SECRET_NAMES } = load('../../dist/src/platform/config/settings.js');
-const { program } = load('../../dist/src/commands/program.js');
+const { gamewharf } = load('../../dist/src/commands/program.js');
 const { SCOPES } = load('../../dist/src/auth/scopes.js');
 
 /** The groups of .env.example, each with its settings and their comments. */
@@ -110,7 +110,7 @@ function commandsPage() {
     }
     for (const one of inner) visit(one, `${words} ${one.name()}`.trim());
   };
-  visit(program, '');
+  visit(gamewharf(), '');
   return `# Commands
 
 ${WRITTEN}
