@@ -24,8 +24,6 @@ function errorOf(failure: ThreadFailure): Error {
   return forOperator ? new OperatorError(error.message) : Object.assign(new Error(), error);
 }
 
-const log = new Logger('ImportThread');
-
 /** Imports on a thread, since one line may take a second. This thread only passes on chunks when asked for them. */
 export async function importOnThread(
   settings: ThreadSettings,
@@ -45,7 +43,7 @@ export async function importOnThread(
         else if ('summary' in message) resolve(message.summary);
         else reject(errorOf(message.failure));
       });
-      worker.on('error', ({ message }: Error) => log.error(`An import crashed: ${message}`));
+      worker.on('error', ({ message }: Error) => new Logger('ImportThread').error(`An import crashed: ${message}`));
       worker.on('exit', () => reject(new OperatorError('the import crashed')));
     });
   } finally {

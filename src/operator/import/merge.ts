@@ -113,13 +113,14 @@ export async function statementsIfNew(
   relations: GivenRows,
   type: RecordType,
   types: RecordType[],
+  known: TextsIfNew,
 ): Promise<[BoundStatement<{ is_new: string }>, ...BoundStatement[]]> {
   const several = relations.rowsOf(type.records) > 1;
   const key = `${type.name} ${several} ${relations.rowsOf(ENTRIES) > 0}`;
-  let texts = textsIfNew.get(key);
+  let texts = known.get(key);
   if (!texts) {
     texts = { check: await checkIfNew(relations, type, types), insert: insertAtOnce(type, false) };
-    textsIfNew.set(key, texts);
+    known.set(key, texts);
   }
   const check = relations.bind<{ is_new: string }>(texts.check);
   relations.onlyIf(`current_setting('${ALL_NEW}') = 'yes'`);
@@ -134,7 +135,8 @@ export async function statementsIfNew(
 // Set by the first statement for those after it.
 const ALL_NEW = 'gamewharf.import_is_new';
 
-const textsIfNew = new Map<string, { check: string; insert: string }>();
+/** The texts of these statements, which take a while to write, by record type and number of rows. */
+export type TextsIfNew = Map<string, { check: string; insert: string }>;
 
 async function checkIfNew(relations: GivenRows, type: RecordType, types: RecordType[]): Promise<string> {
   const checks = checksOf(relations, types, await findOutside(relations, types));

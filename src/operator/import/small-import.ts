@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
-import { type GivenRow, GivenRows, type Relation, type Send } from '../../platform/database/relations';
+import { type GivenRow, GivenRows, type GivenStatements, type Relation, type Send } from '../../platform/database/relations';
 import { bind, statement, type Write } from '../../platform/database/statement';
 import { SENDER_BITS } from './checks';
 import type { IdReservations } from './ids';
 import { untilAborted } from './import-records';
 import { NULL, UNCOUNTED } from './kinds';
-import { merge, statementsIfNew } from './merge';
+import { merge, statementsIfNew, type TextsIfNew } from './merge';
 import { linesOf } from './ndjson';
 import { stageWithPasswords } from './passwords';
 import { Problems } from './problems';
@@ -150,6 +150,8 @@ export interface Common {
   ids: IdReservations;
   /** Whether connections keep prepared statements. */
   prepared: boolean;
+  written: GivenStatements;
+  textsIfNew: TextsIfNew;
 }
 
 /** In a transaction: merges several imports as if they came one after the other. Returns the summary of each. */
@@ -158,14 +160,14 @@ export async function mergeSmall(
   send: Send,
   imports: SmallImport[],
   problems: Problems,
-  { types, ids, prepared }: Common,
+  { types, ids, prepared, written }: Common,
   commit?: () => Promise<unknown>,
 ): Promise<ImportSummary[]> {
   const { withPassword } = imports[0]!.reader;
   if (withPassword.length) await stageWithPasswords(client, withPassword, imports[0]!);
   const given = givenIn(imports, types);
   // Statements over several types are too many different ones to keep.
-  const relations = new GivenRows(send, prepared && given.length === 1);
+  const relations = new GivenRows(send, prepared && given.length === 1, written);
   giveRows(relations, imports, types);
   const partial = new Set(imports.flatMap(({ reader }) => [...reader.partial]));
   await merge(relations, types, partial, problems, {
@@ -187,14 +189,14 @@ export async function mergeSmall(
 /** Writes complete records of one type if all are new and their ids are reserved. Returns undefined if nothing was written. */
 export async function writeIfNew(
   small: SmallImport,
-  { types, ids, prepared }: Common,
+  { types, ids, prepared, written, textsIfNew }: Common,
 ): Promise<Write<ImportSummary | undefined> | undefined> {
   const [type, ...others] = givenIn([small], types);
   if (!type || others.length > 0 || small.isAlone || small.reader.partial.size > 0) return undefined;
   if (type.key === 'id' && !ids.areReserved(type, small.highestId(type))) return undefined;
-  const relations = new GivenRows(undefined, prepared);
+  const relations = new GivenRows(undefined, prepared, written);
   giveRows(relations, [small], types);
-  const statements = await statementsIfNew(relations, type, types);
+  const statements = await statementsIfNew(relations, type, types, textsIfNew);
   const [check] = statements;
   return {
     statements: [bind(SHORT_TRANSACTION, []), ...statements],

@@ -7,7 +7,7 @@ import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { queryOf } from '../../platform/database/pool/pipeline';
 import { concernsOneStatement, faultOf } from '../../platform/database/sqlstates';
-import type { Send } from '../../platform/database/relations';
+import { GivenStatements, type Send } from '../../platform/database/relations';
 import { statement, type Statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/http/api-error';
 import { SENDER_BITS } from './checks';
@@ -69,7 +69,8 @@ export class SmallImports {
   ) {
     this.types = recordTypes(Buffer.from(settings.API_KEY_PEPPER ?? ''));
     const prepared = settings.DATABASE_PREPARED_STATEMENTS;
-    this.common = { types: this.types, ids: new IdReservations(clock), prepared };
+    const ids = new IdReservations(clock);
+    this.common = { types: this.types, ids, prepared, written: new GivenStatements(), textsIfNew: new Map() };
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {

@@ -1,4 +1,4 @@
-import { Client, type ClientConfig, Pool, type PoolConfig } from 'pg';
+import { Client, type ClientConfig } from 'pg';
 
 /**
  * A client with an error listener: without one the `error` event of a lost connection ends the process. pg-pool removes its
@@ -20,12 +20,4 @@ export async function withClient<T>(config: ClientConfig, work: (client: Client)
   } finally {
     await client.end();
   }
-}
-
-/** A pool of such clients. */
-export function newPool(config: PoolConfig): Pool {
-  const pool = new Pool({ ...config, Client: DatabaseClient });
-  // The pool has already removed the idle client.
-  pool.on('error', () => undefined);
-  return pool;
 }

@@ -103,14 +103,17 @@ interface Parsed {
 /** So many statements are remembered of those that connections keep, and of others. */
 const MAX_STATEMENTS = 1000;
 
+/** The statements that an application has written for given rows, by their text. */
+export class GivenStatements {
+  readonly parsed = new Map<string, Parsed>();
+  readonly made = { kept: 0, others: 0 };
+}
+
 const NO_ROWS: Source = { form: 'none' };
 
 /** Relations as parameters of each statement: for a few rows, without a row in the catalogue. */
 export class GivenRows implements Relations {
   readonly few = true;
-  /** By the statement's own text. */
-  private static readonly parsed = new Map<string, Parsed>();
-  private static readonly made = { kept: 0, others: 0 };
   private readonly given = new Map<string, Given>();
   private condition: string | undefined;
 
@@ -119,6 +122,7 @@ export class GivenRows implements Relations {
     private readonly send: Send | undefined,
     /** Whether the connection keeps prepared statements. */
     private readonly keepsPrepared: boolean,
+    private readonly known: GivenStatements,
   ) {}
 
   give(relation: Relation, rows: readonly GivenRow[]): void {
@@ -131,18 +135,19 @@ export class GivenRows implements Relations {
   }
 
   bind<Row>(sql: string): BoundStatement<Row> {
+    const { made } = this.known;
     const { statements } = this.parsed(sql);
     const all = [...this.relationsOf(sql)];
     const kind = this.keepsPrepared ? 'kept' : 'others';
     const key = `${kind} ${this.condition ?? ''} ${all.map(({ source }) => source.form).join(' ')}`;
     let known = statements.get(key);
     if (!known) {
-      const isRemembered = GivenRows.made[kind] < MAX_STATEMENTS;
+      const isRemembered = made[kind] < MAX_STATEMENTS;
       // Without a name no connection keeps it.
-      const name = isRemembered && this.keepsPrepared ? `given_rows_${GivenRows.made.kept}` : '';
+      const name = isRemembered && this.keepsPrepared ? `given_rows_${made.kept}` : '';
       known = statement(name, this.textOf(sql, all));
       if (isRemembered) {
-        GivenRows.made[kind]++;
+        made[kind]++;
         statements.set(key, known);
       }
     }
@@ -201,11 +206,12 @@ export class GivenRows implements Relations {
   }
 
   private parsed(sql: string): Parsed {
-    const known = GivenRows.parsed.get(sql);
+    const all = this.known.parsed;
+    const known = all.get(sql);
     if (known) return known;
     const names = [...new Set(sql.match(/\w+/g))].filter((word) => this.given.has(word));
     const parsed = { names, statements: new Map<string, Statement>() };
-    if (this.keepsPrepared || GivenRows.parsed.size < MAX_STATEMENTS) GivenRows.parsed.set(sql, parsed);
+    if (this.keepsPrepared || all.size < MAX_STATEMENTS) all.set(sql, parsed);
     return parsed;
   }
 
