@@ -43,7 +43,9 @@ export async function importOnThread(
         else if ('summary' in message) resolve(message.summary);
         else reject(errorOf(message.failure));
       });
-      worker.on('error', ({ message }: Error) => new Logger('ImportThread').error(`An import crashed: ${message}`));
+      worker.on('error', ({ message }: Error) =>
+        new Logger('ImportThread').error(`An import crashed: ${message}`),
+      );
       worker.on('exit', () => reject(new OperatorError('the import crashed')));
     });
   } finally {

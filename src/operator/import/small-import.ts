@@ -1,7 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
-import { type GivenRow, GivenRows, type GivenStatements, type Relation, type Send } from '../../platform/database/relations';
+import {
+  type GivenRow,
+  GivenRows,
+  type GivenStatements,
+  type Relation,
+  type Send,
+} from '../../platform/database/relations';
 import { bind, statement, type Write } from '../../platform/database/statement';
 import { SENDER_BITS } from './checks';
 import type { IdReservations } from './ids';
