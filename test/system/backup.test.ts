@@ -273,7 +273,7 @@ describe('a restore that is refused changes nothing', () => {
     await expect(
       restore(there(), read(change(readFileSync(file))), { ...quiet, replace: true }),
     ).rejects.toThrow(
-      /damaged or incomplete|no backup that this version can read|made by a newer version|schema is older/,
+      /damaged or incomplete|isn't a backup that this version can read|made by a newer version|schema is older/,
     );
     const left = await administer((client) =>
       client.query(`SELECT datname FROM pg_database WHERE datname LIKE '%\\_restore\\_%'`),
@@ -326,7 +326,7 @@ describe('the command', () => {
          CASE WHEN i = 1 THEN now() END FROM generate_series(1, 2) i`,
     );
     expect(await restored()).toEqual([
-      'It has 1 webhook. If this is a copy of a live store, remove it before you start the service: `gamewharf webhooks list`.',
+      'It has 1 webhook. If this is a copy of a live store, remove it before you start the service: `gamewharf webhooks remove --all`.',
     ]);
     await rowsOf(other.url, 'DELETE FROM webhooks');
   });
