@@ -59,7 +59,7 @@ describe('a sale', () => {
       quantity: 2,
     });
     const statements = await statementsOf(() => browser.get(path));
-    expect(statements.length).toBeLessThanOrEqual(4);
+    expect(statements.length).toBeLessThanOrEqual(5);
     expect(browser.words).toContain(`Sale ${id} Refund Status Complete Time 3 Mar 2024 , 01:02:03 UTC`);
     expect(browser.words).toContain('Buyer Mara@example.com mara Price €12.34 20% off for 2 copies');
     expect(browser.words).toContain('Source store Reference order <1> Game Bright <Harbor>');
@@ -68,6 +68,28 @@ describe('a sale', () => {
     await sql('UPDATE download_keys SET user_id = $2, downloads = 3 WHERE id = $1', [keys[0]!.id, owner.id]);
     await browser.get(path);
     expect(browser.words).toContain(`Claimed by ${owner.username} 3`);
+  });
+
+  test('has the deliveries to the own webhooks alone', async () => {
+    const { path, id } = await sell({ email: 'hook@example.com' });
+    await browser.get(path);
+    expect(browser.words).toMatch(/None of your webhooks has been notified of this sale\./);
+    for (const [host, user_id] of [
+      ['mine', owner.id],
+      ['theirs', stranger.id],
+    ] as const)
+      await sql(
+        `WITH w AS (
+           INSERT INTO webhooks (url, events, secret, user_id, game_id)
+           VALUES ($1, '{purchase.completed}', '\\x00', $2, $3) RETURNING id)
+         INSERT INTO webhook_attempts (webhook_id, message_id, event, purchase_id, data, happened_at, outcome, duration_ms)
+         SELECT id, 'msg_1', 'purchase.completed', $4, '{}', now(), '500', 12 FROM w`,
+        [`https://${host}.example/sales?token=secret`, user_id, game.id, id],
+      );
+    await browser.get(path);
+    expect(browser.words).toMatch(/Result [-\d :]+UTC mine\.example\/sales purchase\.completed 500/);
+    expect(browser.page.text).not.toMatch(/theirs|secret/);
+    await sql('DELETE FROM webhooks');
   });
 
   test('of a game that one cannot edit doesn’t exist', async () => {

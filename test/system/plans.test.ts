@@ -35,6 +35,7 @@ import {
   USERS,
 } from '../support/large-store';
 import { planOf, timeOf } from '../support/plans';
+import { RECENT_SALES } from '../../src/dashboard/sales/sales-report.service';
 import '../../src/app.module';
 
 // Collects the statements of the whole service that are declared small.
@@ -127,6 +128,7 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   // The seller has twenty games, one of them with 100,000 sales.
   [SALES_OF_BUYER, [ownerOf(POPULAR_GAME), ADDRESS_OF_COLLECTOR], 500],
   [KEYS_OF_BUYER, [ownerOf(POPULAR_GAME), RESELLER_ADDRESS], 500],
+  [RECENT_SALES, [ownerOf(POPULAR_GAME), null, '2024-01-01', '2024-01-31', null, null], 60_000],
   [SEARCH, [ownerOf(POPULAR_GAME), 'mail1', null], 6000],
   [SEARCH, [ownerOf(POPULAR_GAME), `user${COLLECTOR}`, null], 6000],
   [SEARCH, [ownerOf(POPULAR_GAME), '11', 11], 6000],

@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { SalesService } from '../../operator/sales/sales.service';
+import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.service';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/http/api-error';
 import { formOf } from '../../platform/http/form';
@@ -23,6 +24,7 @@ export class SaleController {
   constructor(
     private readonly sellerSales: SellerSalesService,
     private readonly sales: SalesService,
+    private readonly attempts: WebhookAttempts,
     private readonly sessions: SessionsService,
     private readonly settings: Settings,
     private readonly layout: Layout,
@@ -42,10 +44,12 @@ export class SaleController {
   @SignedIn()
   async show(@Param('purchase_id') text: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const sale = await this.sale(text, visitor);
-    const notice = await this.sessions.takeNotice(visitor.token);
+    const attempts = await this.attempts.ofPurchase(visitor.user.id, sale.id);
+    const { done } = await this.sessions.takeNotice(visitor.token);
+    const store = this.settings.STORE_NAME;
     return this.layout.show(
       visitor,
-      salePage(sale, this.refunderOf(sale), this.settings.STORE_NAME, notice.done),
+      salePage({ sale, attempts, refunder: this.refunderOf(sale), store, notice: done }),
     );
   }
 

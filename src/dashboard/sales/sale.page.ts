@@ -6,10 +6,12 @@ import {
   SHOWN_OF_SALE,
   SHOWN_SALES,
 } from '../../purchases/seller-sales.service';
+import type { PurchaseAttempt } from '../../operator/webhooks/webhook-attempts.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { checkbox, confirmation, day, done, table } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
+import { moment, nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
 import { statusOf } from './buyers.page';
 import { SALES_PATH } from './sales.page';
 
@@ -18,12 +20,16 @@ export type Refunder = 'seller' | 'store' | 'store, as games are of others';
 
 const pathOf = ({ id }: Pick<SellerSale, 'id'>) => `${SALES_PATH}/${id}`;
 
-export function salePage(
-  sale: SellerSale,
-  refunder: Refunder,
-  store: string,
-  notice: string | undefined,
-): Page {
+interface SaleView {
+  sale: SellerSale;
+  /** To notify the seller's own webhooks. */
+  attempts: PurchaseAttempt[];
+  refunder: Refunder;
+  store: string;
+  notice: string | undefined;
+}
+
+export function salePage({ sale, attempts, refunder, store, notice }: SaleView): Page {
   const {
     id,
     created_at,
@@ -78,6 +84,8 @@ export function salePage(
       ${moreGames(sale)}
       <h2>Keys</h2>
       ${keyList(sale.keys, 'No keys came with this sale.')}
+      <h2>Webhook deliveries</h2>
+      ${deliveryList(attempts)}
       ${status === 'complete' && refunder !== 'seller' && html`<p class="muted">${REFUNDERS[refunder](store)}</p>`}`,
   };
 }
@@ -124,6 +132,27 @@ const keyList = (keys: KeyState[], none: string): Html =>
         ),
       )}
       ${keys.length >= SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
+
+const deliveryList = (attempts: PurchaseAttempt[]): Html =>
+  attempts.length === 0
+    ? html`<p class="muted">
+        None of <a href="${WEBHOOKS_PATH}">your webhooks</a> has been notified of this sale.
+      </p>`
+    : table(
+        'Webhook deliveries, newest first',
+        ['Time', 'Webhook', 'Event', 'Result'],
+        attempts.map(
+          ({ attempted_at, webhook_id, url, event, outcome }) =>
+            html`<tr>
+              <th scope="row">${moment(attempted_at)}</th>
+              <td data-label="Webhook" class="long">
+                <a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>
+              </td>
+              <td data-label="Event"><code>${event}</code></td>
+              <td data-label="Result">${result(outcome)}</td>
+            </tr>`,
+        ),
+      );
 
 export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
   confirmation(visitor, {
@@ -184,7 +213,7 @@ const saleRow = (sale: SellerSale): Html => {
     sale;
   return html`<tr>
     <th scope="row"><a href="${pathOf(sale)}">Sale ${id}</a><br />${day(created_at)}</th>
-    <td data-label="Buyer">${email}${username !== null && html` <small>${username}</small>`}</td>
+    <td data-label="Buyer" class="long">${email}${username !== null && html` <small>${username}</small>`}</td>
     <td data-label="Games">
       ${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}${reference !== null && html` <small>${reference}</small>`}
     </td>

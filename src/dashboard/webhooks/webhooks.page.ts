@@ -81,14 +81,14 @@ const row = (webhook: OwnWebhook): Html =>
 const gamesOf = ({ game_id, title }: OwnWebhook): string =>
   title ?? (game_id === ALL_OWN_GAMES ? 'All your games' : 'A game that you can no longer edit');
 
-const result = (outcome: string): Html =>
+export const result = (outcome: string): Html =>
   html`<span class="tag${!isSuccess({ status: outcome }) && ' warn'}">${outcomeText(outcome)}</span>`;
 
 const lastResult = ({ last_at, last_outcome, ended_at }: OwnWebhook): Html =>
   html`${last_outcome === null ? html`<span class="muted">none yet</span>` : html`${result(last_outcome)} ${moment(last_at!)}`}
   ${ended_at && html`<br /><strong class="tag warn">disabled</strong>`}`;
 
-const moment = (timestamp: string): Html =>
+export const moment = (timestamp: string): Html =>
   html`<time datetime="${modernTimestamp(timestamp)}">${timestamp.slice(0, 16)} UTC</time>`;
 
 export const formPage = (

@@ -46,6 +46,19 @@ const NEWEST = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
    FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC LIMIT ${MAX_ATTEMPTS}`,
 );
 
+export type PurchaseAttempt = Pick<
+  WebhookAttempt,
+  'id' | 'webhook_id' | 'event' | 'attempted_at' | 'outcome'
+> &
+  Pick<Webhook, 'url'>;
+
+export const OF_PURCHASE = longRead<PurchaseAttempt>(
+  'webhook_attempts_of_purchase',
+  `SELECT a.id, a.webhook_id, w.url, a.event, a.attempted_at, a.outcome
+   FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
+   WHERE a.purchase_id = $2 AND w.user_id = $1 ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS}`,
+);
+
 /** Sends messages, and records what came of those of users. */
 @Injectable()
 export class WebhookAttempts {
@@ -83,6 +96,11 @@ export class WebhookAttempts {
       start,
     ];
     await this.database.rows(RECORD, [webhook.id, ...values]);
+  }
+
+  /** The newest attempts to notify a user's webhooks of a purchase. */
+  ofPurchase(user_id: number, purchase_id: number): Promise<PurchaseAttempt[]> {
+    return this.database.rows(OF_PURCHASE, [user_id, purchase_id]);
   }
 
   newest(webhook_id: number) {

@@ -12,6 +12,6 @@ import { WebhooksService } from './webhooks.service';
 @Module({
   imports: [AuthModule, TypeOrmModule.forFeature([Webhook, WebhookAttempt, WebhookDelivery])],
   providers: [UserWebhooksService, WebhookAttempts, WebhookDeliveries, WebhooksService],
-  exports: [UserWebhooksService, WebhookDeliveries, WebhooksService],
+  exports: [UserWebhooksService, WebhookAttempts, WebhookDeliveries, WebhooksService],
 })
 export class WebhooksModule {}
