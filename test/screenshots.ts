@@ -112,7 +112,7 @@ test.each(Object.entries(LOOKS))(
     await take('home-signed-out');
     await page.goto('/login');
     await take('sign-in');
-    await page.getByLabel('User name or e-mail').fill(user.username);
+    await page.getByLabel('Username or email address').fill(user.username);
     await page.getByLabel('Password').fill('not this one');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').waitFor();
@@ -134,7 +134,7 @@ test.each(Object.entries(LOOKS))(
     await take('key-refused');
     await page.goto('/user/settings/oauth-apps/new');
     await page.getByLabel('Name').fill('Harbour Pilot');
-    await page.getByLabel('Redirect addresses').fill('http://tycoon.example/');
+    await page.getByLabel('Redirect URIs').fill('http://tycoon.example/');
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByRole('alert').waitFor();
     await take('application-refused');

@@ -106,7 +106,7 @@ test('a person does it on the page of what may act for them, and it is an audit 
   expect(browser.words).toContain('Games that you started');
   await browser.submit(`${ACCESS}/game-tokens/revoke`);
   await browser.follow();
-  expect(browser.words).toContain('All tokens of games that you started are over.');
+  expect(browser.words).toContain('All tokens of games that you started were revoked.');
   expect(await profile(token)).toEqual(invalid);
   const event = () =>
     sql(`SELECT event FROM audit_events WHERE user_id = $1 AND event = 'jwt.revoked'`, [player.id]);

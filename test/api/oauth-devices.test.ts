@@ -67,7 +67,7 @@ describe('the device grant', () => {
     await browser.get(
       new URL(verification_uri_complete).pathname + new URL(verification_uri_complete).search,
     );
-    expect(browser.words).toContain('Go on only if a device in front of you shows this code');
+    expect(browser.words).toContain('Continue only if a device in front of you shows this code');
     await pollAgainSoon();
     expect((await poll(client_id, device_code)).body).toMatchObject({ status: 'pending' });
   });
@@ -84,7 +84,7 @@ describe('the device grant', () => {
       body: { status: 'pending', interval: 5 },
     });
     await decide(user_code, 'Allow');
-    expect(browser.words).toContain('Go back to your device');
+    expect(browser.words).toContain('Return to your device');
     const { body } = await poll(client_id, device_code);
     expect(body).toEqual({ status: 'approved', code: expect.any(String) as string });
     const { code } = body as { code: string };
@@ -158,7 +158,7 @@ describe('the device grant', () => {
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(
-      refused('access_denied', 400, 'the user said no'),
+      refused('access_denied', 400, 'the user denied access'),
     );
   });
 
@@ -364,7 +364,7 @@ describe('the device grant', () => {
     const [[first], [second]] = [await undecided(one, user_code), await undecided(other, user_code)];
     expect((await one.post('/user/oauth/device', first!)).status).toBe(200);
     expect((await other.post('/user/oauth/device', second!)).status).toBe(404);
-    expect(other.words).toContain('This code is too old now, or was answered already.');
+    expect(other.words).toContain('This code has expired or was already used.');
     expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toHaveLength(1);
     expect((await form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code })).status).toBe(
       200,

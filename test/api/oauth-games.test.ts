@@ -118,7 +118,7 @@ test('keys of people themselves start games as ever, with any scopes that cover 
 
 test('it is registered on a page', async () => {
   await browser.get(`${APPS}/new`);
-  expect(browser.words).toContain('Start games as a person');
+  expect(browser.words).toContain('Start games for users');
   await browser.submit(APPS, {
     name: 'Launcher',
     redirect_uris: 'https://game.example/',

@@ -154,22 +154,22 @@ describe('response_type=token', () => {
     expect(await works(token!)).toBe(true);
     expect(browser.page.text).toContain('<title>Copy this');
     expect(browser.words).toMatch(/^Copy this into Game <\d+> Access token /);
-    expect(browser.words).toContain('It is shown this once. Give it to nobody else.');
+    expect(browser.words).toContain('It is shown only once. Don’t share it.');
     await browser.get('/user/oauth/result');
     expect(browser.page.text).not.toContain(token);
-    expect(browser.words).toContain('There is nothing to show any more');
+    expect(browser.words).toContain('This page has expired');
   });
 
   test('RFC 8252 7 (out of band): a code too, and no leads to a page of ours', async () => {
     const client_id = await application({ redirect_uris: [OOB] });
     const { code_verifier, code_challenge } = pkce();
     await browser.get(addressOf(asksForCode(client_id, code_challenge, { redirect_uri: OOB })));
-    expect(browser.words).toContain('Then you get a text to copy into the application.');
+    expect(browser.words).toContain('Then you get a code to copy into the app.');
     expect(browser.page.headers.get('content-security-policy')).toContain(`form-action 'self';`);
     await browser.submit('/user/oauth', {}, 'Allow');
     await browser.follow();
     expect(browser.words).toMatch(/^Copy this into Game <\d+> Code /);
-    expect(browser.words).toContain('It is good for one minute, and for nobody else.');
+    expect(browser.words).toContain('It is valid for one minute. Don’t share it.');
     const [, code] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
     const { status } = await exchange(client_id, code!, code_verifier, { redirect_uri: OOB });
     expect(status).toBe(200);

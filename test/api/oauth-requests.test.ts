@@ -159,8 +159,8 @@ describe('asking: GET /user/oauth', () => {
     const page = await browser.get(addressOf(asksForToken(client_id, { scope })));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
     expect(page.text).toMatch(/href="https:\/\/game\.example\/callback#error=invalid_scope/);
-    expect(browser.words).toContain('asked for something that it cannot have');
-    expect(page.text).toContain('<title>That request is not right');
+    expect(browser.words).toContain('sent a request that isn’t allowed');
+    expect(page.text).toContain('<title>Invalid request');
   });
 
   test('RFC 6749 3.3: a scope below a registered one may be asked for', async () => {
@@ -216,7 +216,7 @@ describe('asking: GET /user/oauth', () => {
     expect(browser.words).toContain('See your collections and what is in them');
     expect(browser.words).toContain('Then you go to game.example .');
     expect(browser.words).toContain('You are signed in as player');
-    expect(browser.words).toContain('It stays signed in until it does nothing for 90 days.');
+    expect(browser.words).toContain('It stays signed in until it is unused for 90 days.');
     expect(browser.words).toContain('You can revoke this at any time under “Connected apps”.');
     expect(browser.words).not.toContain('new');
     expect(browser.page.text).toMatch(/<title>Allow Game &lt;\d+&gt;\?/);
@@ -340,7 +340,7 @@ describe('asking: GET /user/oauth', () => {
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
     expect(queryOf(location)).toEqual({
       error: 'access_denied',
-      error_description: 'the user said no',
+      error_description: 'the user denied access',
       state: 's t&a=te',
       iss: baseUrl(),
     });
@@ -387,7 +387,7 @@ describe('redirect addresses of programs', () => {
   ])('RFC 8252 7.3: loopback at any port: %s', async (redirect_uri) => {
     const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
     await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
-    expect(browser.words).toContain('Then you go back to the program on this computer.');
+    expect(browser.words).toContain('Then you return to the program on this computer.');
     expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(
       `${redirect_uri}#access_token=`,
     );

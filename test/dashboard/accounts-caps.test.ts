@@ -76,7 +76,7 @@ test('nobody registers more than 50 applications, however fast', async () => {
   const form = { ...browser.fieldsOf(APPS), name: 'One more', redirect_uris: 'https://game.example/' };
   expect(await fiveTimes(APPS, form)).toEqual([303, 400, 400, 400, 400]);
   await browser.submit(APPS, form);
-  expect(browser.words).toContain('You have 50 applications. Delete one first.');
+  expect(browser.words).toContain('You have 50 apps. Delete one first.');
   expect(browser.fieldsOf(APPS).name).toBe('One more');
   expect(await sql('SELECT FROM oauth_applications WHERE user_id = $1', [user.id])).toHaveLength(50);
 });

@@ -50,10 +50,12 @@ describe('over https', () => {
         body: new URLSearchParams(fields).toString(),
       });
     expect(await (await post('https://api.store.example')).text()).toContain(
-      'The user name or the password is wrong.',
+      'The username or password is incorrect.',
     );
     for (const origin of ['https://evil.example', 'null', 'https://api.store.example.evil.example'])
-      expect(await (await post(origin)).text()).toContain('This form was not sent from this page');
+      expect(await (await post(origin)).text()).toContain(
+        'This form has expired or was sent from another site',
+      );
   });
 
   test('addresses that others are told', async () => {
@@ -164,14 +166,14 @@ describe('sign-in by a proxy', () => {
   test('a user that nobody imported', async () => {
     const browser = new Browser({ 'x-store-user': 'unheard-of' }, trusting);
     expect((await browser.get(KEYS)).status).toBe(403);
-    expect(browser.words).toContain('Your account is not known here yet.');
+    expect(browser.words).toContain('Your account doesn’t exist here yet.');
   });
 
   test('passwords are of no use then', async () => {
     const known = await withPassword(await make.user());
     const browser = new Browser({}, trusting);
     await browser.get('/login');
-    expect(browser.words).toContain('You sign in at Gamewharf itself');
+    expect(browser.words).toContain('Sign in at Gamewharf');
     expect(browser.page.text).not.toContain('type="password"');
     const answer = await browser.post('/login', { username: known.username, password: PASSWORD });
     expect(answer.status).toBe(403);

@@ -27,7 +27,7 @@ import { until } from '../support/time';
 useStore({ RATE_LIMIT: 'off' });
 
 const KEYS = '/user/settings/api-keys';
-const WRONG = 'Sign in The user name or the password is wrong.';
+const WRONG = 'Sign in The username or password is incorrect.';
 const waitOver = () => sql(`UPDATE attempts SET blocked_until = now() - interval '1 second'`);
 const noAttempts = () => sql('DELETE FROM attempts');
 
@@ -267,7 +267,7 @@ describe('a program at the address of the sign-in form', () => {
     async (accept) => {
       const { status, body } = await ask({ accept });
       expect(status).toBe(403);
-      expect(body).toContain('<title>That is not allowed');
+      expect(body).toContain('<title>Access denied');
     },
   );
 
@@ -394,7 +394,7 @@ describe('forms', () => {
     const browser = await browserOf(await make.user());
     const { status } = await browser.post(KEYS, fields, headers);
     expect(status).toBe(403);
-    expect(browser.words).toContain('This form was not sent from this page');
+    expect(browser.words).toContain('This form has expired or was sent from another site');
     expect(await sql('SELECT FROM api_keys WHERE label IS NOT NULL')).toEqual([]);
   });
 
@@ -716,7 +716,7 @@ describe('the frame of every page', () => {
     const browser = new Browser();
     const { headers } = await browser.get('/');
     expect(headers.get('vary')).toBe('Accept');
-    expect(browser.words).toContain('Programs ask this API who a player is');
+    expect(browser.words).toContain('This API tells games, launchers and developer tools who a player is');
     for (const path of ['/docs', '/openapi.json', '/user/settings/api-keys', '/login'])
       expect(browser.page.text).toContain(`href="${path}"`);
     expect(await pasted(browser)).toEqual({ name: 'gamewharf', openapi: '/openapi.json' });
@@ -778,7 +778,7 @@ describe('the frame of every page', () => {
       expect({ path, status, words: browser.words }).toMatchObject({
         path,
         status: 404,
-        words: expect.stringMatching(/^Page not found Check the address/),
+        words: expect.stringMatching(/^Page not found Check the URL/),
       });
       expect(text).not.toContain('aria-label="Main"');
       expect(await anonymous.get(path)).toEqual(failure(404, 'invalid api endpoint'));
@@ -840,7 +840,7 @@ describe('applications', () => {
     const path = browser.page.location!;
     expect(path).toMatch(/^\/user\/settings\/oauth-apps\/[0-9a-f]{32}$/);
     await browser.follow();
-    expect(browser.words).toContain('Score <board> is registered.');
+    expect(browser.words).toContain('Score <board> was registered.');
     expect(browser.fieldsOf(path)).toMatchObject({
       name: 'Score <board>',
       redirect_uris: 'https://game.example/cb\nhttp://127.0.0.1/cb',
@@ -849,7 +849,7 @@ describe('applications', () => {
 
     await browser.submit(path, { name: 'Scoreboard', implicit_allowed: 'yes' });
     await browser.follow();
-    expect(browser.words).toContain('Your changes are saved.');
+    expect(browser.words).toContain('Your changes were saved.');
     expect(
       await sql(
         'SELECT name, redirect_uris, scopes, implicit_allowed FROM oauth_applications WHERE user_id = $1',
@@ -869,8 +869,8 @@ describe('applications', () => {
     await browser.get(`${path}/delete`);
     await browser.submit(`${path}/delete`);
     await browser.follow();
-    expect(browser.words).toContain('Scoreboard is deleted.');
-    expect(browser.words).toContain('You have registered no application yet.');
+    expect(browser.words).toContain('Scoreboard was deleted.');
+    expect(browser.words).toContain('You haven’t registered any apps yet.');
   });
 
   test('what is wrong is said, and what was typed stays', async () => {
@@ -878,7 +878,7 @@ describe('applications', () => {
     await browser.get(`${APPS}/new`);
     const { status } = await browser.submit(APPS, { name: '', redirect_uris: 'http://evil.example/"><b>' });
     expect(status).toBe(400);
-    expect(browser.words).toContain('Give the application a name.');
+    expect(browser.words).toContain('Enter a name for the app.');
     expect(browser.words.split('http://evil.example/"><b> must begin with https://')).toHaveLength(2);
     expect(browser.page.text).toContain('id="redirect_uris-problem" role="alert"');
     expect(browser.page.text).toContain('aria-describedby="redirect_help redirect_uris-problem"');
@@ -886,7 +886,7 @@ describe('applications', () => {
     expect(browser.page.text).not.toContain('<b>');
     expect(browser.fieldsOf(APPS).redirect_uris).toBe('http://evil.example/"><b>');
     // To who registers it: the profile is not theirs.
-    expect(browser.words).toContain('It may ask to See everything on a person’s profile');
+    expect(browser.words).toContain('It can request See everything on a person’s profile');
     await browser.submit(APPS, {
       name: 'A',
       redirect_uris: 'http://a.example/ https://b.example/ ftp://c.example/',
@@ -923,7 +923,7 @@ describe('collections', () => {
     const path = `${COLLECTIONS}/${collection.id}/on-profile`;
     const browser = await browserOf(admin);
     await browser.get(COLLECTIONS);
-    expect(browser.words).toContain('Sea & ships private you help 0 Not shown Show on profile Sea & ships');
+    expect(browser.words).toContain('Sea & ships private admin 0 Not shown Show on profile Sea & ships');
     // The store of the default settings has no pages, so its title leads nowhere.
     expect(browser.page.text).not.toContain(`/c/${collection.id}`);
     await browser.submit(path, {}, undefined);

@@ -65,7 +65,7 @@ export class Window {
 
   async signIn(username: string, password: string): Promise<void> {
     await this.page.goto('/login');
-    await this.page.getByLabel('User name or e-mail').fill(username);
+    await this.page.getByLabel('Username or email address').fill(username);
     await this.page.getByLabel('Password').fill(password);
     await this.page.getByRole('button', { name: 'Sign in' }).click();
     await this.page.locator('.account > summary').waitFor();

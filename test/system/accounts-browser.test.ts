@@ -202,23 +202,23 @@ inChromium.describe('in Chromium', () => {
     within(async (page) => {
       await page.getByRole('link', { name: 'Developers' }).click();
       await page.getByRole('link', { name: 'Your apps', exact: true }).click();
-      await page.getByRole('link', { name: 'Register an application' }).click();
+      await page.getByRole('link', { name: 'Register an app' }).click();
       await page.getByLabel('Name').fill('Lighthouse');
-      await page.getByLabel('Redirect addresses').fill('ftp://nowhere');
+      await page.getByLabel('Redirect URIs').fill('ftp://nowhere');
       await page.getByRole('button', { name: 'Register' }).click();
       await page.getByRole('alert').getByText('must begin with https://').waitFor();
-      await page.getByLabel('Redirect addresses').fill(client.callback);
+      await page.getByLabel('Redirect URIs').fill(client.callback);
       await page.getByRole('button', { name: 'Register' }).click();
-      await page.getByRole('status').getByText('Lighthouse is registered.').waitFor();
-      expect(await page.getByLabel('Redirect addresses').inputValue()).toBe(client.callback);
-      expect(await page.getByLabel('Client id').inputValue()).toMatch(/^[0-9a-f]{32}$/);
-      await page.getByLabel('Also take tokens in the redirect address').check();
+      await page.getByRole('status').getByText('Lighthouse was registered.').waitFor();
+      expect(await page.getByLabel('Redirect URIs').inputValue()).toBe(client.callback);
+      expect(await page.getByLabel('Client ID').inputValue()).toMatch(/^[0-9a-f]{32}$/);
+      await page.getByLabel('Allow tokens in the redirect URI').check();
       await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByRole('status').getByText('Your changes are saved.').waitFor();
-      expect(await page.getByLabel('Also take tokens in the redirect address').isChecked()).toBe(true);
-      await page.getByRole('link', { name: 'Delete this application' }).click();
-      await page.getByRole('button', { name: 'Delete the application' }).click();
-      await page.getByText('You have registered no application yet.').waitFor();
+      await page.getByRole('status').getByText('Your changes were saved.').waitFor();
+      expect(await page.getByLabel('Allow tokens in the redirect URI').isChecked()).toBe(true);
+      await page.getByRole('link', { name: 'Delete this app' }).click();
+      await page.getByRole('button', { name: 'Delete the app' }).click();
+      await page.getByText('You haven’t registered any apps yet.').waitFor();
     }));
 
   test('a collection is shown on the profile and hidden again', () =>
@@ -243,7 +243,7 @@ inChromium.describe('in Chromium', () => {
           state: 'of the game',
         });
         await page.goto(address);
-        await page.getByLabel('User name or e-mail').fill('skipper');
+        await page.getByLabel('Username or email address').fill('skipper');
         await page.getByLabel('Password').fill(PASSWORD);
         await page.getByRole('button', { name: 'Sign in' }).click();
         await page.getByText('See your collections and what is in them').waitFor();
@@ -260,8 +260,8 @@ inChromium.describe('in Chromium', () => {
 
         await page.goto('/user/settings/authorized-apps');
         await page.getByRole('link', { name: /^Revoke Harbour Tycoon/ }).click();
-        await page.getByRole('button', { name: 'Revoke its access' }).click();
-        await page.getByRole('status').getByText('may no longer act for you').waitFor();
+        await page.getByRole('button', { name: 'Revoke access' }).click();
+        await page.getByRole('status').getByText('can no longer act for you').waitFor();
         expect((await ask()).status).toBe(401);
       },
       { signedIn: false },
@@ -283,7 +283,7 @@ inChromium.describe('in Chromium', () => {
         await page.getByText('Welcome to the game').waitFor();
         await window.context.clearCookies();
         await page.goto(address);
-        await page.getByLabel('User name or e-mail').fill('skipper');
+        await page.getByLabel('Username or email address').fill('skipper');
         await page.getByLabel('Password').fill(PASSWORD);
         await page.getByRole('button', { name: 'Sign in' }).click();
         await page.getByText('Welcome to the game').waitFor();
@@ -369,11 +369,11 @@ inChromium.describe('in Chromium', () => {
       const client_id = await application();
       const { device_code, user_code } = await post('/oauth/device', { client_id, scope: 'profile:me' });
       await page.goto('/user/oauth/device');
-      await page.getByLabel('The code that your device shows').fill(user_code!.toLowerCase());
+      await page.getByLabel('Code shown on your device').fill(user_code!.toLowerCase());
       await page.getByRole('button', { name: 'Continue' }).click();
       await page.getByText(user_code!, { exact: true }).waitFor();
       await page.getByRole('button', { name: 'Allow' }).click();
-      await page.getByRole('heading', { name: 'Done' }).waitFor();
+      await page.getByRole('heading', { name: 'Device connected' }).waitFor();
       const tokens = await post('/oauth/token', {
         grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
         client_id,
@@ -390,7 +390,7 @@ inChromium.describe('in Chromium', () => {
         await page.keyboard.press('Tab');
         expect(await window.focused()).toBe('Skip to the content');
         await page.keyboard.press('Enter');
-        await tabTo(/^Make a key of your own$/);
+        await tabTo(/^Create your own API key$/);
         await page.keyboard.press('Enter');
         await page.getByRole('heading', { name: 'Sign in' }).waitFor();
         // The first field has the focus.

@@ -40,7 +40,7 @@ inChromium.describe('in Chromium', () => {
     const window = await Window.open(chromium, baseUrl());
     const { page } = window;
     await page.goto('/login');
-    await page.getByLabel('User name or e-mail').fill(seller.username);
+    await page.getByLabel('Username or email address').fill(seller.username);
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('link', { name: 'Sales', exact: true }).click();

@@ -213,7 +213,7 @@ export class OauthController {
       case 'slow_down':
         throw new OauthError('slow_down', `wait ${poll.interval} seconds`);
       case 'denied':
-        throw new OauthError('access_denied', 'the user said no');
+        throw new OauthError('access_denied', 'the user denied access');
       case 'expired':
         throw new OauthError('expired_token', 'the device code is too old or was used');
     }

@@ -78,7 +78,7 @@ export class AuthorizationController {
       return asked.redirect_uri === OUT_OF_BAND
         ? seeOther('/user/settings/authorized-apps')
         : seeOther(
-            this.withRefusal(asked, { error: 'access_denied', error_description: 'the user said no' }),
+            this.withRefusal(asked, { error: 'access_denied', error_description: 'the user denied access' }),
           );
     return this.allow(visitor, asked, 'grant.created', {
       may_start_games: form.ticked('may_start_games'),
@@ -99,11 +99,11 @@ export class AuthorizationController {
             <div class="card stack">
               ${copyable('result', kind === 'token' ? 'Access token' : 'Code', text)}
               <p class="muted">
-                ${kind === 'token' ? 'It is shown this once. Give it to nobody else.' : 'It is good for one minute, and for nobody else.'}
+                ${kind === 'token' ? 'It is shown only once. Don’t share it.' : 'It is valid for one minute. Don’t share it.'}
               </p>
             </div>`
-        : html`<h1>There is nothing to show any more</h1>
-            <p>What stood here was shown once. Start again in the application.</p>`,
+        : html`<h1>This page has expired</h1>
+            <p>The code was shown only once. Start again in the app.</p>`,
     });
   }
 
@@ -149,15 +149,15 @@ export class AuthorizationController {
     const back = redirect_uri === OUT_OF_BAND ? undefined : this.withRefusal(asked, refusal);
     if (grant && back !== undefined) return seeOther(back);
     return this.layout.show(visitor, {
-      title: 'That request is not right',
+      title: 'Invalid request',
       status: 400,
       single: true,
-      main: html`<h1>That request is not right</h1>
+      main: html`<h1>Invalid request</h1>
+        <p><bdi>${application.name}</bdi> sent a request that isn’t allowed: ${refusal.error_description}.</p>
         <p>
-          <bdi>${application.name}</bdi> asked for something that it cannot have:
-          ${refusal.error_description}.
+          Please report this to the developers of <bdi>${application.name}</bdi>:
+          <code>${refusal.error}</code>
         </p>
-        <p>Please tell the makers of <bdi>${application.name}</bdi>: <code>${refusal.error}</code></p>
         ${
           back !== undefined &&
           html`<p>
@@ -180,7 +180,7 @@ export class AuthorizationController {
     const source = policySource(redirect_uri);
     const { name, user, may_start_games } = application;
     const lasting =
-      fields.response_type === 'token' ? 'until it does nothing for 90 days' : 'for at most 180 days';
+      fields.response_type === 'token' ? 'until it is unused for 90 days' : 'for at most 180 days';
     const page = consentPage(visitor, {
       name,
       owner: user!.username,
@@ -204,7 +204,7 @@ const isRemembered = ({ application, redirect_uri, scopes, fields }: Asked, gran
   (grant.implicit_allowed || fields.response_type !== 'token');
 
 function afterwards(redirect_uri: string): Html {
-  if (redirect_uri === OUT_OF_BAND) return html`Then you get a text to copy into the application.`;
-  if (isLoopback(redirect_uri)) return html`Then you go back to the program on this computer.`;
+  if (redirect_uri === OUT_OF_BAND) return html`Then you get a code to copy into the app.`;
+  if (isLoopback(redirect_uri)) return html`Then you return to the program on this computer.`;
   return html`Then you go to <strong>${placeOf(redirect_uri)}</strong>.`;
 }

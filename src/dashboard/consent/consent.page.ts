@@ -14,14 +14,14 @@ interface Asking {
   grant?: Grant;
   question: Html;
   warning?: Html;
-  /** What happens after the answer, and how long the consent lasts. */
+  /** What happens after the decision, and how long the consent lasts. */
   afterwards: Html;
   action: string;
-  /** Sent with the answer. */
+  /** Sent with the decision. */
   fields: Record<string, string>;
 }
 
-/** The page on which a user allows an application to act for them, or refuses. */
+/** The page on which a user allows an app to act for them, or denies it. */
 export const consentPage = (visitor: SignedInVisitor, { name, owner, grant, ...asking }: Asking): Page => {
   const fields = { ...asking.fields, ...(asking.may_start_games && { may_start_games: 'yes' }) };
   return {
@@ -32,7 +32,7 @@ export const consentPage = (visitor: SignedInVisitor, { name, owner, grant, ...a
         ${asking.warning}
         <p>
           <strong><bdi>${name}</bdi></strong
-          >, an application by ${owner}, wants to act for you. It may:
+          >, an app by ${owner}, wants to act for you. It can:
         </p>
         ${permissionList(asking, grant)}
         <p class="muted">${asking.afterwards} You can revoke this at any time under “Connected apps”.</p>

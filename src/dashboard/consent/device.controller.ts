@@ -46,7 +46,7 @@ export class DeviceController {
     if (seconds === undefined)
       return this.entry(visitor, typed, {
         status: 404,
-        problem: 'No device waits with this code. Look at it again, or have the device make a new one.',
+        problem: 'No device uses this code. Check it again, or request a new code on the device.',
       });
     return this.entry(visitor, typed, {
       status: 429,
@@ -60,7 +60,7 @@ export class DeviceController {
   async decide(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const form = await formOf(req);
     const user_code = userCodeOf(form.text('code') ?? '');
-    // Without this proof, posting codes would be guessing without a limit.
+    // Without this proof, codes could be tried without a limit.
     if (!visitor.hasSigned(shown(user_code), form.text('shown')))
       return this.entry(visitor, '', {
         status: 403,
@@ -73,16 +73,16 @@ export class DeviceController {
     if (!decided)
       return this.entry(visitor, '', {
         status: 404,
-        problem: 'This code is too old now, or was answered already. Have the device make a new one.',
+        problem: 'This code has expired or was already used. Request a new code on the device.',
       });
     return this.layout.show(visitor, {
-      title: allowed ? 'Done' : 'Refused',
+      title: allowed ? 'Device connected' : 'Access denied',
       single: true,
       main: allowed
-        ? html`<h1>Done</h1>
-            <p>Go back to your device: it goes on by itself in a few seconds.</p>`
-        : html`<h1>Refused</h1>
-            <p>The device was told that you said no.</p>`,
+        ? html`<h1>Device connected</h1>
+            <p>Return to your device. It continues automatically within a few seconds.</p>`
+        : html`<h1>Access denied</h1>
+            <p>The device isn’t connected to your account.</p>`,
     });
   }
 
@@ -113,7 +113,7 @@ export class DeviceController {
         ${problem && alert(problem)}
         <form method="get" action="${PATH}" class="card stack">
           <label class="field" for="code"
-            >The code that your device shows
+            >Code shown on your device
             <input
               id="code"
               name="code"
@@ -137,7 +137,9 @@ export class DeviceController {
     const page = consentPage(visitor, {
       ...request,
       question: html`Allow <bdi>${name}</bdi> on your device to act for you?`,
-      warning: html`<p>Go on only if a device in front of you shows this code, and nobody sent it to you:</p>
+      warning: html`<p>
+          Continue only if a device in front of you shows this code. Never enter a code that someone sent you:
+        </p>
         <p class="code-entry">${user_code}</p>`,
       afterwards: html`It stays signed in for at most 180 days.`,
       action: PATH,

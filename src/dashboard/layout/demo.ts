@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 export interface DemoAccess {
   api_key: string;
   username: string;
-  /** Absent: somebody gave the developer another one. */
+  /** Absent: the developer's password was changed. */
   password?: string;
   game_id: number;
   slug: string;

@@ -55,13 +55,13 @@ export class HomeController {
       <ol class="steps">
         <li>
           <p>
-            <strong><a href="/user/settings/api-keys">Make a key</a></strong
+            <strong><a href="/user/settings/api-keys">Create an API key</a></strong
             >, and copy it.
           </p>
         </li>
         <li>
           <div>
-            <p><strong>Ask who you are</strong>, with the key in place of <code>KEY</code>:</p>
+            <p><strong>Request your profile</strong>, with the key instead of <code>KEY</code>:</p>
             ${copyable('first-request', 'In a terminal', `curl -H "Authorization: Bearer KEY" ${this.own.url}/profile`)}
           </div>
         </li>
@@ -73,17 +73,17 @@ export class HomeController {
     const demo = this.demo.access;
     const key = demo && (await this.keys.isLive(demo.api_key)) ? demo.api_key : undefined;
     return html`<p class="lead">
-        Programs ask this API who a player is, which games they own and who bought a game, and keep
-        collections of games. A game asks for its player, a developer for their own games.
+        This API tells games, launchers and developer tools who a player is, which games they own, and who
+        bought a game. It also manages collections of games.
       </p>
       <ol class="steps">
         <li>
           <div>
             <p>
-              <strong>Ask something.</strong> ${
+              <strong>Send a request.</strong> ${
                 key
-                  ? html`This asks as ${demo!.username}, a developer of the demo store:`
-                  : 'This needs no key, and says what answers here:'
+                  ? html`This one uses the key of ${demo!.username}, a developer of the demo store:`
+                  : 'This one needs no key:'
               }
             </p>
             ${copyable('first-request', 'In a terminal', key ? `curl -H "Authorization: Bearer ${key}" ${this.own.url}/profile` : `curl ${this.own.url}/`)}
@@ -91,8 +91,8 @@ export class HomeController {
         </li>
         <li>
           <p>
-            <strong><a href="/user/settings/api-keys">Make a key of your own</a></strong
-            >, after signing in.
+            <strong><a href="/user/settings/api-keys">Create your own API key</a></strong
+            >, after you sign in.
           </p>
         </li>
         <li>${REFERENCE_LINK}</li>
@@ -101,6 +101,7 @@ export class HomeController {
 }
 
 const REFERENCE_LINK = html`<p>
-  <strong><a href="/docs">Read the reference</a></strong> for all the rest, or give
-  <a href="/openapi.json">its description</a> to your tools.
+  <strong><a href="/docs">Read the API reference</a></strong
+  >. For your tools, it is also available as <a href="/openapi.json">OpenAPI</a> and
+  <a href="/llms.txt">llms.txt</a>.
 </p>`;

@@ -10,12 +10,12 @@ import { visitorOf } from './visitor';
 import { wantsPage } from './wants-page';
 
 const TITLES: Record<number, string> = {
-  400: 'That request is not right',
-  403: 'That is not allowed',
+  400: 'Invalid request',
+  403: 'Access denied',
   404: 'Page not found',
-  413: 'That is too much at once',
-  429: 'Too fast',
-  503: 'We are busy right now',
+  413: 'Request too large',
+  429: 'Too many requests',
+  503: 'Temporarily unavailable',
 };
 
 /** Shows errors as a page to browsers, and as JSON to programs. */
@@ -53,15 +53,15 @@ const errorPage = (section: string, { status, errors, headers }: ApiError): Page
     single: true,
     main: html`<h1>${title}</h1>
       ${errors.map((line) => html`<p>${SENTENCES[line] ?? line}</p>`)}
-      <p><a href="/">Back to the start</a></p>`,
+      <p><a href="/">Go to the start page</a></p>`,
   };
 };
 
 const SENTENCES: Record<string, string> = {
-  'invalid game': 'You have no such game.',
-  'invalid download key': 'This key doesn’t exist, or it is revoked already.',
-  'invalid api endpoint': 'Check the address for typing errors, or go back to the start page.',
-  'internal server error': 'The fault is ours. It is written down; please try again later.',
+  'invalid game': 'This game doesn’t exist, or you can’t edit it.',
+  'invalid download key': 'This key doesn’t exist, or it was already revoked.',
+  'invalid api endpoint': 'Check the URL for typing errors, or go to the start page.',
+  'internal server error': 'An error occurred and was logged. Please try again later.',
   'service unavailable': 'Please try again in a moment.',
-  'rate limit exceeded': 'Please wait a little before you try again.',
+  'rate limit exceeded': 'Please wait a moment before you try again.',
 };

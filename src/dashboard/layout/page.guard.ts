@@ -38,7 +38,7 @@ export class PageGuard implements CanActivate {
     if (!this.isSameSite(req) || !visitor.isOwnFormToken(form.text('form_token')))
       throw apiError(
         403,
-        'This form was not sent from this page, or is too old. Go back, reload the page and try again.',
+        'This form has expired or was sent from another site. Go back, reload the page, and try again.',
       );
   }
 

@@ -168,7 +168,7 @@ export const confirmation = (
     button,
     back,
     fields,
-    cancel = 'Keep it',
+    cancel = 'Cancel',
     ...page
   }: {
     question: string;
@@ -195,7 +195,7 @@ export const confirmation = (
     </div>`,
 });
 
-/** A text to copy, with a button where JavaScript is on. */
+/** A text to copy, with a button if JavaScript is enabled. */
 export const copyable = (id: string, label: string, text: string): Html =>
   html`<div class="field">
     <label for="${id}">${label}</label>
@@ -205,22 +205,22 @@ export const copyable = (id: string, label: string, text: string): Html =>
     </div>
   </div>`;
 
-/** The id in the address of a page. */
+/** The ID in the URL of a page. */
 export function idOf(text: string): number {
   const id = readInteger(text);
-  if (id instanceof InvalidValue) throw apiError(404, 'The address is not right.');
+  if (id instanceof InvalidValue) throw apiError(404, 'Page not found.');
   return id;
 }
 
 const LAST_PAGE = 10_000;
 
-/** The page of a list in the address of a page. */
+/** The page number of a list in the URL of a page. */
 export function pageOf(text: string | undefined): number {
   const page = text === undefined ? 1 : readInteger(text);
   return typeof page === 'number' && page >= 1 ? Math.min(page, LAST_PAGE) : 1;
 }
 
-/** What an application may do, in words. Permissions that `before` lacks are tagged as new. */
+/** The permissions of an app, in words. Permissions that `before` lacks are tagged as new. */
 export const permissionList = (
   { scopes, may_start_games }: Pick<Consent, 'scopes' | 'may_start_games'>,
   before?: Pick<Consent, 'scopes' | 'may_start_games'>,

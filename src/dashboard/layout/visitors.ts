@@ -47,7 +47,7 @@ export class Visitors {
   async signIn(user_id: number, previous: Visitor, res: Response): Promise<void> {
     const token = await this.sessions.start(user_id);
     if (res.writableEnded) {
-      // The deadline has answered: nobody gets the cookie.
+      // The deadline has sent a response: the client doesn't get the cookie.
       await this.sessions.end(token);
       throw serviceUnavailable();
     }
@@ -69,7 +69,7 @@ export class Visitors {
 
   private async signedInAs(name: string, res: Response): Promise<Visitor> {
     const found = await this.users.findOneBy({ username: ignoringCase(name) });
-    if (!found) throw apiError(403, 'Your account is not known here yet.');
+    if (!found) throw apiError(403, 'Your account doesn’t exist here yet.');
     const token = await this.sessions.start(found.id);
     this.setCookie(res, token);
     return new Visitor(res.req.id, token, await this.sessions.userOf(token));

@@ -29,16 +29,16 @@ export function draftOf(form: Form): Draft {
     implicit_allowed: form.ticked('implicit_allowed'),
     may_start_games: form.ticked('may_start_games'),
     problems: {
-      name: problemOfName(name, 'Give the application a name.'),
+      name: problemOfName(name, 'Enter a name for the app.'),
       redirect_uris: problemOfAddresses(redirect_uris),
-      scopes: scopes.length === 0 ? 'Choose at least one thing that it may ask for.' : undefined,
+      scopes: scopes.length === 0 ? 'Select at least one scope.' : undefined,
     },
   };
 }
 
 function problemOfAddresses(addresses: string[]): string | undefined {
-  if (addresses.length === 0) return 'Give at least one redirect address.';
-  if (addresses.length > MAX_ADDRESSES) return `Give at most ${MAX_ADDRESSES} redirect addresses.`;
+  if (addresses.length === 0) return 'Enter at least one redirect URI.';
+  if (addresses.length > MAX_ADDRESSES) return `Enter at most ${MAX_ADDRESSES} redirect URIs.`;
   const wrong = addresses.filter((uri) => problemOf(uri) !== undefined).map((uri) => uri.slice(0, 200));
   if (wrong.length === 0) return undefined;
   return `${wrong.join(', ')}${wrong.length > 1 ? ': each' : ''} ${problemOf(wrong[0]!)}.`;

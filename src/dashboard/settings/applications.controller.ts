@@ -55,16 +55,16 @@ export class ApplicationsController {
       title: 'Your apps',
       main: html`<div class="head">
           <h1>Your apps</h1>
-          <a class="button" href="${PATH}/new">Register an application</a>
+          <a class="button" href="${PATH}/new">Register an app</a>
         </div>
-        <p class="lead">Those that you registered. Each can ask other people to let it act for them.</p>
+        <p class="lead">Apps that you registered. They can ask other users for permission to act for them.</p>
         ${done(notice.done)}
         ${
           applications.length === 0
-            ? html`<p class="empty">You have registered no application yet.</p>`
+            ? html`<p class="empty">You haven’t registered any apps yet.</p>`
             : table(
-                'Your applications',
-                ['Name', 'Client id', 'Registered', { buttons: 'Change' }],
+                'Your apps',
+                ['Name', 'Client ID', 'Registered', { buttons: 'Change' }],
                 applications.map(row),
               )
         }`,
@@ -85,10 +85,10 @@ export class ApplicationsController {
     const client_id = await this.applications.make(visitor.user.id, fields);
     if (client_id === undefined)
       return this.form(visitor, fields, {
-        problem: `You have ${MAX_APPLICATIONS} applications. Delete one first.`,
+        problem: `You have ${MAX_APPLICATIONS} apps. Delete one first.`,
       });
     this.audit.record({ event: 'app.created', ...visitor.by, client_id });
-    await this.sessions.setNotice(visitor.token, { done: `${fields.name} is registered.` });
+    await this.sessions.setNotice(visitor.token, { done: `${fields.name} was registered.` });
     return seeOther(pathOf(client_id));
   }
 
@@ -114,7 +114,7 @@ export class ApplicationsController {
     if (isWrong(problems)) return this.form(visitor, fields, { application, problems });
     if (!(await this.applications.change(visitor.user.id, client_id, fields))) throw noSuchApplication();
     this.audit.record({ event: 'app.updated', ...visitor.by, client_id });
-    await this.sessions.setNotice(visitor.token, { done: 'Your changes are saved.' });
+    await this.sessions.setNotice(visitor.token, { done: 'Your changes were saved.' });
     return seeOther(pathOf(client_id));
   }
 
@@ -125,14 +125,14 @@ export class ApplicationsController {
     return this.show(
       visitor,
       confirmation(visitor, {
-        title: 'Delete an application',
+        title: 'Delete an app',
         question: `Delete ${name}?`,
         facts: html`<p>
-          Everybody who let it act for them takes that back by this: all its tokens stop working at once. This
-          cannot be undone.
+          The app loses access to all users’ accounts, and its tokens stop working immediately. This can’t be
+          undone.
         </p>`,
         action: `${pathOf(client_id)}/delete`,
-        button: 'Delete the application',
+        button: 'Delete the app',
         back: pathOf(client_id),
       }),
     );
@@ -144,7 +144,7 @@ export class ApplicationsController {
     const { name } = await this.ownApplication(visitor, client_id);
     if (!(await this.applications.delete(visitor.user.id, client_id))) throw noSuchApplication();
     this.audit.record({ event: 'app.deleted', ...visitor.by, client_id });
-    await this.sessions.setNotice(visitor.token, { done: `${name} is deleted.` });
+    await this.sessions.setNotice(visitor.token, { done: `${name} was deleted.` });
     return seeOther(PATH);
   }
 
@@ -170,7 +170,7 @@ export class ApplicationsController {
       notice,
     }: { application?: OauthApplication; problems?: Problems; problem?: string; notice?: string } = {},
   ) {
-    const title = application ? application.name : 'Register an application';
+    const title = application ? application.name : 'Register an app';
     return this.show(visitor, {
       title,
       status: problem || isWrong(problems) ? 400 : 200,
@@ -179,13 +179,13 @@ export class ApplicationsController {
         ${
           application &&
           html`<section class="card stack" aria-label="For your program">
-            ${copyable('client-id', 'Client id', application.client_id)}
+            ${copyable('client-id', 'Client ID', application.client_id)}
           </section>`
         }
         <form method="post" action="${application ? pathOf(application.client_id) : PATH}" class="card stack">
           ${formToken(visitor)} ${nameField({ id: 'name', label: 'Name' }, name, problems.name)}
           <div class="field">
-            <label for="redirect_uris">Redirect addresses</label>
+            <label for="redirect_uris">Redirect URIs</label>
             <textarea
               id="redirect_uris"
               name="redirect_uris"
@@ -198,30 +198,30 @@ export class ApplicationsController {
 ${redirect_uris.join('\n')}</textarea>
             ${problemAt('redirect_uris', problems.redirect_uris)}
             <small id="redirect_help"
-              >One a line, as your program sends them. <code>http://127.0.0.1/…</code> for a program on the
-              user’s computer, at any port; <code>urn:ietf:wg:oauth:2.0:oob</code> to have the user copy a
-              text.</small
+              >One per line, exactly as your program sends them. <code>http://127.0.0.1/…</code> allows any
+              port, for a program on the user’s computer. <code>urn:ietf:wg:oauth:2.0:oob</code> shows a code
+              for the user to copy.</small
             >
           </div>
           <fieldset ${problems.scopes && html` aria-describedby="scopes-problem"`}>
-            <legend>It may ask to</legend>
+            <legend>It can request</legend>
             ${problemAt('scopes', problems.scopes)} ${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
             ${checkbox(
               'may_start_games',
               may_start_games,
-              html`Start games as a person<br /><small
-                  >For launchers: it gets tokens with which games know who plays.</small
+              html`Start games for users<br /><small
+                  >For launchers: the app creates tokens that identify the player to a game.</small
                 >`,
             )}
           </fieldset>
           <fieldset>
-            <legend>Ways to sign in</legend>
+            <legend>OAuth flows</legend>
             ${checkbox(
               'implicit_allowed',
               implicit_allowed,
-              html`Also take tokens in the redirect address<br /><small
-                  >For programs that ask with <code>response_type=token</code>. New ones should use codes,
-                  which is always possible.</small
+              html`Allow tokens in the redirect URI<br /><small
+                  >For older programs that use <code>response_type=token</code>. New programs should use
+                  codes, which are always allowed.</small
                 >`,
             )}
           </fieldset>
@@ -230,19 +230,19 @@ ${redirect_uris.join('\n')}</textarea>
             <a class="button quiet" href="${PATH}">Cancel</a>
           </div>
         </form>
-        ${application && html`<p><a class="button quiet danger" href="${pathOf(application.client_id)}/delete">Delete this application</a></p>`}`,
+        ${application && html`<p><a class="button quiet danger" href="${pathOf(application.client_id)}/delete">Delete this app</a></p>`}`,
     });
   }
 }
 
 const pathOf = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`;
 
-const noSuchApplication = () => apiError(404, 'You have no such application.');
+const noSuchApplication = () => apiError(404, 'This app doesn’t exist.');
 
 const row = ({ client_id, name, created_at }: OauthApplication): Html =>
   html`<tr>
     <th scope="row"><a href="${pathOf(client_id)}">${name}</a></th>
-    <td data-label="Client id"><code>${client_id}</code></td>
+    <td data-label="Client ID"><code>${client_id}</code></td>
     <td data-label="Registered">${day(created_at)}</td>
     <td class="actions">
       <a class="button quiet" href="${pathOf(client_id)}">Change<span class="hidden"> ${name}</span></a>

@@ -78,27 +78,28 @@ export class DataController {
       title: 'Your data',
       ...answer,
       main: html`<h1>Your data</h1>
-        <p class="lead">What ${store} stores about you here: yours to take along, and to have erased.</p>
+        <p class="lead">
+          The personal data that ${store} stores here. You can download it, or have it erased.
+        </p>
         ${problem && alert(problem)}
         <section class="card stack" aria-labelledby="export">
-          <h2 id="export">Take it along</h2>
+          <h2 id="export">Download your data</h2>
           <p>
-            One file with all of it: your account and its addresses, purchases and download keys, collections,
-            API keys and applications, sign-ins and what was written down about them. Each line is a JSON
-            object.
+            One file with your account and its email addresses, purchases, download keys, collections, API
+            keys, apps, sign-ins and audit events. Each line is a JSON object.
           </p>
           ${this.settings.TRUSTED_IDENTITY_HEADER ? this.elsewhere() : passwordForm(visitor)}
         </section>
         <section class="card stack" aria-labelledby="erasure">
-          <h2 id="erasure">Have it erased</h2>
+          <h2 id="erasure">Have your data erased</h2>
           <p>
-            Ask ${store}. Your name, addresses, picture, collections, API keys and applications go, and your
-            games get a name that says nothing. What you bought stays in the books with its amount, date and
-            game, without you.
+            Contact ${store}. Your name, email addresses, picture, collections, API keys and apps are deleted,
+            and your games get an anonymous owner. Your purchases stay in the accounts of the store with their
+            amount, date and game, but without your name.
           </p>
           <p>
-            It cannot be undone: you can no longer sign in, and what you bought can no longer be found by your
-            name or address.
+            This can’t be undone: you can no longer sign in, and your purchases can no longer be found by your
+            name or email address.
           </p>
           <p><a class="button quiet" href="${this.settings.STORE_URL}">Go to ${store}</a></p>
         </section>`,
@@ -106,7 +107,7 @@ export class DataController {
   }
 
   private elsewhere(): Html {
-    return html`<p>You sign in at ${this.layout.storeName} itself: ask there for the file.</p>`;
+    return html`<p>You sign in at ${this.layout.storeName}. Request the file there.</p>`;
   }
 }
 

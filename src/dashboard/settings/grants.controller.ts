@@ -34,17 +34,17 @@ export class GrantsController {
       section: PATH,
       title: 'Connected apps',
       main: html`<h1>Connected apps</h1>
-        <p class="lead">You allowed these to act for you. Take it back from those that you do not use.</p>
+        <p class="lead">Apps that can act for you. Revoke the access of apps that you no longer use.</p>
         ${done(notice.done)}
-        ${grants.length === 0 ? html`<p class="empty">No application may act for you.</p>` : grants.map(card)}
+        ${grants.length === 0 ? html`<p class="empty">No app can act for you.</p>` : grants.map(card)}
         <h2>Games that you started</h2>
         <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
           ${formToken(visitor)}
           <p>
-            A game that you start gets a token, by which it knows you for an hour. End all of them if somebody
-            else got one.
+            A game that you start gets a token that identifies you for an hour. Revoke all tokens if another
+            person may have one.
           </p>
-          <div class="buttons"><button class="quiet danger">End all tokens of games</button></div>
+          <div class="buttons"><button class="quiet danger">Revoke all game tokens</button></div>
         </form>`,
     });
   }
@@ -55,7 +55,7 @@ export class GrantsController {
     await this.tokens.revokeAllOf(visitor.user.id);
     this.audit.record({ event: 'jwt.revoked', ...visitor.by });
     await this.sessions.setNotice(visitor.token, {
-      done: 'All tokens of games that you started are over.',
+      done: 'All tokens of games that you started were revoked.',
     });
     return seeOther(PATH);
   }
@@ -69,11 +69,11 @@ export class GrantsController {
       visitor,
       confirmation(visitor, {
         section: PATH,
-        title: 'Take back',
-        question: `Shall ${grant.name} no longer act for you?`,
-        facts: html`<p>It is signed out at once, and has to ask you again.</p>`,
+        title: 'Revoke access',
+        question: `Revoke access for ${grant.name}?`,
+        facts: html`<p>It is signed out immediately, and must ask for your permission again.</p>`,
         action: `${PATH}/${grant.id}/revoke`,
-        button: 'Revoke its access',
+        button: 'Revoke access',
         back: PATH,
       }),
     );
@@ -87,13 +87,12 @@ export class GrantsController {
     const grant = await this.grants.revoke(visitor.user.id, id);
     if (!shown || !grant) throw noSuchGrant();
     this.audit.record({ event: 'grant.revoked', ...visitor.by, client_id: grant.client_id });
-    await this.sessions.setNotice(visitor.token, { done: `${shown.name} may no longer act for you.` });
+    await this.sessions.setNotice(visitor.token, { done: `${shown.name} can no longer act for you.` });
     return seeOther(PATH);
   }
 }
 
-const noSuchGrant = () =>
-  apiError(404, 'There is no such application, or it may no longer act for you already.');
+const noSuchGrant = () => apiError(404, 'This app doesn’t exist, or its access was already revoked.');
 
 const card = ({ id, name, owner, created_at, last_used_at, ...permitted }: ListedGrant): Html =>
   html`<section class="card stack" aria-labelledby="grant-${id}">

@@ -39,11 +39,13 @@ export class ProfileCollectionsController {
       section: PATH,
       title: 'Collections',
       main: html`<h1>Collections</h1>
-        <p class="lead">Those that you made or help with. Choose which of them your profile shows.</p>
+        <p class="lead">Collections that you own or administer. Choose the ones to show on your profile.</p>
         ${done(notice.done)}
         ${
           found.length === 0
-            ? html`<p class="empty">${page === 1 ? 'You have no collections yet.' : 'There are no more.'}</p>`
+            ? html`<p class="empty">
+                ${page === 1 ? 'You have no collections yet.' : 'There are no more collections.'}
+              </p>`
             : table(
                 'Your collections',
                 ['Title', 'Games', 'Profile', { buttons: 'Change' }],
@@ -64,7 +66,7 @@ export class ProfileCollectionsController {
     const form = await formOf(req);
     const on = form.text('on') === 'yes';
     const title = await this.collections.setOnProfile(visitor.user.id, idOf(collection_id), on);
-    if (title === undefined) throw apiError(404, 'You have no such collection.');
+    if (title === undefined) throw apiError(404, 'This collection doesn’t exist.');
     await this.sessions.setNotice(visitor.token, {
       done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
     });
@@ -79,7 +81,7 @@ export class ProfileCollectionsController {
   ): Html {
     return html`<tr>
       <th scope="row">
-        ${this.links.exist ? html`<a href="${this.links.collection(id, title)}">${title}</a>` : title}${collection.private && html` <span class="tag">private</span>`}${!own && html` <span class="tag">you help</span>`}
+        ${this.links.exist ? html`<a href="${this.links.collection(id, title)}">${title}</a>` : title}${collection.private && html` <span class="tag">private</span>`}${!own && html` <span class="tag">admin</span>`}
       </th>
       <td data-label="Games">${games_count}</td>
       <td data-label="Profile">${on_profile ? 'Shown' : html`<span class="muted">Not shown</span>`}</td>

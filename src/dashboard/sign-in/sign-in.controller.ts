@@ -62,7 +62,7 @@ export class SignInController {
       return this.page(visitor, return_to, {
         name,
         status: 400,
-        problem: 'Enter your user name and your password.',
+        problem: 'Enter your username and password.',
       });
     const result = await this.signIns.signIn(name, password, req.exchange.client.network);
     if ('user_id' in result) {
@@ -83,7 +83,7 @@ export class SignInController {
     return this.page(visitor, return_to, {
       name,
       status: 403,
-      problem: 'The user name or the password is wrong.',
+      problem: 'The username or password is incorrect.',
     });
   }
 
@@ -116,7 +116,7 @@ export class SignInController {
           ${formToken(visitor)}
           <input type="hidden" name="return_to" value="${return_to}" />
           <label class="field" for="username"
-            >User name or e-mail
+            >Username or email address
             <input
               id="username"
               name="username"
@@ -144,7 +144,7 @@ export class SignInController {
       title: 'Sign in',
       single: true,
       main: html`<h1>Sign in</h1>
-        <p>You sign in at ${this.layout.storeName} itself, and come back here then.</p>
+        <p>Sign in at ${this.layout.storeName}. You then return to this page.</p>
         <p><a class="button" href="${this.settings.STORE_URL}">Go to ${this.layout.storeName}</a></p>`,
     });
   }

@@ -37,7 +37,7 @@ export class SignInService {
     private readonly passwords: PasswordQueue,
   ) {}
 
-  /** An unknown name and a wrong password give the same answer after the same time. */
+  /** An unknown name and a wrong password get the same response after the same time. */
   async signIn(name: string, password: string, network: string): Promise<SignIn> {
     const account = (await this.database.row(ACCOUNT, [name]))!;
     const guesses = [guessAtAccount(account), guessFrom(network)] as const;
