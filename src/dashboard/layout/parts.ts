@@ -168,7 +168,6 @@ export const confirmation = (
     button,
     back,
     fields,
-    cancel = 'Cancel',
     ...page
   }: {
     question: string;
@@ -177,7 +176,6 @@ export const confirmation = (
     button: string;
     back: string;
     fields?: Html;
-    cancel?: string;
   } & Pick<Page, 'title' | 'section'>,
 ): Page => ({
   ...page,
@@ -189,7 +187,7 @@ export const confirmation = (
         ${formToken(visitor)} ${fields}
         <div class="buttons">
           <button class="danger">${button}</button>
-          <a class="button quiet" href="${back}">${cancel}</a>
+          <a class="button quiet" href="${back}">Cancel</a>
         </div>
       </form>
     </div>`,

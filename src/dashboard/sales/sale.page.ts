@@ -167,7 +167,6 @@ export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
     action: `${pathOf(sale)}/refund`,
     button: 'Refund',
     back: pathOf(sale),
-    cancel: 'Cancel',
   });
 
 export const buyerPage = (sale: SellerSale, sales: SellerSale[], keys: KeyState[]): Page => ({
