@@ -233,7 +233,7 @@ describe('the keys of a game', () => {
     expect(browser.words).toContain('The key was revoked.');
     expect((await stored())[0]!.revoked).toBe(true);
     expect((await browser.get(revoke)).status).toBe(404);
-    expect(browser.words).toContain('This key doesn’t exist, or it is revoked already.');
+    expect(browser.words).toContain('This key doesn’t exist, or it was already revoked.');
   });
 
   test('belong to editors of the game alone', async () => {

@@ -72,7 +72,7 @@ export class BuyersController {
   private async game(text: string, visitor: SignedInVisitor) {
     const game_id = idOf(text);
     const title = await this.titles.titleOf(game_id, visitor.user.id);
-    if (title === undefined) throw apiError(404, 'You have no such game.');
+    if (title === undefined) throw apiError(404, 'This game doesn’t exist, or you can’t edit it.');
     return { game_id, title };
   }
 }
