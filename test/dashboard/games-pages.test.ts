@@ -142,7 +142,7 @@ describe('the keys of a game', () => {
     await browser.follow();
     const keys = await stored();
     expect(keys.map(({ label }) => label)).toEqual(Array(3).fill('Press <kit>'));
-    expect(browser.words).toContain('3 keys were created.');
+    expect(browser.words).toContain('3 new keys');
     expect(browser.page.text).toContain(`>${keys.map(({ key }) => key).join('\n')}</textarea>`);
     expect(browser.words).toMatch(/Press <kit> .* Unclaimed Revoke/);
     await create({ count: '1', label: '' });

@@ -12,7 +12,18 @@ import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { greeting } from '../../src/dev/greeting';
 import { Browser } from '../support/browser';
 import { importDirectly } from '../support/importing';
-import { Actor, anonymous, LOW_COST, make, send, sql, theApp, theClock, useStore } from '../support/store';
+import {
+  Actor,
+  baseUrl,
+  anonymous,
+  LOW_COST,
+  make,
+  send,
+  sql,
+  theApp,
+  theClock,
+  useStore,
+} from '../support/store';
 
 const files = mkdtempSync(join(tmpdir(), 'gamewharf-demo-files-'));
 useStore({ FILES_DIR: files });
@@ -54,6 +65,30 @@ test('npm start prints an account of an empty store that can be signed in to, as
   );
   rmSync(folder, { recursive: true });
   // The next tests import records of the same IDs.
+  await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
+}, 60_000);
+
+test('the covers of npm start are images of the service, wherever it listens', async () => {
+  const settings = { ...theApp().get(Settings), DATA_DIR: mkdtempSync(join(tmpdir(), 'gamewharf-demo-')) };
+  const covers = async () =>
+    (await sql<{ cover_url: string }>('SELECT cover_url FROM games ORDER BY id')).map(
+      ({ cover_url }) => cover_url,
+    );
+  await loadDemoStore(settings as Settings, 'http://127.0.0.1:1');
+  await sql(`UPDATE games SET cover_url = 'https://images.example.com/own.png' WHERE id = 2`);
+  await loadDemoStore(settings as Settings, baseUrl());
+  const [first, own, ...others] = await covers();
+  expect(own).toBe('https://images.example.com/own.png');
+  for (const url of new Set([first!, ...others])) {
+    expect(url).toMatch(`${baseUrl()}/assets/cover-`);
+    const response = await fetch(url);
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'image/svg+xml; charset=utf-8',
+    ]);
+    expect(await response.text()).toMatch(/^<svg /);
+  }
+  rmSync(settings.DATA_DIR, { recursive: true });
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
 }, 60_000);
 

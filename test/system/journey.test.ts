@@ -25,12 +25,6 @@ const gamewharf = (...words: string[]): string =>
     env: { ...process.env, DATABASE_URL: databaseUrl(), API_KEY_PEPPER: PEPPER, FILES_DIR },
   });
 
-function imported(record: object): void {
-  const file = join(folder, 'records.ndjson');
-  writeFileSync(file, JSON.stringify(record));
-  gamewharf('import', file);
-}
-
 inChromium.describe('in Chromium', () => {
   let chromium: Chromium;
   let seller: Actor;
@@ -45,15 +39,8 @@ inChromium.describe('in Chromium', () => {
 
   test('a game is created, uploaded, sold, refunded, a key redeemed and downloaded', async () => {
     // The seller's game, with a file.
-    imported({
-      type: 'game',
-      id: 1,
-      user_id: seller.id,
-      slug: 'tin-comet',
-      title: 'Tin Comet',
-      min_price: 499,
-      published_at: '2026-01-02T03:04:05Z',
-    });
+    gamewharf('games', 'create', '--user', 'seller', '--title', 'Tin Comet', '--price', '4.99');
+    const [game] = await sql<{ id: number }>('SELECT id FROM games');
     writeFileSync(join(folder, 'tin-comet.zip'), CONTENT);
     const put = gamewharf('files', 'put', '--game', 'seller/tin-comet', join(folder, 'tin-comet.zip'));
     expect(put).toMatch(/^Upload \d+ of Tin Comet: tin-comet\.zip, 23 bytes\.$/m);
@@ -63,7 +50,7 @@ inChromium.describe('in Chromium', () => {
       method: 'POST',
       headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
       body: new URLSearchParams({
-        game_id: '1',
+        game_id: String(game!.id),
         email: 'buyer@example.com',
         currency: 'USD',
         amount: '499',
@@ -92,9 +79,13 @@ inChromium.describe('in Chromium', () => {
     expect(await findBuyer()).toContain('refunded');
     expect(await sql('SELECT id FROM download_keys WHERE revoked_at IS NULL')).toEqual([]);
 
-    // A player redeems a key that nobody holds, and downloads the game.
-    const key = 'a-key-that-nobody-holds';
-    imported({ type: 'download_key', id: 1000, key, game_id: 1 });
+    // The seller creates a key. A player redeems it, and downloads the game.
+    await selling.page.getByRole('link', { name: 'Games', exact: true }).click();
+    await selling.page.getByRole('link', { name: 'Download keys of Tin Comet' }).click();
+    await selling.page.getByLabel('Number of keys').fill('1');
+    await selling.page.getByLabel('Label').fill('Giveaway');
+    await selling.page.getByRole('button', { name: 'Create keys' }).click();
+    const key = await selling.page.getByLabel('New key').inputValue();
     const playing = await Window.open(chromium, baseUrl());
     const { page } = playing;
     await playing.signIn(player.username, PASSWORD);
@@ -110,6 +101,8 @@ inChromium.describe('in Chromium', () => {
     const download = await downloading;
     expect(download.suggestedFilename()).toBe('tin-comet.zip');
     expect(readFileSync(await download.path()).equals(CONTENT)).toBe(true);
+    await selling.page.getByRole('link', { name: 'All keys' }).click();
+    await selling.page.getByRole('row', { name: /Giveaway .* Claimed by player/ }).waitFor();
     expect([...selling.complaints, ...playing.complaints]).toEqual([]);
   }, 120_000);
 });

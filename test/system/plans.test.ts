@@ -8,10 +8,12 @@ import type { Settings } from '../../src/platform/config/settings';
 import type * as Statements from '../../src/platform/database/statement';
 import { read, type Statement } from '../../src/platform/database/statement';
 import { EDITABLE_GAMES, GAME as ONE_GAME, VIEWABLE_GAME } from '../../src/games/games.service';
+import { GAMES_PAGE } from '../../src/dashboard/games/games-report.service';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { readSmall } from '../../src/operator/import/small-import';
 import { SmallImports } from '../../src/operator/import/small-imports.service';
 import { REFERENCES, SALES } from '../../src/purchases/game-sales.service';
+import { CREATED_KEYS } from '../../src/purchases/created-keys.service';
 import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../../src/purchases/download-keys.service';
 import { OWNED_KEYS } from '../../src/purchases/owned-keys.service';
 import { OWNERSHIP, OWNERSHIP_IN_GAME } from '../../src/purchases/ownership.service';
@@ -132,6 +134,9 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [SEARCH, [ownerOf(POPULAR_GAME), 'mail1', null], 6000],
   [SEARCH, [ownerOf(POPULAR_GAME), `user${COLLECTOR}`, null], 6000],
   [SEARCH, [ownerOf(POPULAR_GAME), '11', 11], 6000],
+  [CREATED_KEYS, [GAME, ownerOf(GAME), 0, Number.MAX_SAFE_INTEGER, 51], 500],
+  [CREATED_KEYS, [POPULAR_GAME, ADMIN_OF_ALL, 0, Number.MAX_SAFE_INTEGER, 51], 500],
+  [GAMES_PAGE, [ownerOf(GAME), 0], 700],
 ];
 
 test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, most, statement] as const))(

@@ -67,9 +67,6 @@ export class GameKeysController {
     try {
       const request = { game_id: id, count, label: draft.label || undefined };
       const { download_keys: made } = await this.keys.create(request, visitor.by);
-      await this.sessions.setNotice(visitor.token, {
-        done: count === 1 ? 'The key was created.' : `${count} keys were created.`,
-      });
       return seeOther(withQuery(keysPath(id), { from: String(made[0]!.id), to: String(made.at(-1)!.id) }));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 400) throw error;

@@ -116,7 +116,7 @@ class DemoStore {
       ...(published && { published_at: timeAt(created + random.below(200)) }),
       created_at: timeAt(created),
       min_price: random.chance(0.3) ? 0 : random.of([199, 299, 499, 999, 1499, 1999]),
-      ...(random.chance(0.9) && { cover_url: this.coverOf(id) }),
+      ...((random.chance(0.9) || this.options.url !== undefined) && { cover_url: this.coverOf(id) }),
       views_count: random.below(50_000),
       downloads_count: random.below(9000),
       ...((id === 2 || random.chance(0.1)) && { admins: [this.otherUser(random, this.ownerOf(id))] }),
