@@ -64,6 +64,19 @@ test('an address has no slash at its end', () => {
   );
 });
 
+test('origins of covers are origins, which end no directive of the Content-Security-Policy', () => {
+  const origins = (COVER_ORIGINS: string) => loadSettings({ COVER_ORIGINS }).COVER_ORIGINS;
+  expect(origins('')).toEqual([]);
+  expect(origins('https://cdn.example.com, http://127.0.0.1:8080')).toEqual([
+    'https://cdn.example.com',
+    'http://127.0.0.1:8080',
+  ]);
+  for (const wrong of ['cdn.example.com', 'https://cdn.example.com/', "https://a;script-src 'self'", '*'])
+    expect(problemsOf({ COVER_ORIGINS: wrong })).toEqual([
+      'COVER_ORIGINS must be origins such as https://cdn.example.com',
+    ]);
+});
+
 test('booleans take the words that people use', () => {
   expect(loadSettings({ LENIENT_CLIENTS: 'YES' }).LENIENT_CLIENTS).toBe(true);
   expect(loadSettings({ LENIENT_CLIENTS: '0' }).LENIENT_CLIENTS).toBe(false);

@@ -23,7 +23,6 @@ export class GamesPage {
     return {
       section: GAMES_PATH,
       title: 'Games',
-      images: this.covers.originsOf(games),
       main: html`<h1>Games</h1>
         ${
           games.length === 0

@@ -1,18 +1,19 @@
 import { Injectable } from '@nestjs/common';
+import { Settings } from '../../platform/config/settings';
 import { OwnAddress } from '../../platform/http/own-address';
 import { html, type Html } from './html';
 
-const MAX_ORIGINS = 20;
-// No character that ends a source or a directive of the policy.
-const ORIGIN = /^https?:\/\/[\w.-]+(:\d+)?$/;
-
-/** Cover images, which are often on the store's CDN. */
+/** Cover images of games: those of this service and of COVER_ORIGINS. */
 @Injectable()
 export class Covers {
-  constructor(private readonly own: OwnAddress) {}
+  constructor(
+    private readonly own: OwnAddress,
+    private readonly settings: Settings,
+  ) {}
 
-  /** The initial letters of the title are below the image and show until it has loaded, or if it can't. */
+  /** The initials of the title are below the image and show until it has loaded, or if there is none. */
   show(title: string, cover_url: string | null): Html {
+    const source = cover_url === null ? undefined : this.sourceOf(cover_url);
     const initials = title
       .split(/\s+/)
       .map((word) => /[\p{L}\p{N}]/u.exec(word)?.[0] ?? '')
@@ -20,21 +21,17 @@ export class Covers {
       .slice(0, 2);
     return html`<span class="cover"
       ><span aria-hidden="true">${initials.toUpperCase()}</span>${
-        cover_url !== null && html`<img src="${this.source(cover_url)}" alt="" loading="lazy" />`
+        source !== undefined && html`<img src="${source}" alt="" loading="lazy" />`
       }</span
     >`;
   }
 
-  /** The origins that a page with these covers may load images from. */
-  originsOf(games: { cover_url: string | null }[]): string[] {
-    const sources = games.map(({ cover_url }) => this.source(cover_url ?? ''));
-    const origins = sources.filter((source) => URL.canParse(source)).map((source) => new URL(source).origin);
-    return [...new Set(origins.filter((origin) => ORIGIN.test(origin)))].slice(0, MAX_ORIGINS);
-  }
-
   /** A path if this service has the image: browsers may use another name for it than the one it was stored with. */
-  private source(cover_url: string): string {
+  private sourceOf(cover_url: string): string | undefined {
     const own = `${this.own.url}/`;
-    return cover_url.startsWith(own) ? cover_url.slice(own.length - 1) : cover_url;
+    if (cover_url.startsWith(own)) return cover_url.slice(own.length - 1);
+    const isAllowed =
+      URL.canParse(cover_url) && this.settings.COVER_ORIGINS.includes(new URL(cover_url).origin);
+    return isAllowed ? cover_url : undefined;
   }
 }

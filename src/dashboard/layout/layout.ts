@@ -20,8 +20,6 @@ export interface Page {
   /** A narrow page; it has navigation only where it belongs to a section. */
   single?: boolean;
   headers?: Record<string, string>;
-  /** Other origins that the page loads images from. */
-  images?: string[];
   /** Beside those of every page. */
   styles?: Asset[];
   scripts?: Asset[];
@@ -86,7 +84,7 @@ export class Layout {
 
   show(visitor: Visitor | undefined, page: Page): HtmlResponse {
     return new HtmlResponse(page.status ?? 200, this.document(visitor, page).toString(), {
-      'Content-Security-Policy': policy(page),
+      'Content-Security-Policy': policy(page, this.settings.COVER_ORIGINS),
       ...page.headers,
     });
   }
@@ -192,7 +190,7 @@ const searchForm = (visitor: Visitor, term = ''): Html =>
 export const formToken = (visitor: Visitor): Html =>
   html`<input type="hidden" name="form_token" value="${visitor.formToken}" />`;
 
-const policy = ({ formTargets = [], images = [], sendsRequests }: Page) =>
+const policy = ({ formTargets = [], sendsRequests }: Page, images: string[]) =>
   [
     `default-src 'none'`,
     `style-src 'self'`,

@@ -37,7 +37,6 @@ export class LibraryPage {
     return {
       section: LIBRARY_PATH,
       title: 'My games',
-      images: this.covers.originsOf(shown),
       main: html`<div class="head">
           <h1>My games</h1>
           <div class="buttons"><a class="button" href="${REDEEM_PATH}">Redeem a key</a></div>

@@ -109,6 +109,14 @@ export class Settings {
   @IsString()
   STORE_CSS_FILE?: string = undefined;
 
+  // Other hosts whose covers of games the account pages load.
+  @SplitAt(/[\s,]+/)
+  @Matches(/^https?:\/\/[a-z0-9.-]+(:\d{1,5})?$/, {
+    each: true,
+    message: '$property must be origins such as https://cdn.example.com',
+  })
+  COVER_ORIGINS: string[] = [];
+
   // A session expires after this time without use, and after SESSION_DAYS in any case.
   @WholeNumber(1, 43_200)
   SESSION_IDLE_MINUTES: number = 720;
