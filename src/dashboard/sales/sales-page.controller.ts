@@ -88,7 +88,8 @@ export class SalesPageController {
     if (query.range !== 'custom') query.from = query.to = undefined;
     const game_id = query.game === undefined ? null : idOf(query.game);
     const title = game_id === null ? undefined : await this.sales.titleOf(game_id, visitor.user.id);
-    if (game_id !== null && title === undefined) throw apiError(404, 'This game doesn’t exist, or you can’t edit it.');
+    if (game_id !== null && title === undefined)
+      throw apiError(404, 'This game doesn’t exist, or you can’t edit it.');
     const period = periodOf(query, new Date(this.clock.now()));
     const report = await this.sales.report(visitor.user.id, period, { game_id, currency: query.currency });
     return { query, page: pageOf(query.page), game_id, title, period, report };
