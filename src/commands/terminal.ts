@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { OperatorError } from '../platform/config/operator-error';
 
-/** Asks on the terminal, again until there is an answer. `instead`: what a program does that cannot be asked. */
+/** Prompts on the terminal until there is input. `instead`: the error without a terminal. */
 export async function ask(question: string, instead: string, signal: AbortSignal): Promise<string> {
   if (!process.stdin.isTTY) throw new OperatorError(instead);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });

@@ -43,7 +43,7 @@ function earningAnswer(earning: string): EarningResponse {
   return { currency, amount_formatted: formatMoney(amount, currency), amount };
 }
 
-/** The fields that the legacy answer has in the same form. */
+/** The fields that the legacy response has in the same form. */
 export const gameFigures = (row: GameRow) => ({
   min_price: row.min_price,
   views_count: row.views_count,

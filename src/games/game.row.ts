@@ -10,7 +10,7 @@ import {
 } from '../platform/database/packed-row';
 import type { Game } from './game.entity';
 
-/** What every answer with a game is made of, for the game `g`. */
+/** The columns of every response with a game, for the game `g`. */
 export const EMBEDDED_GAME = {
   id: number('g.id'),
   owner_name: text('g.owner_name'),
@@ -33,7 +33,7 @@ const EDITABLE_GAME = {
   purchases_count: number('g.purchases_count'),
 } satisfies ColumnsOf<Game>;
 
-/** What the answers for those who can edit the game are made of. */
+/** The columns of responses for users who can edit the game. */
 export const GAME_ROW = new PackedRow({
   ...EDITABLE_GAME,
   // Currency code and minor units in one text each (`USD500`), by currency.

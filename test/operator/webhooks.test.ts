@@ -323,12 +323,12 @@ const FAILURES: [string, string, Answering][] = [
   ['resets the connection', 'ECONNRESET', (res) => res.destroy()],
   [
     'switches protocols',
-    'no answer',
+    'no response',
     (res) => res.socket!.end('HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
   ],
   [
     'floods with interim answers',
-    'no answer',
+    'no response',
     ({ socket }) => {
       const more = () => !socket!.destroyed && socket!.write(INTERIM, () => setImmediate(more));
       more();

@@ -2,6 +2,7 @@
 // docs/contributing/style.md replaces.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
+import { sourceFiles, textsOf } from './source-texts.mjs';
 import { prose, termsIn } from './terms.mjs';
 
 const pages = [
@@ -88,6 +89,12 @@ for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(
     }
   }
 }
+
+// Help texts, API descriptions, pages, messages and comments.
+for (const file of sourceFiles().filter((one) => chosen.length === 0 || chosen.includes(one)))
+  for (const [first, text] of textsOf(file))
+    for (const [line, found, instead] of termsIn(text))
+      problems.push(`${file}:${first + line - 1}: “${found}”: use ${instead}`);
 
 for (const problem of problems) console.log(problem);
 if (unchecked.size > 0)

@@ -20,7 +20,10 @@ export const TERMS = [
     /\bcolour|favourite|behaviour|harbour|authoris|recognis|organis|summaris|optimis|licence\b/i,
     'US spelling',
   ],
-  [/(?<!\bthere )\b(is|are) no [a-z]+(?! (longer|more|need|way))(?<!\b(longer|more|need|way))\b/i, '“isn’t a …”'],
+  [
+    /(?<!\bthere )\b(is|are) no [a-z]+(?! (longer|more|need|way))(?<!\b(longer|more|need|way))\b/i,
+    '“isn’t a …”',
+  ],
   [/\bgives? back\b/i, '“returns” or “releases”'],
   [/\b(answers?|answered|answering)\b/i, '“response”, “returns”, “responds”'],
   [/\bfor want of\b|\bfor lack of\b/i, '“because … is missing”'],

@@ -42,7 +42,7 @@ function groupsOf(document: OpenAPIObject): Group[] {
     .map(({ name, description }) => ({
       name,
       description: description ?? '',
-      // Each stands once, under its first tag.
+      // Each is listed once, under its first tag.
       routes: routes.filter(({ operation }) => operation.tags?.[0] === name),
     }))
     .filter(({ routes }) => routes.length > 0);

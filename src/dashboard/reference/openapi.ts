@@ -52,7 +52,7 @@ export interface Route {
   operation: Operation;
 }
 
-/** Parameters of address and body alike. */
+/** Parameters of the URL and of the body. */
 export function parametersOf({ parameters = [], requestBody }: Operation): Parameter[] {
   const schema = requestBody?.content['application/x-www-form-urlencoded']?.schema;
   const example = (requestBody?.content['application/json']?.example ?? {}) as Record<string, unknown>;

@@ -30,7 +30,7 @@ export function buyersPage({ game_id, title, sales, isFirstPage, next }: Buyers)
       ${
         sales.length === 0
           ? html`<p class="empty">
-              ${isFirstPage ? 'Nobody has bought it yet.' : 'There are no more buyers.'}
+              ${isFirstPage ? 'There are no buyers yet.' : 'There are no more buyers.'}
             </p>`
           : table('Buyers, newest first', COLUMNS, sales.map(rowOf), 'cards buyers')
       }

@@ -121,7 +121,7 @@ function labels(columns: Column[]): Html[] {
   );
 }
 
-/** A bar as long as the value's share of the largest one. The figure stands beside it. */
+/** A bar as long as the value's share of the largest one. The figure is beside it. */
 export const shareBar = (value: number, largest: number): Html =>
   html`<svg class="share" width="100%" height="6" aria-hidden="true">
     <rect width="${percent(largest > 0 ? value / largest : 0)}" height="6" rx="3" />

@@ -52,7 +52,7 @@ export class CsvResponse<Row> extends WebResponse {
 
   override sendTo(res: Response): Promise<void> {
     return this.lists.run(res, async () => {
-      // The deadline may have answered, or the connection may be lost.
+      // The deadline may have sent a response, or the connection may be lost.
       if (res.writableEnded || res.destroyed) return;
       res.removeHeader('Access-Control-Allow-Origin');
       res.removeHeader('Access-Control-Expose-Headers');

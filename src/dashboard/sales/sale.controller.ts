@@ -84,7 +84,7 @@ export class SaleController {
 
   private async sale(text: string, visitor: SignedInVisitor): Promise<SellerSale> {
     const sale = await this.sellerSales.sale(visitor.user.id, idOf(text));
-    if (!sale) throw apiError(404, 'You have no such sale.');
+    if (!sale) throw apiError(404, 'This sale doesn’t exist.');
     return sale;
   }
 

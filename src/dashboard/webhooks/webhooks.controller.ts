@@ -188,7 +188,7 @@ export class WebhooksController {
   }
 }
 
-const noSuchWebhook = () => apiError(404, 'You have no such webhook.');
+const noSuchWebhook = () => apiError(404, 'This webhook doesn’t exist.');
 
 function requireSeller({ user }: SignedInVisitor): void {
   if (!user.sells) throw apiError(404, 'You can’t edit any games.');

@@ -30,7 +30,6 @@ const EVENT_NAMES: Record<WebhookEvent, string> = {
 /** The other reasons are codes such as ECONNREFUSED, which developers search for. */
 const REASONS: Record<string, string> = {
   timeout: 'no response within 10 s',
-  'no answer': 'no response',
   'no address': 'hostname not found',
   'private address': 'private IP address',
 };

@@ -6,14 +6,14 @@ import type { Clock } from '../../platform/config/clock';
 import type { Settings } from '../../platform/config/settings';
 import { isLoopback, isPublic } from './public-address';
 
-/** Milliseconds of a delivery, from the DNS query to the end of the answer. */
+/** Milliseconds of a delivery, from the DNS query to the end of the response. */
 export const TIMEOUT = 10_000;
-/** Bytes of an answer that are read before the connection is closed. */
+/** Bytes of a response that are read before the connection is closed. */
 const MAX_ANSWER = 64 * 1024;
-/** Bytes and characters of an answer that its start has at most. */
+/** Maximum bytes and characters of the stored start of a response. */
 const START_BYTES = 1024;
 const START = 200;
-/** Answers such as 103 before the last one. */
+/** Interim responses such as 103. */
 const MAX_INTERIM = 10;
 
 export interface Message {
@@ -32,7 +32,7 @@ export interface Answer {
   start: string;
 }
 
-/** There was no answer. The message says why, and holds no part of the address. */
+/** There was no response. The message says why, without any part of the URL. */
 export class NotSent extends Error {}
 
 export type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
@@ -75,7 +75,7 @@ export async function send(
   return new Promise((resolve, reject) => {
     let answer: Omit<Answer, 'start'> | undefined;
     const chunks: Buffer[] = [];
-    let problem = 'no answer';
+    let problem = 'no response';
     const options = { method: 'POST', headers, lookup, agent: false, signal } as const;
     const req = request(url, options, (res) => {
       const retryAfter = secondsIn(res.headers['retry-after'], clock.now());
@@ -89,10 +89,10 @@ export async function send(
     });
     let interim = 0;
     req.on('information', () => {
-      if (++interim > MAX_INTERIM) req.destroy(new Error('too many interim answers'));
+      if (++interim > MAX_INTERIM) req.destroy(new Error('too many interim responses'));
     });
     req.on('error', (error: NodeJS.ErrnoException) => (problem = error.code ?? problem));
-    // Status 101 closes the request without an answer and without an error.
+    // Status 101 closes the request without a response and without an error.
     req.on('close', () => {
       if (answer) resolve({ ...answer, start: startOf(Buffer.concat(chunks)) });
       else reject(new NotSent(signal.aborted ? 'timeout' : problem));
@@ -115,7 +115,7 @@ function secondsIn(text = '', now: number): number | undefined {
 
 /**
  * The addresses of a server, each of them allowed; the connection goes to one of these. Asks DNS directly: getaddrinfo would
- * block a thread until DNS answers.
+ * block a thread until DNS responds.
  */
 async function addressesOf(url: URL, rules: AddressRules, signal: AbortSignal): Promise<string[]> {
   const host = hostOf(url);

@@ -121,7 +121,7 @@ const DROP = statement(
    RETURNING 1`,
 );
 
-/** Sends what waits for webhooks, in every replica. A delivery is claimed for a time, and tried until it is answered. */
+/** Sends pending webhook messages, in every replica. A delivery is claimed for a time, and retried until it succeeds. */
 @Injectable()
 export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly log = new Logger(WebhookDeliveries.name);

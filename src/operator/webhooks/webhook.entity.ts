@@ -47,7 +47,7 @@ export class Webhook {
   @TimestampColumn({ nullable: true })
   paused_until: string | null;
 
-  /** When the receiver answered 410 Gone: nothing is sent to it since. */
+  /** When the receiver responded 410 Gone: nothing is sent to it since. */
   @TimestampColumn({ nullable: true })
   ended_at: string | null;
 }

@@ -147,7 +147,7 @@ export class WebhooksService {
     return { id: `msg_test_${now.getTime()}`, type: 'webhook.test', timestamp, data: {} };
   }
 
-  /** Throws NotSent where there is no answer. */
+  /** Throws NotSent if there is no response. */
   async send(
     message: Message,
     webhook: Pick<Webhook, 'id' | 'url' | 'secret' | 'user_id'>,
@@ -162,7 +162,7 @@ export class WebhooksService {
     );
   }
 
-  /** Ends a webhook that answered 410 Gone. */
+  /** Disables a webhook whose receiver responded 410 Gone. */
   async end(id: number): Promise<void> {
     if ((await this.database.rows(END, [id])).length === 0) return;
     this.audit.record({ event: 'webhook.disabled', webhook_id: id });
