@@ -122,14 +122,14 @@ test.each(Object.entries(LOOKS))(
       await page.goto(path);
       await take(what);
     }
-    await page.goto('/user/settings/api-keys');
+    await page.goto('/user/settings/api-keys/new');
     await page.getByLabel('Name of the key').fill('Phone');
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     await take('new-key');
-    await page.getByLabel('Only what I tick').check();
-    await page.getByLabel('It expires').selectOption('On a date');
+    await page.goto('/user/settings/api-keys/new');
+    await page.getByLabel('Expires').selectOption('On a date');
     await page.getByLabel('Name of the key').fill('Accountant');
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('alert').first().waitFor();
     await take('key-refused');
     await page.goto('/user/settings/oauth-apps/new');

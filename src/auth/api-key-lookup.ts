@@ -49,9 +49,12 @@ export interface KnownKey {
   ends: number;
   /** When its last use was recorded. */
   used: number;
+  /** Requests that aren't counted in the database yet. */
+  requests: number;
 }
 
 const WRITE_INTERVAL = 1000;
+const COUNT_INTERVAL = 15_000;
 const BATCH_SIZE = 1000;
 
 // SKIP LOCKED: another replica is writing the same minute.
@@ -65,10 +68,19 @@ const WRITE_USES = statement(
      FOR UPDATE SKIP LOCKED)`,
 );
 
+// Grouped, because a key that was verified again is in the batch twice. Ordered, because replicas count the same keys.
+const COUNT_REQUESTS = statement(
+  'count_api_key_requests',
+  `INSERT INTO api_key_requests AS stored (api_key_id, day, requests)
+   SELECT k.id, (now() AT TIME ZONE 'UTC')::date, sum(used.requests)
+   FROM unnest($1::bigint[], $2::bigint[]) used (id, requests) JOIN api_keys k USING (id) GROUP BY k.id ORDER BY k.id
+   ON CONFLICT (api_key_id, day) DO UPDATE SET requests = stored.requests + excluded.requests`,
+);
+
 /** When and where a key was last used, or its hash under the current pepper. */
 type Use = { id: number; /** Null: not known. */ network: string | null } | { id: number; hash: Buffer };
 
-/** Writes uses of keys in the background. */
+/** Writes and counts uses of keys in the background. */
 @Injectable()
 export class ApiKeyUses implements BeforeApplicationShutdown {
   private readonly log = new Logger(ApiKeyUses.name);
@@ -77,6 +89,12 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
     BATCH_SIZE,
     (batch) => this.write(batch),
     ({ message }) => this.log.warn(`Uses of API keys were not written: ${message}`),
+  );
+  private readonly counter = new BackgroundWriter<KnownKey>(
+    COUNT_INTERVAL,
+    BATCH_SIZE,
+    (batch) => this.count(batch),
+    ({ message }) => this.log.warn(`Requests of API keys were not counted: ${message}`),
   );
 
   constructor(
@@ -88,13 +106,25 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
     this.writer.add(use);
   }
 
+  addRequest(key: KnownKey): void {
+    if (key.requests++ === 0) this.counter.add(key);
+  }
+
   /** Writes everything that is waiting. */
-  flush(): Promise<void> {
-    return this.writer.flush();
+  async flush(): Promise<void> {
+    await this.writer.flush();
+    await this.counter.flush();
   }
 
   beforeApplicationShutdown(): Promise<void> {
     return this.flush();
+  }
+
+  private async count(batch: KnownKey[]): Promise<void> {
+    const ids = batch.map(({ credential }) => credential.api_key_id);
+    const counts = batch.map((key) => key.requests);
+    for (const key of batch) key.requests = 0;
+    await this.database.rows(COUNT_REQUESTS, [ids, counts]);
   }
 
   private async write(batch: Use[]): Promise<void> {
@@ -145,6 +175,7 @@ export class ApiKeyLookup {
       readAt,
       ends: readAt + (lives_ms ?? Infinity),
       used: readAt - (unused_ms ?? Infinity),
+      requests: 0,
     };
     this.used(known, readAt, req);
     return known;
@@ -152,6 +183,7 @@ export class ApiKeyLookup {
 
   /** Uses are recorded to the minute. */
   used(key: KnownKey, now: number, req?: Request): void {
+    this.uses.addRequest(key);
     if (now - key.used < MINUTE) return;
     key.used = now;
     this.uses.add({ id: key.credential.api_key_id, network: req?.exchange.client.within('site') || null });

@@ -4,6 +4,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { PassportModule } from '@nestjs/passport';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ApiKey } from './api-key.entity';
+import { ApiKeyRequests, COUNTED_DAYS } from './api-key-requests.entity';
 import { ApiKeyLookup, ApiKeyUses } from './api-key-lookup';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
@@ -24,7 +25,7 @@ import { TokensService } from './tokens.service';
     // The name under which passport finds the strategy of this application: see BearerStrategy.
     PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${randomUUID()}` }) }),
     RateLimitsModule,
-    TypeOrmModule.forFeature([ApiKey, AuditEventRow, SigningKey]),
+    TypeOrmModule.forFeature([ApiKey, ApiKeyRequests, AuditEventRow, SigningKey]),
   ],
   providers: [
     ApiKeyLookup,
@@ -59,6 +60,11 @@ export class AuthModule implements OnModuleInit {
       'api_keys',
       'id',
       `expires_at < now() - interval '1 day' AND (grant_id IS NOT NULL OR expires_at < now() - interval '30 days')`,
+    );
+    expired.register(
+      'api_key_requests',
+      'api_key_id, day',
+      `day <= (now() AT TIME ZONE 'UTC')::date - ${COUNTED_DAYS}`,
     );
   }
 

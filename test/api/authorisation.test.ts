@@ -194,6 +194,7 @@ const TABLE: Record<string, Row> = {
   'GET /user/oauth/result': page('/user/oauth/result'),
   'GET /user/settings': page('/user/settings'),
   'GET /user/settings/api-keys': page('/user/settings/api-keys'),
+  'GET /user/settings/api-keys/new': page('/user/settings/api-keys/new'),
   'GET /user/settings/api-keys/:key_id': page('/user/settings/api-keys/1'),
   'GET /user/settings/api-keys/:key_id/revoke': page('/user/settings/api-keys/1/revoke'),
   'GET /user/settings/authorized-apps': page('/user/settings/authorized-apps'),

@@ -35,7 +35,7 @@ test('nobody makes more than 100 API keys, however fast', async () => {
     `INSERT INTO api_keys (user_id, key_hash, hint) SELECT $1, sha256(('own ' || n)::bytea), '' FROM generate_series(1, 98) n`,
     [user.id],
   );
-  await browser.get(KEYS);
+  await browser.get(`${KEYS}/new`);
   const form = { ...browser.fieldsOf(KEYS), label: 'one more' };
   expect(await fiveTimes(KEYS, form)).toEqual([303, 400, 400, 400, 400]);
   await browser.submit(KEYS, form);
@@ -62,7 +62,7 @@ test('keys that applications hold are not among them', async () => {
      SELECT $1, $2, now() + interval '1 hour', sha256(('held ' || n)::bytea), '' FROM generate_series(1, 200) n`,
     [user.id, grant!.id],
   );
-  await browser.get(KEYS);
+  await browser.get(`${KEYS}/new`);
   expect((await browser.submit(KEYS, { label: 'mine' })).status).toBe(303);
 });
 

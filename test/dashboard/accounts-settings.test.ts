@@ -129,6 +129,7 @@ describe('sign-in by a proxy', () => {
     const browser = new Browser({ 'x-store-user': 'proxied' }, trusting);
     expect((await browser.get(KEYS)).status).toBe(200);
     expect(browser.page.text).not.toContain('Sign out');
+    await browser.get(`${KEYS}/new`);
     expect((await browser.submit(KEYS, { label: 'by proxy' })).status).toBe(303);
     expect(await sql(`SELECT user_id FROM api_keys WHERE label = 'by proxy'`)).toEqual([
       { user_id: user.id },

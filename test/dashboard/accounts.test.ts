@@ -1,3 +1,4 @@
+import { ApiKeyUses } from '../../src/auth/api-key-lookup';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { AttemptsService, guessFrom } from '../../src/auth/sign-in/attempts.service';
@@ -400,14 +401,14 @@ describe('forms', () => {
 
   test('are refused with the token of another session', async () => {
     const [victim, attacker] = [await browserOf(await make.user()), await browserOf(await make.user())];
-    await attacker.get(KEYS);
+    await attacker.get(`${KEYS}/new`);
     const { form_token } = attacker.fieldsOf(KEYS);
     expect((await victim.post(KEYS, { label: 'x', form_token: form_token! })).status).toBe(403);
   });
 
   test.each(['cross-site', 'same-site', 'none'])('are refused when the browser says %s', async (site) => {
     const browser = await browserOf(await make.user());
-    await browser.get(KEYS);
+    await browser.get(`${KEYS}/new`);
     const fields = { ...browser.fieldsOf(KEYS), label: 'x' };
     expect((await browser.post(KEYS, fields, { 'sec-fetch-site': site })).status).toBe(403);
     expect((await browser.post(KEYS, fields)).status).toBe(303);
@@ -415,14 +416,14 @@ describe('forms', () => {
 
   test('in the query count for nothing', async () => {
     const browser = await browserOf(await make.user());
-    await browser.get(KEYS);
+    await browser.get(`${KEYS}/new`);
     const { form_token } = browser.fieldsOf(KEYS);
     expect((await browser.post(`${KEYS}?label=x&form_token=${form_token}`, {})).status).toBe(403);
   });
 
   test('twice the same field', async () => {
     const browser = await browserOf(await make.user());
-    await browser.get(KEYS);
+    await browser.get(`${KEYS}/new`);
     const { form_token } = browser.fieldsOf(KEYS);
     const cookie = `gamewharf_session=${browser.cookies.get('gamewharf_session')}`;
     const { status } = await send('POST', KEYS, {
@@ -453,16 +454,21 @@ describe('API keys', () => {
   test('made, shown once, used, listed, revoked', async () => {
     const user = await make.user();
     const browser = await browserOf(user);
-    await browser.get(KEYS);
+    await browser.get(`${KEYS}/new`);
     await browser.submit(KEYS, { label: 'Build <server>' });
     await browser.follow();
     const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec(browser.page.text)![1]!;
     expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
     expect(browser.page.text).toContain('Build &lt;server&gt;');
     expect((await user.with(key).get('/profile')).status).toBe(200);
+    // What the form suggests: little, and not for ever.
     expect(await user.with(key).get('/credentials/info')).toEqual(
-      ok({ type: 'key', scopes: ['collection', 'game', 'profile'] }),
+      ok({ type: 'key', scopes: ['profile:me'] }),
     );
+    const [row] = await sql<{ days: number }>(
+      `SELECT extract(epoch FROM expires_at - now()) / 86400 AS days FROM api_keys WHERE label LIKE 'Build%'`,
+    );
+    expect(Number(row!.days)).toBeCloseTo(90, 0);
 
     await browser.get(KEYS);
     expect(browser.page.text).not.toContain(key);
@@ -487,7 +493,7 @@ describe('API keys', () => {
     const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [owner.id]);
     const browser = await browserOf(stranger);
     expect((await browser.get(`${KEYS}/${key!.id}/revoke`)).status).toBe(404);
-    await browser.get(KEYS);
+    await browser.get(`${KEYS}/new`);
     const { form_token } = browser.fieldsOf(KEYS);
     expect((await browser.post(`${KEYS}/${key!.id}/revoke`, { form_token: form_token! })).status).toBe(404);
     expect((await owner.get('/profile')).status).toBe(200);
@@ -497,26 +503,26 @@ describe('API keys', () => {
   const dayIn = (days: number) => new Date(theClock().now() + days * DAY).toISOString().slice(0, 10);
   const making = async (user: Actor, fields: Record<string, string>) => {
     const browser = await browserOf(user);
-    await browser.get(KEYS);
-    await browser.submit(KEYS, fields);
+    await browser.get(`${KEYS}/new`);
+    const { 'scope profile:me': _, ...form } = browser.fieldsOf(KEYS);
+    await browser.post(KEYS, { ...form, reach: 'everything', ...fields });
     return browser;
   };
 
   test.each<[string, Record<string, string>, string]>([
-    ['no name', { label: '' }, 'Give the key a name'],
-    ['a blank name', { label: '   ' }, 'Give the key a name'],
+    ['no name', { label: '' }, 'Enter a name'],
+    ['a blank name', { label: '   ' }, 'Enter a name'],
     ['a name that is too long', { label: 'x'.repeat(101) }, 'The name must be at most 100 characters.'],
-    ['nothing ticked', { reach: 'some' }, 'Tick at least one thing that the key may do.'],
-    ['an unknown scope alone', { reach: 'some', 'scope admin': 'yes' }, 'Tick at least one thing'],
-    ['everything, and something ticked', { 'scope profile:me': 'yes' }, 'You ticked some things too.'],
-    ['an expiry that is none', { expires: 'soon' }, 'Give a date to come, at most 10 years from now.'],
-    ['no days', { expires: '0' }, 'Give a date to come'],
-    ['too many days', { expires: '3651' }, 'Give a date to come'],
-    ['no date', { expires: 'date' }, 'Give a date to come'],
-    ['yesterday', { expires: 'date', expires_on: dayIn(-1) }, 'Give a date to come'],
-    ['a day that no month has', { expires: 'date', expires_on: '2031-02-30' }, 'Give a date to come'],
-    ['a date beyond ten years', { expires: 'date', expires_on: dayIn(3652) }, 'Give a date to come'],
-    ['days, and a date too', { expires: '30', expires_on: dayIn(60) }, 'You gave a date too.'],
+    ['nothing ticked', { reach: 'some' }, 'Select at least one permission.'],
+    ['an unknown scope alone', { reach: 'some', 'scope admin': 'yes' }, 'Select at least one permission'],
+    ['an expiry that is none', { expires: 'soon' }, 'Enter a future date, at most 10 years from now.'],
+    ['no days', { expires: '0' }, 'Enter a future date'],
+    ['too many days', { expires: '3651' }, 'Enter a future date'],
+    ['no date', { expires: 'date' }, 'Enter a future date'],
+    ['yesterday', { expires: 'date', expires_on: dayIn(-1) }, 'Enter a future date'],
+    ['a day that no month has', { expires: 'date', expires_on: '2031-02-30' }, 'Enter a future date'],
+    ['a date beyond ten years', { expires: 'date', expires_on: dayIn(3652) }, 'Enter a future date'],
+    ['days, and a date too', { expires: '30', expires_on: dayIn(60) }, 'You entered a date too.'],
   ])('are not made with %s, which is told once, at its field', async (_, fields, problem) => {
     const user = await make.user();
     const browser = await making(user, { label: 'A key', ...fields });
@@ -593,13 +599,11 @@ describe('API keys', () => {
     const browser = await browserOf(user);
     await browser.get(`${KEYS}/${mine!.id}`);
     await browser.submit(`${KEYS}/${mine!.id}`, { label: ' ' });
-    expect([browser.page.status, browser.words]).toEqual([
-      400,
-      expect.stringContaining('Give the key a name'),
-    ]);
+    expect([browser.page.status, browser.words]).toEqual([400, expect.stringContaining('Enter a name')]);
     await browser.submit(`${KEYS}/${mine!.id}`, { label: ' Night <job> ' });
     await browser.follow();
     expect(browser.words).toContain('The key is now called “Night <job>”.');
+    await browser.get(`${KEYS}/new`);
     const { form_token } = browser.fieldsOf(KEYS);
     const rename = (id: number) =>
       browser.post(`${KEYS}/${id}`, { form_token: form_token!, label: 'taken over' });
@@ -635,6 +639,30 @@ describe('API keys', () => {
       await expect(
         sql('UPDATE api_keys SET last_used_from = $2 WHERE user_id = $1', [user.id, address]),
       ).rejects.toThrow('api_keys_last_used_from_check');
+  });
+
+  test('show their requests of the last 30 days, which are counted in the background and swept', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    await browser.get(KEYS);
+    expect(browser.words).toContain('none');
+    await sql(
+      `INSERT INTO api_key_requests (api_key_id, day, requests)
+       SELECT id, (now() AT TIME ZONE 'UTC')::date - ago, 1000 FROM api_keys, unnest('{1,29,30}'::int[]) ago WHERE user_id = $1`,
+      [user.id],
+    );
+    for (let i = 0; i < 3; i++) await user.get('/profile');
+    await theApp().get(ApiKeyUses).flush();
+    for (let i = 0; i < 2; i++) await user.get('/profile');
+    await theApp().get(ApiKeyUses).flush();
+    await browser.get(KEYS);
+    expect(browser.words).toContain('2,005, today 5');
+    expect(browser.page.text.match(/<rect[^>]* height="24"/g)).toHaveLength(2);
+    expect(browser.page.text.match(/<rect[^>]* height="0"/g)).toHaveLength(27);
+    await theApp().get(ExpiredRows).sweep();
+    const stored =
+      'SELECT FROM api_key_requests r JOIN api_keys k ON k.id = r.api_key_id WHERE k.user_id = $1';
+    expect(await sql(stored, [user.id])).toHaveLength(3);
   });
 
   test.each(['abc', '1.5', '-1', '%00'])('an id that is none: %s', async (id) => {
@@ -717,7 +745,7 @@ describe('the frame of every page', () => {
     const { headers } = await browser.get('/');
     expect(headers.get('vary')).toBe('Accept');
     expect(browser.words).toContain('This API tells games, launchers and developer tools who a player is');
-    for (const path of ['/docs', '/openapi.json', '/user/settings/api-keys', '/login'])
+    for (const path of ['/docs', '/openapi.json', '/user/settings/api-keys/new', '/login'])
       expect(browser.page.text).toContain(`href="${path}"`);
     expect(await pasted(browser)).toEqual({ name: 'gamewharf', openapi: '/openapi.json' });
     expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
@@ -943,7 +971,7 @@ describe('collections', () => {
     const other = await browserOf(stranger);
     await other.get(COLLECTIONS);
     expect(other.words).toContain('You have no collections yet.');
-    await other.get(KEYS);
+    await other.get(`${KEYS}/new`);
     const { form_token } = other.fieldsOf(KEYS);
     expect((await other.post(path, { form_token: form_token!, on: 'yes' })).status).toBe(404);
     expect(await sql('SELECT FROM profile_collections')).toEqual([]);

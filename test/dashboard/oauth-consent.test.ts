@@ -136,7 +136,7 @@ describe('taking back', () => {
     const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
     const other = await browserOf(await make.user());
     expect((await other.get(path)).status).toBe(404);
-    await other.get('/user/settings/api-keys');
+    await other.get('/user/settings/api-keys/new');
     const { form_token } = other.fieldsOf('/user/settings/api-keys');
     expect((await other.post(path, { form_token: form_token! })).status).toBe(404);
     expect(await works(access_token)).toBe(true);

@@ -7,6 +7,7 @@ import { isRunnable, run } from '../support/page-examples';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor, baseUrl, make, sql, useStore } from '../support/store';
 import { until } from '../support/time';
+import { closeReceivers, Receiver, status } from '../support/webhook-receiver';
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /** Texts that are cut off (tabs scroll), and borders of what one presses or fills in that lack 3:1 against what is around them. */
@@ -103,8 +104,9 @@ inChromium.describe('in Chromium', () => {
     within(
       async (page) => {
         await page.getByRole('link', { name: 'Developers' }).click();
+        await page.getByRole('link', { name: 'New key' }).click();
         await page.getByLabel('Name of the key').fill('Build server');
-        await page.getByRole('button', { name: 'Make a key' }).click();
+        await page.getByRole('button', { name: 'Create key' }).click();
         const key = await page.getByLabel('Key', { exact: true }).inputValue();
         await page.getByRole('button', { name: 'Copy' }).first().click();
         await page.getByRole('button', { name: 'Copied' }).waitFor();
@@ -114,7 +116,7 @@ inChromium.describe('in Chromium', () => {
         await page.reload();
         for (const one of [key, user.key]) expect(await page.content()).not.toContain(one);
         await page.getByRole('link', { name: 'Revoke Build server' }).click();
-        await page.getByRole('button', { name: 'Revoke the key' }).click();
+        await page.getByRole('button', { name: 'Revoke key' }).click();
         await page.getByRole('status').getByText('“Build server” is revoked').waitFor();
         expect(
           (await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } })).status,
@@ -126,21 +128,22 @@ inChromium.describe('in Chromium', () => {
   test('a key that may only look, for a while: made, renamed, and refused where it may not', () =>
     within(async (page) => {
       await page.getByRole('link', { name: 'Developers' }).click();
+      await page.getByRole('link', { name: 'New key' }).click();
       const box = page.getByLabel('See who bought your games and who owns a key');
-      const day = page.getByLabel('Its last day (UTC)');
-      expect([await box.isVisible(), await day.isVisible()]).toEqual([false, false]);
+      const day = page.getByLabel('Last day (UTC)');
+      expect([await box.isVisible(), await day.isVisible()]).toEqual([true, false]);
       await page.getByLabel('Name of the key').fill('Looks only');
-      await page.getByLabel('Only what I tick').check();
-      await page.getByRole('button', { name: 'Make a key' }).click();
-      await page.getByRole('alert').getByText('Tick at least one thing').waitFor();
+      await page.getByLabel(/^See who you are/).uncheck();
+      await page.getByRole('button', { name: 'Create key' }).click();
+      await page.getByRole('alert').getByText('Select at least one permission').waitFor();
       await box.check();
-      // What is ticked stays in sight, whatever is chosen above it.
-      await page.getByLabel('Everything that you may do over the API').check();
-      expect(await box.isVisible()).toBe(true);
-      await page.getByLabel('Only what I tick').check();
-      await page.getByLabel('It expires').selectOption('On a date');
+      // Permissions are only visible while they count.
+      await page.getByLabel('Everything that you can do over the API').check();
+      expect(await box.isVisible()).toBe(false);
+      await page.getByLabel('Only the selected permissions').check();
+      await page.getByLabel('Expires').selectOption('On a date');
       await day.fill(new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10));
-      await page.getByRole('button', { name: 'Make a key' }).click();
+      await page.getByRole('button', { name: 'Create key' }).click();
       const key = await page.getByLabel('Key', { exact: true }).inputValue();
       await page.getByText('in 4 days').waitFor();
       const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } });
@@ -197,6 +200,57 @@ inChromium.describe('in Chromium', () => {
       }),
     60_000,
   );
+
+  test('keyboard only: a webhook is added, tested, sent again, gets a new secret, and is deleted', async () => {
+    const receiver = await Receiver.open(status(500, {}, 'not yet'));
+    await within(async (page, window) => {
+      const { keyboard } = page;
+      await page.goto('/user/settings/sales');
+      await window.tabTo(/^Webhooks$/);
+      await keyboard.press('Enter');
+      await page.getByText('You don’t have any webhooks yet.').waitFor();
+      await window.tabTo(/^Add webhook$/);
+      await keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Add a webhook' }).waitFor();
+      await window.tabTo(/^Endpoint URL$/);
+      await keyboard.type(receiver.url);
+      await keyboard.press('Enter');
+      receiver.secret = await page.getByLabel('Secret', { exact: true }).inputValue();
+      await window.tabTo(/^Send test$/);
+      await keyboard.press('Enter');
+      await page.getByRole('alert').getByText('Your receiver responded 500').waitFor();
+      expect((await receiver.heard(1))[0]).toMatchObject({ genuine: true, type: 'webhook.test' });
+      const [{ id: webhook_id }] = (await sql<{ id: number }>('SELECT max(id) AS id FROM webhooks')) as [
+        { id: number },
+      ];
+      const game = await make.game({ owner: user });
+      const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
+      await sql(
+        `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data)
+         VALUES (gen_random_uuid(), $1, 'purchase.completed', $2, '{"id":1}')`,
+        [webhook_id, purchase.id],
+      );
+      await receiver.heard(2);
+      await until(async () => (await sql('SELECT FROM webhook_attempts')).length === 2);
+      receiver.answer = status(200);
+      await page.reload();
+      await window.tabTo(/^Send again/);
+      await keyboard.press('Enter');
+      await page.getByRole('status').getByText('Your receiver responded 200').waitFor();
+      await window.tabTo(/^Rotate secret$/);
+      await keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Replace the signing secret?' }).waitFor();
+      await window.tabTo(/^Rotate secret$/);
+      await keyboard.press('Enter');
+      expect(await page.getByLabel('Secret', { exact: true }).inputValue()).not.toBe(receiver.secret);
+      await window.tabTo(/^Delete$/);
+      await keyboard.press('Enter');
+      await window.tabTo(/^Delete webhook$/);
+      await keyboard.press('Enter');
+      await page.getByRole('status').getByText('The webhook is deleted.').waitFor();
+    });
+    closeReceivers();
+  });
 
   test('an application is registered, changed and deleted', () =>
     within(async (page) => {
@@ -398,7 +452,7 @@ inChromium.describe('in Chromium', () => {
         await page.keyboard.press('Tab');
         await page.keyboard.type(PASSWORD);
         await page.keyboard.press('Enter');
-        await page.getByRole('heading', { name: 'API keys' }).waitFor();
+        await page.getByRole('heading', { name: 'Create an API key' }).waitFor();
         await tabTo(/^Name of the key$/);
         await page.keyboard.type('By keyboard');
         await page.keyboard.press('Enter');
@@ -406,7 +460,7 @@ inChromium.describe('in Chromium', () => {
         await tabTo(/^Revoke By keyboard$/);
         await page.keyboard.press('Enter');
         await page.getByRole('heading', { name: 'Revoke this key?' }).waitFor();
-        await tabTo(/^Revoke the key$/);
+        await tabTo(/^Revoke key$/);
         await page.keyboard.press('Space');
         await page.getByText('is revoked').waitFor();
         await page.reload();
@@ -422,20 +476,24 @@ inChromium.describe('in Chromium', () => {
   test('keyboard only: a key with limits, and its new name', () =>
     within(async (page, window) => {
       const { keyboard } = page;
+      await window.tabTo(/^New key$/);
+      await keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Create an API key' }).waitFor();
       await window.tabTo(/^Name of the key$/);
       await keyboard.type('Narrow');
       await keyboard.press('Tab');
-      await keyboard.press('ArrowDown');
-      expect(await window.focused()).toBe('Only what I tick');
+      expect(await window.focused()).toBe('Only the selected permissions');
+      await window.tabTo(/^See who you are/);
+      await keyboard.press('Space');
       await window.tabTo(/^See who bought your games/);
       await keyboard.press('Space');
-      await window.tabTo(/^It expires/);
+      await window.tabTo(/^Expires/);
       await keyboard.type('On a date');
       await keyboard.press('Tab');
-      expect(await window.focused()).toBe('Its last day (UTC)');
+      expect(await window.focused()).toBe('Last day (UTC)');
       const end = new Date(Date.now() + 3 * 86_400_000).toISOString();
       await keyboard.type(`${end.slice(5, 7)}${end.slice(8, 10)}${end.slice(0, 4)}`);
-      await window.tabTo(/^Make a key$/);
+      await window.tabTo(/^Create key$/);
       await keyboard.press('Enter');
       await page.getByText('Copy it now').waitFor();
       const key = await page.getByLabel('Key', { exact: true }).inputValue();
@@ -508,8 +566,9 @@ inChromium.describe('in Chromium', () => {
   test('without JavaScript a key is made all the same', () =>
     within(
       async (page) => {
+        await page.goto('/user/settings/api-keys/new');
         await page.getByLabel('Name of the key').fill('No script');
-        await page.getByRole('button', { name: 'Make a key' }).click();
+        await page.getByRole('button', { name: 'Create key' }).click();
         expect(await page.getByLabel('Key', { exact: true }).inputValue()).toMatch(/^gw_/);
         expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
       },
@@ -555,6 +614,22 @@ inChromium.describe('in Chromium', () => {
       await make.downloadKey({ game, user_id: user.id });
       await make.upload({ game, filename: `${'long-name-'.repeat(20)}.zip`, traits: ['p_windows', 'demo'] });
       await make.upload({ game, external_url: 'https://shop.example/comet' });
+      const [webhook] = await sql<{ id: number }>(
+        `INSERT INTO webhooks (url, events, user_id, game_id, secret, last_at, last_outcome)
+         VALUES ('https://books.example/' || repeat('long-path', 30), '{purchase.completed}', $1, 0, '', now(), '503') RETURNING id`,
+        [user.id],
+      );
+      await sql(
+        `INSERT INTO webhook_attempts (webhook_id, message_id, event, purchase_id, data, happened_at, outcome, duration_ms, response)
+         SELECT $1, 'msg_' || n, 'purchase.completed', n, '{}', now(), (ARRAY['200', '503', 'timeout'])[n], n * 4000, repeat('Unavailable', n * 6)
+         FROM generate_series(1, 3) n`,
+        [webhook!.id],
+      );
+      await sql(
+        `INSERT INTO api_key_requests (api_key_id, day, requests)
+         SELECT $1, (now() AT TIME ZONE 'UTC')::date - ago, 1000 + ago * 17 % 90 FROM generate_series(1, 29) ago ON CONFLICT DO NOTHING`,
+        [key!.id],
+      );
       const settings = '/user/settings';
       await within(async (page) => {
         for (const path of [
@@ -563,6 +638,7 @@ inChromium.describe('in Chromium', () => {
           '/user/games/redeem',
           '/user/games/downloads/4000000',
           `${settings}/api-keys`,
+          `${settings}/api-keys/new`,
           `${settings}/api-keys/${key!.id}`,
           `${settings}/api-keys/${key!.id}/revoke`,
           `${settings}/oauth-apps`,
@@ -573,6 +649,11 @@ inChromium.describe('in Chromium', () => {
           `${settings}/authorized-apps/${grant!.id}/revoke`,
           `${settings}/collections`,
           `${settings}/data`,
+          `${settings}/webhooks`,
+          `${settings}/webhooks/new`,
+          `${settings}/webhooks/${webhook!.id}`,
+          `${settings}/webhooks/${webhook!.id}/rotate`,
+          `${settings}/webhooks/${webhook!.id}/delete`,
           consent,
           '/user/oauth?client_id=nobody',
           '/user/oauth/device',
@@ -583,15 +664,16 @@ inChromium.describe('in Chromium', () => {
           '/docs/operator',
         ])
           await check(page, path);
-        await page.goto(`${settings}/api-keys`);
-        await page.getByLabel('Only what I tick').check();
+        await page.goto(`${settings}/api-keys/new`);
+        await page.getByLabel(/^See who you are/).uncheck();
         await page.getByLabel('Name of the key').fill('Seen');
         await check(page);
-        await page.getByRole('button', { name: 'Make a key' }).click();
+        await page.getByRole('button', { name: 'Create key' }).click();
         await page.getByRole('alert').waitFor();
         await check(page);
         await page.getByLabel('Everything that').check();
-        await page.getByRole('button', { name: 'Make a key' }).click();
+        await page.getByRole('button', { name: 'Create key' }).click();
+        await page.getByText('Copy it now').waitFor();
         await check(page);
         await page.goto('/docs#purchasesPurchasesOf');
         await page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' }).waitFor();

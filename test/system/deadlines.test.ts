@@ -61,7 +61,7 @@ test('a page that fails keeps what it shows once for the next time', async () =>
   app = await openApp();
   const url = await app.getUrl();
   const browser = await browserOf(await make.user(), () => url);
-  await browser.get(path);
+  await browser.get(`${path}/new`);
   await browser.submit(path, { label: 'build server' });
   const { over } = await holds('api_keys', 2700);
   expect(await browser.get(path)).toMatchObject({ status: 503 });

@@ -55,7 +55,7 @@ export class HomeController {
       <ol class="steps">
         <li>
           <p>
-            <strong><a href="/user/settings/api-keys">Create an API key</a></strong
+            <strong><a href="/user/settings/api-keys/new">Create an API key</a></strong
             >, and copy it.
           </p>
         </li>
@@ -91,7 +91,7 @@ export class HomeController {
         </li>
         <li>
           <p>
-            <strong><a href="/user/settings/api-keys">Create your own API key</a></strong
+            <strong><a href="/user/settings/api-keys/new">Create your own API key</a></strong
             >, after you sign in.
           </p>
         </li>

@@ -2,13 +2,14 @@ import { Controller, Get, Param, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import type { ApiKey } from '../../auth/api-key.entity';
+import { COUNTED_DAYS } from '../../auth/api-key-requests.entity';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { covers } from '../../auth/credential';
 import { Clock } from '../../platform/config/clock';
 import { apiError } from '../../platform/http/api-error';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Audit } from '../../auth/audit';
-import { type KeyDraft, keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
+import { keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
 import { keyFacts, keyForm, keyRow, labelField, nameOf, newKey, PATH } from './key-parts';
 import { KeysService, MAX_KEYS } from './keys.service';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
@@ -16,7 +17,7 @@ import { formOf } from '../../platform/http/form';
 import { html } from '../layout/html';
 import { formToken, Layout, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
-import { alert, confirmation, done, idOf, isWrong, type Problems, table } from '../layout/parts';
+import { confirmation, done, idOf, isWrong, table } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
 
 @Pages()
@@ -40,21 +41,55 @@ export class ApiKeysController {
 
   @Get('api-keys')
   @SignedIn()
-  async list(@CurrentVisitor() visitor: Visitor) {
-    return this.page(visitor, { takesNotice: true });
+  async list(@CurrentVisitor() visitor: SignedInVisitor) {
+    const keys = await this.keys.keysOf(visitor.user.id);
+    const requests = await this.keys.requestsOf(keys);
+    const { made, path, done: text } = await this.sessions.takeNotice(visitor.token);
+    return this.layout.show(visitor, {
+      section: PATH,
+      title: 'API keys',
+      main: html`<div class="head">
+          <h1>API keys</h1>
+          <a class="button" href="${PATH}/new">New key</a>
+        </div>
+        <p class="lead">A program uses the API as you with a key. Keep it secret like a password.</p>
+        ${done(text)}
+        ${made && newKey(made, `curl -H "Authorization: Bearer ${made}" ${this.own.url}${path}`)}
+        ${
+          keys.length === 0
+            ? html`<p class="empty">You don’t have any keys yet.</p>`
+            : table(
+                'Your keys',
+                [
+                  'Key',
+                  'Permissions',
+                  `Requests in ${COUNTED_DAYS} days`,
+                  'Last used',
+                  'Expires',
+                  { buttons: 'Revoke' },
+                ],
+                keys.map((key) => keyRow(key, requests.get(key.id)!, this.clock.now())),
+              )
+        }`,
+    });
+  }
+
+  @Get('api-keys/new')
+  @SignedIn()
+  blank(@CurrentVisitor() visitor: SignedInVisitor) {
+    return this.layout.show(visitor, keyForm(visitor, NEW_KEY, {}));
   }
 
   @Post('api-keys')
   @SignedIn()
   async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const { draft, problems, key } = keyDraftOf(await formOf(req), this.clock.now());
-    if (isWrong(problems)) return this.page(visitor, { draft, problems });
+    if (isWrong(problems)) return this.layout.show(visitor, keyForm(visitor, draft, problems));
     const made = await this.keys.make(visitor.user.id, key);
-    if (!made)
-      return this.page(visitor, {
-        draft,
-        problem: `You have ${MAX_KEYS} keys. Revoke one that you no longer use first.`,
-      });
+    if (!made) {
+      const problem = `You have ${MAX_KEYS} keys. Revoke one that you no longer use first.`;
+      return this.layout.show(visitor, keyForm(visitor, draft, {}, problem));
+    }
     this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: made.id });
     const path = !key.scopes || covers(key.scopes, 'profile:me') ? '/profile' : '/credentials/info';
     await this.sessions.setNotice(visitor.token, { made: made.key, path });
@@ -97,9 +132,9 @@ export class ApiKeysController {
         facts: html`<p>
             <strong>${key.label ?? 'A key without a name'}</strong><br /><code>${key.hint}…</code>
           </p>
-          <p>Whatever uses it stops working at once. This cannot be undone.</p>`,
+          <p>Programs that use it stop working immediately. This can’t be undone.</p>`,
         action: `${PATH}/${key.id}/revoke`,
-        button: 'Revoke the key',
+        button: 'Revoke key',
         back: PATH,
       }),
     );
@@ -119,41 +154,6 @@ export class ApiKeysController {
     const key = await this.keys.keyOf(user.id, idOf(key_id));
     if (!key) throw noSuchKey();
     return key;
-  }
-
-  private async page(
-    visitor: Visitor,
-    {
-      takesNotice = false,
-      draft = NEW_KEY,
-      problems = {},
-      problem,
-    }: { takesNotice?: boolean; draft?: KeyDraft; problems?: Problems; problem?: string },
-  ) {
-    const keys = await this.keys.keysOf(visitor.user!.id);
-    const notice = takesNotice ? await this.sessions.takeNotice(visitor.token) : {};
-    return this.layout.show(visitor, {
-      section: PATH,
-      title: 'API keys',
-      status: problem || isWrong(problems) ? 400 : 200,
-      main: html`<h1>API keys</h1>
-        <p class="lead">
-          With a key a program uses the API as you. Give it no more than the program needs, and keep it like a
-          password.
-        </p>
-        ${problem && alert(problem)} ${done(notice.done)}
-        ${notice.made && newKey(notice.made, `curl -H "Authorization: Bearer ${notice.made}" ${this.own.url}${notice.path}`)}
-        ${keyForm(visitor, draft, problems)}
-        ${
-          keys.length === 0
-            ? html`<p class="empty">You have no keys yet.</p>`
-            : table(
-                'Your keys',
-                ['Key', 'May do', 'Last used', 'Expires', { buttons: 'Change' }],
-                keys.map((key) => keyRow(key, this.clock.now())),
-              )
-        }`,
-    });
   }
 
   private onePage(visitor: Visitor, key: ApiKey, label: string, problem?: string) {

@@ -18,16 +18,16 @@ export interface KeyDraft {
 
 export const NEW_KEY: KeyDraft = {
   label: '',
-  reach: 'everything',
-  scopes: [],
-  expires: 'never',
+  reach: 'some',
+  scopes: ['profile:me'],
+  expires: '90',
   expires_on: '',
 };
 
 type Field = 'label' | 'scopes' | 'expires';
 
 export const problemOfLabel = (label: string) =>
-  problemOfName(label, 'Give the key a name, so that you know it later.');
+  problemOfName(label, 'Enter a name, so that you recognize the key later.');
 
 export const labelOf = (form: Form): string => (form.text('label') ?? '').trim();
 
@@ -53,12 +53,12 @@ export function keyDraftOf(
     draft,
     problems: {
       label: problemOfLabel(label),
-      scopes: problemOfReach(draft),
+      scopes: reach === 'some' && scopes.length === 0 ? 'Select at least one permission.' : undefined,
       expires:
         expires_at === undefined
-          ? `Give a date to come, at most ${MAX_DAYS / 365} years from now.`
+          ? `Enter a future date, at most ${MAX_DAYS / 365} years from now.`
           : expires !== 'date' && expires_on !== ''
-            ? 'You gave a date too. Choose “On a date”, or clear it.'
+            ? 'You entered a date too. Select “On a date”, or clear the date.'
             : undefined,
     },
     key: {
@@ -67,13 +67,6 @@ export function keyDraftOf(
       expires_at: expires_at ?? null,
     },
   };
-}
-
-function problemOfReach({ reach, scopes }: KeyDraft): string | undefined {
-  if (reach === 'some' && scopes.length === 0) return 'Tick at least one thing that the key may do.';
-  if (reach === 'everything' && scopes.length > 0)
-    return 'You ticked some things too. Choose “Only what I tick”, or untick them.';
-  return undefined;
 }
 
 const isCovered = (scope: Scope, chosen: Scope[]) =>

@@ -1,16 +1,27 @@
 import type { ApiKey } from '../../auth/api-key.entity';
 import { SCOPES, type Scope } from '../../auth/scopes';
 import { html, type Html } from '../layout/html';
-import { formToken } from '../layout/layout';
-import { copyable, day, described, nameField, problemAt, type Problems, scopeBoxes } from '../layout/parts';
+import { formToken, type Page } from '../layout/layout';
+import {
+  alert,
+  copyable,
+  day,
+  described,
+  isWrong,
+  nameField,
+  problemAt,
+  type Problems,
+  scopeBoxes,
+} from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 import { DAYS, type KeyDraft } from './key-draft';
 
 export const PATH = '/user/settings/api-keys';
 const DAY = 24 * 60 * 60 * 1000;
 const WARNING_DAYS = 7;
+const SPARK_HEIGHT = 24;
 
-export const keyForm = (visitor: Visitor, draft: KeyDraft, problems: Problems): Html => {
+export const keyForm = (visitor: Visitor, draft: KeyDraft, problems: Problems, problem?: string): Page => {
   const { label, reach, scopes, expires, expires_on } = draft;
   const choice = (value: KeyDraft['reach'], words: string) =>
     html`<label class="check"
@@ -20,31 +31,39 @@ export const keyForm = (visitor: Visitor, draft: KeyDraft, problems: Problems): 
     >`;
   const option = (value: string, words: string) =>
     html`<option value="${value}" ${expires === value && html` selected`}>${words}</option>`;
-  return html`<form method="post" action="${PATH}" class="card stack">
-    ${formToken(visitor)}
-    <h2>Make a key</h2>
-    ${labelField(label, problems.label, 'such as: build server')}
-    <fieldset class="reach" ${problems.scopes && html` aria-describedby="scopes-problem"`}>
-      <legend>It may do</legend>
-      ${problemAt('scopes', problems.scopes)}
-      ${choice('everything', 'Everything that you may do over the API')} ${choice('some', 'Only what I tick')}
-      <div class="some">${scopeBoxes(SCOPES, scopes)}</div>
-    </fieldset>
-    <div class="row ends">
-      <label class="field" for="expires"
-        >It expires
-        <select id="expires" name="expires" ${described('expires', problems.expires)}>
-          ${option('never', 'Never')} ${DAYS.map((days) => option(days, `In ${days} days`))}
-          ${option('date', 'On a date')}
-        </select></label
-      >
-      <label class="field date${expires_on && ' given'}" for="expires_on"
-        >Its last day (UTC) <input id="expires_on" name="expires_on" type="date" value="${expires_on}"
-      /></label>
-    </div>
-    ${problemAt('expires', problems.expires)}
-    <div class="buttons"><button>Make a key</button></div>
-  </form>`;
+  const main = html`<h1>Create an API key</h1>
+    <p class="lead">
+      A program uses the API as you with this key. Select only the permissions that it needs.
+    </p>
+    ${problem && alert(problem)}
+    <form method="post" action="${PATH}" class="card stack">
+      ${formToken(visitor)} ${labelField(label, problems.label, 'such as: build server')}
+      <fieldset class="reach" ${problems.scopes && html` aria-describedby="scopes-problem"`}>
+        <legend>Permissions</legend>
+        ${problemAt('scopes', problems.scopes)} ${choice('some', 'Only the selected permissions')}
+        <div class="some">${scopeBoxes(SCOPES, scopes)}</div>
+        ${choice('everything', 'Everything that you can do over the API')}
+      </fieldset>
+      <div class="row ends">
+        <label class="field" for="expires"
+          >Expires
+          <select id="expires" name="expires" ${described('expires', problems.expires)}>
+            ${option('never', 'Never')} ${DAYS.map((days) => option(days, `In ${days} days`))}
+            ${option('date', 'On a date')}
+          </select></label
+        >
+        <label class="field date${expires_on && ' given'}" for="expires_on"
+          >Last day (UTC) <input id="expires_on" name="expires_on" type="date" value="${expires_on}"
+        /></label>
+      </div>
+      ${problemAt('expires', problems.expires)}
+      <div class="buttons">
+        <button>Create key</button>
+        <a class="button quiet" href="${PATH}">Cancel</a>
+      </div>
+    </form>`;
+  const status = problem || isWrong(problems) ? 400 : 200;
+  return { section: PATH, title: 'Create an API key', status, main };
 };
 
 export const labelField = (label: string, problem: string | undefined, placeholder?: string): Html =>
@@ -54,7 +73,7 @@ export const labelField = (label: string, problem: string | undefined, placehold
 export const newKey = (key: string, request: string): Html =>
   html`<section class="card fresh stack" aria-labelledby="fresh">
     <h2 id="fresh">Your new key</h2>
-    <p>Copy it now: it is shown this once and stored nowhere.</p>
+    <p>Copy it now, because it isn’t shown again.</p>
     ${copyable('new-key', 'Key', key)} ${copyable('try', 'Try it', request)}
   </section>`;
 
@@ -78,10 +97,32 @@ function expiryOf({ expires_at }: ApiKey, now: number): Html {
   return html`${day(expires_at)}${left <= WARNING_DAYS && html` <strong class="tag warn">${left === 1 ? 'within a day' : `in ${left} days`}</strong>`}`;
 }
 
-export const keyRow = (key: ApiKey, now: number): Html =>
+/** The requests of the last days, the newest last. */
+function sparkline(requests: number[]): Html {
+  const most = Math.max(...requests);
+  if (most === 0) return html`<span class="muted">none</span>`;
+  const total = requests.reduce((sum, count) => sum + count, 0).toLocaleString('en-US');
+  const today = requests.at(-1)!.toLocaleString('en-US');
+  const bar = (count: number, i: number) => {
+    const height = count === 0 ? 0 : Math.max(1, Math.round((count / most) * SPARK_HEIGHT));
+    return html`<rect x="${i * 4}" y="${SPARK_HEIGHT - height}" width="3" height="${height}" />`;
+  };
+  return html`<svg
+      class="spark"
+      width="${requests.length * 4 - 1}"
+      height="${SPARK_HEIGHT}"
+      role="img"
+      aria-label="Requests a day in the last ${requests.length} days"
+    >
+      ${requests.map(bar)}</svg
+    ><br /><small>${total}, today ${today}</small>`;
+}
+
+export const keyRow = (key: ApiKey, requests: number[], now: number): Html =>
   html`<tr>
     <th scope="row"><a href="${PATH}/${key.id}">${nameOf(key)}</a><br /><code>${key.hint}…</code></th>
-    <td data-label="May do">${reachOf(key)}</td>
+    <td data-label="Permissions">${reachOf(key)}</td>
+    <td data-label="Requests in ${requests.length} days">${sparkline(requests)}</td>
     <td data-label="Last used">${lastUse(key)}</td>
     <td data-label="Expires">${expiryOf(key, now)}</td>
     <td class="actions">
@@ -94,11 +135,11 @@ export const keyRow = (key: ApiKey, now: number): Html =>
 /** All about one key. */
 export const keyFacts = (key: ApiKey, now: number): Html =>
   html`<dl class="facts">
-    <dt>Begins with</dt>
+    <dt>Starts with</dt>
     <dd><code>${key.hint}…</code></dd>
-    <dt>May do</dt>
+    <dt>Permissions</dt>
     <dd>${reachOf(key)}</dd>
-    <dt>Made</dt>
+    <dt>Created</dt>
     <dd>${day(key.created_at)}</dd>
     <dt>Last used</dt>
     <dd>${lastUse(key)}</dd>

@@ -4,11 +4,20 @@ import { IsNull, type Repository } from 'typeorm';
 import { ApiKey } from '../../auth/api-key.entity';
 import { isLive } from '../../auth/api-key-lookup';
 import { ApiKeysService, type NewKey } from '../../auth/api-keys.service';
+import { COUNTED_DAYS } from '../../auth/api-key-requests.entity';
 import { Database } from '../../platform/database/database';
+import { longRead } from '../../platform/database/statement';
 import { lockUser } from '../../auth/accounts/lock-user';
 
 export const MAX_KEYS = 100;
 export const MAX_LISTED = 1000;
+
+const REQUESTS = longRead<{ api_key_id: number; ago: number; requests: number }>(
+  'requests_of_api_keys',
+  `SELECT api_key_id, today - day AS ago, requests
+   FROM api_key_requests, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) t
+   WHERE api_key_id = ANY ($1::bigint[]) AND day > today - ${COUNTED_DAYS} AND day <= today`,
+);
 
 const ownKeys = (user_id: number) => ({ user_id, grant_id: IsNull(), revoked_at: IsNull() });
 
@@ -23,6 +32,14 @@ export class KeysService {
 
   keysOf(user_id: number): Promise<ApiKey[]> {
     return this.keys.find({ where: ownKeys(user_id), order: { id: 'DESC' }, take: MAX_LISTED });
+  }
+
+  /** The requests of keys on each of the last days, the newest last. */
+  async requestsOf(keys: readonly ApiKey[]): Promise<Map<number, number[]>> {
+    const days = new Map(keys.map(({ id }) => [id, Array<number>(COUNTED_DAYS).fill(0)]));
+    for (const { api_key_id, ago, requests } of await this.database.rows(REQUESTS, [[...days.keys()]]))
+      days.get(api_key_id)![COUNTED_DAYS - 1 - ago] = requests;
+    return days;
   }
 
   keyOf(user_id: number, id: number): Promise<ApiKey | null> {

@@ -116,7 +116,7 @@ export class WebhooksController {
         section: WEBHOOKS_PATH,
         title: 'Rotate secret',
         question: 'Replace the signing secret?',
-        facts: html`<p><strong>${nameOf(webhook)}</strong></p>
+        facts: html`<p class="wrap"><strong>${nameOf(webhook)}</strong></p>
           <p>
             Messages are signed with the new secret immediately. Messages that your receiver rejects until it
             has the new secret are sent again.
@@ -148,7 +148,7 @@ export class WebhooksController {
         section: WEBHOOKS_PATH,
         title: 'Delete a webhook',
         question: 'Delete this webhook?',
-        facts: html`<p><strong>${nameOf(webhook)}</strong></p>
+        facts: html`<p class="wrap"><strong>${nameOf(webhook)}</strong></p>
           <p>It receives no more messages, and its pending messages are deleted. This can’t be undone.</p>`,
         action: `${webhookPath(webhook.id)}/delete`,
         button: 'Delete webhook',

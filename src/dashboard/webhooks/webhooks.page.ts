@@ -71,7 +71,7 @@ export const listPage = (webhooks: OwnWebhook[], sells: boolean, notice: string 
 
 const row = (webhook: OwnWebhook): Html =>
   html`<tr>
-    <th scope="row"><a href="${webhookPath(webhook.id)}">${nameOf(webhook)}</a></th>
+    <th scope="row"><a class="wrap" href="${webhookPath(webhook.id)}">${nameOf(webhook)}</a></th>
     <td data-label="Games">${gamesOf(webhook)}</td>
     <td data-label="Last result">${lastResult(webhook)}</td>
     <td data-label="Pending" class="number">${webhook.waiting}</td>
@@ -155,7 +155,7 @@ export const onePage = (
   return {
     section: WEBHOOKS_PATH,
     title: nameOf(webhook),
-    main: html`<h1>${nameOf(webhook)}</h1>
+    main: html`<h1 class="wrap">${nameOf(webhook)}</h1>
       ${notice.problem && alert(notice.problem)} ${done(notice.done)}
       ${notice.secret && secretCard(notice.secret)}
       <section class="card stack" aria-label="About this webhook">
@@ -211,7 +211,7 @@ const attemptRow = (visitor: SignedInVisitor, attempt: ShownAttempt): Html => {
     <td data-label="Result">${result(outcome)}</td>
     <td data-label="Duration" class="number">${duration_ms} ms</td>
     <td data-label="Response">
-      ${response ? html`<small>${response}</small>` : html`<span class="muted">empty</span>`}
+      ${response ? html`<small class="wrap">${response}</small>` : html`<span class="muted">empty</span>`}
     </td>
     <td class="actions">
       ${

@@ -83,7 +83,11 @@ export const PARTS: (Owned | Scanned)[] = [
   // An account's own addresses; without an account, who entered the address.
   owned('user_email', UserEmail, { key: 'email', key_type: 'text' }),
   scanned('user_email', UserEmail, CLAIMS, { where: 'person.user_id IS NULL' }),
-  owned('api_key', ApiKey),
+  owned('api_key', ApiKey, {
+    columns: {
+      requests: '(SELECT json_object_agg(day, requests) FROM api_key_requests WHERE api_key_id = t.id)',
+    },
+  }),
   owned('session', Session, byHash('token_hash')),
   owned('oauth_application', OauthApplication, { key: 'client_id', key_type: 'text' }),
   owned('oauth_grant', OauthGrant),

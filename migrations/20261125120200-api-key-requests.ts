@@ -1,0 +1,24 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Users see how many requests a day each of their keys sends. */
+export class ApiKeyRequests20261125120200 implements MigrationInterface {
+  name = 'ApiKeyRequests20261125120200';
+
+  async up(db: QueryRunner) {
+    // The fill factor leaves space for updates of the count, which then need no new index entries.
+    await db.query(`
+      CREATE TABLE api_key_requests (
+        api_key_id bigint NOT NULL
+          CONSTRAINT api_key_requests_api_key_id_fkey REFERENCES api_keys ON DELETE CASCADE,
+        day date NOT NULL,
+        requests bigint NOT NULL,
+        CONSTRAINT api_key_requests_pkey PRIMARY KEY (api_key_id, day)
+      ) WITH (fillfactor = 85);
+      CREATE INDEX api_key_requests_day_idx ON api_key_requests (day);
+    `);
+  }
+
+  async down(db: QueryRunner) {
+    await db.query('DROP TABLE api_key_requests');
+  }
+}
