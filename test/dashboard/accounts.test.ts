@@ -656,7 +656,7 @@ describe('API keys', () => {
     for (let i = 0; i < 2; i++) await user.get('/profile');
     await theApp().get(ApiKeyUses).flush();
     await browser.get(KEYS);
-    expect(browser.words).toContain('2,005, today 5');
+    expect(browser.words).toContain('2,005 in 30 days');
     expect(browser.page.text.match(/<rect[^>]* height="24"/g)).toHaveLength(2);
     expect(browser.page.text.match(/<rect[^>]* height="0"/g)).toHaveLength(27);
     await theApp().get(ExpiredRows).sweep();

@@ -245,6 +245,7 @@ inChromium.describe('in Chromium', () => {
       expect(await page.getByLabel('Secret', { exact: true }).inputValue()).not.toBe(receiver.secret);
       await window.tabTo(/^Delete$/);
       await keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Delete this webhook?' }).waitFor();
       await window.tabTo(/^Delete webhook$/);
       await keyboard.press('Enter');
       await page.getByRole('status').getByText('The webhook is deleted.').waitFor();
@@ -685,7 +686,7 @@ inChromium.describe('in Chromium', () => {
         await check(page, '/');
       }, look as object);
     },
-    60_000,
+    120_000,
   );
 
   async function check(page: Page, path?: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { covers } from '../../auth/credential';
 import { SCOPES, type Scope } from '../../auth/scopes';
 import { apiError } from '../../platform/http/api-error';
+import { modernTimestamp } from '../../platform/formats/timestamps';
 import { InvalidValue } from '../../platform/http/given-values';
 import { readInteger } from '../../platform/http/readers';
 import type { Consent } from '../../auth/oauth/grants.service';
@@ -19,6 +20,10 @@ export function day(timestamp: string | null, never = 'never'): Html {
     >${Number(date)} ${MONTHS[Number(month) - 1]} ${year}</time
   >`;
 }
+
+/** To the second, in UTC. */
+export const timeOf = (timestamp: string): Html =>
+  html`${day(timestamp)}, ${modernTimestamp(timestamp).slice(11, 19)} UTC`;
 
 export const alert = (problem: string): Html => html`<p class="alert" role="alert">${problem}</p>`;
 

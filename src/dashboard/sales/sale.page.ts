@@ -1,5 +1,4 @@
 import { formatMoney } from '../../platform/formats/money';
-import { modernTimestamp } from '../../platform/formats/timestamps';
 import {
   type KeyState,
   type SellerSale,
@@ -9,9 +8,9 @@ import {
 import type { PurchaseAttempt } from '../../operator/webhooks/webhook-attempts.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { checkbox, confirmation, day, done, table } from '../layout/parts';
+import { checkbox, confirmation, day, done, table, timeOf } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
-import { moment, nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
+import { nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
 import { statusOf } from './buyers.page';
 import { SALES_PATH } from './sales.page';
 
@@ -104,12 +103,6 @@ function moreGames({ games, own_games, all_games }: SellerSale): Html {
   return html`${parts.length > 0 && html`<p class="muted">And ${parts.join(', and ')}.</p>`}`;
 }
 
-/** To the second, in UTC. */
-const timeOf = (timestamp: string): Html => {
-  const text = modernTimestamp(timestamp);
-  return html`${day(timestamp)}, ${text.slice(11, 19)} UTC`;
-};
-
 const stateOf = ({ revoked, claimed_by }: KeyState): Html => {
   if (revoked) return html`<span class="tag">revoked</span>`;
   return claimed_by === null ? html`<span class="muted">Not claimed</span>` : html`Claimed by ${claimed_by}`;
@@ -144,7 +137,7 @@ const deliveryList = (attempts: PurchaseAttempt[]): Html =>
         attempts.map(
           ({ attempted_at, webhook_id, url, event, outcome }) =>
             html`<tr>
-              <th scope="row">${moment(attempted_at)}</th>
+              <th scope="row">${timeOf(attempted_at)}</th>
               <td data-label="Webhook" class="long">
                 <a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>
               </td>

@@ -2,7 +2,6 @@ import { Controller, Get, Param, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import type { ApiKey } from '../../auth/api-key.entity';
-import { COUNTED_DAYS } from '../../auth/api-key-requests.entity';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { covers } from '../../auth/credential';
 import { Clock } from '../../platform/config/clock';
@@ -60,14 +59,7 @@ export class ApiKeysController {
             ? html`<p class="empty">You don’t have any keys yet.</p>`
             : table(
                 'Your keys',
-                [
-                  'Key',
-                  'Permissions',
-                  `Requests in ${COUNTED_DAYS} days`,
-                  'Last used',
-                  'Expires',
-                  { buttons: 'Revoke' },
-                ],
+                ['Key', 'Permissions', 'Requests', 'Last used', 'Expires', { buttons: 'Revoke' }],
                 keys.map((key) => keyRow(key, requests.get(key.id)!, this.clock.now())),
               )
         }`,

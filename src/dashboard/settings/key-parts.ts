@@ -102,7 +102,6 @@ function sparkline(requests: number[]): Html {
   const most = Math.max(...requests);
   if (most === 0) return html`<span class="muted">none</span>`;
   const total = requests.reduce((sum, count) => sum + count, 0).toLocaleString('en-US');
-  const today = requests.at(-1)!.toLocaleString('en-US');
   const bar = (count: number, i: number) => {
     const height = count === 0 ? 0 : Math.max(1, Math.round((count / most) * SPARK_HEIGHT));
     return html`<rect x="${i * 4}" y="${SPARK_HEIGHT - height}" width="3" height="${height}" />`;
@@ -112,17 +111,17 @@ function sparkline(requests: number[]): Html {
       width="${requests.length * 4 - 1}"
       height="${SPARK_HEIGHT}"
       role="img"
-      aria-label="Requests a day in the last ${requests.length} days"
+      aria-label="Requests per day, at most ${most.toLocaleString('en-US')}"
     >
       ${requests.map(bar)}</svg
-    ><br /><small>${total}, today ${today}</small>`;
+    ><br /><small>${total} in ${requests.length} days</small>`;
 }
 
 export const keyRow = (key: ApiKey, requests: number[], now: number): Html =>
   html`<tr>
     <th scope="row"><a href="${PATH}/${key.id}">${nameOf(key)}</a><br /><code>${key.hint}…</code></th>
     <td data-label="Permissions">${reachOf(key)}</td>
-    <td data-label="Requests in ${requests.length} days">${sparkline(requests)}</td>
+    <td data-label="Requests">${sparkline(requests)}</td>
     <td data-label="Last used">${lastUse(key)}</td>
     <td data-label="Expires">${expiryOf(key, now)}</td>
     <td class="actions">

@@ -124,6 +124,7 @@ export class WebhooksController {
         action: `${webhookPath(webhook.id)}/rotate`,
         button: 'Rotate secret',
         back: webhookPath(webhook.id),
+        cancel: 'Cancel',
       }),
     );
   }
@@ -153,6 +154,7 @@ export class WebhooksController {
         action: `${webhookPath(webhook.id)}/delete`,
         button: 'Delete webhook',
         back: webhookPath(webhook.id),
+        cancel: 'Cancel',
       }),
     );
   }

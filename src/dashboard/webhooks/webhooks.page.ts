@@ -1,4 +1,3 @@
-import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ALL_OWN_GAMES, WEBHOOK_EVENTS, type WebhookEvent } from '../../operator/webhooks/announcements';
 import type { OwnWebhook } from '../../operator/webhooks/user-webhooks.service';
 import { isSuccess, MAX_ATTEMPTS } from '../../operator/webhooks/webhook-attempts.service';
@@ -15,9 +14,12 @@ import {
   isWrong,
   problemAt,
   type Problems,
+  selectField,
   table,
+  timeOf,
 } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
+import { SALES_PATH } from '../sales/sales.page';
 
 export const WEBHOOKS_PATH = '/user/settings/webhooks';
 const MAX_URL = 500;
@@ -84,11 +86,8 @@ export const result = (outcome: string): Html =>
   html`<span class="tag${!isSuccess({ status: outcome }) && ' warn'}">${outcomeText(outcome)}</span>`;
 
 const lastResult = ({ last_at, last_outcome, ended_at }: OwnWebhook): Html =>
-  html`${last_outcome === null ? html`<span class="muted">none yet</span>` : html`${result(last_outcome)} ${moment(last_at!)}`}
+  html`${last_outcome === null ? html`<span class="muted">none yet</span>` : html`${result(last_outcome)} ${timeOf(last_at!)}`}
   ${ended_at && html`<br /><strong class="tag warn">disabled</strong>`}`;
-
-export const moment = (timestamp: string): Html =>
-  html`<time datetime="${modernTimestamp(timestamp)}">${timestamp.slice(0, 16)} UTC</time>`;
 
 export const formPage = (
   visitor: SignedInVisitor,
@@ -117,13 +116,7 @@ export const formPage = (
         />
         ${problemAt('url', problems.url)}
       </div>
-      <label class="field" for="game"
-        >Games
-        <select id="game" name="game" ${described('game', problems.game)}>
-          <option value="">All games that you can edit</option>
-          ${games.map(({ id, title }) => html`<option value="${id}" ${game === String(id) && html` selected`}>${title}</option> `)}
-        </select></label
-      >
+      ${selectField('game', 'Games', [['', 'All games that you can edit'], ...games.map(({ id, title }) => [String(id), title] as const)], game)}
       ${problemAt('game', problems.game)}
       <fieldset ${problems.events && html` aria-describedby="events-problem"`}>
         <legend>Events</legend>
@@ -193,21 +186,27 @@ export const onePage = (
           ? html`<p class="empty">Nothing was sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.</p>`
           : table(
               'Latest deliveries',
-              ['Time', 'Event', 'Result', { numbers: 'Duration' }, 'Response', { buttons: 'Send again' }],
+              ['Event', 'Time', 'Result', { numbers: 'Duration' }, 'Response', { buttons: 'Send again' }],
               attempts.map((attempt) => attemptRow(visitor, attempt)),
             )
       }`,
   };
 };
 
+const EVENT_TITLES: Record<string, string> = {
+  'purchase.completed': 'Sale',
+  'purchase.refunded': 'Refund of sale',
+  'webhook.test': 'Test',
+};
+
 const attemptRow = (visitor: SignedInVisitor, attempt: ShownAttempt): Html => {
   const { id, webhook_id, event, purchase_id, attempted_at, outcome, duration_ms, response } = attempt;
-  const what = purchase_id === null ? '' : ` of sale ${purchase_id}`;
+  const title = EVENT_TITLES[event];
   return html`<tr>
-    <th scope="row">${moment(attempted_at)}</th>
-    <td data-label="Event">
-      <code>${event}</code>${purchase_id !== null && html`<br /><small>sale ${purchase_id}</small>`}
-    </td>
+    <th scope="row">
+      ${purchase_id === null ? title : html`<a href="${SALES_PATH}/${purchase_id}">${title} ${purchase_id}</a>`}
+    </th>
+    <td data-label="Time">${timeOf(attempted_at)}</td>
     <td data-label="Result">${result(outcome)}</td>
     <td data-label="Duration" class="number">${duration_ms} ms</td>
     <td data-label="Response">
@@ -218,7 +217,7 @@ const attemptRow = (visitor: SignedInVisitor, attempt: ShownAttempt): Html => {
         purchase_id !== null &&
         html`<form method="post" action="${webhookPath(webhook_id)}/attempts/${id}">
           ${formToken(visitor)}<button class="quiet">
-            Send again<span class="hidden"> ${event}${what}</span>
+            Send again<span class="hidden"> ${title} ${purchase_id}</span>
           </button>
         </form>`
       }
