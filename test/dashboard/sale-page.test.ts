@@ -87,7 +87,7 @@ describe('a sale', () => {
         [`https://${host}.example/sales?token=secret`, user_id, game.id, id],
       );
     await browser.get(path);
-    expect(browser.words).toMatch(/Result [-\d :]+UTC mine\.example\/sales purchase\.completed 500/);
+    expect(browser.words).toMatch(/Result [-\d\w :,]+UTC mine\.example\/sales purchase\.completed 500/);
     expect(browser.page.text).not.toMatch(/theirs|secret/);
     await sql('DELETE FROM webhooks');
   });

@@ -16,9 +16,10 @@ import {
   useStore,
 } from '../support/store';
 import { until } from '../support/time';
-import { closeReceivers, Receiver, status } from '../support/webhook-receiver';
+import { closeReceivers, PATIENCE, Receiver, status } from '../support/webhook-receiver';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
+jest.setTimeout(2 * PATIENCE);
 
 const WEBHOOKS = '/user/settings/webhooks';
 let seller: Actor;
@@ -61,14 +62,14 @@ const order = (game_id: number | number[]) => ({
 });
 const sold = async (game_id: number | number[], fields = {}) =>
   (await post('/operator/purchases', { ...order(game_id), ...fields })).purchase.id;
-const idle = () => until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0);
+const idle = () => until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0, PATIENCE);
 const attemptsOf = (receiver: Receiver) =>
   sql<{ id: number; outcome: string; response: string }>(
     'SELECT id, outcome, response FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id',
     [receiver.id],
   );
 const recorded = (receiver: Receiver, count: number) =>
-  until(async () => (await attemptsOf(receiver)).length >= count);
+  until(async () => (await attemptsOf(receiver)).length >= count, PATIENCE);
 /** As if the time of the next attempt had come. */
 async function again() {
   await sql('UPDATE webhook_deliveries SET due_at = now()');
@@ -99,10 +100,6 @@ test('a seller adds a webhook, sees its secret once, and is notified of sales an
   expect(browser.words).toMatch(/Games All your games Events Sales, Refunds/);
   await browser.get(WEBHOOKS);
   expect(browser.words).toMatch(/127\.0\.0\.1:\d+\/hook All your games 200 \d+ \w+ \d+ ?, [\d:]+ UTC 0/);
-  await browser.get(`/user/settings/sales/${id}`);
-  expect(browser.words).toMatch(
-    /Webhook deliveries .*\/hook (Sale|Refund) .* UTC 200 \d+ ms .*\/hook (Sale|Refund) .* UTC 200 /,
-  );
   // A URL may contain a token.
   expect(browser.page.text).not.toContain('of-the-shop');
 });

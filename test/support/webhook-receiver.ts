@@ -21,6 +21,9 @@ export const status =
   (res) =>
     res.writeHead(code, headers).end(body);
 
+/** Milliseconds: on a busy machine a claim may time out, and its deliveries are due again when their lease of 20 s ends. */
+export const PATIENCE = 30_000;
+
 const receivers: Receiver[] = [];
 
 export function closeReceivers(): void {
@@ -61,7 +64,7 @@ export class Receiver {
   }
 
   async heard(count: number): Promise<Message[]> {
-    await until(() => this.messages.length >= count);
+    await until(() => this.messages.length >= count, PATIENCE);
     return this.messages;
   }
 
