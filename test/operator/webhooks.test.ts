@@ -43,11 +43,13 @@ import {
   closeReceivers,
   type Message,
   ok,
+  PATIENCE,
   Receiver,
   status,
 } from '../support/webhook-receiver';
 
 useStore({ OPERATOR_TOKEN });
+jest.setTimeout(2 * PATIENCE);
 
 /** Opened, and added as a webhook. */
 async function added(answer: Answering = ok, ...options: string[]): Promise<Receiver> {
@@ -126,7 +128,7 @@ const results = async () =>
   Object.fromEntries(
     (await metric('gamewharf_webhook_deliveries_total')).map(({ labels, value }) => [labels.result, value]),
   ) as Record<string, number>;
-const idle = (receiver: Receiver) => until(async () => (await receiver.waiting).length === 0);
+const idle = (receiver: Receiver) => until(async () => (await receiver.waiting).length === 0, PATIENCE);
 
 describe('gamewharf webhooks', () => {
   test.each([
@@ -527,7 +529,7 @@ test('several processes deliver each message once, also what a process wrote tha
   await receiver.heard(42);
   await gracefulStop(app);
   expect(await receiver.waiting).toMatchObject([{ attempts: 1 }]);
-}, 20_000);
+});
 
 test('an erasure finds nothing in what waits, and a reference that names the person is not sent', async () => {
   const receiver = await added(status(503));

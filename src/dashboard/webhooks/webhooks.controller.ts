@@ -124,7 +124,6 @@ export class WebhooksController {
         action: `${webhookPath(webhook.id)}/rotate`,
         button: 'Rotate secret',
         back: webhookPath(webhook.id),
-        cancel: 'Cancel',
       }),
     );
   }
@@ -154,7 +153,6 @@ export class WebhooksController {
         action: `${webhookPath(webhook.id)}/delete`,
         button: 'Delete webhook',
         back: webhookPath(webhook.id),
-        cancel: 'Cancel',
       }),
     );
   }
