@@ -99,5 +99,5 @@ test('npm start with another pepper ends, and says why', async () => {
   await start.catch(() => undefined);
   await server.stop(1);
   exit.mockRestore();
-  await expect(start).rejects.toThrow(/made with another API_KEY_PEPPER.*rotate --now/);
+  await expect(start).rejects.toThrow(/created with another API_KEY_PEPPER.*rotate --now/);
 });

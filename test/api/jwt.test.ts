@@ -686,7 +686,7 @@ describe('signing keys', () => {
     expect(await kidsOf(wrong)).toEqual([before!.kid]);
     await expect(issue(wrong, owner.id)).rejects.toThrow('is sealed under a pepper that is not configured');
     const requirePepper = (on: NestExpressApplication) => on.get(SigningKeysService).requirePepper();
-    await expect(requirePepper(wrong)).rejects.toThrow('were made with another API_KEY_PEPPER');
+    await expect(requirePepper(wrong)).rejects.toThrow('were created with another API_KEY_PEPPER');
     const both = await replica({
       API_KEY_PEPPER: 'a pepper that is not it either, and long',
       API_KEY_PEPPER_PREVIOUS: next,
