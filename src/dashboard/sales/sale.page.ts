@@ -168,7 +168,7 @@ export const buyerPage = (sale: SellerSale, sales: SellerSale[], keys: KeyState[
   main: html`<h1>${sale.email}</h1>
     ${sale.username !== null && html`<p class="muted">Username: ${sale.username}</p>`}
     <h2>Purchases of your games</h2>
-    ${saleList(sales)}
+    ${saleList(sales, false)}
     ${
       keys.length > 0 &&
       html`<h2>Keys without a purchase</h2>
@@ -191,21 +191,26 @@ export const searchPage = (term: string, sales: SellerSale[]): Page => ({
     }`,
 });
 
-const saleList = (sales: SellerSale[]): Html =>
+const saleList = (sales: SellerSale[], withBuyer = true): Html =>
   html`${table(
     'Sales, newest first',
-    ['Sale', 'Buyer', 'Games', { numbers: 'Price' }, 'Status', 'Keys'],
-    sales.slice(0, SHOWN_SALES).map(saleRow),
+    ['Sale', ...(withBuyer ? ['Buyer'] : []), 'Games', { numbers: 'Price' }, 'Status', 'Keys'],
+    sales.slice(0, SHOWN_SALES).map((sale) => saleRow(sale, withBuyer)),
     'cards buyers',
   )}
   ${sales.length > SHOWN_SALES && html`<p class="muted">Only the newest ${SHOWN_SALES} sales are listed.</p>`}`;
 
-const saleRow = (sale: SellerSale): Html => {
+const saleRow = (sale: SellerSale, withBuyer: boolean): Html => {
   const { id, created_at, email, username, reference, games, own_games, amount, currency, status, keys } =
     sale;
   return html`<tr>
     <th scope="row"><a href="${pathOf(sale)}">Sale ${id}</a><br />${day(created_at)}</th>
-    <td data-label="Buyer" class="long">${email}${username !== null && html` <small>${username}</small>`}</td>
+    ${
+      withBuyer &&
+      html`<td data-label="Buyer" class="long">
+        ${email}${username !== null && html` <small>${username}</small>`}
+      </td>`
+    }
     <td data-label="Games">
       ${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}${reference !== null && html` <small>${reference}</small>`}
     </td>

@@ -135,8 +135,7 @@ function figures({ chosen, current, previous }: Report, period: Period, currency
     ],
   ];
   const days = daysIn(period);
-  return html`<section class="stack" aria-labelledby="period">
-    <h2 id="period" class="period">
+  return html`<h2 class="period">
       ${day(period.from)} to ${day(period.to)}
       ${period.previous && html`<small>compared with the ${days === 1 ? 'day' : `${days} days`} before</small>`}
     </h2>
@@ -148,8 +147,7 @@ function figures({ chosen, current, previous }: Report, period: Period, currency
             <dd><strong>${value}</strong>${period.previous && change && html` <small>${change}</small>`}</dd>
           </div> `,
       )}
-    </dl>
-  </section>`;
+    </dl>`;
 }
 
 const signed = (value: number) => `${value < 0 ? '−' : '+'}${Math.abs(value).toLocaleString('en-US')}`;
