@@ -177,7 +177,7 @@ const searchForm = (visitor: Visitor, term = ''): Html =>
       value="${term}"
       required
       maxlength="320"
-      aria-label="Find a sale by email address, username, reference or ID"
+      aria-label="Find a sale or buyer"
       placeholder="Find a sale or buyer"
       autocapitalize="none"
       autocomplete="off"
