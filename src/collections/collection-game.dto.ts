@@ -13,62 +13,66 @@ export class CollectionGamesRequest extends CollectionRequest {
   @Page()
   page: number = 1;
 
-  @PerPage('Entries on a page', 100)
+  @PerPage('Number of entries per page', 100)
   per_page: number = 100;
 }
 
 export class AddGameRequest extends CollectionRequest {
-  @Id('The game')
+  @Id('ID of the game')
   game_id: number;
 
-  @Html('HTML; a note on the game', { required: false })
+  @Html('Note about the game, as HTML', { required: false })
   blurb?: string | null;
 }
 
 export class RemoveGameRequest extends CollectionRequest {
-  @Id('The game')
+  @Id('ID of the game')
   game_id: number;
 }
 
 export class UpdateCollectionGameRequest extends CollectionRequest {
-  @Id('The game')
+  @Id('ID of the game')
   game_id: number;
 
-  @Html('HTML; empty clears it', { required: false })
+  @Html('Note about the game, as HTML; an empty value clears it', { required: false })
   blurb?: string | null;
 }
 
 export class OrderRequest extends CollectionRequest {
-  @IdList('The games that come first, in this order; the others follow as they stand', {
+  @IdList('IDs of the games that come first, in this order; the other games follow in their previous order', {
     example: [3, 1, 2],
   })
   game_ids: number[];
 
-  @IdList('Games to remove before that', { example: [4], required: false })
+  @IdList('IDs of games to remove first', { example: [4], required: false })
   remove_game_ids: number[] = [];
 }
 
 export class CollectionGameResponse {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'The collection' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the collection' })
   collection_id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'The game' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the game' })
   game_id: number;
 
   @ApiProperty({
     type: 'integer',
     minimum: 1,
-    description: 'The rank in the whole collection, entries that the caller may not see included',
+    description: 'Position in the collection, from 1; counts entries that the user cannot see',
   })
   position: number;
 
-  @ApiProperty({ type: String, nullable: true, description: 'Sanitised HTML' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'Note about the game, as sanitized HTML; null if there is none',
+  })
   blurb: string | null;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'Who added the game' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the user who added the game' })
   user_id: number;
 
-  @ApiProperty({ format: 'date-time', description: 'When the game was added' })
+  @ApiProperty({ format: 'date-time', description: 'Time when the game was added' })
   created_at: string;
 
   @ApiProperty({ description: 'The game' })

@@ -23,7 +23,7 @@ const readTitle: Reader<string> = (given) => {
   return INVISIBLE.test(title) ? '' : title;
 };
 
-// Longer texts may take twenty milliseconds, and are sanitised in another thread.
+// Longer texts may take twenty milliseconds, and are sanitized in another thread.
 const SHORT_HTML = 2000;
 const tooLong = () => new InvalidValue(`must be at most ${MAX_HTML_CHARACTERS} characters`);
 const fitting = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLong());
@@ -49,52 +49,54 @@ const Title = (...options: Parameters<typeof TrimmedText>) =>
 const Layout = (...options: Parameters<typeof Text>) =>
   applyDecorators(Text(...options), OneOf(COLLECTION_LAYOUTS));
 
-/** Sanitised HTML; null: nothing is left of it. */
+/** Sanitized HTML; null: nothing is left of it. */
 export const Html = parameter(readHtml, { type: 'string' }, { isNullable: true });
 
 export class ListCollectionsRequest {
-  @Id('Each collection then says in `has_game` whether it holds this game', { required: false })
+  @Id('ID of a game; each collection then has `has_game`', { required: false })
   game_id?: number;
 }
 
 export class CollectionRequest {
-  @Id('The collection')
+  @Id('ID of the collection')
   collection_id: number;
 }
 
 export class CreateCollectionRequest {
-  @Title("Blank or absent: the username and `'s Collection`", { required: false })
+  @Title("Title; defaults to the username and `'s Collection`", { required: false })
   title?: string;
 
-  @Flag('Only those who can edit it see it', { default: false })
+  @Flag('Whether only users who can edit the collection can see it', { default: false })
   private?: boolean;
 
-  @Html('HTML; what the allow-list does not name is taken out', { required: false })
+  @Html('Description, as HTML; elements that are not allowed are removed', { required: false })
   description?: string | null;
 
-  @Layout('Absent: `list` where a game is added with a blurb, else `grid`', { required: false })
+  @Layout('Layout of the games; defaults to `list` if a blurb is sent, otherwise to `grid`', {
+    required: false,
+  })
   layout?: (typeof COLLECTION_LAYOUTS)[number];
 
-  @Id('A game to add at once', { required: false })
+  @Id('ID of a game to add', { required: false })
   game_id?: number;
 
-  @Html('HTML; a note on that game, ignored without one', { required: false })
+  @Html('Note about that game, as HTML; ignored without `game_id`', { required: false })
   blurb?: string | null;
 }
 
 export class UpdateCollectionRequest extends CollectionRequest {
-  @Title('Not blank', { required: false })
+  @Title('Title; must not be blank', { required: false })
   @IsNotEmpty({ message: '$property must not be blank' })
   @ApiProperty({ minLength: 1 })
   title?: string;
 
-  @Html('HTML; empty clears it', { required: false })
+  @Html('Description, as HTML; an empty value clears it', { required: false })
   description?: string | null;
 
-  @Flag('Only those who can edit it see it', { required: false })
+  @Flag('Whether only users who can edit the collection can see it', { required: false })
   private?: boolean;
 
-  @Layout('How the games are laid out', { required: false })
+  @Layout('Layout of the games', { required: false })
   layout?: (typeof COLLECTION_LAYOUTS)[number];
 
   @Flag("Whether the collection is shown on the caller's profile; other users are not affected", {
@@ -104,47 +106,56 @@ export class UpdateCollectionRequest extends CollectionRequest {
 }
 
 export class CollectionResponse {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 7, description: 'The collection' })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 7, description: 'ID of the collection' })
   id: number;
 
   @ApiProperty({
     example: 'Games for a train ride',
     maxLength: MAX_TITLE,
-    description: 'The name of the collection',
+    description: 'Title of the collection',
   })
   title: string;
 
   @ApiProperty({
     format: 'uri',
     example: 'https://gamewharf.example/c/7/games-for-a-train-ride',
-    description: 'Its page in the store',
+    description: 'URL of the collection in the store',
   })
   url: string;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'The owner' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the owner' })
   user_id: number;
 
-  @ApiProperty({ type: 'integer', description: 'All entries, those that the caller may not see included' })
+  @ApiProperty({ type: 'integer', description: 'Number of games, including those that the user cannot see' })
   games_count: number;
 
-  @ApiProperty({ description: 'Only those who can edit it see it' })
+  @ApiProperty({ description: 'Whether only users who can edit the collection can see it' })
   private: boolean;
 
-  @ApiProperty({ type: String, nullable: true, description: 'Sanitised HTML' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'Description, as sanitized HTML; null if there is none',
+  })
   description: string | null;
 
-  @ApiProperty({ enum: COLLECTION_LAYOUTS, description: 'How the games are laid out' })
+  @ApiProperty({ enum: COLLECTION_LAYOUTS, description: 'Layout of the games' })
   layout: (typeof COLLECTION_LAYOUTS)[number];
 
-  @ApiProperty({ format: 'date-time', description: 'When the collection was made' })
+  @ApiProperty({ format: 'date-time', description: 'Time of creation' })
   created_at: string;
 
-  @ApiProperty({ format: 'date-time', description: 'When the collection or anything in it last changed' })
+  @ApiProperty({
+    format: 'date-time',
+    description: 'Time of the last change of the collection or its entries',
+  })
   updated_at: string;
 }
 
 export class ListedCollectionResponse extends CollectionResponse {
-  @ApiPropertyOptional({ description: 'Whether it holds the game that `game_id` named; absent without one' })
+  @ApiPropertyOptional({
+    description: 'Whether the collection contains the requested game; absent without `game_id`',
+  })
   has_game?: boolean;
 }
 

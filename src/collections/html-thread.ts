@@ -10,12 +10,12 @@ interface Job {
 }
 
 const MAX_WAITING = 100;
-// For a text to wait, and as much again to be sanitised: together less than the deadline of a request.
+// For a text to wait, and as much again to be sanitized: together less than the deadline of a request.
 const TIMEOUT = 1000;
 const ENDS_WHEN_IDLE_FOR = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
-/** Sanitises long texts on a thread, which ends when it is idle. After a crash or timeout, which is a 503, a new one starts. */
+/** Sanitizes long texts on a thread, which ends when it is idle. After a crash or timeout, which is a 503, a new one starts. */
 export class HtmlThread implements OnApplicationShutdown {
   private readonly log = new Logger(HtmlThread.name);
   private readonly turns: Semaphore;
@@ -69,7 +69,7 @@ export class HtmlThread implements OnApplicationShutdown {
       this.running = undefined;
       this.endAfter(ENDS_WHEN_IDLE_FOR);
     });
-    worker.on('error', ({ message }: Error) => this.log.warn(`HTML could not be sanitised: ${message}`));
+    worker.on('error', ({ message }: Error) => this.log.warn(`HTML could not be sanitized: ${message}`));
     worker.on('exit', () => {
       if (worker === this.worker) this.end();
     });

@@ -8,10 +8,10 @@ export const MAX_HTML_CHARACTERS = 20_000;
 // Longer texts are not parsed: too much would be left of them.
 const MAX_UNPARSED = 4 * MAX_HTML_CHARACTERS;
 
-/** Whether the text may be short enough after sanitising. */
+/** Whether the text may be short enough after sanitizing. */
 export const isWorthSanitising = (html: string) => html.length <= MAX_UNPARSED;
 
-/** Whether sanitised HTML is short enough, in code points. */
+/** Whether sanitized HTML is short enough, in code points. */
 export const fitsHtmlLimit = (html: string | null) =>
   html === null ||
   html.length <= MAX_HTML_CHARACTERS ||
@@ -69,7 +69,7 @@ const PASSES = 5;
 export function sanitiseHtml(html: string): string | null {
   if (!/[<>&]/.test(html)) return html.trim() || null;
   let clean = onePass(html);
-  // Repeated until nothing changes, so that sanitising stored HTML again changes nothing.
+  // Repeated until nothing changes, so that sanitizing stored HTML again changes nothing.
   for (let pass = 1; clean.length <= 2 * MAX_HTML_CHARACTERS; pass++) {
     const again = onePass(clean);
     if (again === clean) break;

@@ -25,7 +25,7 @@ interface Text {
 
 type Position = Pick<Text, 'collection_id' | 'game_id'>;
 
-// Only texts that are unchanged since they were read: newer ones were sanitised by the current allow-list.
+// Only texts that are unchanged since they were read: newer ones were sanitized by the current allow-list.
 const STORE_DESCRIPTIONS = statement(
   'resanitise_store_descriptions',
   `UPDATE collections c SET description = changed.new
@@ -41,7 +41,7 @@ const STORE_BLURBS = statement(
    RETURNING 1`,
 );
 
-/** Sanitises stored HTML by the current allow-list, a batch at a time, while the service runs. */
+/** Sanitizes stored HTML by the current allow-list, a batch at a time, while the service runs. */
 @Injectable()
 export class ResanitiseService {
   constructor(

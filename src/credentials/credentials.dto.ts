@@ -2,59 +2,63 @@ import { ApiProperty } from '@nestjs/swagger';
 import { Id, NonEmptyText } from '../platform/http/parameters';
 
 export class CredentialsInfoResponse {
-  @ApiProperty({ enum: ['key', 'jwt'], description: 'An API key, or a JWT' })
+  @ApiProperty({ enum: ['key', 'jwt'], description: 'Type of the credential' })
   type: 'key' | 'jwt';
 
   @ApiProperty({
     type: [String],
-    description: 'What the credential may do, sorted; an unscoped API key reaches all root scopes',
+    description: 'Scopes of the credential, sorted; an API key without scopes has all root scopes',
     example: ['profile:me'],
   })
   scopes: string[];
 
-  @ApiProperty({ format: 'date-time', required: false, description: 'Of a JWT: when it ends' })
+  @ApiProperty({
+    format: 'date-time',
+    required: false,
+    description: 'Expiry of a JWT; absent for an API key',
+  })
   expires_at?: string;
 }
 
 export class SubkeyRequest {
-  @Id('The game that is launched; one that the user may view')
+  @Id('ID of the launched game, which the user must be able to see')
   game_id: number;
 
-  @NonEmptyText('Scopes of a manifest, with spaces between them', {
+  @NonEmptyText('Scopes in the manifest of the game, separated by spaces', {
     example: 'profile:me',
   })
   scope: string;
 }
 
 export class SubkeyResponse {
-  @ApiProperty({ description: 'A JWT' })
+  @ApiProperty({ description: 'JWT' })
   key: string;
 
-  @ApiProperty({ format: 'date-time', description: 'When it ends' })
+  @ApiProperty({ format: 'date-time', description: 'Expiry of the JWT' })
   expires_at: string;
 }
 
 export class PublishedKey {
-  @ApiProperty({ enum: ['OKP'], description: 'The family of the key (RFC 8037)' })
+  @ApiProperty({ enum: ['OKP'], description: 'Key type (RFC 8037)' })
   kty: string;
 
-  @ApiProperty({ enum: ['Ed25519'], description: 'The curve of the key' })
+  @ApiProperty({ enum: ['Ed25519'], description: 'Curve of the key' })
   crv: string;
 
-  @ApiProperty({ description: 'The public key, base64url' })
+  @ApiProperty({ description: 'Public key, as base64url' })
   x: string;
 
   @ApiProperty({ description: "`kid` in the header of the key's JWTs" })
   kid: string;
 
-  @ApiProperty({ enum: ['EdDSA'], description: 'The algorithm that it signs with' })
+  @ApiProperty({ enum: ['EdDSA'], description: 'Signature algorithm' })
   alg: string;
 
-  @ApiProperty({ enum: ['sig'], description: 'It signs' })
+  @ApiProperty({ enum: ['sig'], description: 'Use of the key' })
   use: string;
 }
 
 export class PublishedKeysResponse {
-  @ApiProperty({ type: [PublishedKey], description: 'Every key that a valid JWT may be signed with' })
+  @ApiProperty({ type: [PublishedKey], description: 'Keys that can have signed a valid JWT' })
   keys: PublishedKey[];
 }

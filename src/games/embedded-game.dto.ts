@@ -7,29 +7,29 @@ import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
 import type { EmbeddedGameRow, GameWithUserRow } from './game.row';
 
 export class GameRequest {
-  @Id('The game')
+  @Id('ID of the game')
   game_id: number;
 }
 
 export class EmbeddedGameResponse {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'The game' })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'ID of the game' })
   id: number;
 
-  @ApiProperty({ example: 'Brave Arcade', description: 'The name that players see' })
+  @ApiProperty({ example: 'Brave Arcade', description: 'Title of the game' })
   title: string;
 
   @ApiProperty({
     type: String,
     nullable: true,
     example: 'A brave rhythm game about an arcade',
-    description: 'One line about the game; null: none',
+    description: 'Short description; null if there is none',
   })
   short_text: string | null;
 
   @ApiProperty({
     format: 'uri',
     example: 'https://ash-beetle.gamewharf.example/brave-arcade',
-    description: 'Its page in the store',
+    description: 'URL of the game in the store',
   })
   url: string;
 
@@ -38,31 +38,31 @@ export class EmbeddedGameResponse {
     format: 'uri',
     nullable: true,
     example: 'https://images.example.com/games/1.png',
-    description: 'Its picture; null: none',
+    description: 'URL of the cover image; null if there is none',
   })
   cover_url: string | null;
 
   @ApiProperty({
     enum: GAME_TYPES,
-    description: 'How it is played: `html` and the like in a browser, `default` after a download',
+    description: 'How it is played: after a download (`default`), or in a browser',
   })
   type: (typeof GAME_TYPES)[number];
 
-  @ApiProperty({ enum: GAME_CLASSIFICATIONS, description: 'What kind of thing it is' })
+  @ApiProperty({ enum: GAME_CLASSIFICATIONS, description: 'Category of the product' })
   classification: (typeof GAME_CLASSIFICATIONS)[number];
 
   @ApiProperty({
     enum: GAME_TRAITS,
     isArray: true,
     example: ['p_windows', 'p_linux', 'can_be_bought', 'has_demo'],
-    description: 'Platforms (`p_...`) and how it is offered',
+    description: 'Platforms (`p_...`) and how the game is offered',
   })
   traits: (typeof GAME_TRAITS)[number][];
 
   @ApiProperty({
     type: 'integer',
     format: 'int64',
-    description: 'In minor units of the currency',
+    description: 'Minimum price in minor units, such as cents',
     example: 0,
   })
   min_price: number;
@@ -72,11 +72,11 @@ export class EmbeddedGameResponse {
     format: 'date-time',
     nullable: true,
     example: '2019-08-13T00:00:00Z',
-    description: 'When it was published; null: it is not',
+    description: 'Time of publication; null if the game is not published',
   })
   published_at: string | null;
 
-  @ApiProperty({ format: 'date-time', example: '2019-05-31T00:00:00Z', description: 'When it was made' })
+  @ApiProperty({ format: 'date-time', example: '2019-05-31T00:00:00Z', description: 'Time of creation' })
   created_at: string;
 }
 
@@ -90,7 +90,7 @@ export class GameUserResponse extends PickType(UserResponse, [
 ]) {}
 
 export class GameWithUserResponse extends EmbeddedGameResponse {
-  @ApiProperty({ description: 'Who uploaded it' })
+  @ApiProperty({ description: 'Owner of the game' })
   user: GameUserResponse;
 }
 

@@ -9,31 +9,36 @@ export class EarningResponse {
   @ApiProperty({ description: 'ISO 4217 code', example: 'USD' })
   currency: string;
 
-  @ApiProperty({ description: 'As American English displays it', example: '$50.47' })
+  @ApiProperty({ description: 'Amount formatted for the `en-US` locale', example: '$50.47' })
   amount_formatted: string;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'In minor units', example: 5047 })
+  @ApiProperty({
+    type: 'integer',
+    format: 'int64',
+    description: 'Amount in minor units, such as cents',
+    example: 5047,
+  })
   amount: number;
 }
 
 export class GameResponse extends EmbeddedGameResponse {
-  @ApiProperty({ description: 'Whether it is published' })
+  @ApiProperty({ description: 'Whether the game is published' })
   published: boolean;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'How often its page was opened' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'Number of page views' })
   views_count: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'How often it was downloaded' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'Number of downloads' })
   downloads_count: number;
 
   @ApiProperty({
     type: 'integer',
     format: 'int64',
-    description: 'Completed purchases, those of bundles with the game included',
+    description: 'Number of completed purchases, including bundles',
   })
   purchases_count: number;
 
-  @ApiProperty({ type: [EarningResponse], description: 'By currency, in alphabetical order' })
+  @ApiProperty({ type: [EarningResponse], description: 'Earnings by currency, in alphabetical order' })
   earnings: EarningResponse[];
 }
 

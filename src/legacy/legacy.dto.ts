@@ -21,31 +21,40 @@ import type { PurchaseRow } from '../purchases/purchase.row';
 const TIMESTAMP = { pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$', example: '2013-03-03 23:02:14' };
 
 export class LegacyCredentialsInfoResponse extends OmitType(CredentialsInfoResponse, ['type', 'expires_at']) {
-  @ApiProperty({ ...TIMESTAMP, required: false, description: 'Of a JWT: when it ends, in UTC' })
+  @ApiProperty({
+    ...TIMESTAMP,
+    required: false,
+    description: 'Expiry of a JWT, in UTC; absent for an API key',
+  })
   expires_at?: string;
 }
 
 const MODERN_FIELDS = ['classification', 'traits', 'published_at', 'created_at'] as const;
 
 class LegacyPlatforms {
-  @ApiProperty({ description: 'It runs on Android' })
+  @ApiProperty({ description: 'Whether the game runs on Android' })
   p_android: boolean;
 
-  @ApiProperty({ description: 'It runs on Linux' })
+  @ApiProperty({ description: 'Whether the game runs on Linux' })
   p_linux: boolean;
 
-  @ApiProperty({ description: 'It runs on macOS' })
+  @ApiProperty({ description: 'Whether the game runs on macOS' })
   p_osx: boolean;
 
-  @ApiProperty({ description: 'It runs on Windows' })
+  @ApiProperty({ description: 'Whether the game runs on Windows' })
   p_windows: boolean;
 }
 
 class LegacyFields extends LegacyPlatforms {
-  @ApiProperty({ ...TIMESTAMP, type: String, nullable: true, description: 'null: not published' })
+  @ApiProperty({
+    ...TIMESTAMP,
+    type: String,
+    nullable: true,
+    description: 'Time of publication, in UTC; null if the game is not published',
+  })
   published_at: string | null;
 
-  @ApiProperty({ ...TIMESTAMP, description: 'When it was made, in UTC' })
+  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
   created_at: string;
 }
 
@@ -62,7 +71,7 @@ export class LegacyOneGameResponse {
 }
 
 export class LegacyOwnedKey extends OmitType(OwnedKeyObject, ['created_at', 'updated_at', 'game']) {
-  @ApiProperty({ ...TIMESTAMP, description: 'When the key was made, in UTC' })
+  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
   created_at: string;
 
   @ApiProperty({ ...TIMESTAMP, description: 'Time of the last change, in UTC' })
@@ -83,7 +92,7 @@ export class LegacyGamesResponse {
 }
 
 export class LegacyDownloadKey extends OmitType(DownloadKeyObject, ['created_at']) {
-  @ApiProperty({ ...TIMESTAMP, description: 'When the key was made, in UTC' })
+  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
   created_at: string;
 }
 
@@ -98,12 +107,12 @@ export class LegacyPurchase extends OmitType(PurchaseObject, [
   'status',
   'purchase_type',
 ]) {
-  @ApiProperty({ ...TIMESTAMP, description: 'When it was made, in UTC' })
+  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
   created_at: string;
 }
 
 export class LegacyPurchasesResponse {
-  @ApiProperty({ type: [LegacyPurchase], description: 'Newest first; empty: none was completed' })
+  @ApiProperty({ type: [LegacyPurchase], description: 'Completed purchases, newest first' })
   purchases: LegacyPurchase[];
 }
 

@@ -3,7 +3,7 @@ import { GameResponse } from '../games/game.dto';
 import { UserResponse } from '../users/user.dto';
 
 export class ProfileResponse {
-  @ApiProperty({ type: UserResponse, description: 'Whom the credential acts for' })
+  @ApiProperty({ type: UserResponse, description: 'User of the credential' })
   user: UserResponse;
 }
 

@@ -15,50 +15,49 @@ import type { CreatedKeyRow, DownloadKeyRow } from './download-key.row';
 
 @ExactlyOneOf('download_key', 'user_id', 'email')
 export class DownloadKeyRequest {
-  @Id('A game that the caller can edit')
+  @Id('ID of a game that the user can edit')
   game_id: number;
 
-  @NonEmptyText("The key to look up: the last part of the path of a buyer's download page", {
+  @NonEmptyText("Download key: the last part of a buyer's download URL", {
     required: false,
   })
   download_key?: string;
 
-  @Id('The user to look up a key for', { required: false })
+  @Id('ID of the owner', { required: false })
   user_id?: number;
 
-  @LookupEmail(
-    'The address to look up a key for; the caller has made sure that it is the address of whom it serves',
-    { required: false },
-  )
+  @LookupEmail('Email address of the owner or buyer. Verify first that it belongs to your user', {
+    required: false,
+  })
   email?: string;
 }
 
 export class DownloadKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'The key’s id' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the key' })
   id: number;
 
-  @ApiProperty({ format: 'date-time', description: 'When the key was made' })
+  @ApiProperty({ format: 'date-time', description: 'Time of creation' })
   created_at: string;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'How many times it was used' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'Number of downloads with the key' })
   downloads: number;
 
-  @ApiProperty({ description: 'The text of the key' })
+  @ApiProperty({ description: 'Text of the key' })
   key: string;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'The game that it is for' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the game' })
   game_id: number;
 
   @ApiProperty({
     type: UserResponse,
     required: false,
-    description: 'The account that claimed the key, else the one that verified its address; absent: neither',
+    description: 'Account that the key belongs to; absent if there is none',
   })
   owner?: UserResponse;
 }
 
 export class DownloadKeyResponse {
-  @ApiProperty({ type: DownloadKeyObject, description: 'The key' })
+  @ApiProperty({ type: DownloadKeyObject, description: 'The download key' })
   download_key: DownloadKeyObject;
 }
 
@@ -75,7 +74,7 @@ export const MAX_KEYS = 1000;
 export const MAX_LABEL = 100;
 
 export class CreateDownloadKeysRequest {
-  @Id('A game that the caller can edit')
+  @Id('ID of a game that the user can edit')
   game_id: number;
 
   @Id('Number of keys', { example: 3 })
@@ -92,10 +91,10 @@ export class CreateDownloadKeysRequest {
 }
 
 export class RevokeDownloadKeyRequest {
-  @Id('A game that the caller can edit')
+  @Id('ID of a game that the user can edit')
   game_id: number;
 
-  @Id('The key to revoke')
+  @Id('ID of the key')
   download_key_id: number;
 }
 

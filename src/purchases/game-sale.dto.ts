@@ -20,49 +20,54 @@ const BUYER = {
 };
 
 export class GameSalesRequest {
-  @Id('A game that the caller can edit')
+  @Id('ID of a game that the user can edit')
   game_id: number;
 
-  @Timestamp('Only sales made at this time or later', { required: false })
+  @Timestamp('Lists only sales at this time or later', { required: false })
   since?: string;
 
   @Page()
   page: number = 1;
 
-  @PerPage('Sales on a page', 100)
+  @PerPage('Number of sales per page', 100)
   per_page: number = 100;
 }
 
 export class SoldKeyObject extends PickType(DownloadKeyObject, ['id', 'created_at', 'downloads']) {
-  @ApiProperty({ example: false, description: 'It no longer opens the game' })
+  @ApiProperty({ example: false, description: 'Whether the key was revoked' })
   revoked: boolean;
 
   @ApiProperty({
     type: UserResponse,
     nullable: true,
-    description: 'Account that claimed it; null: not claimed',
+    description: 'Account that claimed the key; null if it is not claimed',
   })
   claimed_by: UserResponse | null;
 }
 
 export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 500, description: 'The price in minor units' })
+  @ApiProperty({
+    type: 'integer',
+    format: 'int64',
+    example: 500,
+    description: 'Price in minor units, such as cents',
+  })
   amount: number;
 
-  @ApiProperty({ enum: ['complete', 'refunded'], description: '`refunded`: the money was given back' })
+  @ApiProperty({ enum: ['complete', 'refunded'], description: 'State of the purchase' })
   status: 'complete' | 'refunded';
 
   @ApiProperty({
     type: UserResponse,
     nullable: true,
-    description: 'The account that bought it, else the one that verified the address; null: neither',
+    description: 'Account of the buyer, or the one that verified the email address; null if there is none',
   })
   user: UserResponse | null;
 
   @ApiProperty({
     type: SoldKeyObject,
     nullable: true,
-    description: 'The newest key of the game that came with it; null: none did',
+    description: 'Newest key of the game from this purchase; null if there is none',
   })
   download_key: SoldKeyObject | null;
 }

@@ -9,15 +9,15 @@ export class OwnedKeysRequest {
   @Page()
   page: number = 1;
 
-  @PerPage('Keys on a page', 50)
+  @PerPage('Number of keys per page', 50)
   per_page: number = 50;
 }
 
 export class OwnedKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'The key’s id' })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'ID of the key' })
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'The game that it is for' })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'ID of the game' })
   game_id: number;
 
   @ApiProperty({
@@ -25,11 +25,11 @@ export class OwnedKeyObject {
     format: 'int64',
     nullable: true,
     example: 1,
-    description: 'The purchase that the key came with; null where it was given or claimed without one',
+    description: 'ID of the purchase; null for a key without a purchase',
   })
   purchase_id: number | null;
 
-  @ApiProperty({ format: 'date-time', example: '2017-06-24T13:23:51Z', description: 'When the key was made' })
+  @ApiProperty({ format: 'date-time', example: '2017-06-24T13:23:51Z', description: 'Time of creation' })
   created_at: string;
 
   @ApiProperty({
@@ -39,10 +39,10 @@ export class OwnedKeyObject {
   })
   updated_at: string;
 
-  @ApiProperty({ type: 'integer', description: 'How often the game was downloaded with it', example: 2 })
+  @ApiProperty({ type: 'integer', description: 'Number of downloads with the key', example: 2 })
   downloads: number;
 
-  @ApiProperty({ description: 'Listed even where the user may not view it any more: it was paid for' })
+  @ApiProperty({ description: 'The game, even if it is no longer public' })
   game: GameWithUserResponse;
 }
 

@@ -7,52 +7,55 @@ import type { PurchaseRow } from './purchase.row';
 
 @ExactlyOneOf('email', 'user_id')
 export class PurchasesRequest {
-  @Id('A game that the caller can edit')
+  @Id('ID of a game that the user can edit')
   game_id: number;
 
-  @LookupEmail('The address to look up; the caller has made sure that it is the address of whom it serves', {
+  @LookupEmail('Email address of the buyer. Verify first that it belongs to your user', {
     required: false,
   })
   email?: string;
 
-  @Id('The user to look up', { required: false })
+  @Id('ID of the buyer', { required: false })
   user_id?: number;
 }
 
 export class PurchaseObject {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'The purchase' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the purchase' })
   id: number;
 
-  @ApiProperty({ description: 'No download key came with it' })
+  @ApiProperty({ description: 'Whether the purchase has no download key' })
   donation: boolean;
 
-  @ApiProperty({ description: 'The address that it was made with' })
+  @ApiProperty({ description: 'Email address of the buyer' })
   email: string;
 
-  @ApiProperty({ format: 'date-time', description: 'When it was made' })
+  @ApiProperty({ format: 'date-time', description: 'Time of the purchase' })
   created_at: string;
 
-  @ApiProperty({ description: 'How it was paid' })
+  @ApiProperty({ description: 'Where or how it was paid' })
   source: string;
 
   @ApiProperty({ description: 'ISO 4217 code', example: 'USD' })
   currency: string;
 
-  @ApiProperty({ description: 'As American English displays it', example: '$5.00' })
+  @ApiProperty({ description: 'Price formatted for the `en-US` locale', example: '$5.00' })
   price: string;
 
-  @ApiProperty({ description: 'Percent off the price' })
+  @ApiProperty({ description: 'Discount in percent' })
   sale_rate: number;
 
-  @ApiProperty({ type: 'integer', description: 'How many copies were bought' })
+  @ApiProperty({ type: 'integer', description: 'Number of copies' })
   quantity: number;
 
-  @ApiProperty({ enum: ['complete'], description: 'Only completed purchases are listed' })
+  @ApiProperty({
+    enum: ['complete'],
+    description: 'State of the purchase; only completed purchases are listed',
+  })
   status: Purchase['status'];
 
   @ApiProperty({
     enum: PURCHASE_TYPES,
-    description: 'Whether a game, a bundle or a part of a game was bought',
+    description: 'Type of the product: a game, a bundle, or part of a game',
   })
   purchase_type: (typeof PURCHASE_TYPES)[number];
 
@@ -61,13 +64,13 @@ export class PurchaseObject {
       { type: 'integer', format: 'int64' },
       { type: 'array', items: { type: 'integer', format: 'int64' } },
     ],
-    description: 'For a bundle all games in it, ascending',
+    description: 'ID of the game; for a bundle, the IDs of its games in ascending order',
   })
   game_id: number | number[];
 }
 
 export class PurchasesResponse {
-  @ApiProperty({ type: [PurchaseObject], description: 'Newest first; empty: none was completed' })
+  @ApiProperty({ type: [PurchaseObject], description: 'Completed purchases, newest first' })
   purchases: PurchaseObject[];
 }
 

@@ -4,28 +4,28 @@ import type { StoreLinks } from '../platform/config/store-links';
 import type { UserRow } from './users.service';
 
 export class UserResponse {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 2, description: 'The user' })
+  @ApiProperty({ type: 'integer', format: 'int64', example: 2, description: 'ID of the user' })
   id: number;
 
-  @ApiProperty({ example: 'azure-bison', description: 'The name in addresses; it is unique' })
+  @ApiProperty({ example: 'azure-bison', description: 'Unique name in URLs' })
   username: string;
 
-  @ApiProperty({ example: 'Azure Bison', description: 'Without one the username' })
+  @ApiProperty({ example: 'Azure Bison', description: 'Display name; defaults to the username' })
   display_name: string;
 
-  @ApiProperty({ description: 'Plays games' })
+  @ApiProperty({ description: 'Whether the user plays games' })
   gamer: boolean;
 
-  @ApiProperty({ description: 'Uploads games' })
+  @ApiProperty({ description: 'Whether the user uploads games' })
   developer: boolean;
 
-  @ApiProperty({ description: 'Writes about games' })
+  @ApiProperty({ description: 'Whether the user writes about games' })
   press_user: boolean;
 
   @ApiProperty({
     format: 'uri',
     example: 'https://azure-bison.gamewharf.example',
-    description: 'The page of the user in the store',
+    description: 'URL of the user in the store',
   })
   url: string;
 
@@ -33,7 +33,7 @@ export class UserResponse {
     type: String,
     format: 'uri',
     nullable: true,
-    description: 'The picture of the user; null: none',
+    description: 'URL of the picture; null if there is none',
   })
   cover_url: string | null;
 }

@@ -6,10 +6,10 @@ export class LatestRequest {
   @NonEmptyText('Name of the channel', { example: 'windows' })
   channel_name: string;
 
-  @Id('Id of the game', { required: false })
+  @Id('ID of the game', { required: false })
   game_id?: number;
 
-  @Text('The game by its owner and slug; the name of the owner in any case', {
+  @Text('Game as `owner/slug`; the username is case-insensitive', {
     example: 'ash-beetle/brave-arcade',
     required: false,
   })
@@ -19,7 +19,7 @@ export class LatestRequest {
 
 export class LatestResponse {
   @ApiPropertyOptional({
-    description: 'Version of the newest finished build, as its developer named it; absent when it has none',
+    description: 'Version of the newest completed build; absent if it has none',
     example: '1.2.0',
   })
   latest?: string;

@@ -17,7 +17,7 @@ export const TERMS = [
   [/\bprocessor time\b/i, '“CPU time”'],
   [/\b(e-mails?|user names?|web sites?)\b/i, '“email”, “username”, “website”'],
   [
-    /\bcolour|favourite|behaviour|harbour|authoris|recognis|organis|summaris|optimis|licence\b/i,
+    /\b(colour|favourite|behaviour|harbour|authoris|recognis|organis|summaris|optimis(e|ing|ation)|sanitis|licence)/i,
     'US spelling',
   ],
   [

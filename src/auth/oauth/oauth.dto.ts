@@ -7,7 +7,9 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT]
 
 const ClientId = () =>
   applyDecorators(
-    NonEmptyText('The application. Required, unless it is the user of HTTP Basic (without a password)'),
+    NonEmptyText(
+      'Client ID of the app. Required, unless it is the username of HTTP Basic (without a password)',
+    ),
     // BasicClientGuard takes it from the header.
     ApiProperty({ required: false }),
   );
@@ -22,30 +24,29 @@ export class TokenRequest {
   client_id: string;
 
   @MaxCharacters(200)
-  @NonEmptyText('The code, for authorization_code', { required: false })
+  @NonEmptyText('Code, for `authorization_code`', { required: false })
   code?: string;
 
   @MaxCharacters(2000)
-  @Text(
-    'The address that the code was sent to, for authorization_code, where the authorization request named it',
-    { required: false },
-  )
+  @Text('Redirect URI of the authorization request if it had one, for `authorization_code`', {
+    required: false,
+  })
   redirect_uri?: string;
 
   @MaxCharacters(128)
-  @NonEmptyText('What the code_challenge was made from', { required: false })
+  @NonEmptyText('Verifier of the `code_challenge`', { required: false })
   code_verifier?: string;
 
   @MaxCharacters(200)
-  @NonEmptyText('The newest refresh token, for refresh_token', { required: false })
+  @NonEmptyText('Newest refresh token, for `refresh_token`', { required: false })
   refresh_token?: string;
 
   @MaxCharacters(1000)
-  @Text('Fewer scopes than were granted, for refresh_token', { required: false })
+  @Text('Subset of the granted scopes, for `refresh_token`', { required: false })
   scope?: string;
 
   @MaxCharacters(200)
-  @NonEmptyText('The device code, for the device grant', { required: false })
+  @NonEmptyText('Device code, for the device grant', { required: false })
   device_code?: string;
 }
 
@@ -61,13 +62,12 @@ export class DeviceAuthorizationRequest {
   scope?: string;
 
   @MaxCharacters(128)
-  @NonEmptyText(
-    'The base64url of the SHA-256 of a verifier that the device keeps; without it only /oauth/token gives tokens',
-    { required: false },
-  )
+  @NonEmptyText('Base64url of the SHA-256 of a verifier. Without it, only `/oauth/token` returns tokens', {
+    required: false,
+  })
   code_challenge?: string;
 
-  @Text('How the challenge was made', { required: false })
+  @Text('Method of the `code_challenge`', { required: false })
   @OneOf(['S256'])
   code_challenge_method?: string;
 }
@@ -78,11 +78,11 @@ export class RevocationRequest {
   client_id: string;
 
   @MaxCharacters(1000)
-  @NonEmptyText('An access token or a refresh token of the application')
+  @NonEmptyText('Access token or refresh token of the app')
   token: string;
 
   @MaxCharacters(100)
-  @Text('Makes no difference: both kinds are looked for', { required: false })
+  @Text('Has no effect: both token types are looked up', { required: false })
   token_type_hint?: string;
 }
 
@@ -92,18 +92,18 @@ export class PollRequest {
   client_id: string;
 
   @MaxCharacters(200)
-  @NonEmptyText('The device code')
+  @NonEmptyText('Device code')
   device_code: string;
 }
 
 class TokenKey {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'The key’s id' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the key' })
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'Whom it acts for' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the user' })
   user_id: number;
 
-  @ApiProperty({ description: 'The access token again' })
+  @ApiProperty({ description: 'Access token' })
   key: string;
 
   @ApiProperty({ format: 'date-time', example: '2026-01-02T03:04:05Z', description: 'Time of creation' })
@@ -111,10 +111,10 @@ class TokenKey {
 }
 
 export class TokensResponse {
-  @ApiProperty({ description: 'Goes into the Authorization header' })
+  @ApiProperty({ description: 'Access token for the `Authorization` header' })
   access_token: string;
 
-  @ApiProperty({ enum: ['bearer'], description: 'How the token is sent' })
+  @ApiProperty({ enum: ['bearer'], description: 'Type of the token' })
   token_type: 'bearer';
 
   @ApiProperty({ type: 'integer', description: 'Seconds', example: 3600 })
@@ -123,24 +123,24 @@ export class TokensResponse {
   @ApiProperty({ description: 'Single-use refresh token' })
   refresh_token: string;
 
-  @ApiProperty({ description: 'What the token permits, separated by spaces', example: 'profile:me' })
+  @ApiProperty({ description: 'Scopes of the token, separated by spaces', example: 'profile:me' })
   scope: string;
 
-  @ApiProperty({ type: TokenKey, description: 'The access token, for clients that look here' })
+  @ApiProperty({ type: TokenKey, description: 'Access token, for clients that expect it here' })
   key: TokenKey;
 }
 
 export class DeviceAuthorizationResponse {
-  @ApiProperty({ description: 'For the device alone' })
+  @ApiProperty({ description: 'Code that only the device knows' })
   device_code: string;
 
-  @ApiProperty({ description: 'For the user to enter', example: 'LVTD-HGCC' })
+  @ApiProperty({ description: 'Code that the user enters', example: 'LVTD-HGCC' })
   user_code: string;
 
-  @ApiProperty({ format: 'uri', description: 'Where the user enters it' })
+  @ApiProperty({ format: 'uri', description: 'URL of the page where the user enters the code' })
   verification_uri: string;
 
-  @ApiProperty({ format: 'uri', description: 'The same with the code in it, to be shown as a QR code' })
+  @ApiProperty({ format: 'uri', description: 'URL of the page with the code filled in, for a QR code' })
   verification_uri_complete: string;
 
   @ApiProperty({ type: 'integer', description: 'Seconds', example: 600 })
@@ -153,20 +153,20 @@ export class DeviceAuthorizationResponse {
 export class PollResponse {
   @ApiProperty({
     enum: ['pending', 'approved', 'denied', 'expired'],
-    description: 'What the user has decided',
+    description: 'State of the request',
   })
   status: 'pending' | 'approved' | 'denied' | 'expired';
 
   @ApiProperty({
     required: false,
-    description: 'When approved: to be exchanged at /oauth/token within 60 seconds',
+    description: 'Code to exchange at `/oauth/token` within 60 seconds; only if approved',
   })
   code?: string;
 
   @ApiProperty({
     type: 'integer',
     required: false,
-    description: 'While pending: seconds until the next poll',
+    description: 'Seconds until the next poll; only while pending',
   })
   interval?: number;
 }
@@ -175,13 +175,13 @@ export class PollResponse {
 export class RevocationResponse {}
 
 export class OauthErrors {
-  @ApiProperty({ type: [String], minItems: 1, description: 'What went wrong, as everywhere in this API' })
+  @ApiProperty({ type: [String], minItems: 1, description: 'Errors, as in all responses of this API' })
   errors: string[];
 
-  @ApiProperty({ example: 'invalid_grant', description: 'The code of the error (RFC 6749)' })
+  @ApiProperty({ example: 'invalid_grant', description: 'Error code (RFC 6749)' })
   error: string;
 
-  @ApiProperty({ description: 'The same as a text for developers' })
+  @ApiProperty({ description: 'Description of the error for developers' })
   error_description: string;
 }
 

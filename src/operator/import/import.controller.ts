@@ -34,7 +34,7 @@ export class ImportController {
   @ApiConsumes('application/x-ndjson')
   @ApiBody({
     schema: { type: 'string' },
-    description: 'One record a line, as docs/reference/importing.md says',
+    description: 'One JSON record per line. docs/reference/importing.md describes the format.',
   })
   @ApiExtraModels(TypeCountsResponse)
   @ApiOkResponse({ type: ImportResponse })

@@ -1,18 +1,18 @@
 import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 
 export class TypeCountsResponse {
-  @ApiProperty({ type: 'integer', description: 'Records that were not stored before' })
+  @ApiProperty({ type: 'integer', description: 'Number of new records' })
   new: number;
 
-  @ApiProperty({ type: 'integer', description: 'Stored records that are different now' })
+  @ApiProperty({ type: 'integer', description: 'Number of changed records' })
   changed: number;
 
-  @ApiProperty({ type: 'integer', description: 'Stored records that were the same already' })
+  @ApiProperty({ type: 'integer', description: 'Number of unchanged records' })
   unchanged: number;
 
   @ApiPropertyOptional({
     type: 'integer',
-    description: 'Stored records that are deleted; of types with a record to delete',
+    description: 'Number of deleted records; absent if the type had none to delete',
   })
   deleted?: number;
 }
@@ -20,7 +20,7 @@ export class TypeCountsResponse {
 export class ImportResponse {
   @ApiProperty({
     type: [String],
-    description: 'What the command prints: one line for each type of record that was sent',
+    description: 'One line for each record type, as the command prints it',
     example: ['users 120 new, 3 changed, 1 unchanged'],
   })
   summary: string[];
@@ -28,7 +28,7 @@ export class ImportResponse {
   @ApiProperty({
     type: 'object',
     additionalProperties: { $ref: getSchemaPath(TypeCountsResponse) },
-    description: 'The same as numbers, by the plural of the type',
+    description: 'The same numbers, by the plural of the record type',
   })
   types: Record<string, TypeCountsResponse>;
 }

@@ -126,10 +126,10 @@ export const FILE_COLUMNS = [
 ];
 export const NO_FILE = FILE_COLUMNS.map(() => NULL).join('\t');
 
-/** HTML, stored sanitised. */
+/** HTML, stored sanitized. */
 export const html: Kind = {
   sql: 'text',
-  allows: `HTML, of which at most ${MAX_HTML_CHARACTERS.toLocaleString('en-US')} characters are left when it is sanitised`,
+  allows: `HTML, at most ${MAX_HTML_CHARACTERS.toLocaleString('en-US')} characters after sanitization`,
   encode(value, refuse) {
     const given = fit(value, { min: 0, max: Infinity }, refuse);
     if (given === undefined) return '';

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { EmailAddress, Id } from '../../platform/http/parameters';
 
 export class PersonByIdRequest {
-  @Id('The account')
+  @Id('ID of the user')
   user_id: number;
 }
 
@@ -15,7 +15,7 @@ export class ErasedResponse {
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },
-    description: 'How many rows of each table were about the person; all 0: they were erased before',
+    description: 'Number of erased or anonymized rows by table; all 0 if the person was erased before',
     example: { users: 1, user_emails: 1, purchases: 3, download_keys: 2 },
   })
   erased: Record<string, number>;

@@ -30,10 +30,12 @@ const SuitsGames = () =>
 
 @AtLeastOneOf('user_id', 'email')
 export class SaleRequest {
-  @IdOrIds('The game that is sold; a JSON array of ids is a bundle')
+  @IdOrIds('ID of the sold game, or a JSON array of IDs for a bundle')
   game_id: number | number[];
 
-  @Id('The account that buys. Without an email, its verified address is taken', { required: false })
+  @Id('ID of the buyer. Without `email`, the verified email address of the account is used', {
+    required: false,
+  })
   user_id?: number;
 
   @EmailAddress('Email address of the buyer', { example: 'someone@example.com', required: false })
@@ -44,12 +46,12 @@ export class SaleRequest {
   @OneOf(CURRENCIES, '$property must be an ISO 4217 code such as USD')
   currency: string;
 
-  @Amount('What was paid in all, in whole minor units such as cents; 0 for free', {
+  @Amount('Total price in minor units, such as cents; 0 if free', {
     example: 499,
   })
   amount: number;
 
-  @NonEmptyText('How it was paid', { default: 'store' })
+  @NonEmptyText('Where or how it was paid; for information only', { default: 'store' })
   @MaxCharacters(50)
   source: string = 'store';
 
@@ -60,74 +62,76 @@ export class SaleRequest {
   @MaxCharacters(200)
   reference?: string;
 
-  @Decimal('Percent off the price', { default: 0 })
+  @Decimal('Discount in percent', { default: 0 })
   @Between(0, 100)
   sale_rate: number = 0;
 
-  @Id('How many were bought', { default: 1 })
+  @Id('Number of copies', { default: 1 })
   @Between(1, 2147483647)
   quantity: number = 1;
 
-  @Flag('No download key comes with it, unless with_key says so', { default: false })
+  @Flag('Purchase without a download key, unless `with_key` is true', { default: false })
   donation: boolean = false;
 
-  @NonEmptyText('bundle where game_id is a list, otherwise game', { required: false })
+  @NonEmptyText('Defaults to `bundle` for a list of games, otherwise to `game`', { required: false })
   @OneOf(PURCHASE_TYPES)
   @SuitsGames()
   purchase_type?: Purchase['purchase_type'];
 
-  @Timestamp('When it was bought; now, where it is left out', { required: false })
+  @Timestamp('Time of the purchase; defaults to now', { required: false })
   created_at?: string;
 
-  @Flag('Whether each game gets a download key; true, unless it is a donation', { required: false })
+  @Flag('Whether to create a download key for each game; defaults to true, except for donations', {
+    required: false,
+  })
   with_key?: boolean;
 }
 
 export class RefundRequest {
-  @Id('The purchase to take back')
+  @Id('ID of the purchase')
   purchase_id: number;
 
-  @Flag('Leave the buyer the download keys', { default: false })
+  @Flag('Whether the buyer keeps the download keys', { default: false })
   keep_keys: boolean = false;
 }
 
 export class SoldPurchaseObject extends PurchaseObject {
-  @ApiProperty({ enum: PURCHASE_STATUSES, description: 'complete, or refunded once it was taken back' })
+  @ApiProperty({ enum: PURCHASE_STATUSES, description: 'State of the purchase' })
   declare status: Purchase['status'];
 
   @ApiProperty({
     type: String,
     nullable: true,
-    description: "The checkout's own name for the sale",
+    description: "The checkout's unique name for the sale; null if it sent none",
     example: 'order-10045',
   })
   reference: string | null;
 }
 
 export class NewKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'Its id' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the key' })
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'The game that it opens' })
+  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the game' })
   game_id: number;
 
   @ApiProperty({
-    description: 'What the buyer downloads the game with',
+    description: 'Text of the key, with which the buyer gets the game',
     example: 'gwdl_sTw4nRkZbq1XoVu8sTw4nRkZ',
   })
   key: string;
 }
 
 export class SaleResponse {
-  @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase, as it is stored now' })
+  @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase in its current state' })
   purchase: SoldPurchaseObject;
 
-  @ApiProperty({ type: [NewKeyObject], description: 'One for each game, by the ids of the games' })
+  @ApiProperty({ type: [NewKeyObject], description: 'One key for each game, in the order of the game IDs' })
   download_keys: NewKeyObject[];
 }
 
 export class RefundResponse {
-  @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase, as it is stored now' })
+  @ApiProperty({ type: SoldPurchaseObject, description: 'The purchase in its current state' })
   purchase: SoldPurchaseObject;
 }
 

@@ -9,9 +9,9 @@ export const PerPage = (description: string, byDefault: number) =>
 
 /** The first fields of a response that is a page of a list. */
 export class PageResponse {
-  @ApiProperty({ type: 'integer', description: 'The page that was asked for' })
+  @ApiProperty({ type: 'integer', description: 'Number of the page, from 1' })
   page: number;
 
-  @ApiProperty({ type: 'integer', example: 100, description: 'How many a page has at most' })
+  @ApiProperty({ type: 'integer', example: 100, description: 'Maximum number of entries per page' })
   per_page: number;
 }

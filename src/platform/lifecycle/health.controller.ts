@@ -8,7 +8,7 @@ import { Startup } from './startup';
 import { RequestGate } from '../http/request-gate';
 
 class HealthResponse {
-  @ApiProperty({ enum: ['ok'], description: 'Anything else is a status other than 200' })
+  @ApiProperty({ enum: ['ok'], description: 'Always `ok`; other states have a status other than 200' })
   status: 'ok';
 }
 
