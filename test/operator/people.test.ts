@@ -791,7 +791,7 @@ describe('/user/settings/data', () => {
     const url = await replica.getUrl();
     const elsewhere = new Browser({ 'x-store-user': user.username }, () => url);
     await elsewhere.get('/user/settings/data');
-    expect(elsewhere.words).toContain('ask there for the file');
+    expect(elsewhere.words).toContain('Request the file there');
     expect(() => elsewhere.fieldsOf('/user/settings/data')).toThrow('no form');
   });
 });
