@@ -818,10 +818,12 @@ describe('the frame of every page', () => {
     expect((await known.post('/user/settings/collections', form)).status).toBe(405);
     // The path of the legacy API contains a key, so its errors are never pages.
     expect((await known.get('/api/1/key/nothing')).text).toBe('{"errors":["invalid api endpoint"]}');
-    for (const path of ['/login', '/docs']) {
+    for (const path of ['/login', '/docs', '/docs/operator', '/user/settings/api-keys']) {
       expect(await browser.get(`${path}/`)).toMatchObject({ status: 303, location: path });
       expect(await anonymous.get(`${path}/`)).toEqual(failure(404, 'invalid api endpoint'));
     }
+    for (const path of ['//login/', '/login//', '/%5Clogin/', '/no/such/page/'])
+      expect((await browser.get(path)).location ?? '/').toMatch(/^\/(?![/\\])/);
   });
 
   test('the tabs stay on pages that ask again, and on errors', async () => {

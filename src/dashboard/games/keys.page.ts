@@ -154,7 +154,7 @@ const rowOf = (path: string, key: ListedKey): Html =>
     </th>
     <td data-label="Label">${key.label ?? html`<span class="muted">none</span>`}</td>
     <td data-label="Created">${day(key.created_at)}</td>
-    <td data-label="Status">${statusOf(key)}</td>
+    <td data-label="">${statusOf(key)}</td>
     <td class="actions">
       ${
         !key.revoked &&

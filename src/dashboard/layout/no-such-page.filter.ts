@@ -9,8 +9,8 @@ import { Visitors } from './visitors';
 import { wantsPage } from './wants-page';
 
 const LEGACY = /^\/api(\/|$)/i;
-/** Pages that people type with a trailing slash. */
-const WITH_SLASH = /^\/(login|docs|user\/games|user\/settings)\/$/;
+// Without a second slash at the start, which browsers would take for another host.
+const WITH_SLASH = /^(\/[\w-]+)+\/$/;
 
 /** Shows browsers an HTML page for an unknown path. Other clients get JSON, and so does the legacy API. */
 @Catch(NotFoundException)

@@ -60,6 +60,7 @@ const errorPage = (section: string, { status, errors, headers }: ApiError): Page
 const SENTENCES: Record<string, string> = {
   'invalid game': 'This game doesn’t exist, or you can’t edit it.',
   'invalid download key': 'This key doesn’t exist, or it was already revoked.',
+  'invalid upload': 'This file doesn’t exist, or you don’t own its game.',
   'invalid api endpoint': 'Check the URL for typing errors, or go to the start page.',
   'internal server error': 'An error occurred and was logged. Please try again later.',
   'service unavailable': 'Please try again in a moment.',

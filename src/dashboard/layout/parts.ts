@@ -211,7 +211,7 @@ export const copyable = (id: string, label: string, text: string): Html =>
 /** The ID in the URL of a page. */
 export function idOf(text: string): number {
   const id = readInteger(text);
-  if (id instanceof InvalidValue) throw apiError(404, 'Page not found.');
+  if (id instanceof InvalidValue) throw apiError(404, 'Check the URL for typing errors.');
   return id;
 }
 

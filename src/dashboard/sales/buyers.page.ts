@@ -57,19 +57,19 @@ const rowOf = ({
 }: ListedSale): Html =>
   html`<tr>
     <th scope="row">${email}${buyer && html`<br /><small>${buyer.username}</small>`}</th>
-    <td data-label="Bought">
+    <td data-label="">
       ${day(created_at)}
       <small
         ><a href="${SALES_PATH}/${id}">Sale ${id}</a>,
         ${source}${reference !== null && `, ${reference}`}</small
       >
     </td>
-    <td class="number" data-label="Price">
+    <td class="number" data-label="">
       ${formatMoney(amount, currency)}
       ${sale.purchase_type !== 'game' && html`<span class="tag">${sale.purchase_type.replace('_', '-')}</span>`}
     </td>
-    <td data-label="Status">${statusOf(status)}</td>
-    <td data-label="Key">${keyOf(sale.key)}</td>
+    <td data-label="">${statusOf(status)}</td>
+    <td data-label="">${keyOf(sale.key)}</td>
   </tr>`;
 
 export const statusOf = (status: ListedSale['status']): Html =>

@@ -214,8 +214,8 @@ const saleRow = (sale: SellerSale, withBuyer: boolean): Html => {
     <td data-label="Games">
       ${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}${reference !== null && html` <small>${reference}</small>`}
     </td>
-    <td class="number" data-label="Price">${formatMoney(amount, currency)}</td>
-    <td data-label="Status">${statusOf(status)}</td>
+    <td class="number" data-label="">${formatMoney(amount, currency)}</td>
+    <td data-label="">${statusOf(status)}</td>
     <td data-label="Keys">
       ${keys.length === 0 ? html`<span class="muted">none</span>` : keys.slice(0, 3).map((key) => html`<div>${key.id}: ${stateOf(key)}</div>`)}
     </td>

@@ -22,6 +22,10 @@ for (const button of document.querySelectorAll('button[data-show]')) {
   });
 }
 
+// On a phone the tabs scroll.
+for (const tab of document.querySelectorAll('.tabs [aria-current]'))
+  tab.scrollIntoView({ block: 'nearest', inline: 'center' });
+
 // A chart is one stop of the Tab key; the arrow keys go from column to column.
 for (const plot of document.querySelectorAll('.plot')) {
   const columns = [...plot.querySelectorAll('.column')];
