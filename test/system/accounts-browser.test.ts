@@ -10,6 +10,9 @@ import { until } from '../support/time';
 import { closeReceivers, Receiver, status } from '../support/webhook-receiver';
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const TABS_OUT_OF_VIEW = `[...document.querySelectorAll('.tabs [aria-current]')]
+  .filter((tab) => tab.getBoundingClientRect().right > tab.closest('ul').getBoundingClientRect().right + 1)
+  .map((tab) => tab.textContent)`;
 /** Texts that are cut off (tabs scroll), and borders of what one presses or fills in that lack 3:1 against what is around them. */
 const UNSEEN = `(() => {
   const shown = [...document.querySelectorAll('main *, header *')].filter((one) => one.checkVisibility());
@@ -258,7 +261,7 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('link', { name: 'Developers' }).click();
       await page.getByRole('link', { name: 'Your apps', exact: true }).click();
       await page.getByRole('link', { name: 'Register an app' }).click();
-      await page.getByLabel('Name').fill('Lighthouse');
+      await page.getByLabel('Name', { exact: true }).fill('Lighthouse');
       await page.getByLabel('Redirect URIs').fill('ftp://nowhere');
       await page.getByRole('button', { name: 'Register' }).click();
       await page.getByRole('alert').getByText('must begin with https://').waitFor();
@@ -702,6 +705,8 @@ inChromium.describe('in Chromium', () => {
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
     expect({ path, width }).toEqual({ path, width: 0 });
+    const tabs = await page.evaluate(TABS_OUT_OF_VIEW);
+    expect({ path, tabs }).toEqual({ path, tabs: [] });
     const unseen = await page.evaluate(UNSEEN);
     expect({ path, unseen }).toEqual({ path, unseen: [] });
   }
