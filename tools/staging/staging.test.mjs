@@ -45,7 +45,10 @@ describe('the service', () => {
     assert.ok(Object.keys(description.paths).length >= 16);
     const page = await get('/docs');
     assert.equal(page.status, 200);
-    assert.match(page.text, /data-method="GET"\s+data-path="\/profile"/);
+    const [, source] = /data-source="([^"]+)"/.exec(page.text);
+    const endpoints = await get(source);
+    assert.equal(endpoints.status, 200);
+    assert.match(endpoints.text, /data-method="GET"\s+data-path="\/profile"/);
     for (const [, path] of page.text.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g))
       assert.equal((await get(path)).status, 200, path);
   });
