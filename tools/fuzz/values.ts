@@ -6,6 +6,7 @@ import {
   BUILDS,
   detailsOf,
   downloadKeysOf,
+  spareKeysOf,
   type Tenant,
   USERS,
 } from '../../test/support/world/world';
@@ -170,6 +171,10 @@ const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = 
     'bob@elsewhere.example',
   ],
   download_key: (tenant) => downloadKeysOf(tenant).map(({ key }) => key),
+  // Requests that revoke a key get one that no lookup expects.
+  download_key_id: (tenant, { path }) =>
+    path.endsWith('/revoke') ? spareKeysOf(tenant).map(({ id }) => id) : [tenant.base + 1],
+  count: () => [1, '2', 3],
   channel_name: () => BUILDS.map(({ channel_name }) => channel_name),
   target: (tenant) =>
     tenant.games.map(

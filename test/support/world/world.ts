@@ -229,6 +229,15 @@ export function downloadKeysOf(tenant: Tenant): DownloadKey[] {
   }));
 }
 
+/** Unclaimed keys, for requests that revoke them. */
+export const spareKeysOf = (tenant: Tenant) =>
+  [81, 82, 83, 84, 85, 86, 87, 88, 89].map((n) => ({
+    type: 'download_key',
+    id: tenant.base + n,
+    key: tenant.downloadKey(n),
+    game_id: tenant.base + 1,
+  }));
+
 /** All verified but the last, which is nobody's then. */
 export const addressesOf = (tenant: Tenant, user: number) => [
   { email: tenant.email(user), verified: true },
@@ -325,6 +334,7 @@ export function recordsOf(tenant: Tenant): JsonObject[] {
     })),
     ...purchasesOf(tenant).map(purchaseRecord),
     ...downloadKeysOf(tenant).map(downloadKeyRecord),
+    ...spareKeysOf(tenant),
     ...BUILDS.map(({ game, ...build }, index) => ({
       type: 'build',
       ...build,
