@@ -202,6 +202,21 @@ test('a buyer’s page has all purchases and keys of the address, of the own gam
   expect(browser.words).not.toMatch(/7\.77|Not yours/);
 });
 
+test('an erased buyer has no page, as all erased buyers share an address', async () => {
+  const { path, id } = await sell({ email: 'erase.me@example.com' });
+  const response = await fetch(`${baseUrl()}/operator/people/erase`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+    body: new URLSearchParams({ email: 'erase.me@example.com' }),
+  });
+  expect(response.status).toBe(200);
+  await browser.get(path);
+  expect(browser.words).toContain(`Sale ${id}`);
+  expect(browser.words).toContain('Buyer erased');
+  expect(browser.page.text).not.toContain('/buyer"');
+  expect((await browser.get(`${path}/buyer`)).status).toBe(404);
+});
+
 describe('the search', () => {
   let ada: Actor;
   let sales: { id: number; keys: { id: number }[]; path: string }[];

@@ -2,6 +2,7 @@ import { Controller, Get, Param, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { ERASED_ADDRESS } from '../../operator/people/person';
 import { SalesService } from '../../operator/sales/sales.service';
 import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.service';
 import { Settings } from '../../platform/config/settings';
@@ -57,6 +58,8 @@ export class SaleController {
   @SignedIn()
   async buyer(@Param('purchase_id') text: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const sale = await this.sale(text, visitor);
+    // Erased buyers share this address: its sales are not those of one person.
+    if (sale.email === ERASED_ADDRESS) throw apiError(404, 'The buyer was erased.');
     const sales = await this.sellerSales.ofBuyer(visitor.user.id, sale.email);
     const keys = await this.sellerSales.keysOfBuyer(visitor.user.id, sale.email);
     return this.layout.show(visitor, buyerPage(sale, sales, keys));

@@ -5,6 +5,7 @@ import {
   SHOWN_OF_SALE,
   SHOWN_SALES,
 } from '../../purchases/seller-sales.service';
+import { ERASED_ADDRESS } from '../../operator/people/person';
 import type { PurchaseAttempt } from '../../operator/webhooks/webhook-attempts.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
@@ -63,8 +64,8 @@ export function salePage({ sale, attempts, refunder, store, notice }: SaleView):
         <dd>${timeOf(created_at)}</dd>
         <dt>Buyer</dt>
         <dd>
-          <a href="${pathOf(sale)}/buyer">${email}</a
-          >${username !== null && html` <small>${username}</small>`}
+          ${email === ERASED_ADDRESS ? html`<span class="muted">erased</span>` : html`<a href="${pathOf(sale)}/buyer">${email}</a>`}
+          ${username !== null && html`<small>${username}</small>`}
         </dd>
         <dt>Price</dt>
         <dd>
