@@ -79,12 +79,16 @@ ${sections.join('\n\n')}
 `;
 }
 
-function commandsPage() {
+/** Commands about the service and its credentials; the others are about what is in the store. */
+const SERVICE_COMMANDS =
+  /^(start|migrate|backup|restore|keys|tokens|signing-keys|operator-tokens|audit|scopes|completion)\b/;
+
+function commandsPage(title, introduction, isShown) {
   const sections = [];
   const visit = (command, words) => {
     const help = command.createHelp();
     const inner = help.visibleCommands(command).filter((one) => one.name() !== 'help');
-    if (inner.length === 0) {
+    if (inner.length === 0 && isShown(words)) {
       const names = help.visibleArguments(command).map((one) => [code(one.name()), one.description]);
       const flags = help
         .visibleOptions(command)
@@ -111,12 +115,11 @@ function commandsPage() {
     for (const one of inner) visit(one, `${words} ${one.name()}`.trim());
   };
   visit(gamewharf(), '');
-  return `# Commands
+  return `# ${title}
 
 ${WRITTEN}
 
-In a clone of the repository, run commands with \`npm run --silent gamewharf --\`; with the package, run \`gamewharf\`. All commands have \`--help\`, and
-\`gamewharf --version\` prints the version. Commands use the same [settings](settings.md) as the service.
+${introduction}
 
 ${sections.join('\n\n')}
 `;
@@ -162,7 +165,20 @@ ${routes
 
 const pages = {
   'docs/reference/settings.md': settingsPage(),
-  'docs/reference/commands.md': commandsPage(),
+  'docs/reference/commands.md': commandsPage(
+    'Commands',
+    'This page lists the commands that run the service and manage its database, credentials and audit log. Commands about games, users, sales and files are ' +
+      'on [Store commands](store-commands.md).\n\n' +
+      'In a clone of the repository, run commands with `npm run --silent gamewharf --`; with the package, run `gamewharf`. All commands have `--help`, and ' +
+      '`gamewharf --version` prints the version. Commands use the same [settings](settings.md) as the service.',
+    (words) => SERVICE_COMMANDS.test(words),
+  ),
+  'docs/reference/store-commands.md': commandsPage(
+    'Store commands',
+    'This page lists the commands that manage what is in a store: users, games, sales, webhooks, collections and files. [Commands](commands.md) says how to run ' +
+      'them, and lists the others.',
+    (words) => !SERVICE_COMMANDS.test(words),
+  ),
   'docs/reference/scopes.md': scopesPage(),
   'docs/reference/metrics.md': await metricsPage(),
   'docs/reference/events.md': eventsPage(),
