@@ -1,3 +1,5 @@
+import * as argon2 from '@node-rs/argon2';
+import * as bcrypt from '@node-rs/bcrypt';
 import { ApiKeyUses } from '../../src/auth/api-key-lookup';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -21,6 +23,7 @@ import {
   theApp,
   theClock,
   useStore,
+  LOW_COST,
 } from '../support/store';
 import { statementsOf } from '../support/statements';
 import { until } from '../support/time';
@@ -96,6 +99,46 @@ describe('sign-in', () => {
   test('the cost of a hash is what OWASP recommends, and lower in tests alone', () => {
     const { decoy } = new PasswordQueue(theClock(), new PasswordCost()) as unknown as { decoy: string };
     expect(decoy).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  });
+
+  test.each([
+    ['bcrypt', () => bcrypt.hash(PASSWORD, { cost: 4 })],
+    ['bcrypt as PHP writes it', async () => (await bcrypt.hash(PASSWORD, { cost: 4 })).replace('$2b', '$2y')],
+    ['argon2i', () => argon2.hash(PASSWORD, { ...LOW_COST, algorithm: 1 })],
+    ['argon2id at another cost', () => argon2.hash(PASSWORD, { ...LOW_COST, timeCost: 3 })],
+  ])('a hash of another system signs in, and is replaced: %s', async (_, hashed) => {
+    const user = await make.user();
+    await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, await hashed()]);
+    const stored = async () =>
+      (await sql<{ password_hash: string }>('SELECT password_hash FROM users WHERE id = $1', [user.id]))[0]!
+        .password_hash;
+    const before = await stored();
+    expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
+    expect(await stored()).toBe(before);
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+    const renewed = await stored();
+    expect(renewed).toMatch(/^\$argon2id\$v=19\$m=8,t=1,p=1\$/);
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+    expect(await stored()).toBe(renewed);
+    expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
+  });
+
+  test('a new password that is set while a hash is renewed stays', async () => {
+    const user = await make.user();
+    const [old, other] = await Promise.all([
+      bcrypt.hash(PASSWORD, { cost: 4 }),
+      bcrypt.hash('new', { cost: 4 }),
+    ]);
+    await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, old]);
+    const renewing = jest.spyOn(theApp().get(PasswordQueue), 'renewed').mockImplementationOnce(async () => {
+      await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, other]);
+      return 'a hash of the old password';
+    });
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+    renewing.mockRestore();
+    expect(await sql('SELECT password_hash FROM users WHERE id = $1', [user.id])).toEqual([
+      { password_hash: other },
+    ]);
   });
 
   test('nothing filled in', async () => {

@@ -84,8 +84,8 @@ describe('the image tree', () => {
     );
     expect(names).toEqual([]);
   });
-  it('has the native part of argon2, an optional package that is needed', () => {
-    expect(readdirSync(path.join(tree, 'node_modules', '@node-rs')).length).toBe(2);
+  it('has the native parts of argon2 and bcrypt, optional packages that are needed', () => {
+    expect(readdirSync(path.join(tree, 'node_modules', '@node-rs')).length).toBe(4);
   });
   it('has what traces are written with, which is optional elsewhere', () => {
     const installed = readdirSync(path.join(tree, 'node_modules', '@opentelemetry'));

@@ -1,3 +1,4 @@
+import { hash as bcryptHash } from '@node-rs/bcrypt';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -401,6 +402,22 @@ bothWays('secrets', () => {
     expect(await hash()).toBeNull();
   });
 
+  test('a hash of another system is stored as it is, stays while a record leaves it out, and null clears it', async () => {
+    const hash = async () => (await row('users'))!.password_hash as string;
+    const other = await bcryptHash('from another store', { cost: 4 });
+    await imported(user(1, { password_hash: other }));
+    expect(await hash()).toBe(other);
+    expect(await imported(user(1, { password_hash: other }))).toEqual([
+      'users 0 new, 0 changed, 1 unchanged',
+    ]);
+    expect(await imported(user(1))).toEqual(['users 0 new, 0 changed, 1 unchanged']);
+    expect(await imported(user(1, { password: 'from another store' }))).toEqual([
+      'users 0 new, 0 changed, 1 unchanged',
+    ]);
+    expect(await imported(user(1, { password_hash: null }))).toEqual(['users 0 new, 1 changed, 0 unchanged']);
+    expect(await hash()).toBeNull();
+  });
+
   test('no problem and no log line tells a key or a password', async () => {
     const problems = await problemsOf(
       user(1, { password: 'a secret password', nothing: 1 }),
@@ -425,9 +442,42 @@ bothWays('problems', () => {
     ['a type that is a list', { type: ['user'], id: 1 }, 'type must be a text'],
     ['a type that is no text', { type: { toString: 1 }, id: 1 }, 'type must be a text'],
     ['a type that is a deep list', `{"type":${'['.repeat(7000)}${']'.repeat(7000)}}`, 'type must be a text'],
-    ['a type in the plural', { type: 'games', id: 1 }, 'unknown type games: did you mean game?'],
-    ['a field in the singular', user(5, { email: 'x' }), 'user 5: unknown field email: did you mean emails?'],
+    ['a type in the plural', { type: 'games', id: 1 }, 'unknown type games: did you mean `game`?'],
+    [
+      'a field in the singular',
+      user(5, { email: 'x' }),
+      'user 5: unknown field email: did you mean `emails`?',
+    ],
     ['an unknown field', user(5, { nickname: 'x' }), 'user 5: unknown field nickname'],
+    ['a type in capitals', { type: 'Purchase', id: 1 }, 'unknown type Purchase: did you mean `purchase`?'],
+    ['a type with a typo', { type: 'gmae', id: 1 }, 'unknown type gmae: did you mean `game`?'],
+    [
+      'a field with a typo',
+      user(5, { dsplay_name: 'x' }),
+      'user 5: unknown field dsplay_name: did you mean `display_name`?',
+    ],
+    ['a field like none', user(5, { x: 1 }), 'user 5: unknown field x'],
+    [
+      'a hash of another kind',
+      user(5, { password_hash: '5f4dcc3b5aa765d61d8327deb882cf99' }),
+      'user 5: password_hash must be a bcrypt or argon2 hash, such as $2b$12$... or $argon2id$v=19$...',
+    ],
+    [
+      'a hash that takes minutes',
+      user(5, { password_hash: `$2b$31$${'a'.repeat(53)}` }),
+      'user 5: password_hash must have a bcrypt cost from 4 to 14',
+    ],
+    [
+      'a hash that takes gigabytes',
+      user(5, { password_hash: `$argon2id$v=19$m=4194304,t=1,p=1$${'a'.repeat(22)}$${'b'.repeat(43)}` }),
+      'user 5: password_hash must have argon2 parameters of at most m=131072, t=10 and p=16',
+    ],
+    ['a hash that is no text', user(5, { password_hash: 5 }), 'user 5: password_hash must be a text'],
+    [
+      'a password and a hash',
+      user(5, { password: 'x', password_hash: `$2b$10$${'a'.repeat(53)}` }),
+      'user 5: has both password and password_hash',
+    ],
     ['__proto__', `{"type":"user","id":5,"username":"x","__proto__":{}}`, 'user 5: unknown field __proto__'],
     ['no id', { type: 'user', username: 'x' }, 'user: id is required'],
     ['a required field that is null', user(5, { username: null }), 'user 5: username is required'],
@@ -532,7 +582,7 @@ bothWays('problems', () => {
     [
       'an amount with a fraction',
       purchase(7, { amount: 4.99 }),
-      'purchase 7: amount must be an integer in minor units, such as 499 for 4.99',
+      'purchase 7: amount must be an integer in minor units: 499',
     ],
     ['a sale of 101 %', purchase(7, { sale_rate: 101 }), 'purchase 7: sale_rate must be between 0 and 100'],
     ['no copies', purchase(7, { quantity: 0 }), 'purchase 7: quantity must be between 1 and 2147483647'],

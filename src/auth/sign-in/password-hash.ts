@@ -7,17 +7,51 @@ export class PasswordCost {
   readonly parallelism: number = 1;
 }
 
-// Loaded at the first sign-in: most replicas never need its memory.
+/** Loaded at the first sign-in: most replicas never need their memory. */
 const argon2 = () => import('@node-rs/argon2');
+const bcrypt = () => import('@node-rs/bcrypt');
+
+const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
+const ARGON2 =
+  /^\$argon2(?:id?|d)\$v=19\$m=(\d{1,9}),t=(\d{1,9}),p=(\d{1,9})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/;
+/** Twice the cost of the hashes that are common. Two sign-ins at a time need this much time and memory. */
+const MAX_BCRYPT_COST = 14;
+const MAX_ARGON2 = { memory: 131_072, passes: 10, lanes: 16 };
+
+/** Why a password hash from another system can't be used; undefined: it can. */
+export function problemOfHash(hash: string): string | undefined {
+  const [, rounds] = BCRYPT.exec(hash) ?? [];
+  const [, memory, passes, lanes] = ARGON2.exec(hash) ?? [];
+  if (rounds !== undefined)
+    return Number(rounds) >= 4 && Number(rounds) <= MAX_BCRYPT_COST
+      ? undefined
+      : `must have a bcrypt cost from 4 to ${MAX_BCRYPT_COST}`;
+  if (memory === undefined)
+    return 'must be a bcrypt or argon2 hash, such as $2b$12$... or $argon2id$v=19$...';
+  const [m, t, p] = [Number(memory), Number(passes), Number(lanes)];
+  const isPossible = t >= 1 && p >= 1 && m >= 8 * p;
+  return isPossible && m <= MAX_ARGON2.memory && t <= MAX_ARGON2.passes && p <= MAX_ARGON2.lanes
+    ? undefined
+    : `must have argon2 parameters of at most m=${MAX_ARGON2.memory}, t=${MAX_ARGON2.passes} and p=${MAX_ARGON2.lanes}`;
+}
 
 export const hashPassword = async (password: string, cost = new PasswordCost()): Promise<string> =>
   (await argon2()).hash(password, cost);
 
 export const verifyPassword = async (passwordHash: string, password: string): Promise<boolean> =>
-  (await argon2()).verify(passwordHash, password);
+  passwordHash.startsWith('$2')
+    ? (await bcrypt()).verify(password, passwordHash)
+    : (await argon2()).verify(passwordHash, password);
+
+const prefixOf = ({ memoryCost, timeCost, parallelism }: PasswordCost) =>
+  `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`;
+
+/** Whether a new hash of the password would have another algorithm or cost, as that of another system may. */
+export const isOutdated = (passwordHash: string, cost: PasswordCost) =>
+  !passwordHash.startsWith(prefixOf(cost));
 
 /** Takes as long to verify as any other hash; no password matches it. */
-export function decoyHash({ memoryCost, timeCost, parallelism }: PasswordCost): string {
+export function decoyHash(cost: PasswordCost): string {
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
-  return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${random(16)}$${random(32)}`;
+  return `${prefixOf(cost)}${random(16)}$${random(32)}`;
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../../platform/config/clock';
 import { serviceUnavailable } from '../../platform/http/api-error';
 import { Semaphore } from '../../platform/lifecycle/semaphore';
-import { decoyHash, PasswordCost, verifyPassword } from './password-hash';
+import { decoyHash, hashPassword, isOutdated, PasswordCost, verifyPassword } from './password-hash';
 
 /** Verifies passwords, two at a time, since each takes 19 MB and a core. When the queue is full, the response is 503. */
 @Injectable()
@@ -10,15 +10,27 @@ export class PasswordQueue {
   private readonly turns: Semaphore;
   private readonly decoy: string;
 
-  constructor(clock: Clock, cost: PasswordCost) {
+  constructor(
+    clock: Clock,
+    private readonly cost: PasswordCost,
+  ) {
     this.turns = new Semaphore(clock, { permits: 2, waiting: 8 });
     this.decoy = decoyHash(cost);
   }
 
-  /** Takes the same time for an unknown account, an account without a password and a wrong password. */
+  /**
+   * Takes the same time for an unknown account, an account without a password and a wrong password. An imported hash of another
+   * system takes its own time until it is renewed.
+   */
   async matches(passwordHash: string | null | undefined, password: string): Promise<boolean> {
     const verify = () => verifyPassword(passwordHash ?? this.decoy, password);
     const matches = await this.turns.run(verify, serviceUnavailable);
     return matches && typeof passwordHash === 'string';
+  }
+
+  /** A hash to store instead of this one, which has another algorithm or cost; undefined: it is up to date. */
+  async renewed(passwordHash: string, password: string): Promise<string | undefined> {
+    if (!isOutdated(passwordHash, this.cost)) return undefined;
+    return this.turns.run(() => hashPassword(password, this.cost), serviceUnavailable);
   }
 }

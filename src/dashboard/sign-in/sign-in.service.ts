@@ -1,4 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { User } from '../../auth/accounts/user.entity';
 import { Database } from '../../platform/database/database';
 import { read } from '../../platform/database/statement';
 import { AttemptsService, guessAtAccount, guessFrom } from '../../auth/sign-in/attempts.service';
@@ -31,8 +34,11 @@ const ACCOUNT = read<Account>(
 
 @Injectable()
 export class SignInService {
+  private readonly log = new Logger(SignInService.name);
+
   constructor(
     private readonly database: Database,
+    @InjectRepository(User) private readonly users: Repository<User>,
     private readonly attempts: AttemptsService,
     private readonly passwords: PasswordQueue,
   ) {}
@@ -50,6 +56,15 @@ export class SignInService {
     });
     if (!matches || id === null) return { refused: 'wrong', tried: id };
     await this.attempts.succeeded(...guesses);
+    await this.renew(id, password_hash!, password).catch(({ message }: Error) =>
+      this.log.warn(`The password hash of user ${id} is renewed at the next sign-in: ${message}`),
+    );
     return { user_id: id };
+  }
+
+  /** Replaces an imported hash. An erasure or a new password that comes first wins. */
+  private async renew(id: number, password_hash: string, password: string): Promise<void> {
+    const renewed = await this.passwords.renewed(password_hash, password);
+    if (renewed) await this.users.update({ id, password_hash }, { password_hash: renewed });
   }
 }

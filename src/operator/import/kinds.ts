@@ -158,13 +158,17 @@ export const integer = (min: number, max: number, sql = 'bigint'): Kind => ({
 
 export const amount = integer(0, Number.MAX_SAFE_INTEGER);
 
+const MAJOR_UNITS = /^\d{1,12}\.\d{1,2}$/;
+
 /** An amount of money. */
 export const minorUnits: Kind = {
   ...amount,
-  encode: (value, refuse) =>
-    typeof value === 'number' && !Number.isInteger(value)
-      ? refuse('must be an integer in minor units, such as 499 for 4.99')
-      : amount.encode(value, refuse),
+  encode(value, refuse) {
+    if (Number.isInteger(value)) return amount.encode(value, refuse);
+    const isMajor = MAJOR_UNITS.test(String(value));
+    const example = isMajor ? `: ${Math.round(Number(value) * 100)}` : ', such as 499 for 4.99';
+    return refuse(`must be an integer in minor units${example}`);
+  },
 };
 
 export const number = (min: number, max: number): Kind => ({

@@ -1,3 +1,4 @@
+import { closest, distance } from 'fastest-levenshtein';
 import type { Line } from './ndjson';
 import { isId, type Refuse, shown } from './kinds';
 import type { Problems } from './problems';
@@ -15,14 +16,17 @@ export interface WithPassword {
   password: string;
 }
 
+/** Longer names are not compared with the known ones. */
+const MAX_COMPARED = 40;
+
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Rejects a record whose sender could act as a user, unless the token also has the permission `users`. */
-function lettingIn({ name }: RecordType, { password }: JsonObject): string[] {
+function lettingIn({ name }: RecordType, { password, password_hash }: JsonObject): string[] {
   const refusal = 'operator token does not permit `users`';
   if (name === 'api_key' || name === 'oauth_application') return [refusal];
-  return name === 'user' && password !== undefined ? [`password: ${refusal}`] : [];
+  return name === 'user' && (password ?? password_hash) !== undefined ? [`password: ${refusal}`] : [];
 }
 
 /** Parses lines, stages their records, and reports problems. */
@@ -32,7 +36,7 @@ export class RecordReader {
   readonly withPassword: WithPassword[] = [];
   /** Types with a record that leaves out required fields. */
   readonly partial = new Set<RecordType>();
-  private readonly types: Map<unknown, RecordType>;
+  private readonly types: Map<string, RecordType>;
   private problemsOfRecord: string[] = [];
   /** What is read now: the entry of a list, and the field. */
   private entry = '';
@@ -60,7 +64,7 @@ export class RecordReader {
       return text.trim() === '' ? undefined : this.problems.add(line, 'is not valid JSON');
     }
     if (!isObject(record)) return this.problems.add(line, 'is not a JSON object');
-    const type = this.types.get(record.type);
+    const type = this.types.get(record.type as string);
     if (type) return this.readRecord(type, record, line);
     const { type: name } = record;
     if (name === undefined) return this.problems.add(line, 'type is required');
@@ -110,17 +114,21 @@ export class RecordReader {
       const field = fields[place]!;
       let value = record[field.name];
       if (value !== undefined) names++;
-      if (field.implied) value = value ?? field.implied(record) ?? value;
+      if (field.implied && value == null) {
+        const implied = field.implied(record);
+        if (implied !== undefined) value = implied;
+      }
       this.field = field.name;
       if (value === undefined || value === null) {
         if (field.required) {
           if (value === undefined && mayBePartial) isPartial = true;
           else this.refuse('is required');
         } else if (value === null && !field.now) present |= bitOf(place);
-        cells.push(field.default);
+        if (field.columns.length > 0) cells.push(field.default);
       } else {
         present |= bitOf(place);
-        cells.push(field.kind.encode(value, this.refuse));
+        const cell = field.kind.encode(value, this.refuse);
+        if (field.columns.length > 0) cells.push(cell);
       }
     }
     const given = Object.keys(record);
@@ -181,10 +189,12 @@ export class RecordReader {
   }
 }
 
-/** The singular or plural that was probably meant. */
-function meant(name: string, known: unknown[]): string {
-  const found = known.find((one) => `${String(one)}s` === name || one === `${name}s`);
-  return found === undefined ? '' : `: did you mean ${String(found)}?`;
+/** The known name that was probably meant: at most two characters, and half of them, differ. */
+function meant(name: string, known: readonly string[]): string {
+  if (name.length > MAX_COMPARED) return '';
+  const found = closest(name.toLowerCase(), known);
+  const differing = distance(name.toLowerCase(), found);
+  return differing <= 2 && 2 * differing <= name.length ? `: did you mean \`${found}\`?` : '';
 }
 
 /** As `subject` of the type. */

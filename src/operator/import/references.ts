@@ -23,10 +23,11 @@ const outsideOf = ({ table }: RecordType): Relation => ({
 
 function referencesIn(relations: Relations, types: RecordType[]): Reference[] {
   const within = (fields: Field[], rows: string, subject: string) =>
-    fields.flatMap(({ kind, columns }) => {
+    fields.flatMap(({ kind, columns: [first] }) => {
       const parent = types.find(({ name }) => name === kind.references);
-      const column = columns[0]!.name;
-      return parent ? [{ rows, subject, id: kind.many ? `unnest(${column})` : column, parent }] : [];
+      if (!parent || !first) return [];
+      const column = first.name;
+      return [{ rows, subject, id: kind.many ? `unnest(${column})` : column, parent }];
     });
   const given = types.filter(({ records }) => relations.rowsOf(records));
   return [

@@ -1,12 +1,29 @@
+import { problemOfHash } from '../../../auth/sign-in/password-hash';
 import { boolean, emails, fit, ownId, type Kind, NULL, text, url } from '../kinds';
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
-/** Holds a plain password until it is hashed; not a column. */
+/** A hash that another system made, as the value of `password`. */
+class PasswordHash {
+  constructor(readonly text: string) {}
+}
+
+/** A plain password isn't staged: its hash is. */
 const password: Kind = {
   sql: 'text',
   allows: 'text of at most 1,000 characters',
-  encode: (value, refuse) => (fit(value, { max: 1000 }, refuse) === undefined ? '' : NULL),
+  encode: (value, refuse) =>
+    value instanceof PasswordHash ? value.text : fit(value, { max: 1000 }, refuse) === undefined ? '' : NULL,
+};
+
+const passwordHash: Kind = {
+  sql: 'text',
+  allows: 'bcrypt or argon2 hash',
+  encode(value, refuse) {
+    const text = fit(value, { max: 300 }, refuse);
+    const problem = text === undefined ? undefined : problemOfHash(text);
+    return problem === undefined ? '' : refuse(problem);
+  },
 };
 
 const fields = [
@@ -23,6 +40,8 @@ const fields = [
   optional('password', password, NULL, {
     columns: [{ name: 'password_hash', sql: 'text' }],
     meaning: 'plain text; stored as a hash',
+    implied: ({ password_hash: hash }) =>
+      typeof hash === 'string' ? new PasswordHash(hash) : hash === null ? null : undefined,
   }),
   optional('emails', emails, '{}\t{}', {
     columns: [
@@ -33,6 +52,11 @@ const fields = [
     meaning: 'replaces the stored list',
   }),
   timeOrNow('created_at'),
+  // Stored as the hash of `password`.
+  optional('password_hash', passwordHash, NULL, {
+    columns: [],
+    meaning: 'instead of `password`; replaced by a hash of this service at the next sign-in',
+  }),
 ];
 
 const hasEmails = given(fields, 'emails');
@@ -45,7 +69,8 @@ export const USER = recordType({
   name: 'user',
   table: 'users',
   fields,
-  compare({ id, username }, refuse) {
+  compare({ id, username, password, password_hash }, refuse) {
+    if (password != null && password_hash != null) refuse('has both password and password_hash');
     const [, erased] = /^erased-(\d+)(-|$)/i.exec(String(username)) ?? [];
     if (erased !== undefined && erased !== String(id))
       refuse(`username is reserved for the erased user ${erased}`);
