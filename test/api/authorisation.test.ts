@@ -216,6 +216,7 @@ const TABLE: Record<string, Row> = {
   'GET /user/settings/sales/:purchase_id/buyer': page('/user/settings/sales/1/buyer'),
   'GET /user/settings/sales/:purchase_id/refund': page('/user/settings/sales/1/refund'),
   'POST /user/settings/sales/:purchase_id/refund': pageForm('/user/settings/sales/1/refund'),
+  'GET /user/settings/sales/search': page('/user/settings/sales/search'),
   'POST /user/settings/sales/search': pageForm('/user/settings/sales/search'),
   'GET /user/settings/sales/figures.csv': page('/user/settings/sales/figures.csv'),
   'GET /user/settings/sales/:game_id/buyers': page('/user/settings/sales/1/buyers'),

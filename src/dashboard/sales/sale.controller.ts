@@ -31,6 +31,13 @@ export class SaleController {
     private readonly layout: Layout,
   ) {}
 
+  /** For a reload of the URL of a search. */
+  @Get('search')
+  @SignedIn()
+  emptySearch(@CurrentVisitor() visitor: SignedInVisitor) {
+    return this.layout.show(visitor, searchPage('', []));
+  }
+
   /** A POST, so that no email address is in a URL. */
   @Post('search')
   @SignedIn()

@@ -185,8 +185,8 @@ export const searchPage = (term: string, sales: SellerSale[]): Page => ({
     ${
       sales.length === 0
         ? html`<p class="empty">
-            No sale of your games matches. Enter the beginning of an email address, or a complete username,
-            reference, sale ID or key ID.
+            ${term !== '' && 'No sale of your games matches. '}Enter the beginning of an email address, or a
+            complete username, reference, sale ID or key ID.
           </p>`
         : saleList(sales)
     }`,
