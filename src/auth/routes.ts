@@ -36,7 +36,7 @@ export const routesOf = (modules: ModulesContainer): Route[] =>
 export function requireAccess(modules: ModulesContainer): void {
   const routes = routesOf(modules);
   refuse(
-    'Say who may enter, with @Scopes, @OperatorMay or @Public',
+    'Declare its access with @Scopes, @OperatorMay or @Public',
     routes.filter(({ access }) => access === undefined),
   );
   refuse(

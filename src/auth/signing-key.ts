@@ -36,7 +36,7 @@ export function readPem(pem: string): Key[] {
     }
     if (privateKey.asymmetricKeyType !== 'ed25519')
       throw new OperatorError(
-        'SIGNING_KEYS must hold Ed25519 keys: make one with `openssl genpkey -algorithm ed25519`.',
+        'SIGNING_KEYS must contain Ed25519 keys. Create one with `openssl genpkey -algorithm ed25519`.',
       );
     const publicKey = createPublicKey(privateKey);
     return {

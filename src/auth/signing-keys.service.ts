@@ -103,8 +103,8 @@ export class SigningKeysService implements OnModuleDestroy {
     if (rows.length === 0 || rows.some(opens)) return;
     throw new OperatorError(
       'The keys of this store were created with another API_KEY_PEPPER, so every client would get a 401. ' +
-        'Put the old one back, or name it in API_KEY_PEPPER_PREVIOUS. If it is lost, `gamewharf signing-keys rotate --now` ' +
-        'lets the service start, and everybody needs a new key.',
+        'Restore the old one, or add it to API_KEY_PEPPER_PREVIOUS. If it is lost, `gamewharf signing-keys rotate --now` ' +
+        'lets the service start, but all API keys must be replaced.',
     );
   }
 
@@ -121,7 +121,7 @@ export class SigningKeysService implements OnModuleDestroy {
     const waiting = [...this.keys.values()].find((key) => key.signs_from > this.now());
     if (waiting && !at_once)
       throw new OperatorError(
-        `Key ${waiting.kid} is published already and signs from ${timeOf(waiting.signs_from)}; --now makes another that signs at once.`,
+        `Key ${waiting.kid} is published already and signs from ${timeOf(waiting.signs_from)}; --now creates another that signs immediately.`,
       );
     const key = this.newKey(at_once ? 0 : PUBLISHED_AHEAD);
     const expired = (await this.rows()).filter(({ expired }) => expired).map(({ kid }) => kid);
@@ -155,7 +155,7 @@ export class SigningKeysService implements OnModuleDestroy {
     if (this.configured)
       throw new OperatorError(
         'The signing keys are those of SIGNING_KEYS: add the new key after the old one there, restart all replicas, ' +
-          'and when others know it put it first.',
+          'and then put it first.',
       );
   }
 
@@ -251,8 +251,8 @@ export class SigningKeysService implements OnModuleDestroy {
     const text = unseal(private_key, kid, this.peppers, (sealed) => this.reseal(kid, sealed));
     if (!text)
       throw new OperatorError(
-        `Signing key ${kid} is sealed under a pepper that is not configured: name it in API_KEY_PEPPER_PREVIOUS, ` +
-          'or make another key with `gamewharf signing-keys rotate --now`.',
+        `Signing key ${kid} is encrypted with a pepper that isn’t configured: add it to API_KEY_PEPPER_PREVIOUS, ` +
+          'or create another key with `gamewharf signing-keys rotate --now`.',
       );
     return createPrivateKey({ key: text, format: 'der', type: 'pkcs8' });
   }
@@ -261,7 +261,7 @@ export class SigningKeysService implements OnModuleDestroy {
     this.signingKeys
       .update({ kid }, { private_key })
       .catch((error: Error) =>
-        this.log.warn(`Signing key ${kid} stays sealed under a previous pepper: ${error.message}`),
+        this.log.warn(`Signing key ${kid} is still encrypted with a previous pepper: ${error.message}`),
       );
   }
 }

@@ -91,7 +91,7 @@ test("a POST declared with Nest's decorator has the status of this API", async (
 
 test('the service does not start with a handler that does not say who may enter', async () => {
   await expect(openApp({}, { imports: [ForgottenModule] })).rejects.toThrow(
-    'Say who may enter, with @Scopes, @OperatorMay or @Public: ForgottenController.list (GET /forgotten).',
+    'Declare its access with @Scopes, @OperatorMay or @Public: ForgottenController.list (GET /forgotten).',
   );
 });
 

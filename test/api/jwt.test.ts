@@ -684,7 +684,7 @@ describe('signing keys', () => {
     await alone.close();
     const wrong = await replica({ API_KEY_PEPPER: 'a pepper that nothing was ever sealed under' });
     expect(await kidsOf(wrong)).toEqual([before!.kid]);
-    await expect(issue(wrong, owner.id)).rejects.toThrow('is sealed under a pepper that is not configured');
+    await expect(issue(wrong, owner.id)).rejects.toThrow('is encrypted with a pepper that isn’t configured');
     const requirePepper = (on: NestExpressApplication) => on.get(SigningKeysService).requirePepper();
     await expect(requirePepper(wrong)).rejects.toThrow('were created with another API_KEY_PEPPER');
     const both = await replica({
@@ -723,7 +723,7 @@ describe('signing keys', () => {
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
     await expect(
       replica({ SIGNING_KEYS: rsa.export({ format: 'pem', type: 'pkcs8' }) as string }),
-    ).rejects.toThrow('SIGNING_KEYS must hold Ed25519 keys');
+    ).rejects.toThrow('SIGNING_KEYS must contain Ed25519 keys');
     await expect(
       replica({ SIGNING_KEYS: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' }),
     ).rejects.toThrow('SIGNING_KEYS contains a private key that cannot be read.');

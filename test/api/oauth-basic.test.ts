@@ -84,10 +84,10 @@ test.each([
 test('RFC 6749 5.2: a client that nobody knows is 401 here, and 400 in the body', async () => {
   const fields = { grant_type: 'refresh_token', refresh_token: 'x' };
   const answer = await form('/oauth/token', fields, basic('nobody'));
-  expect(answer).toMatchObject(refused('invalid_client', 401, 'no application has this client_id'));
+  expect(answer).toMatchObject(refused('invalid_client', 401, 'unknown client_id'));
   expect(answer.headers.get('www-authenticate')).toBe('Basic realm="gamewharf"');
   expect(await form('/oauth/token', { ...fields, client_id: 'nobody' })).toMatchObject(
-    refused('invalid_client', 400, 'no application has this client_id'),
+    refused('invalid_client', 400, 'unknown client_id'),
   );
 });
 

@@ -266,7 +266,7 @@ describe('POST /oauth/token', () => {
     const query = new URLSearchParams({ code, code_verifier, redirect_uri: CALLBACK }).toString();
     const body = { grant_type: 'authorization_code', client_id };
     expect(await form(`/oauth/token?${query}`, body)).toMatchObject(
-      refused('invalid_request', 400, 'parameters belong into the body'),
+      refused('invalid_request', 400, 'send the parameters in the body'),
     );
   });
 

@@ -143,7 +143,7 @@ describe('the device grant', () => {
     const { device_code, user_code } = await device(client_id);
     await decide(user_code, 'Allow');
     expect(await poll(client_id, device_code)).toMatchObject(
-      refused('invalid_request', 400, 'without a code_challenge, ask /oauth/token'),
+      refused('invalid_request', 400, 'without a code_challenge, use /oauth/token'),
     );
   });
 
@@ -204,7 +204,7 @@ describe('the device grant', () => {
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(
-      refused('expired_token', 400, 'the device code is too old or was used'),
+      refused('expired_token', 400, 'the device code has expired or was used'),
     );
   });
 

@@ -83,7 +83,7 @@ describe('scopes that this service does not know', () => {
     const scope = 'profile:me shop:buy';
     const { status } = await strictBrowser.get(addressOf(asksForToken(await application(), { scope })));
     expect(status).toBe(400);
-    expect(strictBrowser.words).toContain('a scope that was asked for does not exist');
+    expect(strictBrowser.words).toContain('a requested scope does not exist');
   });
 });
 
@@ -139,6 +139,6 @@ describe('scopes of launchers and upload tools', () => {
     const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
     const { status } = await strictBrowser.get(addressOf(asksForToken(client_id, { scope: 'itch' })));
     expect(status).toBe(400);
-    expect(strictBrowser.words).toContain('a scope that was asked for does not exist');
+    expect(strictBrowser.words).toContain('a requested scope does not exist');
   });
 });

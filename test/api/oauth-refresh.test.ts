@@ -119,7 +119,7 @@ describe('grant_type=refresh_token', () => {
     const { refresh_token } = await tokensFor(client_id);
     for (const scope of ['profile', 'profile:me collection:view'])
       expect(await refresh(client_id, refresh_token, { scope })).toMatchObject(
-        refused('invalid_scope', 400, 'more than was granted'),
+        refused('invalid_scope', 400, 'more than the granted scopes'),
       );
     expect((await refresh(client_id, refresh_token)).status).toBe(200);
   });

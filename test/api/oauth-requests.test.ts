@@ -67,7 +67,7 @@ describe('asking: GET /user/oauth', () => {
   test('RFC 6749 3.1.2.4: an unknown client is told to the user and redirected nowhere', async () => {
     const page = await browser.get(addressOf(asksForToken('nobody')));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
-    expect(browser.words).toContain('The application that sent you here is not known');
+    expect(browser.words).toContain('The app that sent you here is unknown');
   });
 
   test('RFC 6749 4.1.2.1: a missing client_id is told to the user', async () => {
@@ -93,7 +93,7 @@ describe('asking: GET /user/oauth', () => {
       const client_id = await application();
       const page = await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
       expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
-      expect(browser.words).toContain('wants to send you to an address that it has not registered');
+      expect(browser.words).toContain('wants to send you to a redirect URI that it hasn’t registered');
       expect(page.text).not.toContain('evil');
     },
   );
@@ -102,7 +102,7 @@ describe('asking: GET /user/oauth', () => {
     const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
     const { redirect_uri: _, ...fields } = asksForToken(client_id);
     expect((await browser.get(addressOf(fields))).status).toBe(400);
-    expect(browser.words).toContain('did not say where to send you back to');
+    expect(browser.words).toContain('sent no redirect_uri');
     const redirect_uri = 'https://game.example/other';
     expect(await allowed({ ...fields, redirect_uri })).toContain(`${redirect_uri}#access_token=`);
   });
@@ -247,22 +247,22 @@ describe('asking: GET /user/oauth', () => {
     await browser.get(addressOf(asksForToken(await application())));
     const type = await browser.submit('/user/oauth', { response_type: 'id_token' }, 'Allow');
     expect({ status: type.status, location: type.location }).toEqual({ status: 400, location: undefined });
-    expect(browser.words).toContain('response_type is code or token');
+    expect(browser.words).toContain('response_type must be code or token');
   });
 
   const WRONG: [string, string, (client_id: string) => Fields][] = [
     [
       'unsupported_response_type',
-      'response_type is code or token',
+      'response_type must be code or token',
       (id) => asksForToken(id, { response_type: 'id_token' }),
     ],
     ['invalid_request', 'response_type is missing', (id) => asksForToken(id, { response_type: '' })],
     ['invalid_request', 'state is too long', (id) => asksForToken(id, { state: 'x'.repeat(4001) })],
     ['invalid_request', 'code_challenge is missing', (id) => asksForCode(id, '')],
-    ['unauthorized_client', 'this application does not take tokens', (id) => asksForToken(id)],
+    ['unauthorized_client', 'this app does not allow tokens', (id) => asksForToken(id)],
     [
       'invalid_scope',
-      'a scope that was asked for does not exist',
+      'a requested scope does not exist',
       (id) => asksForCode(id, pkce().code_challenge, { scope: 'no:such' }),
     ],
   ];
@@ -295,7 +295,7 @@ describe('asking: GET /user/oauth', () => {
     await sql('UPDATE oauth_applications SET implicit_allowed = false WHERE client_id = $1', [client_id]);
     const { status, location } = await browser.submit('/user/oauth', {}, 'Allow');
     expect({ status, location }).toEqual({ status: 400, location: undefined });
-    expect(browser.words).toContain('this application does not take tokens in an address');
+    expect(browser.words).toContain('this app does not allow tokens in the redirect URI');
   });
 
   test('RFC 8252 7 (out of band): an error is shown, with nowhere to go back to', async () => {
@@ -304,7 +304,7 @@ describe('asking: GET /user/oauth', () => {
     for (const before of ['nothing', 'a grant']) {
       const { status, location } = await browser.get(addressOf({ ...fields, response_type: 'id_token' }));
       expect({ before, status, location }).toEqual({ before, status: 400, location: undefined });
-      expect(browser.words).toContain('response_type is code or token');
+      expect(browser.words).toContain('response_type must be code or token');
       expect(browser.words).not.toContain('Back to');
       await allowed(fields);
     }

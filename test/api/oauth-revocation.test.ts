@@ -101,7 +101,7 @@ test('RFC 7009 2.1: what is wrong with a request is said as at the token endpoin
   });
   expect(await revoke('nobody', 'x')).toMatchObject(refused('invalid_client'));
   expect(await form(`/oauth/revoke?token=x`, { client_id })).toMatchObject(
-    refused('invalid_request', 400, 'parameters belong into the body'),
+    refused('invalid_request', 400, 'send the parameters in the body'),
   );
 });
 

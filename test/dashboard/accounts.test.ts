@@ -318,7 +318,7 @@ describe('a program at the address of the sign-in form', () => {
   test('an error at any other page is JSON for it too', async () => {
     const { status, body } = await send('GET', '/user/oauth?client_id=nobody');
     expect({ status, body }).toEqual(
-      failure(400, 'The application that sent you here is not known: its client_id is missing or wrong.'),
+      failure(400, 'The app that sent you here is unknown: its client_id is missing or wrong.'),
     );
   });
 });

@@ -156,7 +156,7 @@ describe('taking back', () => {
       );
     await expect(granted).rejects.toMatchObject({
       status: 404,
-      errors: ['This application is no longer registered.'],
+      errors: ['This app is no longer registered.'],
     });
   });
 

@@ -22,7 +22,7 @@ test.each<[Asked['fields'], string, string]>([
   [{}, 'invalid_request', 'response_type is missing'],
   [{ ...asksForCode, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
   [{ ...asksForToken, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
-  [{ response_type: 'id_token' }, 'unsupported_response_type', 'response_type is code or token'],
+  [{ response_type: 'id_token' }, 'unsupported_response_type', 'response_type must be code or token'],
   [{ response_type: 'code' }, 'invalid_request', 'code_challenge is missing'],
   [
     { response_type: 'code', code_challenge: CHALLENGE },
@@ -48,12 +48,12 @@ test.each<[Asked['fields'], string, string]>([
 test('an application may have said that it takes no tokens in an address', () =>
   expect(refusal(asksForToken, false)).toEqual({
     error: 'unauthorized_client',
-    error_description: 'this application does not take tokens in an address',
+    error_description: 'this app does not allow tokens in the redirect URI',
   }));
 
 test.each([
-  [[], 'no scope was asked for'],
-  [['game'], 'a scope was asked for that the application has not registered'],
+  [[], 'scope is missing'],
+  [['game'], 'a requested scope is not registered for the app'],
 ])('scopes %j: %s', (scopes, error_description) => {
   for (const fields of [asksForCode, asksForToken])
     expect(refusal(fields, true, scopes)).toEqual({ error: 'invalid_scope', error_description });

@@ -1,9 +1,9 @@
 import { commonScopes, listOfScopes, meaningOf, problemOfScopes } from '../../src/auth/oauth/oauth-scopes';
 
 const ALL = ['collection', 'game', 'profile'];
-const NONE = 'no scope was asked for';
-const UNKNOWN = 'a scope that was asked for does not exist';
-const UNREGISTERED = 'a scope was asked for that the application has not registered';
+const NONE = 'scope is missing';
+const UNKNOWN = 'a requested scope does not exist';
+const UNREGISTERED = 'a requested scope is not registered for the app';
 
 test.each<[string | undefined, string[]]>([
   ['profile:me', ['profile:me']],

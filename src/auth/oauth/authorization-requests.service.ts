@@ -52,10 +52,7 @@ export class AuthorizationRequests {
     }
     const application = fields.client_id && (await this.applications.application(fields.client_id));
     if (!application)
-      throw apiError(
-        400,
-        'The application that sent you here is not known: its client_id is missing or wrong.',
-      );
+      throw apiError(400, 'The app that sent you here is unknown: its client_id is missing or wrong.');
     const redirect_uri = redirectOf(application, fields.redirect_uri);
     const lenient = this.settings.LENIENT_CLIENTS;
     if (lenient && application.implicit_allowed) fields.response_type ??= 'token';
@@ -83,10 +80,10 @@ function redirectOf(application: OauthApplication, asked: string | undefined): s
   if (redirect_uri === undefined)
     throw apiError(
       400,
-      `${application.name} did not say where to send you back to: redirect_uri is missing.`,
+      `${application.name} sent no redirect_uri, so the store doesn’t know where to send you back to.`,
     );
   if (!isSafe(redirect_uri) || !redirect_uris.some((registered) => isSameRedirect(registered, redirect_uri)))
-    throw apiError(400, `${application.name} wants to send you to an address that it has not registered.`);
+    throw apiError(400, `${application.name} wants to send you to a redirect URI that it hasn’t registered.`);
   return redirect_uri;
 }
 
@@ -97,11 +94,11 @@ export function refusalOf({ application, fields, scopes }: Asked): Refusal | und
   if (fields.state !== undefined && fields.state.length > MAX_STATE)
     return refuse('invalid_request', 'state is too long');
   if (fields.response_type !== 'code' && fields.response_type !== 'token')
-    return refuse('unsupported_response_type', 'response_type is code or token');
+    return refuse('unsupported_response_type', 'response_type must be code or token');
   const problem = fields.response_type === 'code' ? problemOfProof(fields) : undefined;
   if (problem) return refuse('invalid_request', problem);
   if (fields.response_type === 'token' && !application.implicit_allowed)
-    return refuse('unauthorized_client', 'this application does not take tokens in an address');
+    return refuse('unauthorized_client', 'this app does not allow tokens in the redirect URI');
   const wrongScope = problemOfScopes(scopes, application.scopes);
   return wrongScope === undefined ? undefined : refuse('invalid_scope', wrongScope);
 }

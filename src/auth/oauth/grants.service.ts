@@ -71,7 +71,7 @@ export class GrantsService {
        RETURNING id, user_id, client_id, scopes, may_start_games, implicit_allowed`,
       [user_id, client_id, scopes, may_start_games, implicit_allowed],
     );
-    if (!grant) throw apiError(404, 'This application is no longer registered.');
+    if (!grant) throw apiError(404, 'This app is no longer registered.');
     return grant;
   }
 

@@ -26,7 +26,7 @@ export class OauthError extends ApiError {
   }
 }
 
-const NO_CLIENT = 'no application has this client_id';
+const NO_CLIENT = 'unknown client_id';
 
 export const invalidClient = () => new OauthError('invalid_client', NO_CLIENT);
 
@@ -36,7 +36,10 @@ export const invalidBasicClient = (description = NO_CLIENT) =>
 
 // One message for all reasons, so that tokens cannot be probed.
 export const invalidGrant = () =>
-  new OauthError('invalid_grant', 'unknown, used, expired or revoked, or made for something else');
+  new OauthError(
+    'invalid_grant',
+    'unknown, used, expired or revoked, or issued for another client or redirect URI',
+  );
 
 export const invalidScope = (description: string) => new OauthError('invalid_scope', description);
 export const invalidRequest = (description: string) => new OauthError('invalid_request', description);

@@ -22,10 +22,10 @@ export function listOfScopes(list: string | undefined, { lenient = false } = {})
 
 /** The problem with the scopes that an application asks for; undefined: none. */
 export function problemOfScopes(asked: readonly string[], registered: readonly string[]): string | undefined {
-  if (asked.length === 0) return 'no scope was asked for';
-  if (!asked.every(isKnown)) return 'a scope that was asked for does not exist';
+  if (asked.length === 0) return 'scope is missing';
+  if (!asked.every(isKnown)) return 'a requested scope does not exist';
   if (!asked.every((scope) => covers(registered, scope)))
-    return 'a scope was asked for that the application has not registered';
+    return 'a requested scope is not registered for the app';
   return undefined;
 }
 

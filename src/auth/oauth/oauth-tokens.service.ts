@@ -166,7 +166,7 @@ export class OauthTokensService {
   ): Promise<TokensResponse | 'refused'> {
     const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
     const permitted = commonScopes(scopes, grant.registered);
-    if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than was granted');
+    if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than the granted scopes');
     const family = { family_id, family_ends_at, refreshable: scopes };
     const tokens = await this.issue(db, grant, asked.length > 0 ? asked : permitted, family);
     if (tokens === 'refused') return tokens;

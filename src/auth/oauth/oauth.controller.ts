@@ -168,7 +168,7 @@ export class OauthController {
       });
     if (poll.status !== 'approved') return poll as PollResponse;
     // Without a verifier the code alone would be enough to get tokens.
-    if (poll.code_challenge === null) throw invalidRequest('without a code_challenge, ask /oauth/token');
+    if (poll.code_challenge === null) throw invalidRequest('without a code_challenge, use /oauth/token');
     return { status: 'approved', code: poll.code };
   }
 
@@ -215,14 +215,14 @@ export class OauthController {
       case 'denied':
         throw new OauthError('access_denied', 'the user denied access');
       case 'expired':
-        throw new OauthError('expired_token', 'the device code is too old or was used');
+        throw new OauthError('expired_token', 'the device code has expired or was used');
     }
   }
 }
 
 // URLs end up in logs, so secrets must be in the body.
 function requireBody({ url }: Request): void {
-  if (url.includes('?')) throw invalidRequest('parameters belong into the body');
+  if (url.includes('?')) throw invalidRequest('send the parameters in the body');
 }
 
 function required(

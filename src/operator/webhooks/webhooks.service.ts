@@ -178,7 +178,9 @@ export class WebhooksService {
     this.webhooks
       .update({ id }, { secret })
       .catch((error: Error) =>
-        this.log.warn(`The secret of webhook ${id} stays sealed under a previous pepper: ${error.message}`),
+        this.log.warn(
+          `The secret of webhook ${id} is still encrypted with a previous pepper: ${error.message}`,
+        ),
       );
   }
 
