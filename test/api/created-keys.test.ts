@@ -1,5 +1,6 @@
 import { Audit } from '../../src/auth/audit';
 import { MAX_UNCLAIMED } from '../../src/purchases/created-keys.service';
+import { blocked, hold } from '../support/locks';
 import {
   type Actor,
   actors,
@@ -33,6 +34,12 @@ beforeEach(async () => {
 
 const keysPath = () => `/games/${game.id}/download_keys`;
 const create = (fields: Record<string, unknown>, who = owner) => who.post(keysPath(), fields);
+/** With an Idempotency-Key, in a transaction of its own. */
+const createOnce = (key: string) =>
+  send('POST', keysPath(), {
+    headers: { ...owner.headers, 'content-type': 'application/json', 'idempotency-key': key },
+    body: JSON.stringify({ count: 2, label: 'Reviewers' }),
+  });
 const keysOf = (answer: Answer) => (answer.body as Created).download_keys;
 const revoke = (id: number, who = owner) => who.post(`${keysPath()}/${id}/revoke`);
 const stored = () =>
@@ -110,8 +117,12 @@ test('a game has at most 10,000 unclaimed keys; others, and revoked ones, do not
   await make.downloadKey({ game, email: 'friend@example.com' });
   const tooMany = failure(400, 'a game can have at most 10000 unclaimed download keys');
   expect(await create({ count: 3 })).toEqual(tooMany);
-  // Both wait for the game's row, and only one finds space.
-  const both = await Promise.all([create({ count: 2 }), create({ count: 2 })]);
+  // Both wait for the game's row, as on two replicas, and one of them finds the limit reached.
+  const row = await hold(`SELECT FROM games WHERE id = ${game.id} FOR NO KEY UPDATE`);
+  const waiting = Promise.all(['one', 'other'].map((key) => createOnce(`${key} ${game.id}`)));
+  await blocked(2);
+  await row.release();
+  const both = await waiting;
   expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
   expect(await create({ count: 1 })).toEqual(tooMany);
   const { id } = keysOf(both.find(({ status }) => status === 200)!)[0]!;
@@ -121,16 +132,7 @@ test('a game has at most 10,000 unclaimed keys; others, and revoked ones, do not
 });
 
 test('a repeated request with an Idempotency-Key creates and records nothing', async () => {
-  const post = () =>
-    send('POST', keysPath(), {
-      headers: {
-        ...owner.headers,
-        'content-type': 'application/json',
-        'idempotency-key': `batch ${game.id}`,
-      },
-      body: JSON.stringify({ count: 2, label: 'Reviewers' }),
-    });
-  const [first, second] = [await post(), await post()];
+  const [first, second] = [await createOnce('batch'), await createOnce('batch')];
   expect(second.body).toEqual(first.body);
   expect(await stored()).toHaveLength(2);
   expect(await events()).toHaveLength(1);

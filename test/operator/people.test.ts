@@ -146,7 +146,7 @@ async function somebody(name: string, other: Actor): Promise<Somebody> {
       purchase.id,
     ]);
   }
-  await make.downloadKey({ game: others, user_id: user.id });
+  await make.downloadKey({ game: others, user_id: user.id, label: `For ${address}` });
   await make.downloadKey({ game: others, email: address, revoked_at: '2024-01-01T00:00:00Z' });
   const own = await make.collection({
     owner: user,
