@@ -17,7 +17,7 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
   imports: [AuthModule, IdempotencyModule, RateLimitsModule],
-  controllers: [CreatedKeysController, GameSalesController, OwnershipController, PurchasesController],
+  controllers: [OwnershipController, PurchasesController, GameSalesController, CreatedKeysController],
   providers: [
     CreatedKeysService,
     DownloadKeysService,

@@ -20,7 +20,7 @@ export class ChannelsController {
   constructor(private readonly channels: ChannelsService) {}
 
   @Get('status')
-  @ApiOperation({ summary: 'Check the credential' })
+  @ApiOperation({ summary: 'Check whether the credential is valid' })
   @AnyCredential()
   @ApiOkResponse({ type: WharfStatusResponse })
   status(): WharfStatusResponse {

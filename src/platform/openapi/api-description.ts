@@ -17,13 +17,13 @@ export class ApiDescription {
   asJson(audience: Audience): Cacheable {
     let document = this.documents.get(audience);
     if (!document) {
-      document = cacheable(this.document(audience));
+      document = cacheable(describeApi(this.app!, audience));
       this.documents.set(audience, document);
     }
     return document;
   }
 
   document(audience: Audience): OpenAPIObject {
-    return describeApi(this.app!, audience);
+    return JSON.parse(this.asJson(audience).body) as OpenAPIObject;
   }
 }

@@ -5,7 +5,7 @@ export const TAGS: Record<string, string> = {
   Downloads: 'List and download the files of games.',
   Profile: 'The user of the credential.',
   Games: 'Details of a game.',
-  Purchases: 'Sales of a game, for its developer.',
+  Purchases: 'Sales and download keys of a game, for its developer.',
   Builds: 'Versions that developers push to the channels of their games.',
   Collections: 'Lists of games that users keep.',
   Users: 'Public profiles.',

@@ -1,12 +1,5 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import {
-  ApiExcludeEndpoint,
-  ApiOkResponse,
-  ApiOperation,
-  ApiResponse,
-  ApiTags,
-  type OpenAPIObject,
-} from '@nestjs/swagger';
+import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../http/public';
 import { sendCacheable } from '../http/answer';
@@ -50,8 +43,7 @@ export class ReferenceController {
   @Public()
   @ApiExcludeEndpoint()
   llmsTxt(@Res() res: Response): void {
-    const { body } = this.description.asJson('everybody');
-    this.llms ??= llmsText(JSON.parse(body) as OpenAPIObject, this.own.url);
+    this.llms ??= llmsText(this.description.document('everybody'), this.own.url);
     res.type('text/plain').setHeader('Cache-Control', REVALIDATE);
     res.send(this.llms);
   }

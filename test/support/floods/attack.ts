@@ -16,7 +16,7 @@ export class Attack {
   private readonly sockets = new Set<Socket>();
 
   constructor(
-    private readonly base: string,
+    readonly base: string,
     readonly sql: Pool,
     readonly seconds: number,
     private state: number,

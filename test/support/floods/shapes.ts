@@ -132,9 +132,11 @@ const aborts: Shape = async (attack) => {
   });
 };
 
-/** The largest page, and a large document, nine at a time and without a credential. */
+/** The reference, the file of its endpoints and the document, nine at a time and without a credential. */
 const docs: Shape = async (attack) => {
-  const nine = ['/docs', '/openapi.json'].map((path) => bytesOf(get(path)).toString().repeat(9));
+  const page = await (await fetch(`${attack.base}/docs`)).text();
+  const [, source] = /data-source="([^"]+)"/.exec(page)!;
+  const nine = ['/docs', source!, '/openapi.json'].map((path) => bytesOf(get(path)).toString().repeat(9));
   for (let i = 0; i < 200; i++) attack.open(attack.pick(nine)).resume();
   await attack.every(TICK, () => attack.open(attack.pick(nine)).resume());
 };
