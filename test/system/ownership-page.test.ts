@@ -10,7 +10,6 @@ import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { addCommands } from '../../src/commands/program';
 import { type Browser, browserOf } from '../support/browser';
 import {
-  type Example,
   examplesOf,
   expectAsPrinted,
   isHere,
@@ -82,8 +81,8 @@ describe('docs/guides/launcher.md', () => {
   let browser: Browser;
 
   beforeAll(async () => {
-    const [{ code }] = examplesOf('guides/launcher.md') as [Example];
-    writeFileSync(join(folder, 'launcher.mjs'), code);
+    const program = examplesOf('guides/launcher.md').find(({ language }) => language === 'js');
+    writeFileSync(join(folder, 'launcher.mjs'), program!.code);
     browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
   });
 

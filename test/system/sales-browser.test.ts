@@ -95,10 +95,10 @@ inChromium.describe('in Chromium', () => {
     expect(page.url()).not.toContain('passenger');
 
     await page.getByRole('link', { name: 'Developers' }).click();
+    await page.getByRole('link', { name: 'New key' }).click();
     await page.getByLabel('Name of the key').fill('Accountant');
-    await page.getByLabel('Only what I tick').check();
     await page.getByLabel('See who bought your games and who owns a key').check();
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     const looking = seller.with(await page.getByLabel('Key', { exact: true }).inputValue());
     expect(await looking.get(`/games/${mine.id}/sales`)).toMatchObject({
       status: 200,
@@ -106,7 +106,7 @@ inChromium.describe('in Chromium', () => {
     });
     expect((await looking.post('/collections')).status).toBe(403);
     await page.getByRole('link', { name: 'Revoke Accountant' }).click();
-    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await page.getByRole('button', { name: 'Revoke key' }).click();
     await page.getByRole('status').getByText('“Accountant” is revoked').waitFor();
     expect((await looking.get(`/games/${mine.id}/sales`)).status).toBe(401);
     expect(window.complaints).toEqual([]);
