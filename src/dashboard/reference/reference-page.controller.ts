@@ -46,8 +46,9 @@ export class ReferencePageController {
     const source = this.endpoints().path;
     return this.show(visitor, {
       title: 'API reference',
-      lead: html`All endpoints of the public API, also available as <a href="/openapi.json">OpenAPI</a>.
-        Operators of a store use <a href="${PATH}/operator">further endpoints</a>.`,
+      lead: html`All endpoints of the public API, also available as <a href="/openapi.json">OpenAPI</a> and
+        <a href="/llms.txt">llms.txt</a>. Operators of a store use
+        <a href="${PATH}/operator">further endpoints</a>.`,
       credential: html`<section class="card stack" aria-labelledby="your-key">
         <h2 id="your-key">Your key</h2>
         ${problem && alert(problem)} ${credentialField('An API key or a JWT, for the code below', made)}

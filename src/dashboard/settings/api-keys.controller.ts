@@ -166,4 +166,4 @@ export class ApiKeysController {
   }
 }
 
-const noSuchKey = () => apiError(404, 'You have no such key, or it is revoked already.');
+const noSuchKey = () => apiError(404, 'This key doesn’t exist, or it was already revoked.');
