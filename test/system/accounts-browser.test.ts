@@ -184,13 +184,13 @@ inChromium.describe('in Chromium', () => {
           ['Go', 'go'],
           ['C#', undefined],
         ] as const) {
-          await create.getByLabel('Code in').selectOption(name);
+          await create.getByLabel('Language').selectOption(name);
           const text = await code.innerText();
           expect(text).toContain(user.key);
           if (language && isRunnable(language))
             expect((await run({ language, code: text }, {})).stdout).toMatch(/It’s .*found.* \$HOME/);
         }
-        await create.getByRole('button', { name: 'Send it' }).click();
+        await create.getByRole('button', { name: 'Send request' }).click();
         await create.getByRole('region', { name: 'Your response' }).getByText('"collection"').waitFor();
         await page.getByLabel('Find an endpoint').fill('');
         // The language is the same everywhere, and what is needed is filled in with examples.
@@ -535,7 +535,7 @@ inChromium.describe('in Chromium', () => {
         expect(table).toBe("Parameters: List a buyer's purchases");
         await keyboard.press('ArrowRight');
         await until(async () => Number(await page.evaluate('document.activeElement.scrollLeft')) > 0);
-        await window.tabTo(/^Copy the code$/);
+        await window.tabTo(/^Copy code$/);
         await keyboard.press('Enter');
         await page.getByRole('button', { name: 'Copied' }).waitFor();
         expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^curl .*\/purchases\?email=/);
@@ -559,7 +559,7 @@ inChromium.describe('in Chromium', () => {
         await token.fill(OPERATOR_TOKEN);
         await token.press('Enter');
         const metrics = page.locator('#operationsReadMetrics');
-        await metrics.getByRole('button', { name: 'Send it' }).click();
+        await metrics.getByRole('button', { name: 'Send request' }).click();
         await metrics.getByRole('region', { name: 'Your response' }).getByText('# HELP').waitFor();
         expect(page.url()).not.toContain(OPERATOR_TOKEN);
         await check(page);

@@ -192,7 +192,7 @@ function fieldRows(schema: Schema, schemas: Schemas): Html[] {
         html`<tr>
           <th scope="row">
             <code>${path}</code
-            >${!schema.required?.includes(name) && html` <span class="tag">not always</span>`}
+            >${!schema.required?.includes(name) && html` <span class="tag">optional</span>`}
           </th>
           <td>${typeOf(property)}${isNullable(property) && html` <span class="tag">may be null</span>`}</td>
           <td>${inline(property.description ?? '')}</td>

@@ -94,7 +94,7 @@ function prepare(form) {
   code.setAttribute('role', 'region');
   code.setAttribute('aria-label', 'Code');
   const output = element('output', {});
-  const sendButton = element('button', { textContent: 'Send it' });
+  const sendButton = element('button', { textContent: 'Send request' });
   const write = () => {
     choice.value = language;
     code.textContent = LANGUAGES[language](requestOf(form, credential.value.trim() || 'YOUR_KEY'));
@@ -111,15 +111,15 @@ function prepare(form) {
   });
   const buttons = element('div', { className: 'buttons' }, sendButton);
   if (navigator.clipboard) {
-    const copy = element('button', { type: 'button', className: 'quiet', textContent: 'Copy the code' });
+    const copy = element('button', { type: 'button', className: 'quiet', textContent: 'Copy code' });
     copy.addEventListener('click', async () => {
       await navigator.clipboard.writeText(code.textContent);
       copy.textContent = 'Copied';
-      setTimeout(() => (copy.textContent = 'Copy the code'), 2000);
+      setTimeout(() => (copy.textContent = 'Copy code'), 2000);
     });
     buttons.append(copy);
   }
-  form.append(element('label', { className: 'field language' }, 'Code in', choice), code, buttons, output);
+  form.append(element('label', { className: 'field language' }, 'Language', choice), code, buttons, output);
   rewrite.push(write);
   write();
 }
