@@ -29,6 +29,8 @@ module.exports = {
     '/test/system/',
     '/test/deploy/(image|image-container|package)\\.test\\.ts$',
   ],
+  // Its package.json has the name of the other one.
+  modulePathIgnorePatterns: ['<rootDir>/dist/package/'],
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', require('./test/support/swc.json')] },
   resolver: '<rootDir>/test/support/resolver.js',
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],

@@ -18,9 +18,10 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// `npm pack` as it stands, and then an empty folder with the tarball and what it depends on, and nothing of this project.
+// `npm run package` as it stands, and then an empty folder with the tarball and what it depends on, and nothing of this project.
 jest.setTimeout(180_000);
 
+const OPERATOR_TOKEN = 'operator-token-of-the-package-test';
 const root = resolve(__dirname, '..', '..');
 let work: string;
 let folder: string;
@@ -83,7 +84,7 @@ beforeAll(async () => {
     npm_config_offline: 'true',
     npm_config_update_notifier: 'false',
   };
-  run('npm', ['pack', '--pack-destination', work], root);
+  run('npm', ['run', 'package', '--', '--pack-destination', work], root);
   const { version } = readJson<Manifest>(root, 'package.json');
   const tarball = join(work, `gamewharf-${version}.tgz`);
   contents = run('tar', ['-tzf', tarball], work).trim().split('\n');
@@ -108,17 +109,17 @@ afterAll(async () => {
   rmSync(work, { recursive: true, force: true });
 });
 
-test('the tarball has the compiled service, the migrations and the client, and nothing else', () => {
+test('the tarball has the compiled service, the migrations and the clients, and nothing else', () => {
   const others = contents.filter(
     (name) =>
-      !/^package\/(package\.json|README\.md|LICENSE|client\/(index\.js|index\.d\.ts|api\.d\.ts))$/.test(
+      !/^package\/(package\.json|README\.md|LICENSE|client\/((index|operator)\.(js|d\.ts)|(operator-)?api\.d\.ts))$/.test(
         name,
       ) && !/^package\/dist\/(src|migrations)\/.+\.js$/.test(name),
   );
   expect(
     others.filter((name) => !/^package\/dist\/src\/.+\/assets\/[\w-]+\.(css|svg|json)$/.test(name)),
   ).toEqual([]);
-  for (const name of ['dist/src/cli.js', 'dist/src/main.js', 'client/api.d.ts'])
+  for (const name of ['dist/src/cli.js', 'dist/src/main.js', 'client/api.d.ts', 'client/operator-api.d.ts'])
     expect(contents).toContain(`package/${name}`);
 });
 
@@ -134,9 +135,10 @@ test('every compiled file has its source in this project', () => {
 
 test('it stays private, and needs no package of development', () => {
   const manifest = readJson<Manifest>(folder, 'node_modules', 'gamewharf', 'package.json');
+  const { devDependencies } = readJson<Manifest>(root, 'package.json');
   expect(manifest.private).toBe(true);
   const has = (name: string) => existsSync(join(folder, 'node_modules', name));
-  expect(Object.keys(manifest.devDependencies).filter(has)).toEqual([]);
+  expect(Object.keys(devDependencies).filter(has)).toEqual([]);
   expect(Object.keys(manifest.dependencies).filter((name) => !has(name))).toEqual([]);
 });
 
@@ -146,7 +148,7 @@ test('`npx gamewharf --help` shows the command, and a mistyped one is not the se
 });
 
 test('`npx gamewharf` in an empty folder starts the demo store on its own PostgreSQL', async () => {
-  service = spawn('npx', ['gamewharf'], { cwd: folder, env: { ...environment, PORT: '0' } });
+  service = spawn('npx', ['gamewharf'], { cwd: folder, env: { ...environment, PORT: '0', OPERATOR_TOKEN } });
   for (const stream of [service.stdout, service.stderr])
     stream?.on('data', (data: Buffer) => (printed += String(data)));
   const deadline = Date.now() + 60_000;
@@ -161,9 +163,16 @@ test('`npx gamewharf` in an empty folder starts the demo store on its own Postgr
   expect(existsSync(join(folder, 'node_modules', 'gamewharf', '.data'))).toBe(false);
 });
 
-test('a TypeScript file that uses gamewharf/client is checked, and works against it', () => {
+test('its README is about the package, and not about a clone', () => {
+  const readme = readFileSync(join(folder, 'node_modules', 'gamewharf', 'README.md'), 'utf8');
+  expect(readme).toContain('npm install --ignore-scripts ./gamewharf-');
+  expect(readme).not.toMatch(/npm (ci|test|start)|\]\((?!https:)/);
+});
+
+test('TypeScript files that use gamewharf/client and gamewharf/operator are checked, and work', () => {
   const [, address, key] = /listens on (\S+)[^]*?(gw_\w+)/.exec(printed)!;
-  copyFileSync(join(__dirname, 'package-client', 'shop.ts'), join(folder, 'shop.ts'));
+  const files = ['shop.ts', 'checkout.ts'];
+  for (const file of files) copyFileSync(join(__dirname, 'package-client', file), join(folder, file));
   const options = {
     module: 'nodenext',
     target: 'ES2023',
@@ -172,16 +181,18 @@ test('a TypeScript file that uses gamewharf/client is checked, and works against
     typeRoots: [join(root, 'node_modules', '@types')],
     types: ['node'],
   };
-  writeFileSync(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions: options, files: ['shop.ts'] }),
-  );
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files }));
   run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc')], folder);
   expect(JSON.parse(run(process.execPath, ['shop.js', address!, key!], folder))).toEqual({
     username: expect.any(String) as string,
     title: 'Typed',
     games_count: 1,
     refused: ['invalid game'],
+  });
+  expect(JSON.parse(run(process.execPath, ['checkout.js', address!, OPERATOR_TOKEN], folder))).toEqual({
+    reference: 'order-1',
+    keys: 1,
+    status: 'refunded',
   });
 });
 

@@ -1,6 +1,7 @@
-// What `npm pack` does after the build: node tools/scripts/prepare-package.mjs
-// It makes the types of gamewharf/client from the description of the API, and removes what an older build left in dist/.
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+// What `npm run package` does after the build: node tools/scripts/prepare-package.mjs
+// It makes the folder dist/package, of which `npm pack` makes the tarball: the compiled service, and clients with types made from
+// the descriptions of the API. The README is the package's own, because that of the repository is about a clone.
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
@@ -11,6 +12,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '.
 
 for (const folder of ['src', 'migrations']) removeStale(folder);
 await writeTypes();
+assemble();
 // The application was never started, and has nothing to close.
 process.exit();
 
@@ -32,6 +34,19 @@ async function writeTypes() {
   const { createLogger } = require('./platform/observability/logger.js');
   const settings = loadSettings({ LOG_LEVEL: 'silent' });
   const app = await createApp(settings, createLogger(settings.LOG_LEVEL));
-  const types = astToString(await openapiTS(describeApi(app)));
-  writeFileSync(path.join(root, 'client', 'api.d.ts'), types);
+  for (const [file, api] of [['api.d.ts'], ['operator-api.d.ts', 'operator']])
+    writeFileSync(path.join(root, 'client', file), astToString(await openapiTS(describeApi(app, api))));
+}
+
+function assemble() {
+  const out = path.join(root, 'dist', 'package');
+  rmSync(out, { recursive: true, force: true });
+  const filter = (source) => !source.endsWith('.map') && path.basename(source) !== 'README.md';
+  for (const entry of ['LICENSE', 'client', 'dist/migrations', 'dist/src'])
+    cpSync(path.join(root, entry), path.join(out, entry), { recursive: true, filter });
+  cpSync(path.join(root, 'client', 'README.md'), path.join(out, 'README.md'));
+  const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  for (const name of ['scripts', 'devDependencies', 'overrides', 'allowScripts', 'scarfSettings'])
+    delete manifest[name];
+  writeFileSync(path.join(out, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }

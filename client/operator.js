@@ -1,0 +1,3 @@
+'use strict';
+
+exports.createOperatorClient = require('openapi-fetch').default;
