@@ -69,7 +69,7 @@ const taken = (type: RecordType, several: boolean): string[] =>
     return several ? [claimedTwice(rows, columns, type.subject, what), stored] : [stored];
   });
 
-/** Finds values of stored records. Their records may swap them, but only those of one sender: senders come one after the other. */
+/** Finds values of stored records. Records may swap values, but only within one import: imports are merged one after the other. */
 function takenByStored(type: RecordType, unique: Unique, rows: string): string {
   const { what, stored, owner = 't.id', taken = `${what} is taken by ${type.name}`, field } = unique;
   const released = field ? `AND ${given(type.fields, field, 'o')}` : '';
@@ -81,5 +81,5 @@ function takenByStored(type: RecordType, unique: Unique, rows: string): string {
       WHERE o.line >> ${SENDER_BITS} = s.line >> ${SENDER_BITS} AND o.id = ${owner} ${released})`;
 }
 
-/** A staged line is the number of its sender in these higher bits, and below them the number of the line. */
+/** A staged line has the number of its import in these higher bits, and the number of the line in the lower bits. */
 export const SENDER_BITS = 40;

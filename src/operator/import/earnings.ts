@@ -22,8 +22,8 @@ const SALES: Relation = {
 
 const has = (field: string) => given(PURCHASE.fields, field);
 
-// Shares of new and changed purchases less stored shares. New ones are split as the view purchase_shares does it, which works on
-// stored rows. OFFSET 0 has the view computed for these purchases alone, and not for all that are stored.
+// Shares of new and changed purchases minus stored shares. New ones are split like in the view purchase_shares, which works on
+// stored rows. With OFFSET 0, PostgreSQL computes the view for these purchases only.
 const CHANGES_OF_SALES = `
   WITH shares AS (
     SELECT g.game_id, s.currency, 1 AS purchases,
@@ -43,7 +43,7 @@ const CHANGES_OF_SALES = `
   SELECT game_id, currency, day, sum(purchases) AS purchases, sum(amount) AS amount
   FROM shares GROUP BY game_id, currency, day HAVING sum(purchases) <> 0 OR sum(amount) <> 0`;
 
-/** Before all writes. New is what was not stored when it was looked for: others may write or delete some in between. */
+/** Before all writes. Purchases count as new if they weren't stored at that time: concurrent writes may change some in between. */
 export const findSales = (relations: Relations) => relations.keep(SALES, CHANGES_OF_SALES);
 
 /** For purchases of which none is stored. */
@@ -53,7 +53,7 @@ export const defineSales = (relations: GivenRows) => relations.define(SALES, CHA
 export const SALES_OF_GAMES = `
   LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
 
-/** Of sales of which none is taken back. */
+/** For sales without refunds. */
 export const ADD_SALES = addSales(SALES.name);
 
 /** Run last, as everybody who sells the same games waits from here on. `newGames`: a query for games that were written with their count. */

@@ -53,7 +53,7 @@ async function moveSequence(client: ClientBase, { table }: RecordType, id: numbe
 /** Ids that are reserved at once for the next small imports. */
 const AHEAD = 1024;
 const SHORT_WAIT = 50;
-/** Milliseconds in which a floor holds unasked: a reset puts the sequence back, and so may another server that took over. */
+/** Milliseconds for which a floor is valid without a query: a reset moves the sequence back, and so can a failover. */
 const FLOOR_MAX_AGE = 1000;
 
 /** Moves the sequences for small imports, and ahead of the ids that are given: so only one import of many has to. */

@@ -6,12 +6,12 @@ import { MAX_BYTES } from './small-import';
 
 /** Large imports of one process: one that runs, and the waiting ones. */
 export const MAX_LARGE = 8;
-/** Of imports that may be small, from their first byte to their response. */
+/** Bytes of imports that may be small, from their first byte to their response. */
 export const MAX_HELD_BYTES = 64 * 1024 * 1024;
 /** Seconds: a large import takes longer than a request. */
 const RETRY_AFTER = 10;
 
-/** Bounds what imports over HTTP take of the process. No client gets all of it. */
+/** Limits the resources of imports over HTTP. No client gets all of them. */
 @Injectable()
 export class ImportLimits {
   private readonly large = new ConcurrencyLimit({ accepted: MAX_LARGE, running: 1 });

@@ -23,7 +23,7 @@ const PASSWORD_BATCH = 256;
 const MIN_NEW_TO_ANALYZE = 10_000;
 /** The advisory lock of imports: one at a time. */
 const IMPORT_LOCK = 7_305_808;
-/** Attempts to merge: other writes may come in between. */
+/** Attempts to merge: concurrent writes may interfere. */
 const MAX_ATTEMPTS = 3;
 
 export type Progress =
@@ -82,7 +82,7 @@ export async function importRecords(
     // Fails on a lost connection, where the server rolls back itself.
     await client.query('ROLLBACK').catch(() => {});
     if (signal?.aborted) throw signal.reason;
-    // After the checks, a constraint fails because of what others wrote.
+    // After the checks, a constraint fails only because of a concurrent write.
     throw isConflict(error) ? new StoreChanged() : error;
   } finally {
     signal?.removeEventListener('abort', cancel);
@@ -152,7 +152,7 @@ export const isConflict = (error: unknown) =>
   error instanceof StoreChanged || (error instanceof DatabaseError && /^(23|40)/.test(error.code ?? ''));
 
 async function prepareSession(client: ClientBase) {
-  // Timeouts are for requests, and compiling statements that run once does not pay.
+  // Timeouts are for requests, and JIT compilation isn't worthwhile for statements that run once.
   await client.query(`
     SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' WHEN 'work_mem' THEN '64MB' ELSE '0' END, true)
     FROM pg_settings WHERE name IN ('jit', 'work_mem', 'statement_timeout', 'lock_timeout',

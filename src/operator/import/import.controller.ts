@@ -14,7 +14,7 @@ import { ImportService } from './import.service';
 import { ImportProblems } from './problems';
 import { summaryLines } from './summary';
 
-/** The maximum pause of a sender. */
+/** The maximum pause of a client. */
 const STALL_TIMEOUT_MS = 60_000;
 
 @ApiTags('Operations')

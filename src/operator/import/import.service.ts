@@ -14,20 +14,20 @@ import { MAX_BYTES, readSmall } from './small-import';
 import { SmallImports } from './small-imports.service';
 import type { ImportSummary } from './summary';
 
-/** A body that comes over HTTP. */
+/** A request body. */
 interface Sent {
   source: AsyncIterable<Buffer>;
-  /** As its sender says; 0: without a Content-Length. */
+  /** Content-Length; 0: none. */
   length: number;
   client: Client;
-  /** Aborted where the sender hangs up, or the process ends. */
+  /** Aborted if the client disconnects, or the process ends. */
   broken: AbortController;
 }
 
 @Injectable()
 export class ImportService implements OnModuleDestroy {
   private readonly stopping = new AbortController();
-  // Not AbortSignal.any: of one that lives as long as the process, it remembers each until a garbage collection.
+  // Not AbortSignal.any: a signal that lives as long as the process would keep each of them until a garbage collection.
   private readonly received = new Set<AbortController>();
   private readonly records: Counter;
 

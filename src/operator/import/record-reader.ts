@@ -38,7 +38,7 @@ export class RecordReader {
   readonly partial = new Set<RecordType>();
   private readonly types: Map<string, RecordType>;
   private problemsOfRecord: string[] = [];
-  /** What is read now: the entry of a list, and the field. */
+  /** The entry of a list and the field that are being read. */
   private entry = '';
   private field = '';
   private readonly refuse: Refuse = (why, at = '') => {

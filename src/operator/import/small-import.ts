@@ -27,9 +27,9 @@ export const MAX_BYTES = 1024 * 1024;
 export const MAX_RECORDS = 1000;
 /** Bytes. A longer line may take too long for the thread that serves requests, unless the whole stream is as short. */
 export const MAX_LINE = 16 * 1024;
-/** Milliseconds of reading until other requests get their turn. */
+/** Milliseconds of reading before other requests run. */
 const SLICE = 5;
-/** A sender's place in the number of a line. */
+/** The number of an import within the number of a line. */
 const SENDER = 2 ** SENDER_BITS;
 
 // Below the server's deadlock_timeout of 1 s: an import of many records must not be the one that a deadlock ends.
@@ -150,7 +150,7 @@ export async function readSmall(
   return small;
 }
 
-/** What all small imports of a service have in common. */
+/** Shared by all small imports of a service. */
 export interface Common {
   types: RecordType[];
   ids: IdReservations;
@@ -160,7 +160,7 @@ export interface Common {
   textsIfNew: TextsIfNew;
 }
 
-/** In a transaction: merges several imports as if they came one after the other. Returns the summary of each. */
+/** Merges several imports in one transaction, as if they had arrived one after the other. Returns the summary of each. */
 export async function mergeSmall(
   client: ClientBase,
   send: Send,
@@ -235,7 +235,7 @@ function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordTyp
   );
 }
 
-/** How many of the rows are of each sender. */
+/** Number of rows of each import. */
 function rowsBySender(json: string, senders: number): number[] {
   const counts = new Array<number>(senders).fill(0);
   for (const { line } of JSON.parse(json) as { line: number }[]) counts[Math.floor(line / SENDER)]!++;

@@ -36,14 +36,14 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Imports that wait for one kind of transaction, first come first. */
+/** Imports that wait for one type of transaction, first in, first out. */
 interface Queue {
   waiting: Set<Waiting>;
   underWay: number;
   most: number;
 }
 
-// One is merged while another waits for the disk. More transactions at once would hold fewer imports each.
+// One is merged while another waits for the disk. With more concurrent transactions, each would contain fewer imports.
 const MAX_TRANSACTIONS = 2;
 export const MAX_WAITING = 2000;
 export const MAX_WAITING_BYTES = 32 * 1024 * 1024;
@@ -91,7 +91,7 @@ export class SmallImports {
     return waiting >= MAX_WAITING || this.bytes + bytes > MAX_WAITING_BYTES;
   }
 
-  /** Also removes imports whose sender hung up. */
+  /** Also removes imports whose client disconnected. */
   private refuseLate(queue: Queue): void {
     const late = [...queue.waiting].filter((one) => this.isLate(one));
     this.takeOut(queue, late);
@@ -123,7 +123,7 @@ export class SmallImports {
     }
   }
 
-  /** Never rejects: each import is told. */
+  /** Never rejects: each import is settled separately. */
   private async commit(together: Waiting[], attempt = 1): Promise<void> {
     const [first] = together as [Waiting];
     const problems = together.length === 1 ? first.small.problems.copy() : new Problems();
@@ -155,7 +155,7 @@ export class SmallImports {
   }
 
   private async retryOrReject(waiting: Waiting, error: unknown, attempt: number): Promise<void> {
-    // A lock that is held, a deadlock, or what others have changed meanwhile.
+    // A lock timeout, a deadlock, or a concurrent change.
     const mayPass = isConflict(error) || (concernsOneStatement(error) && faultOf(error) === 'unavailable');
     if (!mayPass) return waiting.reject(error);
     if (this.isLate(waiting) || attempt === MAX_ATTEMPTS) return waiting.reject(serviceUnavailable());
@@ -181,7 +181,7 @@ export class SmallImports {
     return run({ ...this.common, prepared: false })(client).finally(() => client.end());
   }
 
-  /** Writes new records that are in order in one round trip. Undefined: they are not, and nothing was written. */
+  /** Writes new, valid records in one round trip. Undefined: they aren't new and valid, and nothing was written. */
   private async writeIfNew(small: SmallImport): Promise<ImportSummary | undefined> {
     const writing = await writeIfNew(small, this.common);
     if (!writing) return undefined;

@@ -25,7 +25,7 @@ export interface StagedRecord {
 // Large compared with the cost of a round trip; there are some twenty such batches.
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** Takes the records of a stream as they are read, in the text format of COPY. */
+/** Receives the records of a stream while they are read, in the text format of COPY. */
 export interface Staging {
   add(record: StagedRecord): void;
   addDeleted(type: RecordType, line: number, key: string): void;

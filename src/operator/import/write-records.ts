@@ -35,7 +35,7 @@ export const tablesOf = ({ table, lists }: RecordType) => [table, ...(lists?.tab
 export const storedQuery = ({ table, key, records }: RecordType) =>
   `SELECT s.line, t.${key} FROM ${records.name} s JOIN ${table} t ON t.${key} = s.${key}`;
 
-/** Finds the stored records, and locks those that could be deleted, in the order of their ids. */
+/** Finds the stored records, and locks those that might be deleted, in the order of their IDs. */
 export async function findStored(relations: Relations, type: RecordType) {
   const lock = type.isDeletedByService ? `ORDER BY t.${type.key} FOR UPDATE OF t` : '';
   return relations.keep(type.stored, `${storedQuery(type)} ${lock}`);
@@ -54,7 +54,7 @@ export async function findChanged(relations: Relations, type: RecordType) {
          IS DISTINCT FROM (${columns.map((column) => valueFor(column)).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
   );
   if (found === 0 || type.isDeletedByService) return;
-  // Owners before games, as a rename of an owner locks them.
+  // Owners before games, in the order in which a rename locks them.
   if (type === GAME)
     await relations.query(
       `SELECT FROM users WHERE id IN (SELECT user_id FROM ${records.name}) ORDER BY id FOR SHARE`,

@@ -24,7 +24,7 @@ export const EMPTY_APPLICATIONS = statement(
   `UPDATE oauth_applications SET name = 'erased', redirect_uris = '{}', scopes = '{}' WHERE user_id = $1`,
 );
 
-/** Grants first: issuing a token locks its grant, so that none is issued afterwards. Codes and tokens go with them. */
+/** Grants first: issuing a token locks its grant, so none is issued afterwards. Codes and tokens are deleted with them. */
 export const DELETE_CREDENTIALS = [
   ['sessions', removal('sessions', 'token_hash', 'user_id = $1')],
   [
@@ -74,17 +74,17 @@ export const ERASED_TABLES = [
   'download_keys',
 ] as const;
 
-// More than are sold at a time: an id is drawn before its row is seen.
+// More than the number of concurrent sales: an ID is assigned before its row is visible.
 const NEWEST = 10_000;
 const before = (table: string) =>
   `coalesce((SELECT id FROM ${table} ORDER BY id DESC OFFSET ${NEWEST} LIMIT 1), 0) AS ${table}`;
-/** What is sold from now on comes after these ids. */
+/** Later sales have higher IDs than these. */
 export const NEWEST_SALES = longRead<{ purchases: number; download_keys: number }>(
   'erase_newest_sales',
   `SELECT ${before('purchases')}, ${before('download_keys')}`,
 );
 
-// The order in which everybody locks: purchases, then their games and keys.
+// The same lock order everywhere: purchases, then their games and keys.
 export const LOCK_PURCHASES = statement(
   'erase_lock_purchases',
   'SELECT FROM purchases WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE',
@@ -119,7 +119,7 @@ export const FORGET_KEY_OWNERS = statement(
    FROM person WHERE t.id = ANY ($3::bigint[])`,
 );
 
-/** A reference is the checkout's own name for the sale; only one that names the buyer goes. */
+/** A reference is the checkout's name for the sale; it is deleted only if it contains the buyer. */
 export const DELETE_REFERENCES = statement(
   'erase_references',
   `DELETE FROM purchase_references r
@@ -197,7 +197,7 @@ export const DELETE_ADDRESSES = statement(
 );
 
 export const LOCK_USER = statement('erase_lock_user', 'SELECT FROM users WHERE id = $1 FOR UPDATE');
-/** The row stays: games and the books refer to it. A trigger gives the games its new name. */
+/** The row stays, because games and the accounting refer to it. A trigger copies its new name to the games. */
 export const ERASE_ACCOUNT = statement(
   'erase_account',
   `UPDATE users u SET display_name = NULL, cover_url = NULL, password_hash = NULL, gamer = true, press_user = false,

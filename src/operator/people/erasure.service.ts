@@ -23,7 +23,7 @@ import {
 
 // Milliseconds until every replica rejects the revoked credentials.
 const REVOCATION_DELAY = 1000;
-// Milliseconds until a sale is stored that had asked for the account's address.
+// Milliseconds until a concurrent sale is stored that has read the account's email address.
 const SALES_DELAY = 1000;
 // Rows that one transaction changes.
 const SLICE_SIZE = 500;
@@ -64,7 +64,7 @@ export class ErasureService {
     await this.eraseAttempts(person, erased);
     await this.eraseClaims(person, erased);
     if (user_id !== null && (await this.eraseAccount(user_id, erased))) await sleep(SALES_DELAY);
-    // What was sold to them meanwhile.
+    // Sales during the erasure.
     await this.eraseSales(person, erased, newest);
     await this.eraseAnswers(person, erased);
     return erased;
@@ -146,7 +146,7 @@ export class ErasureService {
     });
   }
 
-  /** Whether there was anything left of it. */
+  /** Whether anything of it was left. */
   private async eraseAccount(user_id: number, erased: Erased): Promise<boolean> {
     return this.database.transaction(async (db) => {
       const rowsOf = await this.database.run(db, [

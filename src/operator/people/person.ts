@@ -66,7 +66,7 @@ export class People {
     };
   }
 
-  /** For the person's own request: anybody can enter anybody's address, so only verified ones count. */
+  /** For the person's own request: anyone can enter any email address, so only verified ones count. */
   async verified(user_id: number): Promise<Person> {
     const { username, verified } = (await this.database.row(ACCOUNT, [user_id]))!;
     return { user_id, username, addresses: verified };

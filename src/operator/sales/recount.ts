@@ -9,7 +9,7 @@ const GAMES_THAT_DIFFER = `
   WITH sold AS (SELECT * FROM ${periodsOf(ALL_SALES)} p)
   SELECT DISTINCT game_id FROM ((TABLE sold EXCEPT ${KEPT}) UNION ALL (${KEPT} EXCEPT TABLE sold)) differs ORDER BY game_id`;
 
-// OFFSET 0 has the view computed for these purchases alone. Sent as one text, these statements are one transaction.
+// With OFFSET 0, PostgreSQL computes the view for these purchases only. Sent as one text, these statements are one transaction.
 const recountOf = (game_id: number) => `
   SELECT FROM games WHERE id = ${game_id} FOR NO KEY UPDATE;
   DELETE FROM sales_periods WHERE game_id = ${game_id};

@@ -42,7 +42,7 @@ interface OrderRow {
   has_webhooks: boolean;
 }
 
-/** What a sale must know before it is made: games $1, account $2, address $3, reference $4. All that it changes is the next id. */
+/** The data that a sale needs: games $1, account $2, email address $3, reference $4. It only advances the sequence of IDs. */
 export const ORDER = read<OrderRow>(
   'order',
   `SELECT r.purchase_id AS sold,
@@ -100,7 +100,7 @@ const SELL = statement(
    FROM sold s, unnest($13::bigint[], $14::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
 );
 
-/** The shares of the purchase $1, to add or (-1) to take back. OFFSET 0 has the view computed for this purchase alone. */
+/** The shares of the purchase $1, to add or (-1) to take back. With OFFSET 0, PostgreSQL computes the view for this purchase only. */
 const sharesTimes = (sign: 1 | -1) =>
   `(SELECT game_id, currency, day, ${sign} AS purchases, ${sign} * amount AS amount
     FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0)`;

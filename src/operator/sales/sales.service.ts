@@ -37,7 +37,7 @@ export class SalesService {
     return this.asBefore(request, retry, () => this.trySelling(request, by, retry));
   }
 
-  /** Takes a purchase back, once. */
+  /** Refunds a purchase, once. */
   refund(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundResponse> {
     return this.asBefore(request, retry, () => this.tryRefunding(request, by, retry));
   }
@@ -139,7 +139,7 @@ export class SalesService {
   }
 }
 
-/** Tries again where the store changed meanwhile; the next attempt finds out how. */
+/** Retries after a concurrent change, which the next attempt determines. */
 async function again<Answer>(attempt: () => Promise<Answer>): Promise<Answer> {
   for (let attempts = 1; ; attempts++)
     try {

@@ -10,7 +10,7 @@ export const purchaseTypeOf = ({ purchase_type, game_id }: SaleRequest) =>
 
 export const withKey = ({ with_key, donation }: SaleRequest) => with_key ?? !donation;
 
-/** The names of the parameters in which a sale differs from one that was made. What has no fixed default differs only if it is given. */
+/** The parameters in which a sale differs from a recorded one. Parameters without a fixed default differ only if they are sent. */
 export function differences(made: SaleRow, request: SaleRequest): string[] {
   const { email = made.email, created_at } = request;
   const same: Partial<Record<keyof SaleRequest, boolean>> = {

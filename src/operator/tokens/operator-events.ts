@@ -4,7 +4,7 @@ import { type Counter, Measurements } from '../../platform/observability/measure
 import { Audit, type OperatorEvent } from '../../auth/audit';
 import type { OperatorRight } from './operator-rights';
 
-/** Who asks: a program of the operator's, by its token, or a seller on a page. A command has none of these, and may do all. */
+/** The caller: an operator's program, by its token, or a seller on a page. A command has neither, and has all permissions. */
 export interface By {
   /** The name of the token. */
   operator?: string;
@@ -28,7 +28,7 @@ export const CurrentOperator = createParamDecorator((_: unknown, context: Execut
   return { operator: operator!.name, rights: operator!.rights, request_id: id } satisfies By;
 });
 
-/** What operators and their programs do: an audit event for each, and what the metrics count. Call it after the commit. */
+/** Records the actions of operators and their programs as audit events and metrics. Call it after the commit. */
 @Injectable()
 export class OperatorEvents {
   private readonly sales: (currency: string) => Counter;

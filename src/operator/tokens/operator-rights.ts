@@ -1,4 +1,4 @@
-/** What an operator's token may do. */
+/** The permissions of operator tokens. */
 export const OPERATOR_RIGHTS = {
   import: 'Import records; with `users`, also passwords, API keys and OAuth applications',
   purchases: 'Create and refund purchases',

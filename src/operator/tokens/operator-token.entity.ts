@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 import type { OperatorRight } from './operator-rights';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
-/** A credential of the operator's programs: no user's. */
+/** A credential of the operator's programs, which belongs to no user. */
 @Entity('operator_tokens')
 @Check('operator_tokens_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('operator_tokens_token_hash_check', 'octet_length(token_hash) = 32')

@@ -14,7 +14,7 @@ export interface Field {
   now: boolean;
   /** Stored in other tables than the type's own. */
   elsewhere: boolean;
-  /** What the name and the kind do not say, for docs/reference/importing.md. */
+  /** Meaning of the field beyond its name and value, for docs/reference/import-records.md. */
   meaning: string;
   /** The default from other fields of the record. */
   implied?: (record: JsonObject) => unknown;
