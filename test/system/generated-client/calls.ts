@@ -91,6 +91,16 @@ export async function callEverything(store: Store): Promise<string[]> {
     });
     dataOf(found).download_key.owner?.id satisfies number | undefined;
   }
+  const created = await client.POST('/games/{game_id}/download_keys', {
+    params: { path: { game_id } },
+    body: { count: 1, label: 'Press kit' },
+  });
+  const { id: download_key_id, label } = dataOf(created).download_keys[0]!;
+  label satisfies string | null;
+  const revoked = await client.POST('/games/{game_id}/download_keys/{download_key_id}/revoke', {
+    params: { path: { game_id, download_key_id } },
+  });
+  dataOf(revoked).success satisfies boolean;
   for (const query of [{ user_id }, { email }])
     dataOf(await client.GET('/games/{game_id}/purchases', { params: { path: { game_id }, query } }));
 
