@@ -35,7 +35,7 @@ export function examplesOf(page: string): Example[] {
         prints,
         heading: section.slice(0, section.indexOf('\n')),
       }))
-      .filter(({ language }) => language !== 'text'),
+      .filter(({ language }) => !['text', 'mermaid'].includes(language)),
   );
 }
 
