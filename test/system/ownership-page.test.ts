@@ -9,14 +9,7 @@ import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { addCommands } from '../../src/commands/program';
 import { type Browser, browserOf } from '../support/browser';
-import {
-  examplesOf,
-  expectAsPrinted,
-  isHere,
-  run,
-  runnable,
-  withCurl,
-} from '../support/page-examples';
+import { examplesOf, expectAsPrinted, isHere, run, runnable, withCurl } from '../support/page-examples';
 import { runIf } from '../support/run-if';
 import { type Actor, baseUrl, sql, theApp, useStore } from '../support/store';
 
