@@ -5,7 +5,7 @@ import { read, statement, type Statement } from '../database/statement';
 import type { Counter, Measurements } from '../observability/measurements';
 import type { Expiry } from './expiring-cache';
 
-// In milliseconds. Together with the time of one statement it stays under the second within which a change must show.
+// In milliseconds. With the time of one statement, a change takes effect within less than a second.
 const MAX_AGE_UNCONFIRMED = 700;
 const POLL_INTERVAL = 250;
 // Polling goes on through pauses between requests: when it stops, the whole cache expires.
@@ -24,7 +24,7 @@ interface ChangeTable {
   subject: string;
   /** When more ids than this changed, all count as changed. */
   maxSubjects: number;
-  /** Of so many subjects it is known when they changed; 0: any change expires the whole cache. */
+  /** Number of subjects whose changes are tracked separately; 0: any change expires the whole cache. */
   tracked: number;
   /** The name and the help of its metric. */
   metric: [string, string];
@@ -129,7 +129,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     return at !== undefined && at >= readAt;
   }
 
-  /** Distrusts everything cached for these subjects. */
+  /** Expires everything that is cached for these subjects. */
   note(subjects: readonly number[], now = this.clock.monotonic()): void {
     if (subjects.includes(ALL)) return this.distrustAll();
     for (const subject of subjects) {
@@ -169,7 +169,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
       this.counters[result].value++;
       void this.deleteOld({ ...poll, sent });
     } catch {
-      // Not confirmed: a request that reads meanwhile asks the database, and gets its error.
+      // Not confirmed: requests read from the database until then, and get its errors.
       this.counters.failed.value++;
     }
   }

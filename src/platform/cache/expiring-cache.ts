@@ -1,4 +1,4 @@
-/** How long cached values count. Times are those of `Clock.monotonic()`. */
+/** How long cached values are valid. Times are those of `Clock.monotonic()`. */
 export interface Expiry {
   /** A value that was read after this is fresh. */
   freshAfter(now: number): number;
@@ -59,7 +59,7 @@ export class ExpiringCache<Value> {
     this.deleteOldest(this.expiry.staleUntil(readAt));
   }
 
-  /** Values that were asked for before are not accepted afterwards either. */
+  /** Values that were requested before are not accepted afterwards either. */
   clear(now: number): void {
     this.entries.clear();
     this.oldest = undefined;
@@ -72,7 +72,7 @@ export class ExpiringCache<Value> {
     let deleted = 0;
     while ((this.oldest ??= this.next())) {
       const [key, entry] = this.oldest;
-      // Unless it was set again, and stands further back.
+      // Unless it was set again, and is further back.
       if (this.entries.get(key) === entry) {
         const isNeedless =
           this.used > this.maxSize || (entry.readAt <= staleUntil && deleted < DELETED_AT_ONCE);
@@ -97,7 +97,7 @@ export class ExpiringCache<Value> {
   }
 }
 
-/** Runs the work for a key once at a time: who asks meanwhile gets the same result. */
+/** Runs the work for a key once at a time: concurrent callers get the same result. */
 export class SingleFlight<Result> {
   private running = new Map<string, Promise<Result>>();
 

@@ -1,7 +1,7 @@
 import type { DataSource, MigrationInterface } from 'typeorm';
 import { OperatorError } from '../config/operator-error';
 
-// The baseline is the first migrations of this version: together they create the schema that the last migration of 0.1 left.
+// The baseline is the first migrations of this version. Together they create the schema of the last migration of 0.1.
 const LAST_OF_0_1 = 'ForeignKeysByIndex20261124700000';
 const AFTER_BASELINE = '20261125000000';
 

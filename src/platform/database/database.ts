@@ -54,7 +54,7 @@ export class Database implements OnApplicationShutdown {
     };
   }
 
-  /** Waits for the server without a timeout. Fails where the operator must act, such as with an old schema. */
+  /** Waits for the server without a timeout. Fails if the operator must act, for example if the schema is old. */
   async connect(): Promise<void> {
     for (let attempt = 0; !this.stopped; attempt++) {
       try {
@@ -179,7 +179,7 @@ export class Database implements OnApplicationShutdown {
     const close = async () => {
       if (this.source.isInitialized) await this.source.destroy();
     };
-    // A server that hangs closes no connection.
+    // An unresponsive server closes no connection.
     await Promise.race([close(), sleep(CLOSE_TIMEOUT, undefined, { ref: false })]);
   }
 }

@@ -15,7 +15,7 @@ export const nullableNumber = (sql: string): Column<number | null> => ({
   read: (text) => (text === '' ? null : Number(text)),
 });
 
-/** Text that never holds the separator: names, timestamps, constants. */
+/** Text that never contains the separator: names, timestamps, constants. */
 export const text = <Value extends string>(sql: string): Column<Value> => ({
   sql,
   read: (text) => text as Value,
@@ -42,7 +42,7 @@ export const list = <Value extends string>(sql: string): Column<Value[]> => ({
   },
 });
 
-/** Text that users write may hold anything, so it stays a column of its own. */
+/** User-supplied text can contain the separator, so it stays a separate column. */
 export const freeText = <Value extends string | null>(sql: string): Column<Value> => ({ sql });
 
 type Columns = Record<string, Column<unknown>>;
@@ -98,7 +98,7 @@ export class PackedRow<Of extends Columns> {
     // A copy keeps the hidden class; an object that gets its properties one by one changes it with each.
     const row = { ...this.empty };
     const { names, readers } = this;
-    // Not split(): its array takes longer than to look for each separator.
+    // Not split(): creating its array takes longer than finding each separator.
     const text = selected.packed!;
     for (let i = 0, start = 0, end = 0; i < names.length; i++, start = end + 1) {
       end = text.indexOf(SEPARATOR, start);

@@ -19,7 +19,7 @@ export interface Relations {
   /** Sets columns of the rows `s`, to expressions of a row `t` of a table that is joined with them. */
   update(relation: Relation, columns: Record<string, string>, join?: Join): Promise<void>;
   rowsOf(relation: Relation): number;
-  /** There are so few rows that statements cost more than what they do. */
+  /** There are so few rows that the number of statements determines the cost. */
   readonly few: boolean;
 }
 
@@ -80,7 +80,7 @@ export class TemporaryTables implements Relations {
 /** The text of each column, in their order; those left out at the end are null. */
 export type GivenRow = readonly (string | null)[];
 
-/** What stands for a relation in a statement. */
+/** The SQL of a relation in a statement. */
 type Source =
   | { form: 'none' }
   | { form: 'row'; row: GivenRow }
@@ -100,7 +100,7 @@ interface Parsed {
   statements: Map<string, Statement>;
 }
 
-/** So many statements are remembered of those that connections keep, and of others. */
+/** Number of cached statements: those that connections keep, and others. */
 const MAX_STATEMENTS = 1000;
 
 /** The statements that an application has written for given rows, by their text. */

@@ -52,11 +52,11 @@ export function rowsByStatement(statements: readonly BoundStatement[], rows: rea
 export interface RowLock {
   /** The table of the row. */
   of: string;
-  /** The id of the row, and its place in the order of all locks. */
+  /** The ID of the row, which also orders the locks. */
   id: number;
 }
 
-/** One transaction whose statements are sent at once, as none needs the rows of another; and the result that its rows make. */
+/** One transaction whose statements are sent at once, because none needs the rows of another, and the result of its rows. */
 export interface Write<Result> {
   statements: BoundStatement[];
   /** May run after COMMIT, so it may throw only where the statements changed nothing. */

@@ -8,7 +8,7 @@ interface Waiter {
 
 interface Place {
   since: number;
-  /** Cleared when its turn comes: an array that V8 has made old keeps alive what was removed from it. */
+  /** Cleared at the head of the queue: an array in V8's old generation keeps removed elements alive. */
   waiter: Waiter | undefined;
 }
 
@@ -16,7 +16,7 @@ interface Limits {
   permits: number;
   /** How many may wait. */
   waiting?: number;
-  /** For how many milliseconds: a waiter that waited longer is rejected when its turn comes. */
+  /** For how many milliseconds: a waiter that waited longer is rejected at the head of the queue. */
   wait?: number;
 }
 
@@ -41,7 +41,7 @@ export class Semaphore {
     else this.queue.push({ since: this.clock.monotonic(), waiter: { acquired, rejected } });
   }
 
-  /** Runs the work with a permit; rejects with this error where too much waits, or where it waited too long. */
+  /** Runs the work with a permit; rejects with this error if too many wait, or if it waited too long. */
   run<Result>(work: () => Promise<Result>, rejection: () => Error): Promise<Result> {
     return new Promise((resolve, reject) =>
       this.acquire(

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 
-/** Whether all that the process prints when it starts works, the demo store included. */
+/** Whether everything that the process prints at startup works, including the demo store. */
 @Injectable()
 export class Startup {
   complete = true;

@@ -34,13 +34,13 @@ export class Batches implements DestinationStream {
   }
 }
 
-// Logged as debug: probes ask every few seconds.
+// Logged as debug: probes send requests every few seconds.
 const HEALTH_PATH = '/health/';
 
 let second = 0;
 let prefix = '';
 
-/** The time in ISO format, cached but for the milliseconds: toISOString takes longer than the rest of a line. */
+/** The time in ISO format, cached except for the milliseconds: toISOString takes longer than the rest of a line. */
 function timeNow(): string {
   const now = Date.now();
   const milliseconds = now % 1000;

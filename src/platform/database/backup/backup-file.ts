@@ -11,9 +11,9 @@ export interface Header {
   created_at: string;
   /** The migrations that had run, in their order. */
   migrations: string[];
-  /** Files of the data folder without which the rows are of no use. */
+  /** Files of the data folder that the rows depend on. */
   secrets: Record<string, string>;
-  /** Which pepper the hashes of the keys were made with. */
+  /** Identifies the pepper of the key hashes. */
   pepper: string | undefined;
 }
 

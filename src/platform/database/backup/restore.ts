@@ -14,8 +14,8 @@ import type { BackupReader, Header, Trailer } from './backup-file';
 type StoreSettings = Pick<Settings, 'DATABASE_URL' | 'API_KEY_PEPPER'>;
 
 /**
- * Puts a backup in the place of the store. All happens in a new database beside the old one, which is dropped when the new
- * one is complete: a restore that fails changes nothing.
+ * Replaces the store by a backup. The backup is restored into a new database beside the old one, which is dropped when the
+ * new one is complete: a failed restore changes nothing.
  */
 export async function restore(
   settings: StoreSettings,
@@ -88,7 +88,7 @@ async function requireRights(settings: StoreSettings): Promise<void> {
     );
 }
 
-/** Brings an empty database to the schema that the backup was made with. */
+/** Migrates an empty database to the schema of the backup. */
 async function migrateTo(target: Pick<Settings, 'DATABASE_URL'>, names: string[]): Promise<void> {
   const source = newMigrator(target);
   await source.initialize();
@@ -106,7 +106,7 @@ async function migrateTo(target: Pick<Settings, 'DATABASE_URL'>, names: string[]
   }
 }
 
-/** One transaction, without foreign keys and triggers, which held when the backup was made. */
+/** One transaction without foreign keys and triggers, which were satisfied when the backup was created. */
 async function load(client: Client, backup: BackupReader): Promise<void> {
   await client.query('BEGIN');
   await client.query('SET LOCAL session_replication_role = replica');

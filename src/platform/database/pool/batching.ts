@@ -18,7 +18,7 @@ interface Batch {
   requests: Request[];
 }
 
-// A statement waits for the slow ones in front of it; larger batches gain little more.
+// A statement waits for slow statements ahead of it; larger batches gain little.
 const MAX_STATEMENTS = 8;
 
 // In milliseconds. A batch times out as a whole, when its oldest statement has waited too long.

@@ -42,7 +42,7 @@ const SHORT_LOCK_TIMEOUT = statement(
 export class WriteQueues {
   // No Map and no Set: docs/contributing/decisions/fast-requests.md.
   private readonly queues: Record<number, Queue> = {};
-  /** Queues that wait and have no transaction under way, first come first. */
+  /** Queues that wait without a running transaction, first in, first out. */
   private readonly ready: Queue[] = [];
   private transactions = 0;
 
