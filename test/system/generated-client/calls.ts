@@ -113,19 +113,6 @@ export async function callEverything(store: Store): Promise<string[]> {
     status satisfies 'complete' | 'refunded';
   }
 
-  const created = await client.POST('/games/{game_id}/download_keys', {
-    params: { path: { game_id } },
-    body: { count: 1, label: 'Press kit' },
-  });
-  for (const { id: download_key_id, key, label } of dataOf(created).download_keys) {
-    key satisfies string;
-    label satisfies string | null;
-    const revoked = await client.POST('/games/{game_id}/download_keys/{download_key_id}/revoke', {
-      params: { path: { game_id, download_key_id } },
-    });
-    dataOf(revoked).success satisfies true;
-  }
-
   dataOf(await client.GET('/users/{user_id}', { params: { path: { user_id } } })).user
     .username satisfies string;
   const listed = await client.GET('/games/{game_id}/uploads', { params: { path: { game_id } } });
