@@ -1,5 +1,5 @@
 import * as argon2 from '@node-rs/argon2';
-import * as bcrypt from '@node-rs/bcrypt';
+import * as bcrypt from 'bcrypt';
 import { ApiKeyUses } from '../../src/auth/api-key-lookup';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -102,8 +102,8 @@ describe('sign-in', () => {
   });
 
   test.each([
-    ['bcrypt', () => bcrypt.hash(PASSWORD, { cost: 4 })],
-    ['bcrypt as PHP writes it', async () => (await bcrypt.hash(PASSWORD, { cost: 4 })).replace('$2b', '$2y')],
+    ['bcrypt', () => bcrypt.hash(PASSWORD, 4)],
+    ['bcrypt as PHP writes it', async () => (await bcrypt.hash(PASSWORD, 4)).replace('$2b', '$2y')],
     ['argon2i', () => argon2.hash(PASSWORD, { ...LOW_COST, algorithm: 1 })],
     ['argon2id at another cost', () => argon2.hash(PASSWORD, { ...LOW_COST, timeCost: 3 })],
   ])('a hash of another system signs in, and is replaced: %s', async (_, hashed) => {
@@ -125,10 +125,7 @@ describe('sign-in', () => {
 
   test('a new password that is set while a hash is renewed stays', async () => {
     const user = await make.user();
-    const [old, other] = await Promise.all([
-      bcrypt.hash(PASSWORD, { cost: 4 }),
-      bcrypt.hash('new', { cost: 4 }),
-    ]);
+    const [old, other] = await Promise.all([bcrypt.hash(PASSWORD, 4), bcrypt.hash('new', 4)]);
     await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, old]);
     const renewing = jest.spyOn(theApp().get(PasswordQueue), 'renewed').mockImplementationOnce(async () => {
       await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, other]);

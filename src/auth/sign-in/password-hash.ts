@@ -9,7 +9,7 @@ export class PasswordCost {
 
 /** Loaded at the first sign-in: most replicas never need their memory. */
 const argon2 = () => import('@node-rs/argon2');
-const bcrypt = () => import('@node-rs/bcrypt');
+const bcrypt = () => import('bcrypt');
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const ARGON2 =
@@ -40,7 +40,8 @@ export const hashPassword = async (password: string, cost = new PasswordCost()):
 
 export const verifyPassword = async (passwordHash: string, password: string): Promise<boolean> =>
   passwordHash.startsWith('$2')
-    ? (await bcrypt()).verify(password, passwordHash)
+    ? // The letter of PHP's hashes, which are the same otherwise, is unknown to the library.
+      (await bcrypt()).compare(password, passwordHash.replace('$2y', '$2b'))
     : (await argon2()).verify(passwordHash, password);
 
 const prefixOf = ({ memoryCost, timeCost, parallelism }: PasswordCost) =>
