@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, DatabaseError } from 'pg';
 import { DatabaseClient } from '../../platform/database/client';
+import { signalled } from './server';
 
 // Advisory locks, which the server releases when their process ends. Each user of the server holds USER (shared), and stops
 // the server only if it gets USER exclusively. The service of a data folder holds SERVICE.
@@ -87,7 +88,7 @@ export class ServerSession {
   /** True for the last user, which must stop the server; no other process can join any more. */
   async unregister(): Promise<boolean> {
     await this.lock('pg_advisory_unlock_shared', USER);
-    return this.lockSoon(USER);
+    return this.lockSoon(USER, async () => (await this.others()).some(isRunning));
   }
 
   /** The role and the database of the application. */
@@ -111,9 +112,10 @@ export class ServerSession {
   }
 
   /** Retries: the connection of a killed process may still exist for a moment. */
-  private async lockSoon(key: number): Promise<boolean> {
+  private async lockSoon(key: number, isInUse?: () => Promise<boolean>): Promise<boolean> {
     for (let attempt = 0; attempt < 8; attempt += 1, await sleep(50)) {
       if (await this.lock('pg_try_advisory_lock', key)) return true;
+      if (await isInUse?.()) return false;
     }
     return false;
   }
@@ -127,3 +129,6 @@ export class ServerSession {
     return (await this.client.query(sql, values)).rows as T[];
   }
 }
+
+/** The name of a session begins with its process. */
+const isRunning = (name: string): boolean => signalled(Number(/^process (\d+)/.exec(name)?.[1]), 0);

@@ -152,7 +152,7 @@ async function isGone(cluster: string, pid: number, timeout: number): Promise<bo
 }
 
 /** False if the process doesn't exist. */
-function signalled(pid: number, signal: NodeJS.Signals | 0): boolean {
+export function signalled(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
   } catch {
