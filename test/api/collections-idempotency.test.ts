@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
-import { type AnswerRoom, MAX_STORED } from '../../src/platform/idempotency/answer-room';
+import { type IdempotencyQuota, MAX_STORED } from '../../src/platform/idempotency/idempotency-quota';
 import { IdempotencyService } from '../../src/platform/idempotency/idempotency.service';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import {
@@ -61,8 +61,8 @@ test('the second answer is the first one, and nothing happens twice', async () =
 test('no user fills the disk with answers: then what is not answered yet is 429, and changes nothing', async () => {
   const { owner, stranger } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
-  const { room } = theApp().get(IdempotencyService) as unknown as { room: AnswerRoom };
-  room.taken.set(owner.id, { bytes: MAX_STORED + 60 * 3108, at: theClock().monotonic() });
+  const { quota } = theApp().get(IdempotencyService) as unknown as { quota: IdempotencyQuota };
+  quota.taken.set(owner.id, { bytes: MAX_STORED + 60 * 3108, at: theClock().monotonic() });
   const refused = await send('POST', '/collections', {
     headers: { ...owner.headers, 'idempotency-key': 'b' },
   });

@@ -6,7 +6,7 @@ import { Clock } from '../config/clock';
 import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
 import { badRequest } from '../http/api-error';
-import { AnswerRoom } from './answer-room';
+import { IdempotencyQuota } from './idempotency-quota';
 
 export const HEADER = 'Idempotency-Key';
 
@@ -66,13 +66,13 @@ const STORE_ANSWER = statement(
 /** Runs a write once for each key, and stores its response in the same transaction. Errors are not stored. */
 @Injectable()
 export class IdempotencyService {
-  private readonly room: AnswerRoom;
+  private readonly quota: IdempotencyQuota;
 
   constructor(
     private readonly database: Database,
     clock: Clock,
   ) {
-    this.room = new AnswerRoom(clock);
+    this.quota = new IdempotencyQuota(clock);
   }
 
   /** For a request that would now be rejected: its stored response, if it succeeded before. */
@@ -105,7 +105,7 @@ export class IdempotencyService {
       }
       const answer = write.result(await this.database.run(db, write.statements));
       const text = JSON.stringify(answer);
-      if (user_id !== null) this.room.take(user_id, Buffer.byteLength(text));
+      if (user_id !== null) this.quota.take(user_id, Buffer.byteLength(text));
       await this.database.run(db, [bind(STORE_ANSWER, [credential, key_hash, text])]);
       return answer;
     });

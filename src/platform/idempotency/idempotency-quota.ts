@@ -7,7 +7,7 @@ const PER_MS = MAX_STORED / (24 * 3600 * 1000);
 const MAX_USERS = 100_000;
 
 /** Limits the disk space for the stored responses of a user. Used space becomes available again evenly. */
-export class AnswerRoom {
+export class IdempotencyQuota {
   constructor(private readonly clock: Clock) {}
 
   readonly taken = new Map<number, { bytes: number; at: number }>();
