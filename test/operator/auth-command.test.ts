@@ -142,7 +142,7 @@ test('signing-keys list, rotate, revoke', async () => {
   await anonymous.get('/.well-known/jwks.json');
   const [rotated] = await gamewharf('signing-keys', 'rotate');
   expect(rotated).toMatch(/^Key [\w-]{43} is published and signs from \d{4}-\d\d-\d\dT[\d:]{8}Z\.$/);
-  await expect(gamewharf('signing-keys', 'rotate')).rejects.toThrow('--now makes another');
+  await expect(gamewharf('signing-keys', 'rotate')).rejects.toThrow('--now creates another');
   const [at_once] = await gamewharf('signing-keys', 'rotate', '--now');
   const kid = at_once!.split(' ')[1]!;
   const states = (lines: string[]) => lines.slice(1).map((line) => line.split(/ +/)[1]);

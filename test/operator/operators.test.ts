@@ -302,6 +302,10 @@ describe('what an import may bring', () => {
         status: 400,
         body: { errors: [expect.stringContaining(refused)] },
       });
+    for (const password_hash of [null, `$2b$10$${'a'.repeat(53)}`])
+      expect(await sendImport([user(901, { password_hash })], token)).toEqual(
+        failure(400, `line 1: user 901: password_hash: ${refused}`),
+      );
     expect(await sendImport([user(901, { password: null })], token)).toMatchObject({ status: 400 });
     expect(await sql('SELECT id FROM users WHERE id IN (900, 901)')).toEqual([]);
     expect(await sendImport([user(900), user(901)], token)).toMatchObject({ status: 200 });

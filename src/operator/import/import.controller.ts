@@ -27,7 +27,7 @@ export class ImportController {
   @ApiOperation({
     summary: 'Import records',
     description:
-      "Imports all records of the stream or none. Records of `api_key` and `oauth_application`, and a user's `password`, also need the permission `users`.",
+      "Imports all records of the stream or none. Records of `api_key` and `oauth_application`, and a user's `password` and `password_hash`, also need the permission `users`.",
   })
   @OperatorMay('import')
   @OncePerKey()

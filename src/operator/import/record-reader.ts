@@ -26,7 +26,10 @@ const isObject = (value: unknown): value is JsonObject =>
 function lettingIn({ name }: RecordType, { password, password_hash }: JsonObject): string[] {
   const refusal = 'operator token does not permit `users`';
   if (name === 'api_key' || name === 'oauth_application') return [refusal];
-  return name === 'user' && (password ?? password_hash) !== undefined ? [`password: ${refusal}`] : [];
+  if (name !== 'user') return [];
+  // Null removes a password.
+  if (password !== undefined) return [`password: ${refusal}`];
+  return password_hash !== undefined ? [`password_hash: ${refusal}`] : [];
 }
 
 /** Parses lines, stages their records, and reports problems. */
