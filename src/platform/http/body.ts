@@ -16,7 +16,7 @@ export const MAX_FIELDS = 1000;
 export const MAX_BODY = 512 * 1024;
 // For account pages: enough for 20 redirect URLs of 2,000 characters, percent-encoded.
 export const MAX_FORM = 128 * 1024;
-const MULTIPART_SLICE = 64 * 1024;
+const MULTIPART_SLICE = 16 * 1024;
 const [PLUS, SPACE, AMPERSAND] = [0x2b, 0x20, 0x26];
 
 const DECODERS: Partial<Record<string, () => ReturnType<typeof createGunzip>>> = {
@@ -140,7 +140,12 @@ function parseMultipart(body: Buffer, req: Request): Promise<Values> {
   const malformed = badRequest('the multipart body is malformed');
   const hasReplacements = body.includes('\ufffd');
   const fields: Values = Object.create(null) as Values;
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve, rejectPromise) => {
+    let isRejected = false;
+    const reject = (error: Error) => {
+      isRejected = true;
+      rejectPromise(error);
+    };
     let parser: busboy.Busboy;
     try {
       parser = busboy({
@@ -174,6 +179,7 @@ function parseMultipart(body: Buffer, req: Request): Promise<Values> {
     const feed = (start: number) => {
       const end = start + MULTIPART_SLICE;
       parser.write(body.subarray(start, end));
+      if (isRejected) return;
       if (end < body.length && !parser.destroyed) setImmediate(feed, end);
       else parser.end();
     };
