@@ -30,7 +30,7 @@ const servers = values.servers.split(',') as ServerName[];
 const TOKEN = 'an operator token of the benchmark';
 const SENDERS = [64, 1];
 /** More than are sent in all rounds: the same record again would change nothing. */
-const REQUESTS = 4000 * seconds * (rounds + 1) * servers.length;
+const REQUESTS = 12_000 * seconds * (rounds + 1) * servers.length;
 const IDS_OF_ONE = 10_000_000;
 const DATABASE = 'selling_bench';
 

@@ -5,7 +5,7 @@ import type { RecordType, Unique } from './record-types/record-type';
 import { missingReferences, type Outside } from './references';
 
 /** Queries for problems of all records together: duplicate ids, names and addresses, and references to missing records. */
-export function checksOf(relations: Relations, types: RecordType[], outside: Outside): string[] {
+function checksOf(relations: Relations, types: RecordType[], outside: Outside): string[] {
   const several = types.filter(
     ({ records, deleted }) => relations.rowsOf(records) + relations.rowsOf(deleted) > 1,
   );

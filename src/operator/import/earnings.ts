@@ -1,4 +1,4 @@
-import type { GivenRows, Relation, Relations } from '../../platform/database/relations';
+import type { Relation, Relations } from '../../platform/database/relations';
 import { addEarnings, addSales, addToPeriods, countPurchases, takeSales } from '../../purchases/earnings';
 import { SENDER_BITS } from './checks';
 import { ImportProblems } from './problems';
@@ -46,15 +46,9 @@ const CHANGES_OF_SALES = `
 /** Before all writes. Purchases count as new if they weren't stored at that time: concurrent writes may change some in between. */
 export const findSales = (relations: Relations) => relations.keep(SALES, CHANGES_OF_SALES);
 
-/** For purchases of which none is stored. */
-export const defineSales = (relations: GivenRows) => relations.define(SALES, CHANGES_OF_SALES, Infinity);
-
 /** The purchases of each game `s`, so that new games are written only once. */
 export const SALES_OF_GAMES = `
   LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
-
-/** For sales without refunds. */
-export const ADD_SALES = addSales(SALES.name);
 
 /** Run last, as everybody who sells the same games waits from here on. `newGames`: a query for games that were written with their count. */
 export async function changeSales(relations: Relations, newGames: string | undefined) {

@@ -64,7 +64,7 @@ export class IdReservations {
   private readonly floors = new Map<string, { id: number; since: number }>();
 
   /** `highest`: of the ids that are given. False: it must be asked. */
-  areReserved({ table }: RecordType, highest: number): boolean {
+  private areReserved({ table }: RecordType, highest: number): boolean {
     const floor = this.floors.get(table);
     return floor !== undefined && highest < floor.id && this.clock.monotonic() - floor.since < FLOOR_MAX_AGE;
   }

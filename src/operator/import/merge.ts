@@ -1,23 +1,15 @@
-import type { GivenRows, Relations } from '../../platform/database/relations';
-import type { BoundStatement } from '../../platform/database/statement';
-import { checksOf, checkTogether, find } from './checks';
+import type { Relations } from '../../platform/database/relations';
+import { checkTogether, find } from './checks';
 import { deleteRecords } from './deletions';
-import { ADD_SALES, changeSales, defineSales, findSales } from './earnings';
+import { changeSales, findSales } from './earnings';
 import { completePartial } from './partial-records';
 import type { Problems } from './problems';
-import { COLLECTION, ENTRIES } from './record-types/collection';
+import { COLLECTION } from './record-types/collection';
 import { GAME } from './record-types/game';
 import { PURCHASE } from './record-types/purchase';
 import { isNew, type RecordType } from './record-types/record-type';
 import { findOutside, type Outside } from './references';
-import {
-  differentObjects,
-  findChanged,
-  findStored,
-  insertAtOnce,
-  storedQuery,
-  writeRecords,
-} from './write-records';
+import { differentObjects, findChanged, findStored, writeRecords } from './write-records';
 
 interface Steps {
   /** Called with each type that has records of given ids, before any is written. */
@@ -106,42 +98,6 @@ export async function merge(
   // as well, and then nothing is left to commit.
   const sent = pipelined(writeAll(), sell());
   await pipelined(sent, Promise.resolve(commit?.()));
-}
-
-/** Statements to send at once: the first checks the records of a type, and the others write them if all are new and pass. */
-export async function statementsIfNew(
-  relations: GivenRows,
-  type: RecordType,
-  types: RecordType[],
-  known: TextsIfNew,
-): Promise<[BoundStatement<{ is_new: string }>, ...BoundStatement[]]> {
-  const several = relations.rowsOf(type.records) > 1;
-  const key = `${type.name} ${several} ${relations.rowsOf(ENTRIES) > 0}`;
-  let texts = known.get(key);
-  if (!texts) {
-    texts = { check: await checkIfNew(relations, type, types), insert: insertAtOnce(type, false) };
-    known.set(key, texts);
-  }
-  const check = relations.bind<{ is_new: string }>(texts.check);
-  relations.onlyIf(`current_setting('${ALL_NEW}') = 'yes'`);
-  await relations.keepNone(type.stored);
-  await relations.keepNone(type.changed);
-  const insert = relations.bind(texts.insert);
-  if (type !== PURCHASE) return [check, insert];
-  defineSales(relations);
-  return [check, insert, relations.bind(ADD_SALES)];
-}
-
-// Set by the first statement for those after it.
-const ALL_NEW = 'gamewharf.import_is_new';
-
-/** The texts of these statements, which take a while to write, by record type and number of rows. */
-export type TextsIfNew = Map<string, { check: string; insert: string }>;
-
-async function checkIfNew(relations: GivenRows, type: RecordType, types: RecordType[]): Promise<string> {
-  const checks = checksOf(relations, types, await findOutside(relations, types));
-  const found = [...checks, storedQuery(type)].map((query) => `EXISTS (SELECT FROM (${query}) found)`);
-  return `SELECT set_config('${ALL_NEW}', CASE WHEN ${found.join(' OR ')} THEN '' ELSE 'yes' END, true) AS is_new`;
 }
 
 /** Waits for work whose statements were sent one after the other. The first error is the cause of later ones. */

@@ -8,12 +8,12 @@ import {
   type Relation,
   type Send,
 } from '../../platform/database/relations';
-import { bind, statement, type Write } from '../../platform/database/statement';
+import { statement } from '../../platform/database/statement';
 import { SENDER_BITS } from './checks';
 import type { IdReservations } from './ids';
 import { untilAborted } from './import-records';
 import { NULL, UNCOUNTED } from './kinds';
-import { merge, statementsIfNew, type TextsIfNew } from './merge';
+import { merge } from './merge';
 import { linesOf } from './ndjson';
 import { stageWithPasswords } from './passwords';
 import { Problems } from './problems';
@@ -157,7 +157,6 @@ export interface Common {
   /** Whether connections keep prepared statements. */
   prepared: boolean;
   written: GivenStatements;
-  textsIfNew: TextsIfNew;
 }
 
 /** Merges several imports in one transaction, as if they had arrived one after the other. Returns the summary of each. */
@@ -190,27 +189,6 @@ export async function mergeSmall(
   return imports.map((one, sender) =>
     summaryOf(given, (relation) => kept.get(relation)?.[sender] ?? one.rowsOf(relation).length),
   );
-}
-
-/** Writes complete records of one type if all are new and their ids are reserved. Returns undefined if nothing was written. */
-export async function writeIfNew(
-  small: SmallImport,
-  { types, ids, prepared, written, textsIfNew }: Common,
-): Promise<Write<ImportSummary | undefined> | undefined> {
-  const [type, ...others] = givenIn([small], types);
-  if (!type || others.length > 0 || small.isAlone || small.reader.partial.size > 0) return undefined;
-  if (type.key === 'id' && !ids.areReserved(type, small.highestId(type))) return undefined;
-  const relations = new GivenRows(undefined, prepared, written);
-  giveRows(relations, [small], types);
-  const statements = await statementsIfNew(relations, type, types, textsIfNew);
-  const [check] = statements;
-  return {
-    statements: [bind(SHORT_TRANSACTION, []), ...statements],
-    result: (rowsOf) =>
-      rowsOf(check.statement)[0]!.is_new
-        ? summaryOf([type], (relation) => relations.rowsOf(relation))
-        : undefined,
-  };
 }
 
 const givenIn = (imports: SmallImport[], types: RecordType[]) =>

@@ -16,22 +16,13 @@ import { connectTo, isConflict } from './import-records';
 import { pipelined } from './merge';
 import { ImportProblems, Problems } from './problems';
 import { recordTypes } from './record-types';
-import {
-  type Common,
-  MAX_RECORDS,
-  mergeSmall,
-  SHORT_TRANSACTION,
-  type SmallImport,
-  writeIfNew,
-} from './small-import';
+import { type Common, MAX_RECORDS, mergeSmall, SHORT_TRANSACTION, type SmallImport } from './small-import';
 import type { ImportSummary } from './summary';
 
 interface Waiting {
   small: SmallImport;
   signal: AbortSignal;
   since: number;
-  /** It failed in a transaction with others: its records are probably not all new and in order. */
-  hasFailed: boolean;
   resolve: (summary: ImportSummary) => void;
   reject: (error: unknown) => void;
 }
@@ -70,7 +61,7 @@ export class SmallImports {
     this.types = recordTypes(Buffer.from(settings.API_KEY_PEPPER ?? ''));
     const prepared = settings.DATABASE_PREPARED_STATEMENTS;
     const ids = new IdReservations(clock);
-    this.common = { types: this.types, ids, prepared, written: new GivenStatements(), textsIfNew: new Map() };
+    this.common = { types: this.types, ids, prepared, written: new GivenStatements() };
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {
@@ -78,7 +69,7 @@ export class SmallImports {
     if (this.isFull(small)) return Promise.reject(serviceUnavailable());
     const queue = small.takesLong ? this.long : this.short;
     return new Promise((resolve, reject) => {
-      queue.waiting.add({ small, signal, since: this.clock.monotonic(), hasFailed: false, resolve, reject });
+      queue.waiting.add({ small, signal, since: this.clock.monotonic(), resolve, reject });
       this.bytes += small.bytes;
       this.startTransactions(queue);
       // The imports ahead of it may take much longer.
@@ -131,7 +122,6 @@ export class SmallImports {
       const summaries = await this.merge(together, problems);
       await inTurns(together, ({ resolve }, index) => resolve(summaries[index]!));
     } catch (error) {
-      for (const waiting of together) waiting.hasFailed = true;
       if (together.length === 1) return this.retryOrReject(first, error, attempt);
       if (error instanceof ImportProblems && problems.count > 0) {
         const senders = new Set(problems.lines.map((line) => Math.floor(line / 2 ** SENDER_BITS)));
@@ -165,10 +155,7 @@ export class SmallImports {
 
   private async merge(together: Waiting[], problems: Problems): Promise<ImportSummary[]> {
     const imports = together.map(({ small }) => small);
-    const [{ small: first, hasFailed }] = together as [Waiting];
-    const written = together.length > 1 || hasFailed ? undefined : await this.writeIfNew(first);
-    if (written) return [written];
-    const { once, takesLong } = first;
+    const { once, takesLong } = imports[0]!;
     const run = (common: Common) => (client: ClientBase) =>
       inTransaction(client, common.prepared, async (send, commit, begun) => {
         const merge = (end?: typeof commit) => mergeSmall(client, send, imports, problems, common, end);
@@ -179,19 +166,6 @@ export class SmallImports {
     if (!takesLong) return this.database.connection(run(this.common));
     const client = await connectTo(this.settings, { pipeline: true });
     return run({ ...this.common, prepared: false })(client).finally(() => client.end());
-  }
-
-  /** Writes new, valid records in one round trip. Undefined: they aren't new and valid, and nothing was written. */
-  private async writeIfNew(small: SmallImport): Promise<ImportSummary | undefined> {
-    const writing = await writeIfNew(small, this.common);
-    if (!writing) return undefined;
-    try {
-      return await this.database.write(writing);
-    } catch (error) {
-      // The next transaction finds out what the conflict is.
-      if (isConflict(error)) return undefined;
-      throw error;
-    }
   }
 }
 

@@ -32,7 +32,7 @@ const hasOwnId = ({ fields, key }: RecordType) => given(fields, key);
 
 export const tablesOf = ({ table, lists }: RecordType) => [table, ...(lists?.tables ?? [])];
 
-export const storedQuery = ({ table, key, records }: RecordType) =>
+const storedQuery = ({ table, key, records }: RecordType) =>
   `SELECT s.line, t.${key} FROM ${records.name} s JOIN ${table} t ON t.${key} = s.${key}`;
 
 /** Finds the stored records, and locks those that might be deleted, in the order of their IDs. */
@@ -110,7 +110,7 @@ async function writeChanged(relations: Relations, type: RecordType) {
 }
 
 /** None of the inserts reads what another writes, so that one statement may do all. Foreign keys are checked at its end. */
-export const insertAtOnce = (type: RecordType, withSales: boolean) =>
+const insertAtOnce = (type: RecordType, withSales: boolean) =>
   `WITH ${insertsOf(type, withSales)
     .map((one, i) => `write_${i} AS (${one})`)
     .join(', ')} SELECT`;

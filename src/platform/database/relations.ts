@@ -1,6 +1,6 @@
 import type { ClientBase, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { queryOf } from './pool/pipeline';
-import { bind, type BoundStatement, statement, type Statement } from './statement';
+import { statement, type Statement } from './statement';
 
 export interface Relation {
   name: string;
@@ -81,12 +81,7 @@ export class TemporaryTables implements Relations {
 export type GivenRow = readonly (string | null)[];
 
 /** The SQL of a relation in a statement. */
-type Source =
-  | { form: 'none' }
-  | { form: 'row'; row: GivenRow }
-  | { form: 'json'; json: string }
-  /** Of other relations. */
-  | { form: 'query'; sql: string };
+type Source = { form: 'none' } | { form: 'row'; row: GivenRow } | { form: 'json'; json: string };
 
 interface Given {
   relation: Relation;
@@ -115,11 +110,9 @@ const NO_ROWS: Source = { form: 'none' };
 export class GivenRows implements Relations {
   readonly few = true;
   private readonly given = new Map<string, Given>();
-  private condition: string | undefined;
 
   constructor(
-    /** Undefined: statements are only bound. */
-    private readonly send: Send | undefined,
+    private readonly send: Send,
     /** Whether the connection keeps prepared statements. */
     private readonly keepsPrepared: boolean,
     private readonly known: GivenStatements,
@@ -129,17 +122,12 @@ export class GivenRows implements Relations {
     this.given.set(relation.name, { relation, rows: rows.length, source: sourceOf(relation, rows) });
   }
 
-  /** In statements that follow, given rows exist only if this SQL condition is true. */
-  onlyIf(condition: string): void {
-    this.condition = condition;
-  }
-
-  bind<Row>(sql: string): BoundStatement<Row> {
+  query<Row extends object>(sql: string) {
     const { made } = this.known;
-    const { statements } = this.parsed(sql);
-    const all = [...this.relationsOf(sql)];
+    const { names, statements } = this.parsed(sql);
+    const all = names.map((name) => this.given.get(name)!);
     const kind = this.keepsPrepared ? 'kept' : 'others';
-    const key = `${kind} ${this.condition ?? ''} ${all.map(({ source }) => source.form).join(' ')}`;
+    const key = `${kind} ${all.map(({ source }) => source.form).join(' ')}`;
     let known = statements.get(key);
     if (!known) {
       const isRemembered = made[kind] < MAX_STATEMENTS;
@@ -151,12 +139,7 @@ export class GivenRows implements Relations {
         statements.set(key, known);
       }
     }
-    return bind(known as Statement<Row>, all.flatMap(valuesOf));
-  }
-
-  query<Row extends object>(sql: string) {
-    const { statement, values } = this.bind<Row>(sql);
-    return this.send!<Row>(queryOf(statement, values, this.keepsPrepared));
+    return this.send<Row>(queryOf(known, all.flatMap(valuesOf), this.keepsPrepared));
   }
 
   async keep(relation: Relation, sql: string): Promise<number> {
@@ -175,11 +158,6 @@ export class GivenRows implements Relations {
   keepNone(relation: Relation) {
     this.give(relation, []);
     return Promise.resolve();
-  }
-
-  /** Defines rows that each statement selects itself; `rows`: their maximum number. */
-  define(relation: Relation, sql: string, rows: number): void {
-    this.given.set(relation.name, { relation, rows, source: { form: 'query', sql } });
   }
 
   derive(_: Relation, sql: string) {
@@ -215,33 +193,20 @@ export class GivenRows implements Relations {
     return parsed;
   }
 
-  /** Each behind those that it is made of. */
-  private relationsOf(sql: string, found = new Set<Given>()): Set<Given> {
-    for (const name of this.parsed(sql).names) {
-      const given = this.given.get(name)!;
-      if (given.source.form === 'query') this.relationsOf(given.source.sql, found);
-      found.add(given);
-    }
-    return found;
-  }
-
   private textOf(sql: string, all: Given[]): string {
     if (all.length === 0) return sql;
     let values = 0;
     const tables = all.map(({ relation: { name, columns }, source }) => {
-      const where = this.condition ? `WHERE ${this.condition}` : '';
       const nextValue = () => `$${++values}`;
       switch (source.form) {
         case 'none':
           return `${name} AS (SELECT ${columns.map((column) => `NULL::${column.sql} AS ${column.name}`).join(', ')} WHERE false)`;
         case 'row':
-          return `${name} AS NOT MATERIALIZED (SELECT ${columns.map((column) => `${nextValue()}::${column.sql} AS ${column.name}`).join(', ')} ${where})`;
+          return `${name} AS NOT MATERIALIZED (SELECT ${columns.map((column) => `${nextValue()}::${column.sql} AS ${column.name}`).join(', ')})`;
         case 'json': {
           const defined = columns.map((column) => `${column.name} ${column.sql}`).join(', ');
-          return `${name} AS MATERIALIZED (SELECT * FROM json_to_recordset(${nextValue()}::json) AS given (${defined}) ${where})`;
+          return `${name} AS MATERIALIZED (SELECT * FROM json_to_recordset(${nextValue()}::json) AS given (${defined}))`;
         }
-        case 'query':
-          return `${name} AS MATERIALIZED (${source.sql})`;
       }
     });
     const [, own = '', rest] = /^\s*(WITH\s)?([^]*)$/.exec(sql)!;
