@@ -107,7 +107,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
   }
 
   addRequest(key: KnownKey): void {
-    if (key.requests++ === 0) this.counter.add(key);
+    if (key.requests++ === 0 && !this.counter.add(key)) key.requests = 0;
   }
 
   /** Writes everything that is waiting. */

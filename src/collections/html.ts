@@ -1,7 +1,7 @@
 import type sanitizeHtml from 'sanitize-html';
 
-// Loaded at the first HTML, as it takes 5 MB. require, since import() would make all callers asynchronous.
-// eslint-disable-next-line @typescript-eslint/no-require-imports
+// Loaded at the first HTML, because it takes 5 MB.
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- import() would make all callers asynchronous
 const library = () => require('sanitize-html') as typeof sanitizeHtml;
 
 export const MAX_HTML_CHARACTERS = 20_000;

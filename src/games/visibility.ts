@@ -16,6 +16,10 @@ const administers = (game: string, user: string) =>
 const administersAny = (user: string) =>
   `(SELECT min(any_game.game_id) FROM game_admins any_game WHERE any_game.user_id = ${user}) IS NOT NULL`;
 
+/** The IDs of the games that the user can edit. */
+export const editedBy = (user: string) =>
+  `SELECT id FROM games WHERE user_id = ${user} UNION SELECT game_id FROM game_admins WHERE user_id = ${user}`;
+
 export const isPublic = (game: string) =>
   `(${game}.visibility = 'public' AND ${game}.published_at IS NOT NULL)`;
 

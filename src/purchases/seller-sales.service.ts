@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { canEdit } from '../games/visibility';
+import { canEdit, editedBy } from '../games/visibility';
 import { Database } from '../platform/database/database';
 import { longRead } from '../platform/database/statement';
 import type { Purchase } from './purchase.entity';
@@ -46,7 +46,7 @@ const KEY = `k.id, k.game_id, g.title, k.downloads, k.revoked_at IS NOT NULL AS 
   (SELECT username FROM users WHERE id = k.user_id) AS claimed_by`;
 
 /** The games that $1 can edit. */
-const OWN = `(SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1)`;
+const OWN = `(${editedBy('$1')})`;
 
 /** `found` selects purchase ids. Newest first; without those that have no game which $1 can edit. */
 const list = (name: string, found: string) =>

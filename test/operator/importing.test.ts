@@ -470,7 +470,7 @@ bothWays('problems', () => {
     [
       'a hash that takes gigabytes',
       user(5, { password_hash: `$argon2id$v=19$m=4194304,t=1,p=1$${'a'.repeat(22)}$${'b'.repeat(43)}` }),
-      'user 5: password_hash must have argon2 parameters of at most m=131072, t=10 and p=16',
+      'user 5: password_hash must have argon2 parameters of at most m=102400, t=10 and p=16',
     ],
     ['a hash that is no text', user(5, { password_hash: 5 }), 'user 5: password_hash must be a text'],
     [

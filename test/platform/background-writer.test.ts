@@ -8,7 +8,8 @@ test('writes items in order and in batches, and drops those that would take unli
     (batch) => Promise.resolve(batches.push(batch)),
     (error) => expect(error).toBeUndefined(),
   );
-  for (let i = 0; i < 10_001; i++) writer.add(i);
+  for (let i = 0; i < 10_000; i++) expect(writer.add(i)).toBe(true);
+  expect(writer.add(10_000)).toBe(false);
   expect(batches).toEqual([]);
   await writer.flush();
   expect(batches.map(({ length }) => length)).toEqual([4000, 4000, 2000]);

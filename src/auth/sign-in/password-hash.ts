@@ -14,9 +14,9 @@ const bcrypt = () => import('bcrypt');
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const ARGON2 =
   /^\$argon2(?:id?|d)\$v=19\$m=(\d{1,9}),t=(\d{1,9}),p=(\d{1,9})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/;
-/** Twice the cost of the hashes that are common. Two sign-ins at a time need this much time and memory. */
+/** The highest defaults of common frameworks. Two sign-ins at a time need this much time and memory. */
 const MAX_BCRYPT_COST = 14;
-const MAX_ARGON2 = { memory: 131_072, passes: 10, lanes: 16 };
+const MAX_ARGON2 = { memory: 102_400, passes: 10, lanes: 16 };
 
 /** Why a password hash from another system can't be used; undefined: it can. */
 export function problemOfHash(hash: string): string | undefined {

@@ -6,10 +6,10 @@ import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { day, pageLinks } from '../layout/parts';
+import { SALES_PATH } from '../sales/sales.page';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
 export const GAMES_PATH = '/user/settings/games';
-const SALES_PATH = '/user/settings/sales';
 
 @Injectable()
 export class GamesPage {

@@ -3,7 +3,19 @@ import { MAX_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
 import { withQuery } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { confirmation, copyable, day, described, done, pageLinks, problemAt, table } from '../layout/parts';
+import {
+  confirmation,
+  copyable,
+  day,
+  described,
+  done,
+  isWrong,
+  pageLinks,
+  problemAt,
+  type Problems,
+  table,
+} from '../layout/parts';
+import { SALES_PATH } from '../sales/sales.page';
 import type { SignedInVisitor } from '../layout/visitor';
 import { GAMES_PATH } from './games.page';
 
@@ -14,7 +26,7 @@ export const keysPath = (game_id: number) => `${GAMES_PATH}/${game_id}/keys`;
 export interface KeysDraft {
   count: string;
   label: string;
-  problems: { count?: string; label?: string };
+  problems: Problems<'count' | 'label'>;
 }
 
 export const NO_KEYS: KeysDraft = { count: '10', label: '', problems: {} };
@@ -36,7 +48,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
   return {
     section: GAMES_PATH,
     title: `Download keys of ${title}`,
-    status: Object.keys(draft.problems).length > 0 ? 400 : 200,
+    status: isWrong(draft.problems) ? 400 : 200,
     main: html`<div class="head">
         <h1>Download keys of ${title}</h1>
         <div class="buttons">
@@ -47,7 +59,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
       <p class="lead">
         Give keys to reviewers and friends, or sell them elsewhere. The first player who redeems a key gets
         the game. Keys that came with a purchase are on the
-        <a href="/user/settings/sales/${game_id}/buyers">Buyers</a> page.
+        <a href="${SALES_PATH}/${game_id}/buyers">Buyers</a> page.
       </p>
       ${done(notice)} ${from !== undefined && shown.length > 0 && batchOf(keys)} ${form(visitor, path, draft)}
       ${

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../platform/database/database';
 import { longRead, read } from '../../platform/database/statement';
-import { canEdit } from '../../games/visibility';
+import { canEdit, editedBy } from '../../games/visibility';
 import type { Period } from './period';
 
 export interface Sold {
@@ -69,8 +69,7 @@ const MAX_CURRENCIES = 30;
 
 /** The games that $1 can edit, or of them only $2. */
 const GAMES = `(
-  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1
-                    UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
+  SELECT g.id FROM (${editedBy('$1')}) g
   WHERE $2::bigint IS NULL OR g.id = $2) g`;
 
 /** $3 to $4, read from days or from months, as the unit says. OFFSET 0: else the periods of all games may be read, docs/contributing/decisions/single-probe-lookups.md. */

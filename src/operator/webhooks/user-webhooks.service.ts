@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { canEdit } from '../../games/visibility';
+import { canEdit, editedBy } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
@@ -34,8 +34,7 @@ const OWN = longRead<OwnWebhook>(
 
 const GAMES = longRead<{ id: number; title: string }>(
   'games_for_webhooks',
-  `SELECT id, title FROM games WHERE id IN (
-     SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1)
+  `SELECT id, title FROM games WHERE id IN (${editedBy('$1')})
    ORDER BY lower(title), id LIMIT ${MAX_GAMES}`,
 );
 

@@ -15,10 +15,12 @@ export class BackgroundWriter<Item> {
     private readonly failed: (error: Error, batch: Item[]) => void,
   ) {}
 
-  /** Drops the item if too many are waiting. */
-  add(item: Item): void {
-    if (this.waiting.length < MAX_WAITING) this.waiting.push(item);
+  /** False: too many are waiting, and the item is dropped. */
+  add(item: Item): boolean {
     this.timer ??= setTimeout(() => void this.flush(), this.interval).unref();
+    if (this.waiting.length >= MAX_WAITING) return false;
+    this.waiting.push(item);
+    return true;
   }
 
   /** Writes all items added so far. */
