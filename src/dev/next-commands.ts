@@ -1,6 +1,6 @@
 import { commandName } from '../platform/config/environment';
 
-/** How to continue where there is no game yet. `user`: the account that has none. */
+/** The next commands for a store, or for the account `user`, without games. */
 export function nextCommands(user?: string): string {
   const name = user ?? 'me';
   const commands = [

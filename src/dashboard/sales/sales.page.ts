@@ -152,7 +152,7 @@ function figures({ chosen, current, previous }: Report, period: Period, currency
 
 const signed = (value: number) => `${value < 0 ? '−' : '+'}${Math.abs(value).toLocaleString('en-US')}`;
 
-/** `+12% from $900.00`; from 0 there is no percentage. */
+/** `+12% from $900.00`; without a percentage if the earlier value is 0. */
 const changeOf = (now: number, before: number, text: (value: number) => string): string =>
   now === before
     ? 'no change'

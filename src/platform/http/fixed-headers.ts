@@ -16,7 +16,7 @@ export const SECURITY_HEADERS: Record<string, string> = {
 export const isPreflight = ({ method, headers }: IncomingMessage) =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 
-/** Games in a browser may call from any origin: API routes ignore cookies, so there is no CSRF. */
+/** Games in a browser may call from any origin: API routes ignore cookies, so CSRF is not possible. */
 export function allowAnyOrigin(res: ServerResponse): void {
   res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
   res.setHeader(
