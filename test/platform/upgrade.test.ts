@@ -60,16 +60,27 @@ useStore({ OPERATOR_TOKEN }, async () => {
   return { url, drop };
 });
 
-let lastAnswer: Promise<unknown> = Promise.resolve();
-
-/** As a replica of the last release sends the statement that matches, which it prepared before the migration. */
+/** The matching statement, as a replica of the last release sends it: prepared before the migration. */
 async function old<Row extends object>(statement: RegExp, ...values: unknown[]): Promise<Row[]> {
   const [i, another] = statements.flatMap((text, i) => (statement.test(text) ? [i] : []));
   if (i === undefined || another !== undefined) throw new Error(`not one statement: ${statement.source}`);
   const literals = values.map((value) => (value === null ? 'NULL' : client.escapeLiteral(String(value))));
-  const answer = lastAnswer.then(() => client.query<Row>(`EXECUTE s${i} (${literals.join()})`));
-  lastAnswer = answer;
-  return (await answer).rows;
+  return (await client.query<Row>(`EXECUTE s${i} (${literals.join()})`)).rows;
+}
+
+let lastWrite: Promise<unknown> = Promise.resolve();
+
+/** A write to a collection: like this version, the last release locks the collection first. The connection takes one at a time. */
+function oldWrite(change: RegExp, collection_id: number, user_id: number, ...values: unknown[]) {
+  const LOCK = /^SELECT c\.id FROM collections c WHERE c\.id = \$1 AND .+ FOR NO KEY UPDATE$/s;
+  const write = lastWrite.then(async () => {
+    await client.query('BEGIN');
+    await old(LOCK, collection_id, user_id);
+    await old(change, collection_id, user_id, ...values);
+    await client.query('COMMIT');
+  });
+  lastWrite = write;
+  return write;
 }
 
 test(`the statements that replicas of ${LAST} have prepared go on to work`, async () => {
@@ -126,14 +137,14 @@ describe(`replicas of ${LAST} and of this version serve at once`, () => {
     await Promise.all(
       games.flatMap((game, i) => [
         i % 2 === 0
-          ? old(/^WITH seen AS.+INSERT INTO collection_games/s, id, owner.id, game.id, null)
+          ? oldWrite(/^WITH seen AS.+INSERT INTO collection_games/s, id, owner.id, game.id, null)
           : owner.post(`/collections/${id}/add-game`, { game_id: game.id }),
         owner.get(`/collections/${id}`),
       ]),
     );
     const REMOVED = /^WITH seen AS.+removed AS \(\s*DELETE FROM collection_games.+e\.game_id = \$3/s;
     await Promise.all([
-      old(REMOVED, id, owner.id, games[1]!.id),
+      oldWrite(REMOVED, id, owner.id, games[1]!.id),
       owner.post(`/collections/${id}/remove-game`, { game_id: games[0]!.id }),
     ]);
     const left = games.slice(2).map((game) => game.id);
